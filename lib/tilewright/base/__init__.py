@@ -1,1 +1,2 @@
-"""Ground that all rooms stand on: files, errors, YAML with places, parameters, registries, steps, proofs, artifacts."""
+"""Basis of all other folders: files, errors, YAML with line numbers, parameters, registries, steps, proofs,
+artifacts."""

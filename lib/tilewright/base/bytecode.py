@@ -1,8 +1,8 @@
-"""Bytecode that is never older than its source: each module of the package is read, and its bytecode is used only if it
-has the digest of that source.
+"""Bytecode that always matches its source: bytecode of a module is used only if it has the digest of the source.
 
-Python itself compares age and size, which two edits in one second, `rsync -t` or an archive with one date for all files
-leave as they were. What was read is kept, so that digests of code are of the code that runs.
+Python itself compares only time stamp and size. Both stay the same after two edits in one second, with `rsync -t`, or
+in an archive that has one date for all files. The source that was read is kept, so that digests of code are those of
+the code that runs.
 """
 
 import marshal
@@ -14,15 +14,16 @@ from types import CodeType
 
 _PACKAGE = os.path.dirname(os.path.dirname(__file__))
 _IS_CHECKED = (0b11).to_bytes(4, "little")
-"""Flags of bytecode that goes with a digest of its source (PEP 552), which is always compared."""
+"""Flags of bytecode that contains a digest of its source (PEP 552), where the digest is always compared."""
 _HEAD_BYTES = 16
 SOURCES: dict[str, bytes] = globals().get("SOURCES", {})
-"""What was read of each module that is imported, by its name; kept where this module is run again."""
+"""Source of each imported module, by module name. It survives if this module is run again."""
 _run_again: set[str] = globals().get("_run_again", set())
 
 
 class CheckedLoader(SourceFileLoader):
-    """Runs the bytecode of the source as it is now; what is kept besides, of any age, is compiled again."""
+    """Loader that uses bytecode only if it matches the current source. Other bytecode, of any age, is compiled
+    again."""
 
     def get_code(self, fullname: str) -> CodeType:
         """The code of a module."""
@@ -36,7 +37,7 @@ class CheckedLoader(SourceFileLoader):
         return code if code.co_filename == path else _moved(code, path)
 
     def is_kept(self) -> bool:
-        """Whether there is bytecode of the source as it is now."""
+        """Whether there is bytecode of the current source."""
         try:
             with open(cache_from_source(self.path), "rb") as stream:
                 return stream.read(_HEAD_BYTES) == _head(self.get_data(self.path))
@@ -55,7 +56,7 @@ class CheckedLoader(SourceFileLoader):
 
 
 class SourceLoader(SourceFileLoader):
-    """Compiles a module whenever it is imported, and neither reads nor writes bytecode."""
+    """Loader that compiles a module at every import, and neither reads nor writes bytecode."""
 
     def get_code(self, fullname: str) -> CodeType:
         """The code of a module."""
@@ -68,20 +69,21 @@ def _head(source: bytes) -> bytes:
 
 
 def _moved(code: CodeType, path: str) -> CodeType:
-    """The code of a file that lay elsewhere when it was compiled."""
+    """Code of a file that was in another folder when it was compiled, with the present path."""
     inner = tuple(_moved(item, path) if isinstance(item, CodeType) else item for item in code.co_consts)
     return code.replace(co_filename=path, co_consts=inner)
 
 
 def _finder(folder: str) -> FileFinder:
-    """Hook of Python's search for modules: finds those in folders of the package."""
+    """Finder of modules in the folders of the package: a path hook of Python's import system."""
     if folder != _PACKAGE and not folder.startswith(_PACKAGE + os.sep):
         raise ImportError
     return FileFinder(folder, (CheckedLoader, [".py"]))
 
 
 def install() -> None:
-    """Have this module and its package checked, and all modules of tilewright that are imported from now on."""
+    """Install the check of bytecode: for this module and its package now, and for all modules of tilewright at their
+    import."""
     for module in (__name__.rpartition(".")[0], __name__):
         run_as_written(module)
     _find_modules()
@@ -94,7 +96,7 @@ def _find_modules() -> None:
 
 
 def run_as_written(module: str) -> None:
-    """Run a module again that Python's own loader imported, unless its bytecode is known to be of its source."""
+    """Run a module again if Python's own loader imported it, unless its bytecode is known to match its source."""
     path = sys.modules[module].__file__
     if path is None or module in _run_again:
         return

@@ -1,7 +1,8 @@
-"""Dominance among points: no worse in every column and better in one, where smaller values are better.
+"""Dominance among points: a dominating point is no worse in every column and better in one; smaller is better.
 
 The Pareto front is found by divide and conquer (H. T. Kung, F. Luccio and F. P. Preparata, "On finding the maxima of a
-set of vectors", J. ACM 22(4), 1975), in O(n log^(d-2) n) for d columns, so that a million points take seconds.
+set of vectors", J. ACM 22(4), 1975). The time is O(n log^(d-2) n) for n points and d columns, so that a million points
+take seconds.
 """
 
 import numpy as np
@@ -9,13 +10,15 @@ import numpy.typing as npt
 
 Values = npt.NDArray[np.float64]
 FEW_ROWS, FEW_POINTS = 64, 8
-"""Sizes from which down every row is compared with every row, and every point with all rows."""
+"""Largest number of rows for which all pairs of rows are compared, and of points for which each point is compared with
+all rows."""
 
 
 def on_front(values: Values) -> npt.NDArray[np.bool_]:
-    """Whether no row dominates each row.
+    """True for each row that no other row dominates.
 
-    Equal rows do not dominate each other, so that exact ties all stay; of rows without columns all do.
+    Equal rows do not dominate each other, so all rows of an exact tie are on the front. If there are no columns, all
+    rows are on the front.
     """
     if not values.size:
         return np.ones(len(values), dtype=np.bool_)
@@ -32,10 +35,11 @@ def on_front(values: Values) -> npt.NDArray[np.bool_]:
 
 
 def first_dominators(values: Values, front: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64]:
-    """First row of the front that dominates each row, -1 for rows of the front, given as `on_front`."""
+    """First row of the front that dominates each row, or -1 for a row of the front. `front` is as `on_front` returns
+    it."""
     found = np.full(len(values), -1, dtype=np.int64)
     members = np.flatnonzero(front)
-    # Whoever covers a row off the front is no equal of it.
+    # A front row that is no larger in any column than a row off the front cannot be equal to it.
     found[~front] = _least(values[members], members.astype(np.float64), values[~front]).astype(np.int64)
     return found
 
@@ -51,9 +55,9 @@ def dominators(values: Values) -> list[tuple[int, ...]]:
 
 
 def _front(rows: Values, low: int, high: int) -> npt.NDArray[np.int64]:
-    """Places in distinct rows in lexicographic order from `low` to below `high` that none of these dominates.
+    """Indices from `low` to below `high` of the rows that no row in this range dominates.
 
-    Whoever dominates a row comes before it.
+    The rows are distinct and in lexicographic order. A row that dominates another one therefore comes before it.
     """
     if high - low <= FEW_ROWS:
         own = rows[low:high, 1:]
@@ -68,7 +72,8 @@ def _front(rows: Values, low: int, high: int) -> npt.NDArray[np.int64]:
 
 
 def _least(points: Values, weights: Values, rows: Values) -> Values:
-    """Least weight of the points that are no larger than each row in any column; infinite without one."""
+    """Least weight of the points that are no larger than the row in any column, for each row; infinite if there are
+    none."""
     if not len(points) or not len(rows):
         return np.full(len(rows), np.inf)
     columns = points.shape[1]
@@ -87,12 +92,13 @@ def _least(points: Values, weights: Values, rows: Values) -> Values:
 
 
 def _least_of_halves(points: Values, weights: Values, rows: Values) -> Values:
-    """`_least` by halves of the points in the first column, which need no comparison there for half of the pairs."""
+    """`_least`, computed after the points are halved by their first column. Half of the pairs then need no comparison
+    in this column."""
     heads = points[:, 0]
     bound = np.partition(heads, len(heads) // 2)[len(heads) // 2]
     is_low = heads < bound
     if not is_low.any():
-        # Half of them or more are equal and smallest.
+        # At least half of the points have the smallest value.
         is_low = heads <= bound
     is_above = rows[:, 0] >= (bound if is_low.all() else heads[~is_low].min())
     found = np.full(len(rows), np.inf)

@@ -1,6 +1,6 @@
 """Entries of the registries: behaviour of other tools, and built-in kinds of arrays.
 
-Light: `import tilewright` reads it.
+This module is small and imports nothing, because `import tilewright` reads it.
 """
 
 ENTRIES = {
@@ -12,4 +12,4 @@ ENTRIES = {
     "tilewright.workload.onnx.reader": {"zigzag-3.9.1": "tilewright.peers.zigzag.onnx_reading:read_reference"},
     "tilewright.multicore.scheduling.options": {"stream-2023": "tilewright.peers.stream.whole_tiles:MODEL"},
 }
-"""Module with a registry -> name -> `module:attribute`."""
+"""Module with a registry -> name of an entry -> `module:attribute` of its object."""

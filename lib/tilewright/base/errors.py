@@ -1,9 +1,10 @@
 """Exceptions of tilewright: mistakes of users (exit code 2) and faults of tilewright (exit code 1).
 
-A user error is a list of `Problem`s, all of those found in one pass, each with a place in a file, so that one
-reading of the message is enough to mend the file.
+A user error is a list of `Problem`s. It contains all problems found in one pass, each with its place in a file, so that
+one reading of the message is enough to correct the file.
 
-Many layers that fail for one cause are one message: `cause_of` tells causes apart, `some_of` names layers in short.
+If many layers fail for one cause, they are reported in one message: `cause_of` distinguishes causes, and `some_of`
+shortens a list of layer names.
 """
 
 import re
@@ -17,15 +18,16 @@ from tilewright.base.harmless import terminal, terminal_lines
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
 KeyPath = tuple[str | int, ...]
-"""Keys and list indices from the root of a document to a value."""
+"""Path of a value in a document: keys and list indices, from the root on."""
 
 
 @dataclass(frozen=True)
 class Problem:
-    """One thing that is wrong in an input file.
+    """One problem in an input file.
 
-    `file` and `line` (1-based, 0 if unknown) say where; `path` is the dotted path of the key inside the file;
-    `value` is what stood there, as text; `allowed` says what may stand there; `nearest` is the closest valid name.
+    `file` and `line` (1-based, 0 if unknown) are the place. `path` is the dotted path of the key inside the file.
+    `value` is the value that was given, as text. `allowed` names the allowed values. `nearest` is the closest valid
+    name.
     """
 
     message: str
@@ -37,7 +39,7 @@ class Problem:
     nearest: str = ""
 
     def __str__(self) -> str:
-        """One line, whatever the names in it hold."""
+        """Text of the problem on one line. Control characters in names cannot break the line."""
         place = self.file + (f":{self.line}" if self.line else "")
         head = " ".join(part for part in (place, f"{self.path}:" if self.path else "") if part)
         text = f"{head} {self.message}" if head else self.message
@@ -51,22 +53,22 @@ class Problem:
 
 
 class Unused(str):
-    """The notice that what a person wrote at a place has no effect; `problem` says where that is, and why.
+    """Notice that an input has no effect. `problem` gives the place of the input and the reason.
 
-    It is a text, so that it goes wherever notices go; `tilewright.base.unused` tells, keeps and refuses those
-    among them.
+    The notice is a text, so it can be used wherever notices are used. `tilewright.base.unused` finds these notices
+    among others, writes them into results and refuses them.
     """
 
     problem: Problem
 
     def __new__(cls, problem: Problem) -> "Unused":
-        """The notice of a place and a reason."""
+        """Notice of a problem."""
         notice = super().__new__(cls, str(problem))
         notice.problem = problem
         return notice
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Form with its place, where it is sent to another process."""
+        """Pickled form, which keeps the problem when the notice is sent to another process."""
         return Unused, (self.problem,)
 
 
@@ -75,7 +77,7 @@ class TilewrightError(Exception):
 
 
 class InputError(TilewrightError):
-    """The user's input is wrong; carries every problem found. The command line turns it into exit code 2."""
+    """Error in the user's input, with every problem found. The command line turns it into exit code 2."""
 
     def __init__(self, problems: Iterable[Problem] | str) -> None:
         self.problems: tuple[Problem, ...] = (Problem(problems),) if isinstance(problems, str) else tuple(problems)
@@ -83,35 +85,37 @@ class InputError(TilewrightError):
 
 
 class Places(Protocol):
-    """What knows where values stand that a person wrote: a document, or several over which they are spread."""
+    """Source of the places of values that a person wrote: one document, or several documents over which the values are
+    spread."""
 
     def place_of(self, path: KeyPath) -> tuple[str, int, str]:
-        """(file, line or 0, path as text) of the value at keys and list indices."""
+        """(file, line or 0, path as text) of the value at a path."""
 
     def written(self, path: KeyPath) -> object:
-        """The value there, as it is written."""
+        """Value at a path, as it is written."""
 
 
 WRITTEN = object()
-"""Value of a problem: what is written at its path."""
+"""Placeholder for a value: the collector looks up the value that is written at the path."""
 
 
 class Problems:
-    """The one collector of what is wrong: in a document, or in several steps one after the other.
+    """Collector of the problems of a document, or of several steps that run one after the other.
 
-    What is wrong in one place does not hide what is wrong in the next, and all is told at once.
+    A problem in one place does not hide a problem in another. All of them are reported together.
     """
 
     def __init__(self, places: Places | None = None, within: KeyPath = ()) -> None:
-        """`places` are of the document whose paths are given, `within` where in it these begin."""
+        """Collect problems of the document behind `places`. `within` is the path in the document at which all given
+        paths begin."""
         self.places = places
         self.path = within
         self.found: list[Problem] = []
         self.notices: list[str] = []
-        """What a person should know that is not wrong."""
+        """Notices: facts that the user should know, but that are not errors."""
 
     def within(self, *path: str | int) -> "Problems":
-        """Collector for a part of the document, whose paths begin there."""
+        """Collector for a part of the document. Paths given to it begin at this part."""
         part = Problems(self.places, (*self.path, *path))
         part.found, part.notices = self.found, self.notices
         return part
@@ -119,7 +123,7 @@ class Problems:
     def attempt(
         self, step: Callable[Arguments, Result], *args: Arguments.args, **kwargs: Arguments.kwargs
     ) -> Result | None:
-        """What a step returns; None, with its problems kept, if it raises InputError."""
+        """Result of a step. If the step raises InputError, its problems are collected and the result is None."""
         try:
             return step(*args, **kwargs)
         except InputError as error:
@@ -127,42 +131,44 @@ class Problems:
             return None
 
     def at(self, path: KeyPath, message: str, value: object = None, allowed: str = "", nearest: str = "") -> None:
-        """Record what is wrong at `path`."""
+        """Record a problem at `path`."""
         if value is WRITTEN:
             value = self.places.written((*self.path, *path)) if self.places else None
         got = "" if value is None else shown(value)
         self.found.append(Problem(message, *self._place_of(path), got, allowed, nearest))
 
     def has(self, *path: str | int) -> bool:
-        """Whether something is wrong at this path or below it."""
+        """Whether there is a problem at this path or below it."""
         file, _, place = self._place_of(path)
         return any(one.file == file and re.match(rf"{re.escape(place)}($|\.|\[)", one.path) for one in self.found)
 
     def unknown_name(self, path: KeyPath, message: str, name: str, known: Sequence[str]) -> None:
-        """Record a name that refers to nothing, with the names it could have been."""
+        """Record a name that refers to nothing, with the known names and the nearest of them."""
         self.at(path, message, name, ", ".join(known) or "none", nearest_name(name, known))
 
     def repeated(self, path: KeyPath, names: Sequence[Any], message: str) -> None:
-        """Record each item of a list that stood in it before."""
+        """Record each item of a list that is equal to an earlier item."""
         for index, name in enumerate(names):
             if name is not None and name in names[:index]:
                 self.at((*path, index), message, WRITTEN)
 
     def notice(self, path: KeyPath, message: str) -> None:
-        """Record something the user should know that is not wrong."""
+        """Record a notice: something that the user should know but that is not an error."""
         file, line, place = self._place_of(path)
         where = file + (f":{line}" if line else "")
         self.notices.append(f"{where} {place}: {message}".lstrip())
 
     def unused(self, path: KeyPath, why: str, value: object = None, nearest: str = "") -> None:
-        """Record that what a person wrote at `path` has no effect, and why: a sentence that begins with the verb."""
+        """Record that the input at `path` has no effect. `why` is the reason: a sentence without subject, beginning
+        with the verb."""
         if value is WRITTEN:
             value = self.places.written((*self.path, *path)) if self.places else None
         got = "" if value is None else shown(value)
         self.notices.append(Unused(Problem(why, *self._place_of(path), got, "", nearest)))
 
     def finish(self, notices: list[str] | None = None) -> None:
-        """Raise InputError with every problem once, those of the document first and by line; else hand on notices."""
+        """Raise InputError with all problems, without repetition. Problems of the document come first, sorted by line.
+        If there are no problems, append the notices to `notices`."""
         if self.found:
             own = self._place_of(())[0] if self.places else None
             raise InputError(
@@ -177,39 +183,40 @@ class Problems:
 
 
 class MappingError(TilewrightError):
-    """A mapping that does not fit its core: a normal outcome of a search, recorded as a reason, never an abort.
+    """Error of a mapping that does not fit its core. In a search this is normal: it is recorded as a reason and never
+    ends the search.
 
-    Raised where a single given mapping was asked for, and when nothing at all fits. Its arguments are the lines of its
+    It is raised if a single given mapping was asked for, or if no mapping fits. Its arguments are the lines of its
     message.
     """
 
     def __str__(self) -> str:
-        """The lines, to which no name adds one."""
+        """Lines of the message. Control characters in names cannot add a line."""
         return terminal_lines(self.args)
 
 
 class TimeBudgetError(MappingError):
-    """Nothing was found before a time budget ended; whether there is something is not known."""
+    """Error of a search whose time budget ended before a result was found. It is unknown whether there is one."""
 
 
 class NothingFitsError(MappingError):
-    """No mapping of a layer fits a core."""
+    """Error of a layer of which no mapping fits a core."""
 
     def __init__(self, layer: str, core: str, reasons: Sequence[str]) -> None:
         self.layer = layer
         self.core = core
         self.reasons = tuple(reasons)
-        """Why, for each spatial mapping that was tried."""
+        """Reasons why no mapping fits, one for each spatial mapping that was tried."""
         super().__init__(f"no mapping of layer '{layer}' fits core '{core}':", *indented(self.reasons))
 
 
 def indented(lines: Iterable[str]) -> list[str]:
-    """Lines below a heading."""
+    """Lines indented by two blanks, for use below a heading."""
     return [f"  {line}" for line in lines]
 
 
 class ArtifactError(InputError):
-    """A file artifact is missing, damaged, or of another schema or version."""
+    """Error of a file artifact that is missing, damaged, or of another schema or version."""
 
 
 def dotted(path: KeyPath) -> str:
@@ -221,15 +228,15 @@ def dotted(path: KeyPath) -> str:
 
 
 def shown(value: object) -> str:
-    """A value as a problem shows it: short, text in quotes."""
+    """Text of a value in a message: shortened, with text in quotes."""
     short = reprlib.Repr()
     short.maxstring = short.maxother = 60
     return "nothing" if value == "nothing" else short.repr(value)
 
 
 def nearest_name(name: str, candidates: Sequence[str]) -> str:
-    """The candidate closest in spelling to `name`, or '' if none is close."""
-    import difflib  # here, because commands that find nothing wrong start faster without
+    """Candidate that is closest in spelling to `name`, or '' if none is close."""
+    import difflib  # imported here, so that commands that find no error start faster
 
     matches = difflib.get_close_matches(name, candidates, n=1, cutoff=0.6)
     if matches:
@@ -242,21 +249,22 @@ def nearest_name(name: str, candidates: Sequence[str]) -> str:
 MOST_NAMED = 4
 _SPATIAL_MAPPING = re.compile(r"\bwith (?:no spatial unrolling|D\d+: [^:;]*(?:; D\d+: [^:;]*)*): ")
 _NUMBER = re.compile(r"(?<![\w.'])\d[\d,]*(?:\.\d+)?(?:e[+-]?\d+)?(?![\w'])")
-"""A number by itself: digits in the name of a memory or of a dimension belong to the name."""
+"""Pattern of a number that stands alone. Digits in the name of a memory or of a dimension do not match."""
 
 
 def cause_of(reasons: Iterable[str]) -> tuple[str, ...]:
-    """What reasons have in common with those of other layers: each once, without its spatial mapping and numbers."""
+    """Common part of reasons that several layers share: each reason once, without its spatial mapping and with its
+    numbers replaced."""
     parts = (part for reason in reasons for part in re.split(r"; (?=with )", reason))
     return tuple(dict.fromkeys(_NUMBER.sub("#", _SPATIAL_MAPPING.sub("", part.strip())) for part in parts))
 
 
 def some_of(names: Sequence[str], most: int = MOST_NAMED) -> str:
-    """The first names, and how many more there are: conv1, conv2 and 3 more."""
+    """Text with the first names and the number of further names: conv1, conv2 and 3 more."""
     more = f" and {len(names) - most} more" if len(names) > most else ""
     return f"{', '.join(names[:most])}{more}"
 
 
 def count_of(number: int, one: str) -> str:
-    """A number of things: 1 layer, 1,024 layers."""
+    """Text of a number of things: 1 layer, 1,024 layers."""
     return f"{number:,} {one}{'' if number == 1 else 's'}"

@@ -42,7 +42,7 @@ TABLE_KEYS = {
     MAPPING: ("layers", "fused_groups", "kernel"),
     WORKLOAD: ("language_model",),
 }
-"""Kind -> keys of its table; of the first kind that has one of them."""
+"""Kind -> keys of its table. A table is of the first kind of which it has a key."""
 ITEM_KEYS = {
     WORKLOAD: (
         *("id", "operator_type", "equation", "dimension_relations", "loop_dims", "loop_sizes", "operand_precision"),
@@ -56,11 +56,13 @@ ITEM_KEYS = {
     ),
     PIPELINE: ("stage", "replace", "insert", "drop", "set", "before", "after", "parameters"),
 }
-"""Kind -> keys of the tables in its list; a layer has a name too, but many keys that no mapping entry has."""
+"""Kind -> keys of the tables in its list. The `name` of a layer is not among the keys of workloads, because mapping
+entries have names too."""
 
 
 def kind_of(data: Any) -> str:
-    """The kind of a file by its data, misspelt keys also counted where there are no others; '' if it cannot be told."""
+    """Kind of a file, recognised from its data; '' if it cannot be recognised. Misspelt keys count only if no key is
+    spelt right."""
     if isinstance(data, dict):
         return _kind_of_table(list(map(str, data)))
     tables = [item for item in data if isinstance(item, dict)] if isinstance(data, list) else []
@@ -68,12 +70,12 @@ def kind_of(data: Any) -> str:
 
 
 def refuse_other_kind(document: YamlDocument, expected: str) -> None:
-    """Raises InputError, with one problem, if a document is of another kind than expected, or of none."""
+    """Raises InputError, with one problem, if a document is not of the expected kind."""
     kind = kind_of(document.data)
     if kind not in ("", expected):
         _refuse(document, f"seems to be {_NAMES[kind]}, {_NAMES[expected]} is needed", expected)
     if expected == PIPELINE:
-        return  # whose forms are many
+        return  # a pipeline has many forms
     wanted = list if _IS_LIST[expected] else dict
     if not isinstance(document.data, wanted):
         _refuse(document, f"holds {_form_of(document.data)}, {_NAMES[expected]} is needed", expected)
@@ -94,7 +96,7 @@ def _kind_of_table(keys: Sequence[str]) -> str:
 
 
 def _kind_by_count(keys: Sequence[str]) -> str:
-    """The kind of most keys; the first one of equal ones."""
+    """Kind to which most keys belong; the first kind in case of a tie."""
     for matches in (_is_one_of, _is_like_one_of):
         counts = {kind: sum(matches(key, known) for key in keys) for kind, known in ITEM_KEYS.items()}
         if any(counts.values()):
@@ -111,7 +113,7 @@ def _is_like_one_of(key: str, known: Sequence[str]) -> bool:
 
 
 def _form_of(data: Any) -> str:
-    """A value in words."""
+    """Text that describes the form of a value."""
     if isinstance(data, dict):
         return "a table of keys"
     if isinstance(data, list):

@@ -1,9 +1,9 @@
 """Harmless text: names from input files, escaped for the terminal, CSV, HTML, SVG, Markdown, YAML and Perfetto.
 
-One function for each kind of output. Ordinary names pass through unchanged. Names inside the model stay as they were
-written: text is made harmless where it leaves the program, in the writer that all outputs of its kind share.
+There is one function for each kind of output. Ordinary names pass through unchanged. Names inside the model stay as
+they were written. Text is escaped only when it leaves the program, in the one writer that all outputs of a kind share.
 
-Standard library only: error messages of the first imports go through here.
+Standard library only: error messages of the first imports use this module.
 """
 
 import re
@@ -18,18 +18,19 @@ _HOSTILE = re.compile(
     "[\\x00-\\x1f\\x7f-\\x9f\\xad\\u061c\\u180e\\u200b\\u200e\\u200f\\u2028-\\u202e\\u2060-\\u206f\\ud800-\\udfff\\ufeff\\ufff9-\\ufffb"
     "\\U0001bca0-\\U0001bca3\\U0001d173-\\U0001d17a\\U000e0000-\\U000e007f]"
 )
-"""Control characters, separators of lines, format characters that turn or hide text, and halves of surrogate pairs."""
+"""Pattern of control characters, line separators, format characters that hide text or reverse its direction, and halves
+of surrogate pairs."""
 _LAYOUT = "\n\t"
-"""Characters that lay out a text of several lines."""
+"""Characters that are the layout of a text of several lines."""
 _FORMULA = re.compile(r"'*(?:\s*[=+\-@\uff0b\uff0d\uff1d\uff20]|[\t\r\n])")
-"""How a cell begins that spreadsheets take for a formula, apostrophes before it included."""
+"""Pattern of the start of a cell that spreadsheets take for a formula, including apostrophes before it."""
 _NUMBER = re.compile(r"[+-]?(?:(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?|inf|nan)")
-"""Numbers that are written as text, of which spreadsheets compute nothing."""
+"""Pattern of a number that is written as text. Spreadsheets do not take it for a formula."""
 _NUMBER_KINDS = "biufcmM"
-"""Kinds of columns of a table that have no text."""
+"""Kinds of table columns (of numpy) that contain no text."""
 _NOT_XML = re.compile("[^\n\x20-\x7e\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 REPLACEMENT = "\ufffd"
-"""Character that figures show for one that XML and fonts do not have: labels keep their lengths."""
+"""Character that figures show in place of one that XML or fonts do not have. Labels keep their lengths."""
 _HTML_ENTITIES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#x27;"})
 _MARKDOWN = re.compile(r"[\\`|\[\]<>&]")
 _MARKDOWN_ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
@@ -37,12 +38,13 @@ Value = TypeVar("Value")
 
 
 def visible(text: str, kept: str = "") -> str:
-    """Text whose control and format characters are seen as escapes, \\x1b or \\n or \\u202e; those of `kept` stay."""
+    """Text in which control and format characters are replaced by visible escapes, such as \\x1b, \\n or \\u202e.
+    Characters of `kept` stay."""
     return _escaped(text, kept, lambda character: character.encode("unicode_escape").decode())
 
 
 def _escaped(text: str, kept: str, escape: Callable[[str], str]) -> str:
-    if text.isprintable():  # nearly all text
+    if text.isprintable():  # true for nearly all text
         return text
     return _HOSTILE.sub(lambda found: found[0] if found[0] in kept else escape(found[0]), text)
 
@@ -53,27 +55,28 @@ def is_harmless(text: str) -> bool:
 
 
 def terminal(text: object) -> str:
-    """A line of a terminal or of a log."""
+    """Text of a line for a terminal or a log."""
     return visible(str(text))
 
 
 def terminal_lines(lines: Iterable[object]) -> str:
-    """Lines of a terminal as one text, with newlines between them and nowhere else."""
+    """Lines for a terminal as one text. There are newlines between the lines and nowhere else."""
     return "\n".join(map(terminal, lines))
 
 
 def ended_lines(lines: Iterable[object], begin: str = "") -> str:
-    """Lines of a terminal as one text, each after `begin` and ended by a newline, which is nowhere else."""
+    """Lines for a terminal as one text. Each line starts with `begin` and ends with a newline; there are no other
+    newlines."""
     return "".join(f"{begin}{terminal(line)}\n" for line in lines)
 
 
 def terminal_text(text: str) -> str:
-    """A text of several lines, whose newlines and tabs are its layout."""
+    """Text of several lines for a terminal. Its newlines and tabs stay, because they are its layout."""
     return visible(text, _LAYOUT)
 
 
 def terminal_json(text: str) -> str:
-    """JSON for a terminal: the same value, with the escapes of JSON for control and format characters."""
+    """JSON for a terminal: the same value, with control and format characters as JSON escapes."""
     return _escaped(text, _LAYOUT, _json_escape)
 
 
@@ -83,7 +86,8 @@ def _json_escape(character: str) -> str:
 
 
 def csv(cell: Value) -> Value | str:
-    """A cell or a heading of csv: text that spreadsheets take for a formula begins with an apostrophe; numbers stay."""
+    """Cell or heading of a CSV file. Text that spreadsheets would take for a formula gets an apostrophe in front.
+    Numbers stay."""
     # Nearly all text begins with a letter or a digit, and a table has very many cells.
     if not isinstance(cell, str) or cell[:1].isalnum() or not _FORMULA.match(cell) or _NUMBER.fullmatch(cell):
         return cell
@@ -91,17 +95,18 @@ def csv(cell: Value) -> Value | str:
 
 
 def from_csv(cell: Value) -> Value | str:
-    """The cell that `csv` was given."""
+    """Original cell that was given to `csv`."""
     return cell[1:] if isinstance(cell, str) and cell.startswith("'") and _FORMULA.match(cell) else cell
 
 
 def csv_line_end(cells: Iterable[object]) -> str:
-    """How rows of csv end: with a carriage return where a cell has one, since writers quote only what ends rows."""
+    """Line end of the rows of a CSV file. It has a carriage return if a cell has one, because CSV writers quote only
+    the characters of the line end."""
     return "\r\n" if any(isinstance(cell, str) and "\r" in cell for cell in cells) else "\n"
 
 
 def csv_text(table: "pandas.DataFrame") -> str:
-    """A table as csv, its headings and cells of text by `csv`."""
+    """Table as CSV text. Headings and text cells go through `csv`."""
     texts = _texts(table)
     end = csv_line_end(chain(table.columns, *texts))
     text: str = _with_cells(table, texts, csv).to_csv(index=False, lineterminator=end)
@@ -109,17 +114,17 @@ def csv_text(table: "pandas.DataFrame") -> str:
 
 
 def from_csv_table(table: "pandas.DataFrame") -> "pandas.DataFrame":
-    """The table that `csv_text` was given, from what was read of its text."""
+    """Original table that was given to `csv_text`, from the table that was read from its text."""
     return _with_cells(table, _texts(table), from_csv)
 
 
 def visible_table(table: "pandas.DataFrame") -> "pandas.DataFrame":
-    """A table whose headings and cells of text have gone through `visible`, for writers that escape the rest."""
+    """Table whose headings and text cells have gone through `visible`, for writers that escape everything else."""
     return _with_cells(table, _texts(table), lambda cell: visible(cell) if isinstance(cell, str) else cell)
 
 
 def _texts(table: "pandas.DataFrame") -> list[set[str]]:
-    """The texts of each column, each once."""
+    """Distinct texts of each column."""
     columns = (column for _, column in table.items())
     return [
         set() if column.dtype.kind in _NUMBER_KINDS else {cell for cell in column.tolist() if isinstance(cell, str)}
@@ -128,7 +133,7 @@ def _texts(table: "pandas.DataFrame") -> list[set[str]]:
 
 
 def _with_cells(table: "pandas.DataFrame", texts: list[set[str]], change: Callable[[Any], Any]) -> "pandas.DataFrame":
-    """A table with some of its headings and texts changed; the same one where none is."""
+    """Table with changed headings and texts; the same table if nothing changes."""
     headings = [change(name) for name in table.columns]
     changes = [{text: new for text in column if (new := change(text)) is not text} for column in texts]
     if not any(changes) and headings == list(table.columns):
@@ -143,26 +148,28 @@ def _with_cells(table: "pandas.DataFrame", texts: list[set[str]], change: Callab
 
 
 def html(text: object) -> str:
-    """Text of an HTML page, in an element or in an attribute in quotes; newlines and tabs stay."""
+    """Text for an HTML page, for use in an element or in a quoted attribute. Newlines and tabs stay."""
     return visible(str(text), _LAYOUT).translate(_HTML_ENTITIES)
 
 
 def html_data(text: str) -> str:
-    """JSON on one line inside a script element, which nothing in it ends; its format characters are seen."""
-    # "<" ends no element inside JSON text that has it as an escape.
+    """JSON on one line for a script element. Nothing in the text can end the element. Format characters become
+    visible."""
+    # Written as an escape, "<" cannot end the element.
     seen = _escaped(text, "", lambda character: visible(character).replace("\\", "\\\\"))
     return seen.replace("<", "\\u003c")
 
 
 def svg(text: str) -> str:
-    """Text of a figure, without characters that XML refuses or that turn what stands around them."""
+    """Text for a figure without two kinds of characters: those that XML does not allow, and those that reverse the
+    writing direction of the text next to them."""
     return _escaped(_NOT_XML.sub(REPLACEMENT, text), "\n", lambda character: REPLACEMENT)
 
 
 def markdown(text: object, is_marked: bool = False) -> str:
-    """Text in a cell of a table or elsewhere on a line of Markdown: no markup, link, element or line begins in it.
+    """Text for a table cell or a line of Markdown. No markup, link, element or new line can begin in it.
 
-    Where it `is_marked`, its markup is ours and stays: a cell ends in it nowhere.
+    If the text `is_marked`, its markup is ours and stays; only characters that would end a cell are escaped.
     """
     line = visible(str(text))
     return line.replace("|", "\\|") if is_marked else _MARKDOWN.sub(_markdown_escape, line)
@@ -173,7 +180,7 @@ def _markdown_escape(found: re.Match[str]) -> str:
 
 
 def perfetto(value: Any) -> Any:
-    """A JSON value of a trace: in each text control and format characters are seen as escapes."""
+    """JSON value of a trace. Control and format characters in its texts become visible escapes."""
     if isinstance(value, str):
         return visible(value)
     if isinstance(value, dict):

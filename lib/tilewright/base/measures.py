@@ -1,4 +1,4 @@
-"""Measures of a result: the names, with units, under which summaries, tables and certificates give them.
+"""Measures of a result: the names, with units, that summaries, tables and certificates use for them.
 
 Numbers of hardware files have names of their own (`hardware/attributes.py`).
 """
@@ -6,9 +6,9 @@ Numbers of hardware files have names of their own (`hardware/attributes.py`).
 from typing import Final, Literal, get_args
 
 MeasureName = Literal["energy_pj", "latency_cycles", "edp_pj_cycles", "area_mm2"]
-"""Name of a measure, as constraints and objectives of a space may say it."""
+"""Name of a measure, as used in constraints and objectives of a design space."""
 MEASURES: tuple[MeasureName, ...] = get_args(MeasureName)
-"""Names of all measures, in the order of tables."""
+"""Names of all measures, in the order in which tables have them."""
 ENERGY_PJ: Final = "energy_pj"
 LATENCY_CYCLES: Final = "latency_cycles"
 EDP_PJ_CYCLES: Final = "edp_pj_cycles"

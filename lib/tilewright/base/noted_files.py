@@ -1,6 +1,7 @@
 """Cache files with digests: a file that does not match its digest is deleted before use.
 
-The digest is in the first line, or in a file beside the cache file if another program writes it.
+The digest is in the first line of the file. If another program writes the file, the digest is in a separate file in the
+same folder.
 """
 
 import atexit
@@ -15,26 +16,29 @@ from pathlib import Path
 
 NOTE = "digests.txt"
 KERNELS, NUMBA_FOLDER, NUMBA_FILES = "kernels", "numba", "*.nb[ci]"
-"""Folders below that of caches: machine code by digest of its sources, in each the files of Numba, unchecked."""
+"""Folders below the folder of caches. Machine code is in one folder for each digest of its sources. The folder `numba`
+inside has the files of Numba, which are checked by this module, not by Numba."""
 FONTS, FONT_FILES = "matplotlib", "*.json"
-"""The list of fonts that matplotlib keeps."""
+"""Folder and file pattern of the list of fonts that matplotlib keeps."""
 _DIGEST_BYTES = 16
 _IN_USE = "in_use"
-"""A file that each process which may write into a noted folder locks, together with the others, until it ends."""
+"""Name of a lock file. Each process that can write into a noted folder holds a shared lock on it until the process
+ends."""
 
 
 @dataclass(frozen=True)
 class NotedFolder:
-    """The files of a pattern anywhere below a folder."""
+    """Files below a folder that match a pattern, with a note of their digests."""
 
     folder: Path
     pattern: str
 
     def damaged(self) -> list[Path]:
-        """Files that are not as noted, and the note if it is not what was written; sorted.
+        """Damaged files, sorted: those that do not match their digest in the note, and the note itself if it is
+        damaged.
 
-        What was never noted is not damaged, nor what is gone, nor, while another process may write here, what has
-        changed since it was noted.
+        A file that was never noted, or that is gone, is not damaged. While another process can write into the folder, a
+        file that has changed after it was noted is not damaged either.
         """
         note = self.folder / NOTE
         if note.is_file() and after_digest_line(note) is None:
@@ -45,14 +49,16 @@ class NotedFolder:
         return [] if changed and self._is_in_use() else changed
 
     def delete_untrusted(self) -> None:
-        """Delete what is not as noted: a killed process left it, or it has changed."""
+        """Delete files that do not match the note. Such a file has changed, or a process was killed before it noted the
+        file."""
         noted = self._noted()
         for path in [path for path in self._files() if self._line(path) not in noted]:
             with contextlib.suppress(OSError):  # another process has deleted it, or the folder is read-only
                 path.unlink()
 
     def note(self) -> None:
-        """Note all files as they are; what two processes note at once is made again at worst."""
+        """Write the digests of all present files into the note. If two processes write at the same time, the worst
+        result is that some files are made again."""
         lines = [self._line(path) for path in self._files()]
         if lines and frozenset(lines) != self._noted():
             text = "".join(f"{line}\n" for line in lines)
@@ -60,11 +66,11 @@ class NotedFolder:
                 write_whole(self.folder / NOTE, with_digest_line(text.encode()))
 
     def take_into_use(self) -> None:
-        """Let others see, until this process ends, that it may write here."""
+        """Show other processes that this one can write into the folder, until it ends."""
         with contextlib.suppress(OSError):  # a folder that is read-only, or a file system without locks
             self.folder.mkdir(parents=True, exist_ok=True)
             handle = os.open(self.folder / _IN_USE, os.O_RDWR | os.O_CREAT, 0o666)
-            fcntl.flock(handle, fcntl.LOCK_SH)  # the handle stays open: the lock ends with the process
+            fcntl.flock(handle, fcntl.LOCK_SH)  # the handle stays open, so that the lock ends with the process
 
     def _is_in_use(self) -> bool:
         try:
@@ -95,12 +101,12 @@ class NotedFolder:
 
 
 def _name(line: str) -> str:
-    """The file that a line of a note is of."""
+    """File name in a line of a note."""
     return line[2 * _DIGEST_BYTES + 1 :]
 
 
 def damaged_caches(caches: Path) -> list[Path]:
-    """Files of the caches of a checkout that are not what was written, sorted; what is deleted is made again."""
+    """Damaged files of the caches of a checkout, sorted. A deleted file is made again."""
     found = [path for path in (caches / KERNELS).glob("*/*.o") if after_digest_line(path) is None]
     for folder in (caches / KERNELS).glob(f"*/{NUMBA_FOLDER}"):
         found += NotedFolder(folder, NUMBA_FILES).damaged()
@@ -108,7 +114,7 @@ def damaged_caches(caches: Path) -> list[Path]:
 
 
 def cache_files(caches: Path) -> list[Path]:
-    """All files that `damaged_caches` looks at, sorted."""
+    """All files that `damaged_caches` checks, sorted."""
     kernels = [
         path for pattern in ("*/*.o", f"*/{NUMBA_FOLDER}/**/{NUMBA_FILES}") for path in (caches / KERNELS).glob(pattern)
     ]
@@ -121,12 +127,12 @@ def _digest(content: bytes) -> str:
 
 
 def with_digest_line(content: bytes) -> bytes:
-    """The content of a file, after a line with its digest."""
+    """Content of a file behind a line with its digest."""
     return _digest(content).encode() + b"\n" + content
 
 
 def after_digest_line(path: Path) -> bytes | None:
-    """The content of such a file; None where it is missing or damaged."""
+    """Content of a file behind its line with the digest; None if the file is missing or damaged."""
     try:
         content = path.read_bytes()
     except OSError:
@@ -137,7 +143,7 @@ def after_digest_line(path: Path) -> bytes | None:
 
 @cache
 def trust_as_noted(folder: Path, pattern: str) -> None:
-    """Delete what is not as noted, and note what is there when the process ends."""
+    """Delete files that do not match the note, and note the present files when the process ends."""
     noted = NotedFolder(folder, pattern)
     noted.take_into_use()
     noted.delete_untrusted()
@@ -145,11 +151,11 @@ def trust_as_noted(folder: Path, pattern: str) -> None:
 
 
 def write_whole(path: Path, content: bytes) -> None:
-    """Write a file of a cache under another name, then rename it. Raises OSError."""
+    """Write a cache file under another name, then rename it. Raises OSError."""
     handle, temporary = tempfile.mkstemp(dir=path.parent)
     try:
         with os.fdopen(handle, "wb") as stream:
-            os.fchmod(handle, 0o644)  # other users of a shared checkout load it too
+            os.fchmod(handle, 0o644)  # other users of a shared checkout load the file too
             stream.write(content)
         os.replace(temporary, path)
     except BaseException:

@@ -1,9 +1,10 @@
-"""Objectives of searches, declared here and nowhere else, and the seed of all their random numbers.
+"""Objectives of searches, declared only here, and the seed of all random numbers of searches.
 
-An objective is a product of powers of energy and latency, so that it never falls where one of them grows: from a lower
-bound of each follows one of the objective, which is what certificates of the exact search rest on.
+An objective is a product of powers of energy and latency. It never falls if energy or latency grows. Lower bounds of
+energy and latency therefore give a lower bound of the objective, on which the certificates of the exact search rest.
 
-Plug-ins enter further objectives: `objective.ED2P = "their_package:ED2P"` with `ED2P = Powers(energy=1, latency=2)`.
+A plug-in enters a further objective by an entry point: `objective.ED2P = "their_package:ED2P"` with `ED2P =
+Powers(energy=1, latency=2)`.
 """
 
 from collections.abc import Iterator, Mapping
@@ -23,36 +24,37 @@ Number = TypeVar("Number", float, "np.ndarray")
 
 
 class Powers(NamedTuple):
-    """An objective: energy to one power times latency to another, whole numbers that are not both 0."""
+    """Objective as powers: energy to one power times latency to another. The powers are whole numbers and not both
+    0."""
 
     energy: int = 0
     latency: int = 0
 
     def value(self, energy_pj: Number, latency_cycles: Number) -> Number:
-        """Value of one mapping, or of columns of them."""
+        """Value of the objective for one mapping, or for columns of mappings."""
         return reduce(mul, [energy_pj] * self.energy + [latency_cycles] * self.latency)
 
 
 EDP = Powers(energy=1, latency=1)
 BUILT_IN = {"latency": Powers(latency=1), "energy": Powers(energy=1), "EDP": EDP}
-"""Objectives that need no plug-in, by name, in the order in which they are listed."""
+"""Built-in objectives by name, in the order in which they are listed."""
 MOST_POWER = 9
-"""Largest power: with 1e12 pJ and as many cycles, the value of any allowed objective is finite."""
+"""Largest allowed power. Up to 1e12 pJ and as many cycles, every allowed objective has a finite value."""
 
 
 def reduction_of(objective: str) -> str:
-    """Name of the stage that keeps the best mapping by an objective."""
+    """Name of the stage that keeps the mapping with the smallest value of an objective."""
     return f"Minimal{objective[0].upper()}{objective[1:]}"
 
 
 def _fault(name: str, entry: object) -> str:
-    """Fault of an objective of a plug-in, or of its name; '' if it has none."""
+    """Fault of a plug-in's objective or of its name; '' if there is none."""
     if reason := taken(name, BUILT_IN):
         return reason
     if not name.isidentifier() or reduction_of(name) in {stage.name for stage in STAGES}:
-        return f"has the name {name}: an identifier is needed that makes a new name of a stage, {reduction_of(name)}"
+        return f"has the name {name}: an identifier is needed, and {reduction_of(name)} must not be the name of a stage"
     if not isinstance(entry, Powers):
-        return "is no objective: tilewright.base.objectives.Powers is needed"
+        return "is no objective: an instance of tilewright.base.objectives.Powers is needed"
     if not all(type(power) is int and 0 <= power <= MOST_POWER for power in entry) or entry == Powers():
         return f"has the powers {tuple(entry)}: whole numbers from 0 to {MOST_POWER} are needed, not both 0"
     return ""
@@ -63,7 +65,7 @@ ENTERED: Registry[Powers] = Registry(__name__, _fault)
 
 
 class _Objectives(Mapping[str, Powers]):
-    """Objectives by name: those that are built in, then those of plug-ins."""
+    """Objectives by name: first the built-in ones, then those of plug-ins."""
 
     def __getitem__(self, name: str) -> Powers:
         return BUILT_IN[name] if name in BUILT_IN else ENTERED[name]
@@ -89,29 +91,32 @@ Objective = Annotated[str, OneOf(objective_names)]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Goal(Parameters):
-    """What a search goes by."""
+    """Objective of a search."""
 
     objective: Objective = "latency"
-    """Objective to minimise: latency, energy, EDP (their product), or one of a plug-in."""
+    """Objective to minimise: latency, energy, EDP (their product), or the name of a plug-in's objective."""
 
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
 class Chance(Parameters):
-    """The random numbers of a search: equal seeds give equal results."""
+    """Random numbers of a search. Equal seeds give equal results."""
 
     seed: Count = 0
-    """Seed of the random numbers of salsa, and of the search for an allocation."""
+    """Seed of the random numbers of the salsa engine and of the search for an allocation."""
 
 
 def energy_delay_product(energy_pj: Number, latency_cycles: Number) -> Number:
-    """EDP in pJ cycles, of one thing or of columns; only what checks results multiplies on its own."""
+    """EDP in pJ cycles, of one result or of columns. All code uses this function, except checks of results, which
+    multiply themselves."""
     return EDP.value(energy_pj, latency_cycles)
 
 
 def ranking(objective: str, energy_pj: Number, latency_cycles: Number) -> tuple[Number, ...]:
-    """What mappings are compared by under an objective, the most important first; of one mapping or of columns.
+    """Key by which mappings are compared under an objective, the most important number first; for one mapping or for
+    columns.
 
-    The reference's rule: the objective, then the metric that it leaves out; the smaller wins, of equal ones the first.
+    The rule is that of the reference: first the objective, then the metric that is not part of the objective. The
+    smaller key wins; the first mapping wins a tie.
     """
     powers = OBJECTIVES[objective]
     value = powers.value(energy_pj, latency_cycles)

@@ -1,7 +1,7 @@
-"""Groups of ONNX operators by kind of work, for the operators of a core and the names of mapping entries.
+"""Groups of ONNX operators by kind of work, used for the operators of a core and for names of mapping entries.
 
-Operator types are those of ONNX and of com.microsoft, without domain. A group is a name in lower case; `mac`, `vector`
-and `all` go by the unit that a layer needs, the others list operator types.
+Operator types are those of ONNX and of com.microsoft, without domain. The name of a group is in lower case. The groups
+`mac`, `vector` and `all` are defined by the unit that a layer needs; the other groups list operator types.
 """
 
 MAC, VECTOR, ALL = "mac", "vector", "all"
@@ -13,7 +13,7 @@ MAC_TYPES: tuple[str, ...] = (
     *("DynamicQuantizeLSTM", "MoE", "NhwcConv", "NhwcFusedConv"),
     *("Attention", "MultiHeadAttention", "GroupQueryAttention", "QAttention"),
 )
-"""Operators that multiply and accumulate. Those that are decomposed have parts for vector units as well."""
+"""Operators that multiply and accumulate. Some of them are decomposed, and then have parts for vector units too."""
 
 OPERATOR_TYPES_OF: dict[str, tuple[str, ...]] = {
     "pooling": (
@@ -46,16 +46,17 @@ OPERATOR_TYPES_OF: dict[str, tuple[str, ...]] = {
     ),
     "softmax": ("Softmax", "LogSoftmax", "Hardmax", "QLinearSoftmax"),
 }
-"""Group -> the operators in it. What is in none of them and does not multiply and accumulate is in `vector` alone."""
+"""Group -> operators in it. An operator that is in no group and does not multiply and accumulate belongs to `vector`
+only."""
 
 OTHER_TYPES: tuple[str, ...] = ("AffineGrid", "Col2Im", "GridSample", "Resize", "Upsample")
-"""Operators for vector units that are in no group of their own."""
+"""Operators for vector units that belong to none of the groups above."""
 
 SEQUENCE_TYPES: tuple[str, ...] = (
     *("ConcatFromSequence", "Optional", "OptionalGetElement", "OptionalHasElement", "SequenceAt", "SequenceConstruct"),
     *("SequenceEmpty", "SequenceErase", "SequenceInsert", "SequenceLength", "SplitToSequence"),
 )
-"""Operators that put tensors into sequences and take them out again: they move data, and compute nothing."""
+"""Operators that put tensors into sequences or take them out. They move data and compute nothing."""
 
 UNMODELLED_WITHOUT_MACS: tuple[str, ...] = (
     *("Multinomial", "NonMaxSuppression", "NonZero", "Unique"),  # they compare and choose
@@ -64,16 +65,16 @@ UNMODELLED_WITHOUT_MACS: tuple[str, ...] = (
     *("ai.onnx.ml::CategoryMapper", "ai.onnx.ml::DictVectorizer", "ai.onnx.ml::FeatureVectorizer"),
     *("ai.onnx.ml::LabelEncoder", "ai.onnx.ml::OneHotEncoder", "ai.onnx.ml::ZipMap"),  # they look up, or compare
 )
-"""Operators (those of other domains with the domain) that are not modelled, and surely multiply and accumulate nothing.
-The multiply-accumulates of any other operator that is not modelled are unknown."""
+"""Operators that are not modelled, but certainly have no multiply-accumulates. Operators of other domains have the
+domain in their name. For any other operator that is not modelled, the number of multiply-accumulates is unknown."""
 
 GROUPS: tuple[str, ...] = (MAC, VECTOR, *OPERATOR_TYPES_OF, ALL)
-"""All groups."""
+"""Names of all groups."""
 
 KNOWN_TYPES: tuple[str, ...] = tuple(
     dict.fromkeys((*MAC_TYPES, *(name for types in OPERATOR_TYPES_OF.values() for name in types), *OTHER_TYPES))
 )
-"""All operator types that may be named."""
+"""Operator types that a user can name."""
 
 
 def bare_type(operator_type: str) -> str:
@@ -82,14 +83,14 @@ def bare_type(operator_type: str) -> str:
 
 
 def is_listed(operator_type: str, listed: tuple[str, ...]) -> bool:
-    """Whether an operator type is in a list of types and of groups that list types (`mac`, `vector` and `all` do not
-    count)."""
+    """Whether an operator type is in a list of types and groups. Only groups that list types count, so `mac`, `vector`
+    and `all` do not."""
     name = bare_type(operator_type)
     return name in listed or any(name in OPERATOR_TYPES_OF.get(group, ()) for group in listed)
 
 
 def group_has(group: str, operator_type: str) -> bool:
-    """Whether a group has an operator type, judged by the type alone; unknown types are in `all` alone."""
+    """Whether a group contains an operator type, judged by the type alone. Unknown types are only in `all`."""
     name = bare_type(operator_type)
     if group == ALL:
         return True
@@ -99,10 +100,11 @@ def group_has(group: str, operator_type: str) -> bool:
 
 
 MAC_ARRAY, VECTOR_UNIT = "mac_array", "vector_unit"
-"""What a layer needs to run on: multipliers that accumulate, or units for any other arithmetic."""
+"""Unit on which a layer runs: multipliers that accumulate, or units for any other arithmetic."""
 
 
 def work_counts(unit: str, operations: int) -> dict[str, int]:
-    """The operations of a layer that needs `unit`, as multiply-accumulates or as others: a layer has one kind."""
+    """Operations of a layer, counted as multiply-accumulates or as other operations. All operations of a layer are of
+    one kind, given by `unit`."""
     is_other = unit == VECTOR_UNIT
     return {"mac_count": 0 if is_other else operations, "operation_count": operations if is_other else 0}

@@ -1,12 +1,12 @@
 """Parameters: the fields of frozen dataclasses are the only place where they are declared.
 
-A field has a name, a type (`Literal`, `Annotated` with `Limits`), a default, and a sentence: the text below it. The
-command line, the configuration and its schema, the Python interface and the tables of the documentation are derived
-from that, and every value is checked here, wherever it comes from. Nothing heavy is imported: the Snakefile reads
-configurations by these classes.
+A field has a name, a type (`Literal`, `Annotated` with `Limits`), a default, and a description: the docstring below it.
+The command line, the configuration and its schema, the Python interface and the tables of the documentation are derived
+from the fields. Every value is checked here, wherever it comes from. Nothing heavy is imported, because the Snakefile
+reads configurations with these classes.
 
-What a type allows, how a value is checked and what people are told of both follow from one type hint, case by case; so
-these stand in one module.
+Three things follow from one type hint, case by case: which values are allowed, how a value is checked, and how the type
+is described in words. This is why they are in one module.
 """
 
 import ast
@@ -31,14 +31,14 @@ T = TypeVar("T")
 
 
 class Limits(NamedTuple):
-    """Which numbers a parameter may be: `Annotated[int, Limits(least=1)]`."""
+    """Limits of the numbers that a parameter can have: `Annotated[int, Limits(least=1)]`."""
 
     least: float | None = None
     above: float | None = None
     most: float | None = None
 
     def hold(self, number: float) -> bool:
-        """Whether a number is within them; what is not finite is not."""
+        """Whether a number is within the limits. Infinite numbers and NaN are not."""
         return (
             math.isfinite(number)
             and (self.least is None or number >= self.least)
@@ -48,39 +48,40 @@ class Limits(NamedTuple):
 
     @property
     def words(self) -> str:
-        """The limits as a person would say them."""
+        """Limits in words."""
         parts = (("from", self.least), ("above", self.above), ("to", self.most))
         return " ".join(f"{word} {limit:g}" for word, limit in parts if limit is not None)
 
 
 class OneOf(NamedTuple):
-    """Names that a text may be, where they are not known to a type: `Annotated[str, OneOf(MODELS)]`."""
+    """Allowed texts of a parameter, if the type itself does not list them: `Annotated[str, OneOf(MODELS)]`."""
 
     given: tuple[str, ...] | Callable[[], tuple[str, ...]]
-    """Names, or a function that gives them: those of plug-ins are looked for only when they are needed."""
+    """Names, or a function that returns them. With a function, the names of plug-ins are looked up only when they are
+    needed."""
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names in the order in which they are listed."""
+        """Allowed names, in the order in which they are listed."""
         return self.given() if callable(self.given) else self.given
 
 
 class Told(NamedTuple):
-    """What is said of a wrong value in place of the usual words: `Annotated[Literal[1, 2], Told("not a mode")]`."""
+    """Message about a wrong value, which replaces the usual message: `Annotated[Literal[1, 2], Told("not a mode")]`."""
 
     message: str = ""
     allowed: str = ""
 
 
 class Read(NamedTuple):
-    """A reader for what no type says: it is called with a value and the name of the parameter, and returns what the
-    parameter becomes or raises InputError with problems whose paths begin with the name."""
+    """Reader of values that a type cannot describe. It is called with a value and the name of the parameter. It returns
+    the value that the parameter takes, or raises InputError with problems whose paths begin with the name."""
 
     read: Callable[[Any, str], Any]
 
 
 class ParameterCheck(NamedTuple):
-    """A check beside that of the type: it is called with a value and raises InputError."""
+    """Additional check of a value, after the check of its type. It is called with the value and raises InputError."""
 
     check: Callable[[Any], object]
 
@@ -96,44 +97,44 @@ class Parameter:
 
     name: str
     hint: Any
-    """Type with its limits; Any where the annotation of a user's class cannot be resolved."""
+    """Type hint with its limits; Any if the annotation in a user's class cannot be resolved."""
     default: Any
-    """MISSING where it must be given."""
+    """Default value; MISSING if the parameter has none and must be given."""
     owner: type
-    """The class that declares it."""
+    """Class that declares the parameter."""
 
     @property
     def sentence(self) -> str:
-        """What it means, on one line; '' if its class does not say."""
+        """Description of the parameter on one line; '' if its class has none."""
         return " ".join(field_docs(self.owner).get(self.name, "").split())
 
     @property
     def forms(self) -> tuple[Any, ...]:
-        """Types without annotations, one for each alternative."""
+        """Types without annotations, one for each alternative of the hint."""
         return tuple(_forms(self.hint))
 
     @property
     def choices(self) -> tuple[Any, ...]:
-        """What it may be, where that is listed; () where it is not."""
+        """Allowed values, if the type lists them; otherwise ()."""
         return tuple(_choices(self.hint))
 
     @property
     def limits(self) -> tuple[Limits, ...]:
-        """The limits of its numbers."""
+        """Limits of the numbers of the parameter."""
         return tuple(mark for mark in _marks(self.hint) if isinstance(mark, Limits))
 
     @property
     def is_switch(self) -> bool:
-        """Whether it is true or false."""
+        """Whether true and false are the only values of the parameter."""
         return self.forms == (bool,)
 
     @property
     def takes_list(self) -> bool:
-        """Whether a list is one value of it."""
+        """Whether one value of the parameter is a list."""
         return any((typing.get_origin(form) or form) in (list, tuple, Sequence) for form in self.forms)
 
     def converted(self, value: Any) -> Any:
-        """The value as the parameter takes it. Raises InputError with the name as path."""
+        """Value converted to the type of the parameter. Raises InputError with the name of the parameter as path."""
         try:
             return _converted(self.hint, value, self.name)
         except _MisfitError as misfit:
@@ -143,10 +144,10 @@ class Parameter:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Parameters:
-    """Base of classes of parameters; making one raises InputError with every value that is not allowed.
+    """Base of classes of parameters. Constructing an object raises InputError with every value that is not allowed.
 
-    Lists may be given for tuples, whole numbers for other numbers. Subclasses are frozen dataclasses with eq and repr
-    from here, which makes them faster to import.
+    Lists are accepted for tuples, and whole numbers for floats. Subclasses are frozen dataclasses that inherit eq and
+    repr from here, which makes their import faster.
     """
 
     def __post_init__(self) -> None:
@@ -154,7 +155,7 @@ class Parameters:
         wrong = set()
         for parameter in parameters_of(type(self)):
             value = getattr(self, parameter.name)
-            # What classes of users declare is checked where a pipeline gives it; from Python it may be anything.
+            # Parameters of a user's class are checked when a pipeline sets them. From Python they can have any value.
             if value is parameter.default or not parameter.owner.__module__.startswith("tilewright."):
                 continue
             try:
@@ -162,7 +163,7 @@ class Parameters:
             except InputError as error:
                 problems += error.problems
                 wrong.add(parameter.name)
-                object.__setattr__(self, parameter.name, parameter.default)  # for what is checked below
+                object.__setattr__(self, parameter.name, parameter.default)  # so that `conflicts` sees a valid value
         problems += self.conflicts(wrong)
         if problems:
             raise InputError(dict.fromkeys(problems))
@@ -180,21 +181,22 @@ class Parameters:
         return tuple(self.as_dict().values())
 
     def conflicts(self, wrong: set[str]) -> Iterable[Problem]:
-        """Problems of values that do not go together; those named in `wrong` have problems of their own already."""
+        """Problems of values that do not fit together. Parameters named in `wrong` already have a problem of their
+        own."""
         return ()
 
     def without_effect(self) -> dict[str, str]:
-        """Name -> why it has no effect, of parameters that others of these overrule: a sentence that begins with the
-        verb. They are told where a person gave them."""
+        """Name of each parameter that other parameters make ineffective -> reason, a sentence without subject that
+        begins with the verb. The reason is reported only if a person gave the parameter."""
         return {}
 
     @classmethod
     def implied(cls, given: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Values in place of defaults that given ones bring with them, as a preset does."""
+        """Values that replace defaults if certain values are given, as with a preset."""
         return {}
 
     def part(self, kind: type[T], **others: Any) -> T:
-        """An object of another class that has parameters of this one: these with the same values."""
+        """Object of another class of parameters. Parameters that both classes have keep their values."""
         known = {parameter.name for parameter in parameters_of(type(self))}
         names = [parameter.name for parameter in parameters_of(kind) if parameter.name in known]
         return kind(**({name: getattr(self, name) for name in names} | others))
@@ -205,7 +207,7 @@ class Parameters:
 
 
 def parameters_of(kind: type) -> tuple[Parameter, ...]:
-    """The parameters of a dataclass, in the order of its fields."""
+    """Parameters of a dataclass, in the order of its fields."""
     return _parameters_of(kind)  # type: ignore[arg-type]  # classes are hashable
 
 
@@ -230,7 +232,7 @@ def _hint(owner: type, hint: Any) -> Any:
 
 
 def made_of(kind: type[T], settings: Mapping[str, Any]) -> T:
-    """The parameters of a class by their names. Raises InputError for names that it does not have and wrong values."""
+    """Parameters object of a class from values by name. Raises InputError for unknown names and wrong values."""
     known = [parameter.name for parameter in parameters_of(kind)]
     problems = unknown_names(settings, known, "no such setting")
     try:
@@ -243,14 +245,15 @@ def made_of(kind: type[T], settings: Mapping[str, Any]) -> T:
 
 
 def allowed_text(parameter: Parameter) -> str:
-    """Which values a parameter may have, in words, with the limits of numbers."""
+    """Words for the values that a parameter can have, with the limits of its numbers."""
     text = words(parameter.hint)
     limits = ", ".join(limit.words for limit in parameter.limits)
     return f"{text}, {limits}" if limits else text
 
 
 def unknown_names(given: Iterable[str], known: Sequence[str], message: str, otherwise: str = "none") -> list[Problem]:
-    """A problem for every name that nothing takes, with the nearest one; `otherwise` is said where none is known."""
+    """Problem for every unknown name, with the nearest known name. `otherwise` is the text for the allowed names if no
+    name is known."""
     found = []
     for name in given:
         if name not in known:
@@ -264,16 +267,16 @@ def unknown_names(given: Iterable[str], known: Sequence[str], message: str, othe
 
 
 class _MisfitError(Exception):
-    """A value is not allowed."""
+    """Error of a value that is not allowed."""
 
     def __init__(self, message: str, allowed: str = "", nearest: str = "", is_of_kind: bool = False) -> None:
         self.message, self.allowed, self.nearest = message, allowed, nearest
         self.is_of_kind = is_of_kind
-        """Whether it is of the right kind all the same."""
+        """Whether the value has the right type, although it is not allowed."""
 
 
 def _converted(hint: Any, value: Any, name: str) -> Any:
-    """`value` as `hint`: lists become tuples, whole numbers become floats where floats are asked for."""
+    """Value converted to the type `hint`: lists become tuples, and whole numbers become floats if the type is float."""
     origin, arguments = typing.get_origin(hint), typing.get_args(hint)
     if origin is Annotated:
         return _annotated(arguments[0], arguments[1:], value, name)
@@ -349,7 +352,7 @@ def _one_of(hints: tuple[Any, ...], value: Any, name: str) -> Any:
 
 
 def _named(names: tuple[Any, ...], value: Any) -> Any:
-    # True is no 1.
+    # True does not count as 1.
     if any(type(value) is type(name) and value == name for name in names):
         return value
     texts = [str(name) for name in names]
@@ -380,7 +383,7 @@ def _tuple(hint: Any, arguments: tuple[Any, ...], value: Any, name: str) -> tupl
 
 
 def words(hint: Any) -> str:
-    """A type as a person would say it."""
+    """Type in words."""
     origin, arguments = typing.get_origin(hint), typing.get_args(hint)
     if origin is Annotated:
         told, names = _mark(Told, arguments[1:]), _mark(OneOf, arguments[1:])
@@ -434,7 +437,7 @@ def _choices(hint: Any) -> Iterator[Any]:
 
 @cache
 def field_docs(kind: type) -> dict[str, str]:
-    """Field -> the text that follows it in the class, also for inherited fields."""
+    """Field -> description below it in the class, including inherited fields."""
     found: dict[str, str] = {}
     for owner in reversed(kind.__mro__):
         if owner.__module__.startswith("tilewright.") and inspect.get_annotations(owner):
@@ -445,13 +448,13 @@ def field_docs(kind: type) -> dict[str, str]:
 
 @cache
 def _docs_of(owner: type) -> dict[str, str]:
-    """Field -> text, of the fields that stand in a class itself."""
+    """Field -> description, for the fields that a class itself declares."""
     return dict(_texts(_classes_of(inspect.getsourcefile(owner) or "").get(owner.__name__)))
 
 
 @cache
 def _classes_of(file: str) -> dict[str, ast.ClassDef]:
-    """The classes of a module."""
+    """Classes of a module by name, as syntax trees."""
     body = ast.parse(Path(file).read_text("utf-8")).body if file else []
     return {node.name: node for node in body if isinstance(node, ast.ClassDef)}
 

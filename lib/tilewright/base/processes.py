@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 Task = TypeVar("Task")
 Result = TypeVar("Result")
 _work: Callable[[Any], Any] | None = None
-"""Loop of a worker process."""
+"""Function that a worker process applies to each task."""
 
 
 @contextlib.contextmanager
@@ -24,11 +24,11 @@ def in_processes(
     jobs: int,
     seconds_left: Callable[[], float | None] = lambda: None,
 ) -> Iterator[Callable[[Sequence[Task]], Iterator[Result]]]:
-    """A function that does work, in this process or in `jobs` others; `most` tasks at a time are to be expected.
+    """Context with a function that does tasks, in this process or in `jobs` other processes.
 
-    `make` makes what does the work; each process calls it once, so that it has to be a function of a module, or a
-    partial one. In other processes, results that are not there after `seconds_left` are not waited for, and what is
-    still being done in the end is given up.
+    `most` is the expected number of tasks. `make` returns the function that does one task. Each process calls `make`
+    once, so it must be a function of a module or a partial of one. With other processes, results that are not there
+    after `seconds_left` are not waited for. At the end of the context, tasks that still run are stopped.
     """
     if min(jobs, most) <= 1:
         work = make()
@@ -41,15 +41,15 @@ def in_processes(
     finally:
         workers = list((getattr(pool, "_processes", None) or {}).values())
         pool.shutdown(wait=False, cancel_futures=True)
-        for worker in workers:  # else the end of this process waits for what they do
+        for worker in workers:  # otherwise this process waits for their tasks when it ends
             worker.terminate()
 
 
 def _in_order(
     pool: ProcessPoolExecutor, tasks: Sequence[Any], ahead: int, seconds_left: Callable[[], float | None]
 ) -> Iterator[Any]:
-    """The results, fewer where the time is over; only so many tasks ahead are asked for that an interruption ends
-    soon."""
+    """Results in the order of the tasks. There are fewer if the time is over. Only `ahead` tasks are submitted in
+    advance, so that an interruption ends soon."""
     waiting: collections.deque[Future[Any]] = collections.deque()
     try:
         for task in tasks:
@@ -65,13 +65,13 @@ def _in_order(
 
 def _start_worker(make: Callable[[], Callable[[Any], Any]]) -> None:
     global _work
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent says when to end
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent process decides when workers end
     threading.Thread(target=_end_with_parent, daemon=True).start()
     _work = make()
 
 
 def _end_with_parent() -> None:
-    """End when the parent does, however it ends: killed, it cannot say so."""
+    """End this process when its parent ends. A killed parent cannot send a message, so the worker watches it."""
     parent = multiprocessing.parent_process()
     if parent is not None:
         parent.join()

@@ -1,6 +1,6 @@
 """Proofs: a value with its lower bound, the gap between them, and the set for which both are valid.
 
-Every verb, page and file uses the same words for them.
+Every verb, page and file takes the words for them from here.
 """
 
 import math
@@ -11,9 +11,9 @@ from typing import Any, Literal, Protocol
 from tilewright.base.json_values import JsonObject
 
 ROUNDING = 1e-9
-"""Share by which bounds are lowered, since sums of floating-point numbers are rounded: what writers of proofs allow."""
+"""Share by which writers of proofs lower their bounds, because sums of floating-point numbers are rounded."""
 CLOSE = 1e-9
-"""Relative difference that checkers of proofs allow: their sums are in another order."""
+"""Relative difference that checkers of proofs allow, because they add in another order."""
 
 
 def gap_to(lower_bound: float, value: float) -> float:
@@ -29,12 +29,12 @@ class BoundedValue:
 
     @property
     def is_proven(self) -> bool:
-        """Whether nothing in the space is better, but for rounding."""
+        """Whether no solution in the space is better, apart from rounding."""
         return self.lower_bound >= self.value * (1 - 2 * ROUNDING)
 
     @property
     def gap(self) -> float:
-        """Share of the value by which the optimum could be smaller; 0 where the value is proven."""
+        """Share of the value by which the optimum could be smaller; 0 if the value is proven."""
         return 0.0 if self.is_proven else gap_to(self.lower_bound, self.value)
 
     def stated(self) -> JsonObject:
@@ -55,12 +55,12 @@ class Claim(Protocol):
 
     @property
     def value(self) -> float:
-        """Value of the best."""
+        """Value of the best solution found."""
         ...
 
     @property
     def lower_bound(self) -> float:
-        """Lower bound of everything in the space."""
+        """Lower bound of all values in the space."""
         ...
 
     @property
@@ -70,12 +70,12 @@ class Claim(Protocol):
 
     @property
     def proven(self) -> bool:
-        """Whether nothing in the space is better."""
+        """Whether no solution in the space is better."""
         ...
 
 
 def contradictions(claim: Claim) -> Iterator[str]:
-    """Contradictions between value, lower bound, gap and proof of a claim, worked out apart from `BoundedValue`."""
+    """Contradictions between value, lower bound, gap and proof of a claim. They are computed without `BoundedValue`."""
     proven = claim.lower_bound >= claim.value * (1 - 2 * CLOSE)
     if claim.lower_bound > claim.value or proven != claim.proven:
         yield f"lower bound {claim.lower_bound}, value {claim.value}, proven {claim.proven}"
@@ -85,7 +85,7 @@ def contradictions(claim: Claim) -> Iterator[str]:
 
 
 def differing(rows: Iterable[tuple[str, Any, Any]]) -> Iterator[str]:
-    """Sentences on the rows (what, what it is, what the file says) of which the last two are not the same."""
+    """Sentences about rows (name, recomputed value, value in the file) whose two values differ."""
     for what, mine, theirs in rows:
         if mine != theirs:
             yield f"{what} {theirs!r}, not {mine!r}"
@@ -96,27 +96,29 @@ SpatialKind = Literal["given", "open", "largest divisors"]
 
 @dataclass(frozen=True)
 class SpatialMappings:
-    """Which spatial mappings of a layer were searched."""
+    """Set of the spatial mappings of a layer that were searched."""
 
     kind: SpatialKind = "given"
-    """given: that of the mapping file; open: what the file leaves open; largest divisors: the rule of Stream."""
+    """given: the spatial mapping of the mapping file. open: the choices that the file leaves open. largest divisors:
+    the rule of Stream."""
     first: int | None = None
-    """How many of the generated ones, where that is not all."""
+    """Number of generated spatial mappings that were searched, in their order; None for all."""
     mixed: bool = False
-    """Whether several loop dimensions may share a side of the array."""
+    """Whether several loop dimensions can share a side of the array."""
     hinted: bool = False
-    """Whether the mapping file names the loop dimensions that a side may take."""
+    """Whether the mapping file names the loop dimensions that a side can take."""
     cut: bool = False
-    """Whether factors are cut to ports and sizes of the innermost memories, as the profile cuts those of a file."""
+    """Whether factors are reduced to fit ports and sizes of the innermost memories, as the profile does with the
+    factors of a file."""
 
     @property
     def text(self) -> str:
-        """Words for them."""
+        """Text of the set for messages and files."""
         if self.kind == "given":
             return "the spatial mapping of the mapping file"
         if self.kind == "largest divisors":
             return (
-                "all spatial mappings of another loop dimension on each side of the array that can be used, by its"
+                "all spatial mappings with a different loop dimension on each usable side of the array, by its"
                 " largest divisor that fits"
             )
         loops = "loop dimensions" if self.mixed else "one loop dimension"
@@ -134,45 +136,46 @@ ORDERS = {
     "greedy": "every loop order that it allows, allocated to memories as in the reference",
     "free": "every loop order that it allows, with every choice of the loops that each memory keeps",
 }
-"""Memory allocation -> what is searched in time for each spatial mapping."""
+"""Memory allocation -> loop orders and allocations that are searched for each spatial mapping."""
 
 
 def covered_text(covers: str, allocation: str | None) -> str:
-    """What a proof of a layer covers: the spatial mappings, then what was searched for each; '' where nothing says the
-    first."""
+    """Scope of a proof of a layer: the spatial mappings, then the loop orders searched for each; '' if the spatial
+    mappings are not known."""
     orders = ORDERS.get(allocation or "")
     return f"{covers}, and for each {orders}" if covers and orders else covers
 
 
 @dataclass(frozen=True)
 class Schedules:
-    """Schedules over which the lower bounds of a network on several cores hold: all of them, for the tiles that it is
-    cut into, on the cores that its parts may have."""
+    """Schedules for which the lower bounds of a network on several cores hold: all schedules of the tiles into which
+    the network is cut, on the cores that its parts can use."""
 
     parts: int = 0
-    """Parts of layers that are allocated."""
+    """Number of parts of layers that are allocated to cores."""
     decided: int = 0
-    """Parts that have one core to choose from."""
+    """Number of parts that can run on one core only."""
 
     @property
     def text(self) -> str:
-        """Words for them."""
+        """Text of the set for messages and files."""
         if self.parts and self.decided == self.parts:
             which = "the one allocation to cores that is allowed"
         elif self.decided:
             which = f"all allowed allocations to cores ({self.decided} of {self.parts} parts have only one core)"
         else:
             which = "all allocations to cores"
-        return f"{which} and all schedules of these tiles that fetch what fits a core before it is used, not of others"
+        schedules = "all schedules of these tiles that fetch data before use if the data fit the core"
+        return f"{which} and {schedules} (other tiles are not covered)"
 
 
 ALLOWED_ALLOCATIONS = "the allowed allocations of these tiles"
-"""Scope of schedules in few words, where they have to do."""
+"""Short text of the scope of schedules."""
 
 
 def covered_by(bound: Mapping[str, Any]) -> str:
-    """What the `lower_bound` of a `summary.json` or `fusion.json` covers; files of before say nothing of it."""
-    return str(bound.get("covers", f"{ALLOWED_ALLOCATIONS}, not of others"))
+    """Scope of the `lower_bound` of a `summary.json` or `fusion.json`. Older files do not state it."""
+    return str(bound.get("covers", f"{ALLOWED_ALLOCATIONS} (other tiles are not covered)"))
 
 
 @dataclass(frozen=True)
@@ -181,11 +184,11 @@ class TilePlans:
 
     kind: Literal["attention", "depth-first"]
     lpf_limit: int | None = None
-    """How a layer of a tile is mapped: by loma with this limit, and in no other way."""
+    """Limit of loma, the only engine that maps the layers of a tile."""
 
     @property
     def text(self) -> str:
-        """Words for them."""
+        """Text of the set for messages and files."""
         limit = "no lpf_limit" if self.lpf_limit is None else f"lpf_limit {self.lpf_limit}"
         within = f"layers of tiles mapped by loma with {limit} only"
         if self.kind == "attention":
@@ -194,7 +197,8 @@ class TilePlans:
 
 
 def optimum_line(subject: str, is_proven: bool, gap: float, plural: str, covers: str, counts: str) -> str:
-    """What is known of the best plan or schedule, over what, and how much was looked at for it."""
+    """Sentence about the best plan or schedule that was found: how much better the optimum can be, over which set this
+    holds, and how many candidates were examined."""
     if is_proven:
         return f"{subject}: no {plural[:-1]} is better over {covers} ({counts})"
-    return f"{subject}: the best could be better by {gap:.2%} at most over {covers} ({counts})"
+    return f"{subject}: the optimum over {covers} is at most {gap:.2%} better ({counts})"

@@ -1,9 +1,9 @@
-"""Registries of entries that can be exchanged by name; an entry is a text, and its object is imported when used.
+"""Registries of objects that are exchanged by name: an entry is a text, and its object is imported on first use.
 
-A module with such entries has a `Registry`; what is entered in it lies above that module, so that nothing there imports
-or knows it. `tilewright.base.entries` lists what is entered when the package is imported. Packages of others enter
-theirs by the entry point group `tilewright`: `energy_term.refresh = "their_package:REFRESH"`, with one of KINDS before
-the point.
+A module with exchangeable objects has a `Registry`. The objects are defined in higher modules, so that the module
+itself imports none of them. `tilewright.base.entries` lists the entries that are made when the package is imported.
+Other packages enter objects by the entry point group `tilewright`: `energy_term.refresh = "their_package:REFRESH"`,
+with one of KINDS before the point.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping
@@ -14,7 +14,7 @@ from typing import Any, Generic, TypeVar
 from tilewright.base.errors import InputError, Problem, nearest_name
 
 GROUP = "tilewright"
-"""The entry point group of packages that extend this one."""
+"""Entry point group of packages that extend this one."""
 KINDS = {
     "array": "tilewright.hardware.array_model",
     "attribute": "tilewright.hardware.attributes",
@@ -27,38 +27,39 @@ KINDS = {
     "stage": "tilewright.pipeline.stages.catalogue",
     "topology": "tilewright.hardware.topologies",
 }
-"""Kind of an entry point -> module of the registry."""
+"""Kind of an entry point -> module of its registry."""
 Entry = TypeVar("Entry")
 _entries: dict[str, dict[str, str]] = {}
 
 
 def enter(entries: Mapping[str, Mapping[str, str]]) -> None:
-    """Enter `module:attribute` under a name in the registry of a module: module of the registry -> name -> entry."""
+    """Enter entries into registries: module of the registry -> name -> `module:attribute` of the object."""
     for owner, named in entries.items():
         _entries.setdefault(owner, {}).update(named)
 
 
 def withdraw(entries: Mapping[str, Mapping[str, str]]) -> None:
-    """Undo `enter`."""
+    """Remove entries that `enter` made."""
     for owner, named in entries.items():
         for name in named:
             del _entries[owner][name]
 
 
 def all_entered() -> tuple[tuple[str, str, str], ...]:
-    """(registry, name, entry) of all that `enter` gave until now, in order: what is known of them may be kept by it."""
+    """(registry, name, entry) of all entries that `enter` has made, in order. Results of a search for imports can be
+    cached by this value."""
     return tuple((owner, name, entry) for owner, named in sorted(_entries.items()) for name, entry in named.items())
 
 
 def entered(owner: str) -> tuple[str, ...]:
-    """The modules that the registry of a module may import."""
+    """Modules that the registry of a module can import."""
     return tuple(entry.partition(":")[0] for entry in _named(owner).values())
 
 
 def installed() -> dict[str, str]:
-    """Entry point of an installed package, `kind.name` -> its entry, in the order of names.
+    """Entry point of an installed package, `kind.name` -> its entry, sorted by name.
 
-    Raises InputError for entry points of an unknown kind, and for two that have one name.
+    Raises InputError for an entry point of an unknown kind, and for two entry points with the same name.
     """
     from importlib.metadata import entry_points
 
@@ -70,9 +71,9 @@ def installed() -> dict[str, str]:
         if kind not in KINDS or not dot or not name:
             nearest = nearest_name(kind, tuple(KINDS))
             allowed = f"<kind>.<name> with {', '.join(KINDS)}"
-            problems.append(Problem("is of no known kind", place, value=point.name, allowed=allowed, nearest=nearest))
+            problems.append(Problem("has no known kind", place, value=point.name, allowed=allowed, nearest=nearest))
         elif found.get(point.name, point.value) != point.value:
-            problems.append(Problem(f"is {found[point.name]} of another package too", place, value=point.value))
+            problems.append(Problem(f"is also {found[point.name]} of another package", place, value=point.value))
         else:
             found[point.name] = point.value
     if problems:
@@ -81,9 +82,9 @@ def installed() -> dict[str, str]:
 
 
 def _named(owner: str) -> dict[str, str]:
-    """Entries of a registry by name: first those that `enter` gave, then those of installed packages by name.
+    """Entries of a registry by name: first those of `enter`, then those of installed packages, sorted by name.
 
-    Raises InputError where both have a name: which one is meant is not known.
+    Raises InputError if both have the same name, because it is unclear which one is meant.
     """
     own, others = _entries.get(owner, {}), _of_others(owner)
     if both := sorted(own.keys() & others.keys()):
@@ -93,13 +94,13 @@ def _named(owner: str) -> dict[str, str]:
 
 
 def _of_others(owner: str) -> dict[str, str]:
-    """Entries of installed packages in a registry, by name; other registries than those of KINDS have none."""
+    """Entries of installed packages in a registry, by name. Only the registries in KINDS can have such entries."""
     return _installed_by_registry().get(owner, {}) if owner in KINDS.values() else {}
 
 
 @cache
 def _installed_by_registry() -> dict[str, dict[str, str]]:
-    """Entries of installed packages: module of the registry -> name -> entry. They do not change while this runs."""
+    """Entries of installed packages: module of the registry -> name -> entry. They do not change during a run."""
     found: dict[str, dict[str, str]] = {}
     for point, entry in installed().items():
         kind, _, name = point.partition(".")
@@ -108,9 +109,10 @@ def _installed_by_registry() -> dict[str, dict[str, str]]:
 
 
 class Registry(Generic[Entry]):
-    """The entries of one module; `owner` is its `__name__`.
+    """Registry of the objects of one module. `owner` is the `__name__` of the module.
 
-    `fault` says what is wrong with an entry under a name, '' for nothing: of another type, or of a name that is taken.
+    `fault` returns the fault of an object under a name, such as a wrong type or a name that is in use; '' if there is
+    none.
     """
 
     def __init__(self, owner: str, fault: Callable[[str, Any], str] = lambda name, entry: "") -> None:
@@ -119,12 +121,15 @@ class Registry(Generic[Entry]):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names in the order in which they were entered; nothing is imported."""
+        """Names in the order in which they were entered. No object is imported."""
         return tuple(_named(self.owner))
 
     def __getitem__(self, name: str) -> Entry:
-        """Object under a name. Raises KeyError, and InputError where a package of others has no such thing, cannot be
-        imported, or what it has is at fault."""
+        """Object under a name.
+
+        Raises KeyError for an unknown name. Raises InputError if the object belongs to another package and cannot be
+        imported, is missing there, or has a fault.
+        """
         entry = _named(self.owner)[name]
         module, _, attribute = entry.partition(":")
         try:
@@ -134,7 +139,7 @@ class Registry(Generic[Entry]):
                 raise
             what = f"{type(error).__name__}: {error}"
             raise InputError([Problem(f"cannot be loaded: {what}", f"plug-in {name}", value=entry)]) from error
-        if self._sound.get(name) is not found:  # looked at once: array models are asked for by every layer
+        if self._sound.get(name) is not found:  # checked only once, because every layer asks for array models
             if reason := self._fault(name, found):
                 raise InputError([Problem(reason, f"plug-in {name}", value=entry)])
             self._sound[name] = found
@@ -142,14 +147,14 @@ class Registry(Generic[Entry]):
 
 
 def taken(name: str, known: Collection[str]) -> str:
-    """Fault of an entry whose name is one of those that are built in; '' where it is none of them."""
+    """Fault of an entry whose name is the name of a built-in object; '' if it is not."""
     return f"has the name {name}, which is built in" if name in known else ""
 
 
 def lacking(entry: object, attributes: Iterable[str]) -> str:
-    """Fault of an object without some attributes that its kind has; '' where it has all of them."""
+    """Fault of an object that lacks some attributes of its kind; '' if it has all of them."""
     lacks = [name for name in attributes if not hasattr(entry, name)]
-    return f"has no {', '.join(lacks)}: it is none of its kind" if lacks else ""
+    return f"has no {', '.join(lacks)}, which this kind needs" if lacks else ""
 
 
 def methods_of(protocol: type) -> tuple[str, ...]:

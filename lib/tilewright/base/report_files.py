@@ -9,29 +9,29 @@ from typing import Final, NamedTuple
 
 TABLES: Final = "tables"
 FIGURES: Final = "figures"
-"""Parts of a report, which can be written alone."""
+"""Parts of a report. Each part can be written without the other."""
 LAYER_TABLE, CORE_TABLE, TRACE = "layers.csv", "cores.csv", "trace.json"
 LOOP_NESTS, LOOP_NEST_PAGES = "loop_nests.txt", "loop_nests.pdf"
 BOTTLENECKS = "bottlenecks"
-"""Stem of the files that say where energy and cycles go."""
+"""Stem of the names of the files that show where energy and cycles go."""
 
 
 class ReportFile(NamedTuple):
-    """File in the report of a run; beside each SVG stands a PNG."""
+    """File in the report of a run. For each SVG there is also a PNG."""
 
     name: str
     part: str
     """TABLES or FIGURES."""
     made_by: str
-    """Function that makes it of the run that is reported, as `module:function`; '' if `tilewright explain` writes it.
+    """Function that makes the file from the reported run, as `module:function`; '' if `tilewright explain` writes it.
 
-    It returns the figure of an SVG (None if the run has no such figure), the table of a CSV, and the content of other
-    files.
+    For an SVG the function returns the figure, or None if the run has no such figure. For a CSV it returns the table,
+    and for other files the content.
     """
     shows: str = ""
-    """Words on what it shows, for the report of the workflow; '' if the file is not in it."""
+    """Short description for the report of the workflow; '' if the file is not in this report."""
     caption: str = ""
-    """Stem of the file with its caption in `workflow/report`."""
+    """Stem of the name of the file with the caption, in `workflow/report`."""
     dots_per_inch: int = 110
     """Resolution of the PNG of a figure."""
 
@@ -94,7 +94,7 @@ SEVERAL_CORES_FILES = (
 
 
 def of_part(files: Iterable[ReportFile], part: str) -> tuple[ReportFile, ...]:
-    """Rows of one part of a report, or all rows for ''."""
+    """Files of one part of a report, or all files for ''."""
     return tuple(file for file in files if part in ("", file.part))
 
 
@@ -104,5 +104,5 @@ def names_of(files: Iterable[ReportFile], part: str = "") -> tuple[str, ...]:
 
 
 def makers_of(files: Iterable[ReportFile]) -> tuple[str, ...]:
-    """Modules with the functions that make some files, each once."""
+    """Modules with the functions that make the files, without repetition."""
     return tuple(dict.fromkeys(file.made_by.partition(":")[0] for file in files if file.made_by))

@@ -1,6 +1,6 @@
-"""Table of the stages of all flows: a new stage is its module and one line here.
+"""Table of the stages of all flows: a new stage needs its module and one line here.
 
-Standard library only: what depends on the code of stages asks for their modules when the Snakefile is parsed.
+Standard library only: when the Snakefile is parsed, code digests ask for the modules of stages.
 """
 
 from dataclasses import dataclass
@@ -8,24 +8,24 @@ from dataclasses import dataclass
 from tilewright.base.steps import MULTI, SINGLE
 
 CORE = "core"
-"""The flow inside IntraCoreMapping: a computation node on one core."""
+"""Flow inside IntraCoreMapping: mapping of a computation node on one core."""
 
 
 @dataclass(frozen=True)
 class Listed:
-    """A stage: a class of the same name in `tilewright.pipeline.stages`."""
+    """Stage: a class of the same name in `tilewright.pipeline.stages`."""
 
     name: str
     module: str
     """Module below `tilewright.pipeline.stages`."""
     heading: str
-    """Heading under which docs/stages.md has it."""
+    """Heading of its section in docs/stages.md."""
     flows: tuple[str, ...]
-    """The flows whose pipelines may have it."""
+    """Flows whose pipelines can contain the stage."""
     also: tuple[str, ...] = ()
-    """What others call it, without `Stage` at the end."""
+    """Names of the stage in zigzag-dse and Stream, without `Stage` at the end."""
     absorbs: tuple[str, ...] = ()
-    """Stages of others whose work it does too."""
+    """Further stages of zigzag-dse and Stream whose work this stage does too."""
 
 
 _PARSERS, _NETWORKS, _SAVING = "Parsers", "Networks", "Saving and drawing"
@@ -76,10 +76,10 @@ STAGES = (
         absorbs=("SetFixedAllocationPerformance", "SchedulingOrderGeneration"),
     ),
 )
-"""Stages in the order in which docs/stages.md and messages name them."""
+"""All stages, in the order in which docs/stages.md and messages name them."""
 
 
 def modules_of(*flows: str) -> tuple[str, ...]:
-    """The modules of all stages that pipelines of these flows may have, each once."""
+    """Modules of all stages that pipelines of these flows can contain, without repetition."""
     listed = [stage for stage in STAGES if set(stage.flows) & set(flows)]
     return tuple(dict.fromkeys(f"tilewright.pipeline.stages.{stage.module}" for stage in listed))

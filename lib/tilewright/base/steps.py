@@ -1,4 +1,4 @@
-"""The steps of the pipeline: which verb runs which stages, and the files that each reads and writes.
+"""Steps of the pipeline: the verb of each step, its stages, and the files that it reads and writes.
 
 Verbs, rules and documentation take the names of files from here. Standard library only: the Snakefile imports this at
 every parse.
@@ -18,60 +18,63 @@ from tilewright.base.report_files import (
 )
 
 SINGLE, MULTI = "single", "multi"
-"""The flows, and the folders of their runs."""
+"""Flows, which are also the names of the folders of their runs."""
 NAME_PATTERN = r"[A-Za-z0-9][A-Za-z0-9_.+-]*"
-"""Names of runs, files and designs: they become folders of results. The rules constrain their wildcards with it."""
+"""Pattern of the names of runs, files and designs, which become folders of results. Rules constrain their wildcards
+with it."""
 SPACE = "space"
-"""The folder of explorations."""
+"""Folder of explorations."""
 FRONT = "front"
-"""The folder of complete fronts."""
+"""Folder of complete fronts."""
 ACCELERATOR, CORE, WORKLOAD, COVERAGE, MAPPING = (
     *("accelerator.json", "core/{core}.json", "workload.json", "coverage.json", "mapping.json"),
 )
 LAYERS, SUMMARY, CHECKS, EXPORTS, REPORT = "layers.jsonl", "summary.json", "checks.json", "exports", "report"
-"""Files in the folder of a run; the last four in both flows, the last two are folders."""
+"""Files in the folder of a run. Both flows have the last four. EXPORTS and REPORT are folders."""
 SPLIT_NETWORK, CN_GRAPH, CN_COLUMNS, COSTS = "split.onnx", "cn_graph.json", "cn_graph.npz", "cost"
-"""Files in the folder of a run on several cores; the last is the folder of the cost tables."""
+"""Files in the folder of a run on several cores. COSTS is the folder of the cost tables."""
 ALLOCATION, GENERATIONS, PARETO, FIXED_MAPPING = "allocation.json", "generations.csv", "pareto.csv", "mapping.yaml"
 SCHEDULE = "schedule.npz"
 FUSION, FUSION_PLANS, FUSION_PAGE, PLAN = "fusion.json", "fusion.csv", "fusion.html", "plan"
-"""What a search of whole plans found, the plans that it looked at, a page of both; the folder in that of a run that has
-them."""
+"""Files of a search for whole plans: the result, the examined plans, and a page of both. PLAN is the folder with them
+inside the folder of a run."""
 DEPTH_FIRST, DEPTH_FIRST_TABLE = "depth_first.json", "depth_first.csv"
-"""What was found of depth-first schedules of one core, with its certificate; a row for each."""
+"""Depth-first schedules of one core: results with their certificates, and a table with one row for each."""
 ATTENTION, ATTENTION_TABLE = "attention.json", "attention.csv"
-"""What was found of attentions on one core, with their certificates; a row for each."""
+"""Attention layers on one core: results with their certificates, and a table with one row for each."""
 COURT, COURT_TABLE = "court.json", "court.csv"
-"""Verdicts on predictions beside measurements that others made; a row for each measurement."""
+"""Comparison of predictions with measurements that others made: verdicts, and a table with one row for each
+measurement."""
 RESULTS_PAGE = "index.html"
-"""The page of all runs, in the folder of results."""
+"""Page of all runs, in the folder of results."""
 PORT_LIMITS = "ports.csv"
 """Table of ports in a report."""
 CORE_CYCLES = "core_cycles.csv"
-"""What `tilewright explain` writes instead of the table of ports for a run on several cores."""
+"""Table that `tilewright explain` writes in place of the table of ports, for a run on several cores."""
 
 
 def cost_table(costs: Path | str, core: str) -> Path:
-    """The cost table of a core file in the folder of cost tables."""
+    """Path of the cost table of a core file, in the folder of cost tables."""
     return Path(costs) / f"{core}.jsonl"
 
 
 class Step(NamedTuple):
-    """A step of the pipeline: one verb of the command line, on a folder of the results."""
+    """Step of the pipeline: one verb of the command line, applied to a folder of the results."""
 
     verb: str
     folder: str
-    """Folder of what it writes, below the folder of results; a name in braces is any name."""
+    """Folder of the files that the step writes, below the folder of results. A name in braces stands for any name."""
     writes: tuple[str, ...]
-    """Files in that folder, without those of stages that a user asks for (`exports`)."""
+    """Files that the step writes in this folder, without those of stages that a user adds (`exports`)."""
     reads: tuple[str, ...] = ()
-    """Files of the same folder that it is made of."""
+    """Files of the same folder that the step reads."""
     stages: tuple[str, ...] = ()
-    """Stages of the default pipeline below the parsers; `pipeline/stages/pipeline.py` has those of a core."""
+    """Stages of the default pipeline that come after the parsers. The stages of a single core are in
+    `pipeline/stages/pipeline.py`."""
 
     @property
     def paths(self) -> tuple[str, ...]:
-        """What it writes, below the folder of results."""
+        """Paths of the files that the step writes, below the folder of results."""
         return tuple(f"{self.folder}/{name}" for name in self.writes)
 
 
@@ -142,10 +145,10 @@ STEPS = {
     "summarize": Step("summarize", ".", ("summary.csv", "summary.parquet")),
     "page": Step("page", ".", (RESULTS_PAGE,)),
 }
-"""The steps by name, in an order in which they can run; rules name their code by it."""
+"""Steps by name, in an order in which they can run. Rules refer to their code by this name."""
 
 
 def artifacts(flow: str) -> tuple[str, ...]:
-    """Files that every run of a flow has in its folder, but for the cost tables and the report."""
+    """Files that every run of a flow has in its folder, without the cost tables and the report."""
     steps = [step for name, step in STEPS.items() if step.folder == f"{flow}/{{run}}" and "split" not in name]
     return tuple(name for step in steps for name in step.writes if "/" not in name)

@@ -1,8 +1,8 @@
 """Numbers with units, as people write them in YAML: sizes, bandwidths, energies, areas, powers, frequencies.
 
-A plain number means the unit of the reference dialect (zigzag-dse 3.9.1): bits, bits per cycle, pJ. Areas have none
-there: whether a plain one is in mm2 is for the reader of the file to know. Prefixes are the standard ones: `k`, `M`,
-`G` are powers of 1000, `Ki`, `Mi`, `Gi` powers of 1024; `b` is a bit, `B` is a byte.
+A plain number has the unit of the reference dialect (zigzag-dse 3.9.1): bits, bits per cycle, pJ. Areas have no unit in
+this dialect. The reader of the file must therefore know whether a plain area is in mm2. Prefixes are the standard ones:
+`k`, `M`, `G` are powers of 1000, `Ki`, `Mi`, `Gi` are powers of 1024; `b` is a bit, `B` is a byte.
 """
 
 import math
@@ -16,17 +16,19 @@ if TYPE_CHECKING:
     from fractions import Fraction
 
 LARGEST_WHOLE_NUMBER = 2**53
-"""Whole numbers up to here are exact as doubles, which the cost model computes with."""
+"""Largest whole number up to which all whole numbers are exact as doubles, with which the cost model computes."""
 LARGEST_SIZE_BITS = 2**60
-"""A memory may be larger: its size is only compared with the data in it, which is less than 2^53 bits."""
+"""Largest size of a memory. It exceeds 2^53 bits, because a size is only compared with the data in the memory, which
+are fewer bits."""
 LARGEST_ENERGY_PJ = 10**12
-"""A joule. No real access, operation or transfer costs so much; sums over whole networks stay finite below it."""
+"""Largest energy: one joule. No real access, operation or transfer needs that much energy. Below it, sums over whole
+networks stay finite."""
 LARGEST_AREA_MM2 = 10**9
-"""A thousand square metres, for one unit or one instance of a memory."""
+"""Largest area of one unit or one instance of a memory: a thousand square metres."""
 LARGEST_POWER_MW = 10**9
-"""A megawatt, for one unit or one instance of a memory."""
+"""Largest power of one unit or one instance of a memory: a megawatt."""
 LARGEST_FREQUENCY_MHZ = 10**6
-"""A terahertz."""
+"""Largest frequency: a terahertz."""
 
 _DECIMAL_PREFIXES = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 _BINARY_PREFIXES = {"Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40}
@@ -48,7 +50,7 @@ ENERGY_UNITS = {
 BITS_OF_ENERGY = {"b": 1, "bit": 1, "B": 8, "byte": 8}
 """Bits of the units after the slash of an energy per bit."""
 AREA_UNITS = {"um2": "1e-6", "µm2": "1e-6", "mm2": "1"}
-"""Factors to mm2 as texts, which are exact."""
+"""Unit -> factor to mm2, as an exact text."""
 POWER_UNITS = {"pW": "1e-9", "nW": "1e-6", "uW": "1e-3", "µW": "1e-3", "mW": "1", "W": "1e3"}
 FREQUENCY_UNITS = {"Hz": "1e-6", "kHz": "1e-3", "MHz": "1", "GHz": "1e3"}
 
@@ -57,7 +59,7 @@ _QUANTITY = re.compile(rf"\s*({NUMBER_PATTERN})\s*(\S*)\s*")
 
 
 class FieldError(ValueError):
-    """A value that a field does not accept, with what it does accept and the nearest valid name."""
+    """Error of a value that a field does not accept, with the accepted values and the nearest valid name."""
 
     def __init__(self, message: str, allowed: str = "", nearest: str = "") -> None:
         super().__init__(message)
@@ -67,15 +69,17 @@ class FieldError(ValueError):
 
 
 def parse_size_bits(value: object) -> int:
-    """A memory size in bits from `16384`, "2 KiB", "64 kB", "128 bits". Raises FieldError unless whole and > 0."""
+    """Memory size in bits from `16384`, "2 KiB", "64 kB", "128 bits". Raises FieldError unless it is whole and above
+    0."""
     size = _quantity(value, SIZE_UNITS, "bits", "2 KiB, 64 kB, 1 MiB, 128 b")
     return _whole(size, "bits", LARGEST_SIZE_BITS)
 
 
 def parse_bandwidth_bits(value: object) -> int:
-    """A port width in bits per cycle from `64`, "8 B/cycle", "64 b/cycle". Raises FieldError unless whole and > 0."""
+    """Port width in bits per cycle from `64`, "8 B/cycle", "64 b/cycle". Raises FieldError unless it is whole and above
+    0."""
     if is_per_second(value):
-        raise FieldError("a bandwidth per second needs a clock, give it per cycle", "512 b/cycle, 64 B/cycle")
+        raise FieldError("a bandwidth per second needs a clock; give bits per cycle", "512 b/cycle, 64 B/cycle")
     return _whole(_quantity(value, BANDWIDTH_UNITS, "bits per cycle", "512 b/cycle, 64 B/cycle"), "bits per cycle")
 
 
@@ -104,25 +108,26 @@ def parse_energy_per_bit_pj(value: object) -> float:
 
 
 def parse_energy_pj(value: object) -> float:
-    """An energy in pJ from `0.5`, "0.5 pJ", "1 nJ". Raises FieldError if negative or beyond LARGEST_ENERGY_PJ."""
+    """Energy in pJ from `0.5`, "0.5 pJ", "1 nJ". Raises FieldError if it is negative or above LARGEST_ENERGY_PJ."""
     return _up_to(LARGEST_ENERGY_PJ, "10^12 pJ", _quantity(value, ENERGY_UNITS, "pJ", "0.5 pJ, 120 fJ, 1 nJ"))
 
 
 def parse_area_mm2(value: object) -> float:
-    """An area in mm2 from "0.25 mm2", "1200 um2", and from `0.25`, which is taken for mm2.
+    """Area in mm2 from "0.25 mm2", "1200 um2", or from `0.25`, which counts as mm2.
 
-    Raises FieldError if negative or beyond LARGEST_AREA_MM2.
+    Raises FieldError if it is negative or above LARGEST_AREA_MM2.
     """
     return _up_to(LARGEST_AREA_MM2, "10^9 mm2", _quantity(value, AREA_UNITS, "mm2", "0.25 mm2, 1200 um2"))
 
 
 def parse_power_mw(value: object) -> float:
-    """A power in mW from `0.5`, "20 uW", "3 nW". Raises FieldError if negative or beyond LARGEST_POWER_MW."""
+    """Power in mW from `0.5`, "20 uW", "3 nW". Raises FieldError if it is negative or above LARGEST_POWER_MW."""
     return _up_to(LARGEST_POWER_MW, "10^9 mW", _quantity(value, POWER_UNITS, "mW", "0.5 mW, 20 uW, 3 nW"))
 
 
 def parse_frequency_mhz(value: object) -> float:
-    """A frequency in MHz from `200`, "200 MHz", "1.2 GHz". Raises FieldError unless above 0 and in the limit."""
+    """Frequency in MHz from `200`, "200 MHz", "1.2 GHz". Raises FieldError unless it is above 0 and within the
+    limit."""
     frequency = _quantity(value, FREQUENCY_UNITS, "MHz", "200 MHz, 1.2 GHz")
     if frequency == 0:
         raise FieldError("must be greater than 0")
@@ -130,21 +135,21 @@ def parse_frequency_mhz(value: object) -> float:
 
 
 class WrittenArea(NamedTuple):
-    """An area as a file has it."""
+    """Area as it is written in a file."""
 
     amount: float
-    """Area in mm2 if it has a unit."""
+    """Area in mm2 if the text has a unit; otherwise the plain number."""
     has_unit: bool
 
 
 def parse_written_area(value: object) -> WrittenArea:
-    """An area with or without a unit. Raises FieldError as `parse_area_mm2` does."""
+    """Area with or without a unit. Raises FieldError as `parse_area_mm2` does."""
     match = _QUANTITY.fullmatch(value) if isinstance(value, str) else None
     return WrittenArea(parse_area_mm2(value), bool(match and match[2]))
 
 
 def _quantity(value: object, units: Mapping[str, int | str], plain_unit: str, examples: str) -> "Fraction":
-    from fractions import Fraction  # here, because commands that read no quantity start faster without
+    from fractions import Fraction  # imported here, so that commands that read no quantity start faster
 
     allowed = f"a number of {plain_unit}, or with a unit: {examples}"
     if isinstance(value, bool) or not isinstance(value, (int, float, str)):
@@ -165,7 +170,8 @@ def _quantity(value: object, units: Mapping[str, int | str], plain_unit: str, ex
 
 
 def nearest_unit(unit: str, units: Mapping[str, int | str]) -> str:
-    """The unit a person most likely meant: `KB` is read as 1024 bytes by most, so it suggests `KiB`."""
+    """Unit that a person most likely meant. Most people use `KB` for 1024 bytes, so the suggestion for `KB` is
+    `KiB`."""
     kilo_by_habit = re.fullmatch(r"K(b|B)(.*)", unit)
     if kilo_by_habit and "Ki" + "".join(kilo_by_habit.groups()) in units:
         return "Ki" + "".join(kilo_by_habit.groups())
@@ -193,14 +199,15 @@ def _up_to(largest: int, told: str, quantity: "Fraction") -> float:
 def energy_text(energy_pj: float, digits: int = 6) -> str:
     """Text of an energy in µJ.
 
-    All texts for people use this unit, so that their numbers can be compared. The cost of one access or one bit is told
-    in pJ instead.
+    All texts for people use this unit, so that their numbers can be compared. Only the energy of one access or one bit
+    is given in pJ.
     """
     return f"{energy_pj / PICOJOULES_A_MICROJOULE:.{digits}g} µJ"
 
 
 def size_text(bits: int) -> str:
-    """A capacity in the largest binary unit in which it is at least 1, three digits or all before the point."""
+    """Text of a capacity in the largest binary unit in which it is at least 1. It has three significant digits, or all
+    digits before the point if there are more."""
     for unit, size in (("GiB", 2**33), ("MiB", 2**23), ("KiB", 2**13)):
         if bits >= size:
             value = bits / size
@@ -209,7 +216,8 @@ def size_text(bits: int) -> str:
 
 
 def count_text(count: int, digits: int = 4) -> str:
-    """A whole number in so many digits, also one too large for a floating-point number: 9.333e+12, 1.25e+400."""
+    """Text of a whole number with a number of significant digits. It also works for numbers too large for a float:
+    9.333e+12, 1.25e+400."""
     from decimal import Decimal
 
     try:

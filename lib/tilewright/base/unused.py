@@ -1,10 +1,11 @@
-"""Unused input: keys, entries and options without effect, named once with file, line and key, kept in results, refused
-by `--strict`.
+"""Unused input: keys, entries and options without effect, which are reported once, kept in results, and refused by
+`--strict`.
 
-Whoever passes a key, an entry or an option over says so where it is known: `Problems.unused(path, why)` for a place in
-a file, `unused_option(name, why)` for an option. Both make a notice (`errors.Unused`) that goes the way of all notices.
-A verb that has collected all of them calls `refuse_unused` before its search, keeps them in what it writes by
-`with_unused`, and hands on what `to_tell` leaves to `cli.options.echo_notices`, which tells it when the command ends.
+Code that ignores an input reports this at the place where it is known: `Problems.unused(path, why)` for a place in a
+file, `unused_option(name, why)` for an option. Both make a notice (`errors.Unused`), which is passed on like all
+notices. A verb collects all notices and calls `refuse_unused` before its search. It keeps them in its results by
+`with_unused`. It gives the result of `to_tell` to `cli.options.echo_notices`, which prints the notices when the command
+ends.
 """
 
 from collections.abc import Iterable, Sequence
@@ -15,52 +16,52 @@ from typing import Any, TypedDict
 from tilewright.base.errors import InputError, Problem, Unused
 
 UNUSED = "unused"
-"""Key of a summary that lists what was not used; it has it where there is anything."""
+"""Key of a summary that lists unused inputs. The key is missing if there are none."""
 MOST_TOLD = 10
-"""Lines of it that are told before the others are only counted."""
+"""Largest number of unused inputs that are printed. Further ones are only counted."""
 
 
 def unused_option(name: str, why: str, value: object = None) -> Unused:
-    """The notice that an option has no effect, and why: a sentence that begins with the verb."""
+    """Notice that an option has no effect. `why` is the reason: a sentence without subject, beginning with the verb."""
     return Unused(Problem(why, path=name, value="" if value is None else repr(value)))
 
 
 def unused_in(notices: Iterable[str]) -> list[Unused]:
-    """The notices of what was not used, each once, by file, line and key; options come first."""
+    """Notices of unused inputs, without repetition, sorted by file, line and key. Options come first."""
     found = dict.fromkeys(notice for notice in notices if isinstance(notice, Unused))
     return sorted(found, key=lambda one: (one.problem.file, one.problem.line, one.problem.path, str(one)))
 
 
 def notice_lines(notices: Sequence[str], most: int = MOST_TOLD) -> list[str]:
-    """Notices as they are told: each once, those of what was not used last, at most so many of them and then a
-    count."""
+    """Lines of notices for printing, without repetition. Notices of unused inputs come last; at most `most` of them are
+    printed, and the rest is counted."""
     unused = unused_in(notices)
     others = [notice for notice in dict.fromkeys(notices) if not isinstance(notice, Unused)]
     return [*others, *capped(list(map(str, unused)), most)]
 
 
 def capped(lines: Sequence[str], most: int = MOST_TOLD) -> list[str]:
-    """The first lines of what was not used, and how many there are beside them."""
+    """First `most` lines, and a line with the number of the other ones."""
     rest = len(lines) - most
-    more = [f"{rest:,} more that were written have no effect"] if rest > 0 else []
+    more = [f"{rest:,} more inputs have no effect"] if rest > 0 else []
     return [*lines[:most], *more]
 
 
 class UnusedRow(TypedDict):
-    """A part of a file that had no effect, as summaries and parsed descriptions have it."""
+    """Row for an input without effect, in summaries and parsed descriptions."""
 
     file: str
     """Name of the file, without its folder."""
     line: int
-    """0 where the line is not known."""
+    """Line in the file; 0 if it is not known."""
     key: str
     """Path of the key in the file."""
     why: str
-    """Reason why the part has no effect."""
+    """Reason why the input has no effect."""
 
 
 def unused_rows(notices: Iterable[str], with_lines: bool = True) -> list[UnusedRow]:
-    """Rows of a summary: name of the file, line (0 if unknown), key, and why it has no effect."""
+    """Rows of a summary for the unused inputs among notices."""
     rows = [
         UnusedRow(file=PurePath(one.file).name, line=one.line if with_lines else 0, key=one.path, why=_reason(one))
         for one in (notice.problem for notice in unused_in(notices))
@@ -69,23 +70,25 @@ def unused_rows(notices: Iterable[str], with_lines: bool = True) -> list[UnusedR
 
 
 def noted_rows(rows: Iterable[UnusedRow]) -> list[Unused]:
-    """The notices behind such rows, of a file that another step has written."""
+    """Notices of rows that another step has written into a file."""
     return [Unused(Problem(row["why"], row["file"], row["line"], row["key"])) for row in rows]
 
 
 def with_unused(summary: dict[str, Any], notices: Iterable[str], with_lines: bool = True) -> dict[str, Any]:
-    """A summary with what was not used, if there is any."""
+    """Summary with the rows of unused inputs, if there are any."""
     rows = unused_rows(notices, with_lines)
     return {**summary, UNUSED: rows} if rows else summary
 
 
 def to_tell(notices: Iterable[str], strict: bool) -> list[str]:
-    """The notices that a verb tells: under `strict` what was not used is wrong, and told as such (`refuse_unused`)."""
+    """Notices that a verb prints. Under `strict`, notices of unused inputs are left out, because `refuse_unused` raises
+    them as an error."""
     return [notice for notice in notices if not (strict and isinstance(notice, Unused))]
 
 
 def in_file(notices: Iterable[str], file: str) -> list[str]:
-    """Notices of what is in a file, of which those of what was not used get its name."""
+    """Notices about the content of a file. Notices of unused inputs that have no file name get the name of this
+    file."""
     return [
         Unused(replace(notice.problem, file=file)) if isinstance(notice, Unused) and not notice.problem.file else notice
         for notice in notices
@@ -93,7 +96,7 @@ def in_file(notices: Iterable[str], file: str) -> list[str]:
 
 
 def refuse_unused(notices: Iterable[str], strict: bool = True) -> None:
-    """Raise InputError with all that was not used, if `strict` is asked for."""
+    """Raise InputError with all unused inputs if `strict` is true."""
     if strict and (found := unused_in(notices)):
         raise InputError(replace(one.problem, message=f"{one.problem.message}, which strict forbids") for one in found)
 

@@ -1,9 +1,9 @@
-"""Validation shared by the readers: a file is read once, into a typed tree in which invalid values are missing; all
-later checks use this tree.
+"""Validation shared by the readers: a file is read once into a typed tree, without its invalid values; all checks use
+this tree.
 
 A file kind is a pydantic model (its shape, its JSON Schema, its field descriptions) and a list of checks that look
-across fields. A value that does not fit the model is reported and is None in the tree, so that the checks run on all
-other values.
+across fields. A value that does not fit the model is reported and becomes None in the tree, so that the checks can run
+on all other values.
 """
 
 import functools
@@ -51,9 +51,10 @@ from tilewright.base.units import (
 
 Item = TypeVar("Item")
 TABLE_MARK, LIST_MARK, VALUE_MARK = "[table]", "[list]", "[value]"
-"""Tags of the forms of a value that is a table or a list of tables, and of one that is a table or a plain value."""
+"""Tags of the two forms of a value: a table or a list of tables (TABLE_MARK, LIST_MARK), or a table or a plain value
+(TABLE_MARK, VALUE_MARK)."""
 _MARKS = ("[key]", TABLE_MARK, LIST_MARK, VALUE_MARK)
-"""Steps that pydantic puts into the location of an error and that are no keys of the file."""
+"""Steps that pydantic adds to the location of an error and that are not keys of the file."""
 _MESSAGES = {
     "missing": "required key is missing",
     "string_type": "must be text",
@@ -77,14 +78,14 @@ _MESSAGES = {
 
 
 class TableModel(BaseModel):
-    """A table in a user's file: unknown keys refused, no silent conversion of types."""
+    """Table in a user's file. Unknown keys are refused, and types are not converted silently."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True, defer_build=True)
 
     @classmethod
     def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
-        """Schema with the texts below the fields, which are read from the source here and not whenever a file is
-        validated."""
+        """JSON Schema with the field descriptions. They are read from the source only here, not at every validation of
+        a file."""
         found = handler(schema)
         properties = handler.resolve_ref_schema(found)["properties"]
         for name, text in field_docs(cls).items():
@@ -120,12 +121,12 @@ Count = Annotated[int, Field(ge=0, le=LARGEST_WHOLE_NUMBER)]
 
 @dataclass(frozen=True)
 class TextForm:
-    """Marks the type of what a text says, `Annotated[tuple[str, int], TextForm(...)]`: what `parse` makes of it (it
-    raises FieldError)."""
+    """Marker of a type that is parsed from a text: `Annotated[tuple[str, int], TextForm(...)]`. `parse` converts the
+    text and raises FieldError."""
 
     parse: Callable[[str], object]
     pattern: str
-    """The form of the text in the JSON Schema."""
+    """Pattern of the text in the JSON Schema."""
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
         return core_schema.no_info_after_validator_function(self.parse, core_schema.str_schema(strict=True))
@@ -135,21 +136,22 @@ class TextForm:
 
 
 def validate(model: Any, data: Any, problems: Problems) -> Any:
-    """Build `model` (any type pydantic knows) from data; what is wrong is recorded, and None in its place."""
+    """Build `model` (any type that pydantic knows) from data. Invalid values are recorded as problems and are None in
+    the result."""
     try:
         return _adapter(model).validate_python(data)
     except ValidationError as error:
         details = error.errors(include_url=False)
         misspelt = {_meant(detail, model) for detail in details if detail["type"] == "extra_forbidden"}
         for detail in details:
-            # A misspelt key says what was meant; that the right key is missing then goes without saying.
+            # A misspelt key is reported with the key that was meant. The meant key is then not reported as missing.
             if detail["type"] != "missing" or _path_of(detail) not in misspelt:
                 _record(detail, model, problems)
         return _with_holes(model, data)
 
 
 def _with_holes(kind: Any, data: Any) -> Any:
-    """`data` as a type says, with None in the place of all that does not fit it."""
+    """Data as the type `kind`, with None in place of everything that does not fit."""
     try:
         return _adapter(kind).validate_python(data, strict=True)
     except ValidationError:
@@ -157,7 +159,7 @@ def _with_holes(kind: Any, data: Any) -> Any:
 
 
 def _parts(kind: Any, data: Any) -> Any:
-    """Parts of a value that fit its type; None if it has none."""
+    """Parts of a value that fit its type; None if no part fits."""
     origin, arguments = typing.get_origin(kind), typing.get_args(kind)
     if origin is Annotated:
         return _parts(arguments[0], data)
@@ -171,7 +173,7 @@ def _parts(kind: Any, data: Any) -> Any:
     if origin is list and isinstance(data, list):
         return [_with_holes(arguments[0], item) for item in data]
     if origin is dict and isinstance(data, dict):
-        # A name keeps its place though it is no good one: what is under it is checked as well.
+        # An invalid name stays as a key, so that the value under it is checked too.
         keys = {key: key if _is_name(key, arguments[0]) else _with_holes(arguments[0], key) for key in data}
         return {found: _with_holes(arguments[1], data[key]) for key, found in keys.items() if found is not None}
     return None
@@ -204,7 +206,7 @@ def _adapter(model: Any) -> TypeAdapter[Any]:
 
 
 def json_schema(model: Any, title: str, description: str) -> dict[str, Any]:
-    """The JSON Schema of a file kind, for editors."""
+    """JSON Schema of a file kind, for editors."""
     head = {"$schema": "https://json-schema.org/draft/2020-12/schema"}
     return head | _adapter(model).json_schema() | {"title": title, "description": description}
 
@@ -243,7 +245,7 @@ def _length_allowed(context: dict[str, Any]) -> str:
 
 
 def _type_at(annotation: Any, location: KeyPath) -> Any:
-    """The type that a place in a model was validated as, with Optional and Annotated taken off."""
+    """Type at a location in a model, without Optional and Annotated."""
     annotation = _bare(annotation)
     if not location:
         return annotation
@@ -273,25 +275,26 @@ def _keys_of(annotation: Any) -> list[str]:
 
 
 def table_or_list(value: Any) -> str:
-    """Form of two as which a value is validated."""
+    """Tag of the form in which a value is validated."""
     return LIST_MARK if isinstance(value, list) else TABLE_MARK
 
 
 def table_or_value(value: Any) -> str:
-    """Form of two as which a value is validated."""
+    """Tag of the form in which a value is validated."""
     return TABLE_MARK if isinstance(value, dict) else VALUE_MARK
 
 
 def each(values: Sequence[Item | None] | None) -> Iterator[tuple[int, Item]]:
-    """(place, item) of the items of a list that are no holes."""
+    """(index, item) of the items of a list that are not None."""
     return ((place, item) for place, item in enumerate(values or ()) if item is not None)
 
 
 def whole(values: Iterable[Item | None] | None) -> list[Item]:
-    """Items of a list without its holes."""
+    """Items of a list that are not None."""
     return [item for item in values or () if item is not None]
 
 
 def names_of(values: Sequence[Item | None] | None) -> list[Item]:
-    """The items of a list that others are to name; none if one is a hole: it may be the one that is meant."""
+    """Items of a list to which other parts of the file refer. The result is empty if an item is None, because that item
+    can be the one that is meant."""
     return [] if values is None or None in values else whole(values)

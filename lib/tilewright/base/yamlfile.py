@@ -1,7 +1,7 @@
-"""YAML with places: every key and list item of a document remembers its line, so that problems can point at it.
+"""YAML with places: every key and list item of a document has its line, so that problems can name the line.
 
 Only plain data (tables, lists, text, numbers, booleans, null) is read. A repeated key keeps its last value, as the
-readers of zigzag-dse 3.9.1 do, and leaves a notice. Files that would exhaust memory or stack are refused.
+readers of zigzag-dse 3.9.1 do, and causes a notice. Files that would exhaust memory or stack are refused.
 """
 
 import operator
@@ -25,10 +25,10 @@ _TAG = "tag:yaml.org,2002:"
 
 
 class HarmlessDumper(yaml.SafeDumper):
-    """Writer of YAML in which text with control or format characters is quoted and has them as escapes."""
+    """Writer of YAML. Text with control or format characters is quoted, with these characters as escapes."""
 
     def analyze_scalar(self, scalar: str) -> Any:
-        """How a text may be written: only in double quotes where it has such characters."""
+        """Allowed styles of a text: only double quotes if it has control or format characters."""
         analysis = super().analyze_scalar(scalar)
         if not is_harmless(scalar):
             analysis.allow_flow_plain = analysis.allow_block_plain = False
@@ -36,7 +36,8 @@ class HarmlessDumper(yaml.SafeDumper):
         return analysis
 
     def write_double_quoted(self, text: str, split: bool = True) -> None:
-        """Write a text in double quotes, every character beyond ASCII as an escape where it has such characters."""
+        """Write a text in double quotes. If it has control or format characters, every character beyond ASCII is an
+        escape."""
         unicode_is_allowed = self.allow_unicode
         self.allow_unicode = unicode_is_allowed and is_harmless(text)
         super().write_double_quoted(text, split)
@@ -44,14 +45,14 @@ class HarmlessDumper(yaml.SafeDumper):
 
 
 def yaml_text(value: Any, **options: Any) -> str:
-    """A value as YAML that reads back to it, keys in the order of the value."""
+    """YAML text of a value, with keys in the order of the value. Reading the text gives the value back."""
     text: str = yaml.dump(value, Dumper=HarmlessDumper, sort_keys=False, **options)
     return text
 
 
 @dataclass(frozen=True)
 class YamlDocument:
-    """Plain data and, for each path in it, the line (1-based) where its key or list item stands."""
+    """Plain data and, for each path in the data, the line (1-based) of its key or list item."""
 
     file: str
     data: Any
@@ -60,25 +61,25 @@ class YamlDocument:
     """Keys that are given more than once; the last one counts."""
 
     def line_of(self, path: KeyPath) -> int:
-        """The line of `path`, or of the nearest enclosing value that has one; 0 if unknown."""
+        """Line of `path`, or of the nearest enclosing value that has one; 0 if unknown."""
         for length in range(len(path), -1, -1):
             if path[:length] in self.lines:
                 return self.lines[path[:length]]
         return 0
 
     def place_of(self, path: KeyPath) -> tuple[str, int, str]:
-        """(file, line, path as text) of a value, for problems."""
+        """(file, line, path as text) of a value, as problems need it."""
         return self.file, self.line_of(path), self.dotted(path)
 
     def written(self, path: KeyPath) -> Any:
-        """The value at a path; None if there is none."""
+        """Value at a path; None if there is none."""
         value = self.data
         for key in path:
             value = _child(value, key)
         return value
 
     def dotted(self, path: KeyPath) -> str:
-        """`path` as text, with list items by their name where they have one: `memories.rf.ports.r_port_1.type`."""
+        """Text of `path`. List items appear by their name if they have one: `memories.rf.ports.r_port_1.type`."""
         text, value = "", self.data
         for key in path:
             text += _step(value, key, first=not text)
@@ -93,7 +94,7 @@ def load_yaml(path: str | Path, notices: list[str] | None = None) -> YamlDocumen
 
 
 def parse_yaml(text: str, file: str = "", notices: list[str] | None = None) -> YamlDocument:
-    """Read YAML text; `file` is what problems call it. Raises InputError as `load_yaml` does."""
+    """Read YAML text. `file` is the file name for problems. Raises InputError as `load_yaml` does."""
     try:
         event_count = _check_nesting(text, file)
         root = yaml.compose(text, Loader=_LOADER)
@@ -111,17 +112,17 @@ def parse_yaml(text: str, file: str = "", notices: list[str] | None = None) -> Y
 
 
 def document_of(data: object, file: str = "") -> YamlDocument:
-    """A document of Python data (dicts, lists, numbers, also numpy's), without lines. Raises InputError."""
+    """Document of Python data (dicts, lists, numbers, also those of numpy), without lines. Raises InputError."""
     return YamlDocument(file, _plain(data, file, 0))
 
 
 def table(value: Any) -> dict[Any, Any]:
-    """`value` if it is a table, else an empty one: of data that nothing was checked of."""
+    """Value itself if it is a table, else an empty table. Used for data that has not been checked."""
     return value if isinstance(value, dict) else {}
 
 
 def items(value: Any) -> list[Any]:
-    """`value` if it is a list, else an empty one."""
+    """Value itself if it is a list, else an empty list."""
     return value if isinstance(value, list) else []
 
 
@@ -133,12 +134,12 @@ def _read_text(path: Path, file: str) -> str:
     except FileNotFoundError:
         raise InputError([Problem("no such file", file)]) from None
     except IsADirectoryError:
-        raise InputError([Problem("is a directory, a YAML file is needed", file)]) from None
+        raise InputError([Problem("is a directory; a YAML file is needed", file)]) from None
     except (OSError, ValueError) as error:
         raise InputError([Problem(f"cannot be read: {getattr(error, 'strerror', None) or error}", file)]) from None
     if b"\0" in content:
         what = "an ONNX model" if path.suffix.lower() == ".onnx" else "a binary file"
-        raise InputError([Problem(f"is {what}, a YAML file is needed", file)])
+        raise InputError([Problem(f"is {what}; a YAML file is needed", file)])
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -147,7 +148,8 @@ def _read_text(path: Path, file: str) -> str:
 
 
 def _check_nesting(text: str, file: str) -> int:
-    """Count the parser's events; composing a deeply nested file would overflow the stack of libyaml's binding."""
+    """Number of events of the parser. Raises InputError for deep nesting, because composing such a file would overflow
+    the stack of libyaml's binding."""
     depth = count = 0
     for event in yaml.parse(text, Loader=_LOADER):
         count += 1
@@ -168,14 +170,14 @@ def _syntax_problem(error: yaml.YAMLError, file: str) -> Problem:
     if "scanning an alias" in context:
         what = 'a bare * starts a YAML alias; write "*" in quotes'
     elif "single document" in context:
-        what = "holds more than one YAML document; remove the '---' line"
+        what = "contains more than one YAML document; remove the '---' line"
     elif context:
         what = f"{context}, {what}"
     return Problem(f"is not valid YAML: {what}", file, mark.line + 1 if mark is not None else 0)
 
 
 class _NodeReader:
-    """Turns composed nodes into plain data, within a budget of values that stops alias bombs."""
+    """Converter of composed nodes into plain data. A budget of values stops aliases that expand without end."""
 
     def __init__(self, file: str, budget: int) -> None:
         self.file = file
@@ -218,11 +220,11 @@ class _NodeReader:
         return table
 
     def _override(self, path: KeyPath, line: int, silent: bool) -> None:
-        """Note a repeated key, and forget the lines inside the value that it replaces."""
+        """Note a repeated key, and delete the lines inside the value that is replaced."""
         if not silent:
             first = self.lines.get(path, 0)
             self.repeated.append(path)
-            message = f"the key is given twice, the last one counts (first on line {first})"
+            message = f"the key is given twice; the last one counts (first on line {first})"
             self.notices.append(Unused(Problem(message, self.file, line, ".".join(map(str, path)))))
             if len(self.notices) > _MOST_REPEATED_KEYS:
                 raise InputError([Problem(f"more than {_MOST_REPEATED_KEYS} keys are given twice", self.file, line)])
@@ -230,7 +232,8 @@ class _NodeReader:
             del self.lines[known]
 
     def _pairs(self, node: yaml.MappingNode, depth: int) -> list[tuple[yaml.Node, yaml.Node, bool]]:
-        """Key, value and "from a merge key": merged pairs come first, so that the table's own keys win."""
+        """Pairs of a table as (key, value, whether from a merge key). Merged pairs come first, so that the table's own
+        keys win."""
         own, merged = [], []
         for key_node, value_node in node.value:
             if key_node.tag != _TAG + "merge":
@@ -279,7 +282,7 @@ def _step(value: Any, key: str | int, first: bool) -> str:
 
 
 def _item_name(items: list[Any], index: int) -> str | None:
-    """The name of a list item (a layer without name is called by its id), if no other item is called so."""
+    """Name of a list item, if no other item has the same name. A layer without a name is named by its id."""
     if not 0 <= index < len(items):
         return None
     names = [_own_name(item) for item in items]

@@ -1,7 +1,7 @@
-"""Models of arrays: energy, cycles, clock period and area of operations, by the kind of the array.
+"""Models of arrays: energy, cycles, clock period and area of operations, for each kind of array.
 
-A kind is one object with the attributes of `ArrayModel`, entered in `ARRAY_MODELS` under its name; no other code names
-it. The compiled cost model receives its numbers.
+A kind is one object with the attributes of `ArrayModel`. It is entered in `ARRAY_MODELS` under its name; no other code
+contains this name. The compiled cost model receives the numbers that the object computes.
 """
 
 from collections.abc import Iterable, Mapping
@@ -17,33 +17,35 @@ MAC = "mac"
 
 
 class ArrayRefusalError(MappingError):
-    """Raised when the array cannot run a spatial mapping, or its model has no energy for it."""
+    """Error of an array that cannot run a spatial mapping, or whose model has no energy for it."""
 
 
 class InputWindow(NamedTuple):
-    """A loop whose window overlaps with another loop's: input position = coefficient * loop + other * partner."""
+    """Window of a loop that overlaps with that of another loop: input position = coefficient * loop +
+    partner_coefficient * partner."""
 
     partner: str
     coefficient: int
     partner_coefficient: int
 
     def positions(self, lanes: int, partner_lanes: int) -> int:
-        """Number of distinct input positions for so many lanes of both loops."""
+        """Number of distinct input positions, given the number of lanes of both loops."""
         found = range(lanes), range(partner_lanes)
         return len({self.coefficient * i + self.partner_coefficient * j for i in found[0] for j in found[1]})
 
 
 class ArrayWork(NamedTuple):
-    """Work that a layer gives an array."""
+    """Work of a layer on an array."""
 
     operations: int
-    """Multiply-accumulates, or the layer's operations of another kind."""
+    """Number of multiply-accumulates, or of operations of another kind if the layer has these."""
     unrolling: Mapping[str, Mapping[str, int]]
     """Lanes of each loop dimension, per array dimension."""
     lanes: Mapping[str, Mapping[str, float]] = {}
-    """Lanes as the model counts them; under B15, the average number of busy lanes."""
+    """Lanes of each loop dimension, per array dimension, as the model counts them. Under B15 this is the average number
+    of busy lanes."""
     input_loops: Mapping[str, InputWindow | None] = {}
-    """Input windows by loop dimension, for dimensions that distinguish inputs; None for a dimension without window.
+    """Input window of each loop dimension over which inputs differ; None for a dimension without window.
 
     In the reference, these are the dimensions over which weights stay the same (B14).
     """
@@ -55,7 +57,7 @@ class ArrayModel(Protocol):
 
     @property
     def terms(self) -> tuple[str, ...]:
-        """Names of its energy terms, in the order in which they add up."""
+        """Names of the energy terms, in the order in which they are added."""
 
     def energies_pj(self, array: OperationalArray, work: ArrayWork) -> tuple[float, ...]:
         """Energy in pJ of all operations of a layer, one number per term."""
@@ -80,12 +82,13 @@ class ArrayModel(Protocol):
 
 
 class Digital(NamedTuple):
-    """Units that do one operation per cycle, each at the same energy for all data (zigzag-dse 3.9.1)."""
+    """Array of units that do one operation per cycle. Every operation needs the same energy, whatever the data
+    (zigzag-dse 3.9.1)."""
 
     terms: tuple[str, ...] = (MAC,)
 
     def energies_pj(self, array: OperationalArray, work: ArrayWork) -> tuple[float, ...]:
-        """Operations times the energy of a unit."""
+        """Number of operations times the energy of a unit."""
         return (float(array.unit_energy_pj * work.operations),)
 
     def cycles_per_operation(self, array: OperationalArray) -> int:
@@ -93,7 +96,7 @@ class Digital(NamedTuple):
         return 1
 
     def area_mm2(self, array: OperationalArray) -> float | None:
-        """Units times the area of a unit."""
+        """Number of units times the area of a unit; None if the file gives no area."""
         return array.unit_area_mm2 * array.unit_count if array.unit_area_mm2 > 0 else None
 
     def area_breakdown_mm2(self, array: OperationalArray) -> Mapping[str, float]:
@@ -140,7 +143,7 @@ def clock_period_ns(array: OperationalArray) -> float | None:
 
 
 def total(values: Iterable[float]) -> float:
-    """Sum added from first to last, as in the reference, because the last bit depends on the order."""
+    """Sum of the values from first to last. The order is that of the reference, because the last bit depends on it."""
     added = 0.0
     for value in values:
         added += value

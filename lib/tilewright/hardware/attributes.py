@@ -1,8 +1,8 @@
 """Attributes: additional numbers of memories, arrays and cores, each declared once.
 
-From its declaration follow a key of hardware files and a figure of the memory, array or core in artifacts. An attribute
-that is a power also becomes part of a term of the energy that grows with time. Plug-ins enter their attributes in
-`ENTERED` under a name.
+The declaration defines a key of hardware files, and a figure of the memory, array or core in artifacts. An attribute
+that is a power also adds to an energy term that grows with time. Plug-ins enter their attributes in `ENTERED` under a
+name.
 """
 
 from collections.abc import Mapping
@@ -16,25 +16,26 @@ from tilewright.base.registry import Registry
 Owner = Literal["memory", "array", "core"]
 Quantity = Literal["power_mw", "energy_pj", "count", "number"]
 Figures = tuple[tuple[str, float], ...]
-"""Pairs (field of an attribute, value) of the attributes whose value is not their default, sorted by name."""
+"""Pairs (field of an attribute, value), sorted by name. Attributes that have their default value are left out."""
 
 
 @dataclass(frozen=True)
 class Attribute:
-    """A number of each memory, of the array, or of the core."""
+    """Attribute: a number that each memory, the array, or the core has."""
 
     key: str
     """Key of hardware files."""
     of: Owner
     field: str
-    """Name of the figure, with its unit: the key in artifacts."""
+    """Name of the figure, with its unit. It is the key in artifacts."""
     quantity: Quantity
     """Allowed values: a power or energy with its unit, a whole number, or any number from 0 on."""
     sentence: str
     """Description of the number, for documentation and schema."""
     default: float = 0.0
     term: str = ""
-    """Energy term to which the number, a power, contributes in every cycle, running or waiting; '' for none."""
+    """Energy term to which the number adds; '' for none. The number is then a power, which is drawn in every cycle,
+    busy or idle."""
 
 
 LEAKAGE = Attribute(
@@ -57,7 +58,7 @@ BUILT_IN = (LEAKAGE, UNIT_LEAKAGE)
 
 
 def _fault(name: str, entry: object) -> str:
-    """Fault of a plug-in's attribute on its own; conflicts between several are found by `attributes`."""
+    """Fault of a single attribute of a plug-in. Conflicts between attributes are found by `attributes`."""
     if not isinstance(entry, Attribute):
         return f"is a {type(entry).__name__}, not an Attribute"
     if entry.of not in get_args(Owner):
@@ -65,9 +66,9 @@ def _fault(name: str, entry: object) -> str:
     if entry.quantity not in get_args(Quantity):
         return f"has the quantity {entry.quantity!r}; allowed: {', '.join(get_args(Quantity))}"
     if entry.term and entry.quantity != "power_mw":
-        return f"is drawn in the term {entry.term!r} of the energy, which takes a power, not {entry.quantity}"
+        return f"belongs to the energy term {entry.term!r}, which needs a power, not {entry.quantity}"
     if entry.term and entry.default:
-        return f"is a power with the default {entry.default:g}: only 0 is allowed, what no file gives is not drawn"
+        return f"is a power with the default {entry.default:g}; only 0 is allowed, as a file must give it"
     return ""
 
 
@@ -76,7 +77,7 @@ ENTERED: Registry[Attribute] = Registry(__name__, _fault)
 
 
 def attributes(owner: Owner | None = None) -> tuple[Attribute, ...]:
-    """Attributes of memories, of arrays or of cores (None: all), built-in ones first.
+    """Attributes of one owner, or of all owners if `owner` is None; built-in attributes come first.
 
     Raises InputError if two attributes of one owner have the same key or the same field.
     """
@@ -86,7 +87,8 @@ def attributes(owner: Owner | None = None) -> tuple[Attribute, ...]:
 
 @cache
 def _checked(others: tuple[Attribute, ...]) -> tuple[Attribute, ...]:
-    """All attributes. Raises InputError if two of one owner have the same key or field."""
+    """All attributes, built-in ones first. Raises InputError if two attributes of one owner have the same key or
+    field."""
     problems = []
     known = list(BUILT_IN)
     for attribute in others:
@@ -101,12 +103,12 @@ def _checked(others: tuple[Attribute, ...]) -> tuple[Attribute, ...]:
 
 
 def power_terms() -> tuple[str, ...]:
-    """Energy terms that attributes define, in the order in which they add up."""
+    """Energy terms that attributes define, in the order in which they are added."""
     return tuple(dict.fromkeys(one.term for one in attributes() if one.term))
 
 
 def figures_of(owner: Owner, given: Mapping[str, Any]) -> Figures:
-    """Figures of an owner from the values in its file, by key; None stands for the default."""
+    """Figures of an owner from the values in its file, by key. A value of None means the default."""
     found = {
         one.field: given[one.key]
         for one in attributes(owner)

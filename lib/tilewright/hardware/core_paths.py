@@ -1,6 +1,6 @@
 """Cores that the file of a multi-core accelerator names: their ids and their files.
 
-Only YAML is imported here, because the Snakefile calls this module at every parse.
+Of the package, only the YAML reader is imported, because the Snakefile imports this module at every parse.
 """
 
 import os
@@ -14,18 +14,18 @@ from tilewright.base.yamlfile import YamlDocument, load_yaml, table
 FOLDER_OF_HARDWARE, FOLDER_OF_INPUTS = "hardware", "inputs"
 _MOST_LISTED = 12
 _MOST_FILES = 20_000
-"""Limit of files visited when a bare name is searched in folders."""
+"""Largest number of files that are visited in a search for a bare name."""
 MOST_COPIES = 1024
-"""Limit of copies of a core by `core_counts`."""
+"""Largest number of copies of a core by `core_counts`."""
 T = TypeVar("T")
 
 
 def find_core_file(name: str, folder: Path) -> Path | None:
-    """Core file that `name` means in an accelerator file in `folder`, or None.
+    """Path of the core file that `name` means in an accelerator file in `folder`; None if there is none.
 
-    The folder of the accelerator file is searched first. A path is then resolved from the working folder and from the
-    folders above the accelerator file. A bare name is searched in the folders called hardware that contain the
-    accelerator file.
+    The folder of the accelerator file is searched first. A name with folders is then resolved from the working folder,
+    and from the folders above the accelerator file. A bare name is searched below the folders called hardware that
+    contain the accelerator file.
     """
     given = Path(name)
     near = [folder / given]
@@ -40,7 +40,8 @@ def find_core_file(name: str, folder: Path) -> Path | None:
 
 
 def core_file_names(paths: list[Path]) -> list[str]:
-    """Unique name for each file: without folder and suffix, plus as many folders as needed to distinguish the files."""
+    """Unique name for each file: without folder and suffix, plus as many folders as are needed to distinguish the
+    files."""
     resolved = [path.resolve() for path in paths]
     distinct = list(dict.fromkeys(resolved))
     longest = max((len(path.parts) for path in distinct), default=0)
@@ -60,9 +61,9 @@ class CoreIds:
 
     known: tuple[int, ...]
     offchip: int | None
-    """Id of the off-chip core if the file gives one, even if no core has it."""
+    """Id of the off-chip core if the file gives one. It is kept even if no core has this id."""
     is_certain: bool = True
-    """False if two cores have one id, which is reported elsewhere: the set of valid ids is then unknown."""
+    """Whether the set of ids is known. It is not if two cores have the same id, which is reported elsewhere."""
     copy_of: Mapping[int, int] = field(default_factory=dict, compare=False)
     """Original core of each copy made by `core_counts`, by id of the copy."""
 
@@ -80,7 +81,7 @@ class CoreIds:
         return tuple(copy for copy, original in self.copy_of.items() if original == core_id)
 
     def said_of(self, said: Mapping[int, T], core_id: int) -> T | None:
-        """Entry of a table for a core, or for the core of which it is a copy."""
+        """Entry of a table for a core. A copy has the entry of its original core if it has none itself."""
         return said.get(core_id, said.get(self.copy_of.get(core_id, core_id)))
 
     @property
@@ -92,7 +93,7 @@ class CoreIds:
 
 
 def core_ids_of(document: YamlDocument) -> CoreIds:
-    """Core ids in the file of an accelerator, unchecked."""
+    """Core ids in the file of an accelerator. Their values are not checked here."""
     data = table(document.data)
     cores, files = data.get("cores"), core_files_of(data)
     listed = range(len(cores)) if isinstance(cores, list) else [key for key in table(cores) if type(key) is int]
@@ -104,7 +105,8 @@ def core_ids_of(document: YamlDocument) -> CoreIds:
 
 
 def core_files_of(data: Any) -> dict[int, tuple[tuple[str | int, ...], str]]:
-    """Place and file name as written, of all cores in the data of an accelerator file, by core id; unchecked."""
+    """Place in the data of an accelerator file, and file name as written, of each core, by core id. They are not
+    checked here."""
     cores = table(data).get("cores")
     numbered = enumerate(cores) if isinstance(cores, list) else table(cores).items()
     found: dict[int, tuple[tuple[str | int, ...], str]] = {
@@ -114,16 +116,16 @@ def core_files_of(data: Any) -> dict[int, tuple[tuple[str | int, ...], str]]:
     found |= {copy: found[original] for copy, original in copies.items() if original in found}
     offchip = None if isinstance(cores, list) else table(data).get("offchip_core")
     if isinstance(offchip, str):
-        # A core gets an id even where keys of `cores` are broken, so that its file is read and checked.
+        # The core gets an id even if keys of `cores` are broken, so that its file is read and checked.
         known = [key for key in (*table(cores), *copies) if type(key) is int]
         found[max(known, default=-1) + 1] = (("offchip_core",), offchip)
     return dict(sorted(found.items()))
 
 
 def core_copies(data: Any) -> dict[int, int]:
-    """Original core of each copy that `core_counts` asks for, by id of the copy; unchecked.
+    """Original core of each copy that `core_counts` asks for, by id of the copy. The values are not checked here.
 
-    Copies have the ids after the largest in `cores`, in the order of `core_counts`.
+    The ids of copies follow the largest id in `cores`, in the order of `core_counts`.
     """
     cores = table(data).get("cores")
     listed = list(range(len(cores))) if isinstance(cores, list) else [key for key in table(cores) if type(key) is int]

@@ -1,7 +1,8 @@
-"""Reads the hardware YAML of one core, also in the forms of other versions (zigzag-dse 3.9.1: hardware description).
+"""Reader of the hardware YAML of one core, including forms of other versions (zigzag-dse 3.9.1: hardware description).
 
 Until 2025 a memory had `r_bw` and `w_bw`, a number of ports of each kind, and a table of direction to port for each
-operand. Core files of Stream 2.1 give the `type` of a core; the array of a core that only stores has no units there.
+operand. Core files of Stream 2.1 give the `type` of a core. If the type says that the core only stores, its array has
+no units.
 """
 
 from collections.abc import Iterator
@@ -33,16 +34,16 @@ _TILE_TYPES = "aie2."
 
 
 def in_current_form(document: YamlDocument) -> YamlDocument:
-    """Document with the keys of zigzag-dse 3.9.1; the document itself if it has no other keys.
+    """Document with the keys of zigzag-dse 3.9.1. If it has no other keys, the document itself is returned.
 
-    Broken parts are left unchanged, so that the reader refuses them. Raises InputError for ports that contradict each
+    Broken parts stay as they are, so that the reader refuses them. Raises InputError for ports that contradict each
     other, and for cores without memory hierarchy.
     """
     data = table(document.data)
     problems: list[Problem] = []
     changed = dict(data)
     if _core_type(document).startswith(_TILE_TYPES):
-        message = "cores of this type have no memory hierarchy, which every number here comes from"
+        message = "cores of this type have no memory hierarchy, which the cost model needs"
         problems.append(_problem(document, ("type",), message, data["type"], "compute, memory, offchip, shim"))
     if "multipliers" in changed and "operational_array" not in changed:
         changed = {("operational_array" if key == "multipliers" else key): value for key, value in changed.items()}
@@ -63,13 +64,13 @@ def in_current_form(document: YamlDocument) -> YamlDocument:
 
 
 def only_stores(document: YamlDocument) -> bool:
-    """True if the `type` of a core file says that no layer can run on the core."""
-    # Without a namespace the type is one of ZigZag.
+    """True if the `type` of a core file says that the core only stores, so that no layer can run on it."""
+    # A type without a namespace is a type of ZigZag.
     return _core_type(document).removeprefix("zigzag.") in ("memory", "shim", "offchip")
 
 
 def with_dummy_array(document: YamlDocument) -> YamlDocument:
-    """Document with an array of one unit without cost, on the array dimensions that its memories serve."""
+    """Document with an array of one unit at no cost. Its array dimensions are those that the memories serve."""
     data = table(document.data)
     array = table(data.get("operational_array", data.get("multipliers")))
     served = [
@@ -92,7 +93,7 @@ def _core_type(document: YamlDocument) -> str:
 
 
 def _translated_memory(document: YamlDocument, path: KeyPath, memory: Any, problems: list[Problem]) -> Any:
-    """Memory with a list of ports; the memory itself if it is not written in the old form."""
+    """Memory with a list of ports. A memory that is not in the old form is returned unchanged."""
     if not isinstance(memory, dict) or not set(memory) >= _BANDWIDTHS:
         return memory
     operands = [name for name in items(memory.get("operands")) if isinstance(name, str)]
@@ -114,7 +115,7 @@ def _translated_memory(document: YamlDocument, path: KeyPath, memory: Any, probl
                 place = (*path, "ports", index, direction)
                 problems.append(_problem(document, place, "no such port", name, ", ".join(ports) or "none"))
     if memory.get("rw_port") and memory["r_bw"] != memory["w_bw"]:
-        message = "a port that reads and writes has one bandwidth, this is not r_bw"
+        message = "a port that reads and writes has one bandwidth, but w_bw differs from r_bw"
         problems.append(_problem(document, (*path, "w_bw"), message, memory["w_bw"], str(memory["r_bw"])))
     kept = {key: value for key, value in memory.items() if key not in _OLD_KEYS}
     return {**kept, "ports": list(ports.values())}
@@ -140,10 +141,11 @@ def _problem(document: YamlDocument, path: KeyPath, message: str, value: object,
 def core_entry(
     document: YamlDocument, notices: list[str] | None = None, use: str = ALONE, clock_mhz: float | None = None
 ) -> HardwareFile:
-    """Checked content of a core file, where the core may be PART of several cores, or only STORE. Raises InputError.
+    """Checked content of a core file. `use` says whether the core is alone, one of several cores (PART), or only stores
+    (STORE).
 
-    `clock_mhz` is the clock that the accelerator of several cores gives. The array of a core that only stores never
-    computes; files give it no units and any energy, or omit it.
+    `clock_mhz` is the clock that an accelerator of several cores gives. The array of a core that only stores never
+    computes. Such files give the array no units and any energy, or omit it. Raises InputError.
     """
     document = with_dummy_array(document) if use in (STORE, OFF_CHIP) else document
     refuse_other_kind(document, HARDWARE)
@@ -153,7 +155,7 @@ def core_entry(
     entry: HardwareFile | None = validate(hardware_file(), document.data, problems)
     if entry is not None:
         check_hardware(problems, document, entry, use, clock_mhz)
-    if entry is not None and not problems.found and use == ALONE:  # one of several cores has the common clock
+    if entry is not None and not problems.found and use == ALONE:  # several cores have a common clock
         core = core_of(entry)
         for path, said in clock_notes(core, clock_period_ns(core)):
             problems.notice(path, said)
@@ -163,19 +165,19 @@ def core_entry(
 
 
 def areas_without_unit(document: YamlDocument, entry: HardwareFile) -> list[str]:
-    """Notice, at the first such area, that areas have no unit; [] if they have one or cannot be added up.
+    """Notice that areas have no unit, placed at the first such area; [] if they have a unit or if some area is missing.
 
-    Only verbs that check the file show it; tables of results themselves say where an area is missing.
+    Only verbs that check the file show this notice. Tables of results state themselves that an area is missing.
     """
     problems = Problems(document)
     if area_unit(entry) == NO_UNIT and core_area(core_of(entry)).lacks_unit:
-        said = "areas have no unit: not in mm2, and not compared; `area_unit: mm2` says that they are in mm2"
+        said = "areas have no unit, so they are not compared; if they are in mm2, write `area_unit: mm2`"
         problems.notice(_first_area(document), said)
     return problems.notices
 
 
 def _first_area(document: YamlDocument) -> KeyPath:
-    """Path of the first nonzero area in the file; the path of the whole file if the library gives the area."""
+    """Path of the first nonzero area in the file; () for the whole file if only the library gives areas."""
     places: list[KeyPath] = [("operational_array", "unit_area"), ("multipliers", "multiplier_area")]
     places += [("memories", str(name), "area") for name in table(table(document.data).get("memories"))]
     given = [path for path in places if document.written(path)]
@@ -183,22 +185,23 @@ def _first_area(document: YamlDocument) -> KeyPath:
 
 
 def clock_notes(core: Core, period_ns: float | None) -> Iterator[tuple[KeyPath, str]]:
-    """Notes, by path in the file, about a clock that is too fast or missing.
+    """Notices, by path in the file, about a clock that is too fast or missing.
 
-    They name what takes longer than a cycle, and static power of the library of costs that needs a clock.
+    They name accesses and operations that take longer than a cycle, and static power of the library of costs that is
+    lost without a clock.
     """
     if period_ns is None:
         if power_mw := static_power_mw(core):
-            said = f"static power of the library of costs, {power_mw:.4g} mW, is left out: there is no clock"
+            said = f"static power of the library of costs, {power_mw:.4g} mW, is left out, because there is no clock"
             yield (CLOCK_KEY,), said
         return
     shortest_ns = array_model(core.operational_array).clock_period_ns(core.operational_array) or 0.0
     if period_ns < shortest_ns:
-        yield (CLOCK_KEY,), f"{period_ns:.4g} ns a cycle, and the array takes {shortest_ns:.4g} ns"
+        yield (CLOCK_KEY,), f"a cycle has {period_ns:.4g} ns, but the array needs {shortest_ns:.4g} ns"
     for memory in core.memories:
         access_ns = memory.cost_source.access_time_ns if memory.cost_source else None
         if access_ns is not None and access_ns > period_ns:
-            said = f"an access takes {access_ns:.4g} ns, longer than a cycle of {period_ns:.4g} ns, and counts as one"
+            said = f"an access takes {access_ns:.4g} ns, but counts as one cycle of {period_ns:.4g} ns"
             yield ("memories", memory.name), said
 
 
@@ -218,10 +221,10 @@ def core_of(entry: HardwareFile) -> Core:
 
 
 def area_unit(entry: HardwareFile) -> str:
-    """Unit of a core's areas: as the file says, else MM2 if it can be concluded, else NO_UNIT.
+    """Unit of a core's areas: the unit that the file gives, else MM2 if this can be concluded, else NO_UNIT.
 
     It is MM2 if some area is written with a unit, or if there are no areas. It is also MM2 for an in-memory array,
-    because the reference adds areas of the file to those of its model, which are in mm2.
+    because the reference adds areas of the file to those of its own model, which are in mm2.
     """
     if entry.area_unit is not None:
         return entry.area_unit
@@ -231,14 +234,15 @@ def area_unit(entry: HardwareFile) -> str:
 
 
 def _areas(entry: HardwareFile) -> list[WrittenArea]:
-    """Areas that the file gives; those of the library are in mm2, which does not tell the unit of plain numbers."""
+    """Areas that the file gives. Areas of the library are left out: they are in mm2, but do not show in which unit
+    plain numbers are."""
     own = [memory.area for memory in entry.memories.values() if not is_from_library(memory)]
     written = [entry.operational_array.unit_area, *own]
     return [area for area in written if area is not None]
 
 
 def _several(written: DataflowEntry | list[DataflowEntry] | None) -> list[DataflowEntry]:
-    """Alternative dataflows of a core; a single table is one, an empty table is none."""
+    """Alternative dataflows of a core. A single table gives one dataflow, an empty table gives none."""
     if isinstance(written, list):
         return written
     return [written] if written else []
@@ -278,7 +282,7 @@ def _in_memory_parameters(entry: HardwareFile) -> tuple[tuple[str, float], ...]:
 
 
 def _precharging_pj(entry: HardwareFile, name: str) -> float:
-    """Energy of reading a word in addition to `r_cost`, in pJ: only cells with several weights have it."""
+    """Energy in pJ of reading a word in addition to `r_cost`. Only cells that hold several weights need it."""
     precision = entry.operational_array.input_precision
     if name != CELLS or not entry.operational_array.is_imc or precision is None:
         return 0.0
@@ -307,17 +311,17 @@ def _memory(name: str, entry: MemoryEntry, precharging_pj: float = 0.0) -> Memor
 
 
 def _of_library(source: CostSource | None) -> dict[str, Any]:
-    """Attributes that the library of costs knows, by key; attributes in the file override them."""
+    """Attributes that the library of costs gives, by key. Attributes in the file override them."""
     return {} if source is None else {LEAKAGE.key: source.leakage_mw}
 
 
 def _given(entry: TableModel) -> dict[str, Any]:
-    """Keys of a table that have a value."""
+    """Keys of a table that have a value, with the value."""
     return {key: value for key in type(entry).model_fields if (value := getattr(entry, key)) is not None}
 
 
 def _costs(entry: MemoryEntry) -> tuple[float, float, float, CostSource | None]:
-    """Energies of a read and a write, area, and the source of these costs (None if it is the file)."""
+    """Read energy, write energy and area of a memory, and the source of these costs (None if it is the file itself)."""
     if is_from_library(entry):
         found = library_cost(entry)
         return found.read_energy_pj, found.write_energy_pj, found.area_mm2, found.source

@@ -1,6 +1,6 @@
 """Variants of a core that differ only in figures: unit energies, areas and word widths.
 
-The data that a mapping moves, and whether it fits, are the same on all variants.
+The same mappings fit on all variants, and a mapping moves the same data on all of them.
 """
 
 from collections.abc import Sequence
@@ -21,15 +21,15 @@ class CoreVariants:
     ports: tuple[tuple[str, str], ...]
     """Pairs (memory, port)."""
     widths: np.ndarray
-    """Bits of a word, int64 [width, port]: each distinct combination of the variants, once."""
+    """[width, port] Bits of a word, int64. Each distinct combination of widths among the variants is one row."""
     width_of: np.ndarray
-    """Row of `widths` for each variant, int64 [variant]."""
+    """[variant] Row of `widths` for each variant, int64."""
     word_pj: np.ndarray
-    """Energy of reading and of writing a word, float64 [variant, memory, 2]."""
+    """[variant, memory, 2] Energy of reading and of writing a word, float64."""
     arrays: tuple[OperationalArray, ...]
     """Distinct arrays of the variants."""
     array_of: np.ndarray
-    """Index into `arrays` for each variant, int64 [variant]."""
+    """[variant] Index into `arrays`, int64."""
 
     @cached_property
     def _column(self) -> dict[tuple[str, str], int]:
@@ -44,7 +44,8 @@ class CoreVariants:
         return core if array == core.operational_array else replace(core, operational_array=array)
 
     def with_widths(self, core: Core, bits: Sequence[int]) -> Core:
-        """Core with other widths, one per column of `widths`; it may lack some memories and ports of this object."""
+        """Core with other word widths. `bits` has one width per column of `widths`. The core can lack some memories and
+        ports."""
         memories = tuple(
             replace(
                 memory,
@@ -59,13 +60,13 @@ class CoreVariants:
 
     @cached_property
     def begins_words(self) -> np.ndarray:
-        """True for variants whose words differ in width or energy from those of the variant before, bool [variant]."""
+        """[variant] True for a variant whose words differ in width or energy from those of the variant before, bool."""
         same = (np.diff(self.word_pj, axis=0) == 0).all(axis=(1, 2)) & (np.diff(self.width_of) == 0)
         return np.concatenate([[True], ~same])
 
     @property
     def reference(self) -> int:
-        """Row of `widths` that has the widest word of each port, -1 if there is none."""
+        """Row of `widths` that has the widest word of every port; -1 if there is none."""
         return next((row for row, bits in enumerate(self.widths.tolist()) if tuple(bits) == self.widest), -1)
 
     @property
@@ -74,7 +75,7 @@ class CoreVariants:
         return tuple(self.widths.max(axis=0).tolist())
 
     def of_widths(self, rows: Sequence[int]) -> tuple["CoreVariants", np.ndarray]:
-        """Variants that have one of the given widths, and their indexes in this object."""
+        """Variants that have one of the given widths, and the indices of these variants in this object."""
         chosen = np.flatnonzero(np.isin(self.width_of, rows))
         number = {row: place for place, row in enumerate(rows)}
         width_of = np.array([number[row] for row in self.width_of[chosen].tolist()], np.int64)
@@ -89,7 +90,7 @@ class CoreVariants:
 
 
 def variants_of(cores: Sequence[Core]) -> CoreVariants | None:
-    """Variants for cores of the same structure and sizes, the reference first.
+    """Variants for cores that have the same structure and sizes. The first core is the reference.
 
     None if memories or ports cannot be distinguished by name.
     """

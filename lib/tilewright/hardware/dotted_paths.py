@@ -1,6 +1,6 @@
 """Dotted paths to values in hardware and mapping files, such as memories.sram.ports.r_port_1.bandwidth_max.
 
-The values can be read and replaced.
+The functions find the value of a path, so that it can be read or replaced.
 """
 
 import re
@@ -10,10 +10,10 @@ from tilewright.base.errors import KeyPath, Problem, nearest_name
 
 
 def key_path(data: Any, path: str) -> KeyPath | Problem:
-    """Keys and list indexes of a dotted path in the data of a hardware file, or the problem with the path.
+    """Keys and list indices of a dotted path in the data of a hardware file, or the problem with the path.
 
-    Items of lists are selected by their `name` (such as ports) or counted from 0: `sizes.0`, or `sizes[0]` as in
-    messages. Keys may contain dots and brackets. The last key may be new in its table; tables and list items before it
+    Items of lists are selected by their `name` (such as ports) or by an index from 0: `sizes.0`, or `sizes[0]` as in
+    messages. Keys can contain dots and brackets. The last key can be new in its table. Tables and list items before it
     must exist.
     """
     found, data, rest = _walked(data, path.removeprefix("."))
@@ -29,7 +29,8 @@ def key_path(data: Any, path: str) -> KeyPath | Problem:
 
 
 def path_text(data: Any, path: KeyPath) -> str:
-    """Dotted path that `key_path` resolves to these keys: list items by `name`, else counted from 0."""
+    """Dotted path for which `key_path` returns these keys. List items are given by `name` if possible, else by their
+    index."""
     words = []
     for key in path:
         name = ""
@@ -46,10 +47,10 @@ def path_text(data: Any, path: KeyPath) -> str:
 
 
 def _walked(data: Any, text: str) -> tuple[KeyPath, Any, str]:
-    """Keys of the longest part of a path that exists, the value there, and the remaining words ('' at the end).
+    """Keys of the longest part of a path that exists, the value at this part, and the remaining words ('' at the end).
 
-    A key may contain dots and brackets, `reg.O[0]`. If several keys match the beginning of the words, the longest one
-    that leads to the end is taken, else the one that leads furthest.
+    A key can contain dots and brackets, such as `reg.O[0]`. Several keys can match the beginning of the words. Then the
+    longest key that leads to the end is taken; if no key leads to the end, the one that leads furthest.
     """
     if not text:
         return (), data, ""
@@ -84,7 +85,7 @@ def with_dots(path: str) -> str:
 
 
 def keys_of(data: Any) -> list[str]:
-    """Words that may come next in a path: keys of a table; names of list items, or their numbers."""
+    """Words that can come next in a path: the keys of a table, or the names (else indices) of list items."""
     if isinstance(data, dict):
         return [str(key) for key in data]
     if not isinstance(data, list):

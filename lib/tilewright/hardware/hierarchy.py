@@ -1,6 +1,6 @@
 """Memory hierarchy of a core as each operand sees it (zigzag-dse 3.9.1), and the memories at its top.
 
-A core exchanges data through its top memories, and cores can share them.
+A core exchanges data with other cores through its top memories. Cores can share these memories.
 """
 
 import itertools
@@ -14,11 +14,11 @@ from tilewright.hardware.core import Core, Memory
 
 @dataclass(frozen=True)
 class MemoryHierarchy:
-    """Levels of memories, which are given by index into `Core.memories`."""
+    """Levels of the memories of a core. A memory is given by its index into `Core.memories`."""
 
     topological_order: tuple[int, ...]
     levels_of: tuple[tuple[str, tuple[int, ...]], ...]
-    """Pairs (memory operand, its memories from innermost to outermost)."""
+    """Pairs (memory operand, memories that hold it from innermost to outermost)."""
     inner_memories: tuple[int, ...]
     """Memories that are the innermost level for every operand they hold."""
 
@@ -31,14 +31,15 @@ class MemoryHierarchy:
 def memory_hierarchy(core: Core) -> MemoryHierarchy:
     """Hierarchy of the memories of `core`.
 
-    A memory is placed above the memories that already hold one of its operands and are highest, where the height is the
-    highest level over all operands they hold. Ties of the topological order follow the file.
+    Memories are placed one after the other. For each of its operands, a memory is placed above the earlier memories
+    that hold this operand and have the greatest height. The height of a memory is its highest level among all operands
+    that it holds. Ties in the topological order follow the file.
     """
     return hierarchy_of(tuple(memory.operands for memory in core.memories))
 
 
 def hierarchy_of(held: tuple[tuple[str, ...], ...]) -> MemoryHierarchy:
-    """Hierarchy of memories, given by the operands that each holds, in file order."""
+    """Hierarchy of memories. `held` has the operands that each memory holds, in file order."""
     below: dict[int, list[int]] = {}
     highest_level: list[int] = []
     operands = list(dict.fromkeys(itertools.chain.from_iterable(held)))
@@ -60,7 +61,7 @@ def hierarchy_of(held: tuple[tuple[str, ...], ...]) -> MemoryHierarchy:
 
 
 def instance_count(core: Core, memory_index: int) -> int:
-    """Number of instances of a memory: one per element of the array dimensions that it does not serve."""
+    """Number of instances of a memory: one for each position along the array dimensions that it does not serve."""
     served = core.memories[memory_index].served_dimensions
     return math.prod(size for name, size in core.operational_array.dimensions if name not in served)
 
@@ -81,9 +82,9 @@ def shared_memory_names(cores: list[Core]) -> list[str]:
 
 
 def memory_differences(one: Memory, other: Memory) -> list[str]:
-    """Contradictions between two descriptions of one physical memory; [] if there are none.
+    """Names of the properties in which two descriptions of one physical memory differ; [] if there are none.
 
-    Operands, port allocation and served dimensions belong to the core, so they may differ.
+    Operands, port allocation and served dimensions belong to the core, so they can differ.
     """
     facts = {
         "size": (one.size_bits, other.size_bits),

@@ -35,9 +35,10 @@ class InMemory(NamedTuple):
     terms: tuple[str, ...]
 
     def energies_pj(self, array: OperationalArray, work: ArrayWork) -> tuple[float, ...]:
-        """Energy in pJ of all operations of a layer by component (section "Energy").
+        """Energy in pJ of all operations of a layer, by component (section "Energy").
 
-        `cycles` are those of a single bank that does all the work: operations over the lanes of a bank, times phases.
+        The cycles are those of a single bank that does all the work: operations divided by the lanes of a bank, times
+        phases.
         """
         own = InMemoryArray.of(array, self.analog)
         columns, rows = _product(work.lanes.get(own.word_line, {})), _product(work.lanes.get(own.bit_line, {}))
@@ -52,7 +53,8 @@ class InMemory(NamedTuple):
     def _front(
         self, own: InMemoryArray, columns: float, driven: int, activations: float, only_driven: bool
     ) -> dict[str, float]:
-        """Energies in pJ of the components before the place-value adders; `only_driven` rows of multipliers switch."""
+        """Energies in pJ of the components in front of the place-value adders. With `only_driven`, only the driven rows
+        of multipliers switch."""
         bits, phases = own.weight_bits, own.phases
         if self.analog:
             lanes = bits * own.columns * driven
@@ -92,16 +94,16 @@ class InMemory(NamedTuple):
     def refusal(self, array: OperationalArray, work: ArrayWork) -> str:
         """Reason why a mapping is refused, '' if it is not.
 
-        These are the cases in which the reference ends with an error (B14). The repaired model refuses mappings that
-        need more rows than there are.
+        The reasons are the cases in which the reference ends with an error (B14). The repaired model refuses only
+        mappings that need more rows than the array has.
         """
         own = InMemoryArray.of(array, self.analog)
         if work.profile.complete_in_memory_model:
             needed = used_rows(own, work)
             if needed <= own.rows:
                 return ""
-            told = f"outputs side by side on {own.word_line} need {needed} rows of inputs"
-            return f"{told}, and {own.bit_line} has {own.rows}"
+            told = f"the outputs on {own.word_line} need {needed} rows of inputs"
+            return f"{told}, but {own.bit_line} has {own.rows}"
         if own.cell_bits > own.weight_bits:
             return f"cells that hold {own.cell_bits} bits for weights of {own.weight_bits} {_UNKNOWN}"
         slid = _unshared(own, work)
@@ -122,8 +124,9 @@ DIGITAL = InMemory(False, _DIGITAL_TERMS)
 def used_rows(own: InMemoryArray, work: ArrayWork) -> int:
     """Number of rows of a bank that take inputs (section "Rows").
 
-    Columns for several outputs of one sliding window take inputs in diagonals: one more row for each further output.
-    The reference adds these rows to a wrong loop; the repaired model counts the distinct inputs (B14).
+    Several columns can compute neighbouring outputs of one sliding window. They then take inputs in diagonals, with one
+    more row for each further output. The reference adds these rows to a wrong loop. The repaired model counts the
+    distinct inputs (B14).
     """
     beside, along = work.lanes.get(own.word_line, {}), work.lanes.get(own.bit_line, {})
     if work.profile.complete_in_memory_model:
@@ -139,7 +142,7 @@ def used_rows(own: InMemoryArray, work: ArrayWork) -> int:
 
 
 def _distinct_inputs(beside: Mapping[str, float], along: Mapping[str, float], work: ArrayWork) -> int:
-    """Rows with one distinct input each: columns share only inputs that all of them multiply."""
+    """Number of rows, with one distinct input each. Columns share only inputs that all of them multiply."""
     rows, left = 1.0, dict(along)
     counted: set[str] = set()
     for name in beside:
@@ -158,12 +161,13 @@ def _distinct_inputs(beside: Mapping[str, float], along: Mapping[str, float], wo
 
 
 def _whole(rows: float) -> int:
-    """Average busy rows, rounded up; a value that exceeds a whole number only by rounding counts as this number."""
+    """Average number of busy rows, rounded up. A value that exceeds a whole number only by rounding counts as this
+    number."""
     return math.ceil(rows * (1 - 1e-12))
 
 
 def _unshared(own: InMemoryArray, work: ArrayWork) -> list[str]:
-    """Loops over columns that do not distinguish weights, if there is more than one row."""
+    """Loops over columns along which weights do not differ, if there is more than one row."""
     if _product(work.lanes.get(own.bit_line, {})) == 1:
         return []
     return [name for name in work.lanes.get(own.word_line, {}) if name in work.input_loops]

@@ -21,11 +21,11 @@ _NAND_NS, _XOR_NS = 0.0478, 0.0478 * 2.4
 # One bit of each block (section "Blocks").
 ADDER_PJ = (_NAND_PF * 3 + _XOR_PF * 2) * _SQUARED_V
 HALF_ACTIVE_ADDER_PJ = _XOR_PF * 2 * _SQUARED_V
-"""Energy of an adder one of whose inputs stays 0."""
+"""Energy of an adder of which one input stays 0."""
 MULTIPLIER_PJ = 0.5 * _NAND_PF * _SQUARED_V
 REGISTER_PJ = _FLIP_FLOP_PF * _SQUARED_V
 LINE_PJ = _LINE_PF * _SQUARED_V
-"""Energy of a word line or bit line, for each cell on it."""
+"""Energy of a word line or bit line, per cell on the line."""
 ADDER_MM2 = 3 * _NAND_MM2 + 2 * _XOR_MM2
 MULTIPLIER_MM2 = _NAND_MM2
 REGISTER_MM2 = _FLIP_FLOP_MM2
@@ -36,12 +36,12 @@ MULTIPLIER_NS = _NAND_NS
 
 
 def converter_area_mm2(bits: float) -> float:
-    """Area of an analog-to-digital converter; a comparator of one bit has none (section "Converters")."""
+    """Area of an analog-to-digital converter. A comparator of one bit has no area here (section "Converters")."""
     return 0.0 if bits <= 1 else 10 ** (-0.0369 * bits + 1.206) * 2**bits * 1e-6
 
 
 def converter_delay_ns(bits: float, rows: int) -> float:
-    """Delay of an analog-to-digital converter on a bit line with so many cells, in ns."""
+    """Delay in ns of an analog-to-digital converter on a bit line with `rows` cells."""
     return 0.0 if bits == 0 else bits * (0.00653 * rows + 0.640)
 
 
@@ -56,9 +56,9 @@ def driver_energy_pj(bits: int) -> float:
 
 
 def precharging_energy_pj(cell_bits: int, weight_bits: int) -> float:
-    """Energy in pJ of reading another weight from a cell that holds several; 0 for a cell with one weight.
+    """Energy in pJ of reading another weight from a cell that holds several weights; 0 for a cell with one weight.
 
-    The weights take turns on lines of their own (section "Cells").
+    The weights of a cell take turns on lines of their own (section "Cells").
     """
     depth = cell_bits // weight_bits
     return 0.0 if depth <= 1 else (LINE_PJ + LINE_PJ * depth) * weight_bits
@@ -70,9 +70,9 @@ class InMemoryArray:
 
     analog: bool
     columns: int
-    """Word-line lanes: outputs that a bank computes at a time."""
+    """Lanes along the word lines: number of outputs that a bank computes at a time."""
     rows: int
-    """Bit-line lanes: products that a bank adds up at a time."""
+    """Lanes along the bit lines: number of products that a bank adds at a time."""
     banks: int
     word_line: str
     """Array dimension of the columns."""
@@ -81,15 +81,16 @@ class InMemoryArray:
     activation_bits: int
     weight_bits: int
     serial_bits: int
-    """Bits of an activation that arrive at a time."""
+    """Number of bits of an activation that arrive at a time."""
     converter_bits: float
     """Resolution of the analog-to-digital converters; 0 in digital arrays."""
     cell_bits: int
-    """Bits of all weights that take turns at one multiplier."""
+    """Number of bits of all weights that one multiplier uses in turn."""
 
     @classmethod
     def of(cls, array: OperationalArray, analog: bool) -> "InMemoryArray":
-        """Numbers of an array; its first dimension by name has the word lines, the second the bit lines."""
+        """Numbers of an array. The dimension whose name sorts first has the word lines, the second has the bit
+        lines."""
         sides = sorted(array.dimensions)
         (word_line, columns), (bit_line, rows) = sides[:2]
         given = dict(array.parameters)
@@ -119,24 +120,25 @@ class InMemoryArray:
 
     @property
     def place_value_inputs(self) -> int:
-        """Count of numbers of different place value that are added: bits of the weights, or of the activations."""
+        """Number of values of different place value that are added: one per bit of the weights, or of the
+        activations."""
         return self.weight_bits if self.analog else self.serial_bits
 
     @property
     def place_value_bits(self) -> float:
-        """Width of each of these numbers."""
+        """Width in bits of each of these values."""
         return self.converter_bits if self.analog else self.weight_bits + self.tree_depth
 
     @property
     def tree_adders(self) -> int:
-        """One-bit adders in the tree of a column; 0 in analog arrays, whose bit lines add."""
+        """Number of one-bit adders in the tree of a column; 0 in analog arrays, where bit lines add."""
         if self.analog:
             return 0
         return self.rows * (self.weight_bits + 1) - (self.weight_bits + self.tree_depth + 1)
 
     @property
     def place_value_adders(self) -> float:
-        """One-bit adders that add up a column's numbers of different place value."""
+        """Number of one-bit adders that add the values of different place value of a column."""
         inputs = self.place_value_inputs
         if inputs == 1:
             return 0
@@ -198,9 +200,11 @@ class InMemoryArray:
         return INPUT_TO_CARRY_NS + (self.accumulator_bits - arriving - 1) * CARRY_TO_CARRY_NS
 
     def tree_energy_pj(self, used_rows: float) -> float:
-        """Energy of a column's adder tree when products arrive on `used_rows` of its rows (section "Adder trees").
+        """Energy in pJ of a column's adder tree when products arrive on `used_rows` of its rows (section "Adder
+        trees").
 
-        Subtrees without products do not switch; adders with products on only one side pass them on and are half active.
+        Subtrees without products do not switch. An adder with products on only one side passes them on and is half
+        active.
         """
         if used_rows >= self.rows:
             return self.tree_adders * ADDER_PJ

@@ -1,4 +1,4 @@
-"""Costs of memories that a hardware file leaves to the library, by `cost` or `auto_cost_extraction`."""
+"""Costs of memories that a hardware file takes from the library, with `cost` or `auto_cost_extraction`."""
 
 import math
 from functools import lru_cache
@@ -24,7 +24,7 @@ from tilewright.hardware.yaml_schema import CostEntry, MemoryEntry, PortEntry
 GIVEN = ("r_cost", "w_cost", "area")
 """Keys that give costs as numbers."""
 _OF_LAW = {SRAM: ("node_nm", "cells"), REGISTER_FILE: ("node_nm",), DRAM: ("type",)}
-"""Allowed keys of each law."""
+"""Law -> keys that it allows."""
 _NEEDED = {SRAM: "node_nm", REGISTER_FILE: "node_nm", DRAM: "type"}
 _USUAL_CELLS = "hp"
 BYTES_A_BIT_AT_1_MHZ_GB = 1e6 / 8 / 1e9
@@ -42,15 +42,16 @@ def check_library_cost(
 ) -> None:
     """Record why the library has no cost for a memory, and note limitations of its cost.
 
-    Notes name what is interpolated or left out, accesses that take longer than a cycle of the clock of the file, and
-    a DRAM that moves more than one part can, at that clock or at the common clock of several cores.
+    The notes name costs that are interpolated, parts that are left out, accesses that take longer than a cycle of the
+    clock of the file, and a DRAM that needs several parts for its bandwidth, at that clock or at the common clock of
+    several cores.
     """
     key = "cost" if memory.cost is not None else "auto_cost_extraction"
     given = [name for name in GIVEN if getattr(memory, name) is not None]
     if memory.cost is not None and memory.auto_cost_extraction:
-        problems.at(("auto_cost_extraction",), "the memory has `cost`, too: one of both", True, "false")
+        problems.at(("auto_cost_extraction",), "the memory has `cost` too; give only one of them", True, "false")
     elif memory.cost is not None and given:
-        message = f"the memory has {', '.join(given)}, too: numbers, or a law for them"
+        message = f"the memory has {', '.join(given)} too; give either numbers or a law"
         problems.at(("cost",), message, allowed="one of both")
     elif given:
         for name in given:
@@ -70,7 +71,7 @@ def check_library_cost(
         problems.notice((key,), remark)
     access, period = cost.source.access_time_ns, NS_A_CYCLE_AT_1_MHZ / clock_mhz if clock_mhz else None
     if access is not None and period is not None and access > period:
-        told = f"an access takes {access:.4g} ns, a cycle of the clock {period:.4g} ns; the model has a word each cycle"
+        told = f"an access takes {access:.4g} ns, a clock cycle {period:.4g} ns; the model still moves 1 word a cycle"
         problems.notice((key,), told)
 
 
@@ -92,7 +93,7 @@ def _beyond_the_part(memory: MemoryEntry, clock_mhz: float) -> list[str]:
 
 
 def _is_complete(problems: Problems, cost: CostEntry) -> bool:
-    """True if the keys match the law; problems are recorded if not."""
+    """True if the keys fit the law; otherwise problems are recorded."""
     law = getattr(cost, "from")
     if law is None:
         return False
@@ -115,14 +116,14 @@ def library_cost(memory: MemoryEntry) -> MemoryCost:
 
 
 def memory_shape(size_bits: int, ports: list[PortEntry]) -> MemoryShape:
-    """Parameters of a memory that decide its cost."""
+    """Parameters of a memory on which its cost depends."""
     read = [port.bandwidth_max for port in ports if port.type != "write"]
     write = [port.bandwidth_max for port in ports if port.type != "read"]
     return MemoryShape(size_bits, max(read, default=0), max(write, default=0), len(ports))
 
 
 def _zigzag_word_bits(ports: list[PortEntry]) -> int:
-    """Word width that zigzag-dse takes."""
+    """Word width with which zigzag-dse asks CACTI."""
     for kind in ("read", "read_write"):
         for port in ports:
             if port.type == kind:
@@ -131,10 +132,10 @@ def _zigzag_word_bits(ports: list[PortEntry]) -> int:
 
 
 def _other_words(ports: list[PortEntry]) -> list[str]:
-    """Notes about ports whose widths differ from the word for which zigzag-dse has energies."""
+    """Note about ports whose widths differ from the word for which zigzag-dse gets energies."""
     word = _zigzag_word_bits(ports)
     others = dict.fromkeys(f"{port.name} {port.bandwidth_max}" for port in ports if port.bandwidth_max != word)
-    told = f"energies of a word of {word} bits count for each word of ports of other widths ({', '.join(others)})"
+    told = f"ports of other widths ({', '.join(others)}) have the energies of a word of {word} bits"
     return [f"{told}, as in zigzag-dse"] if others else []
 
 

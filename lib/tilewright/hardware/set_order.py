@@ -1,7 +1,8 @@
 """Order in which the reference iterates over dimensions, which decides ties and some of its faults.
 
-zigzag-dse 3.9.1 keeps dimensions in Python sets. Their hash comes from SHA-512 of the pickled name and class, so the
-order is the same in every process. This module reproduces the hashes, and takes the order of a set of these integers.
+zigzag-dse 3.9.1 keeps dimensions in Python sets. The hash of a dimension is computed by SHA-512 from the pickled name
+and class, so the order is the same in every process. This module reproduces the hashes, and takes the order of a set of
+these integers.
 """
 
 import hashlib
@@ -14,7 +15,7 @@ _HASH_MODULUS = (1 << 61) - 1  # CPython reduces hashes of integers modulo this 
 
 
 def _pickled_class(class_name: str) -> bytes:
-    """Protocol-4 pickle of the reference's class `class_name`, without having that class."""
+    """Pickle (protocol 4) of the class `class_name` of the reference, made without this class."""
     module = b"zigzag.datatypes"
     body = b"".join(b"\x8c" + bytes([len(text)]) + text + b"\x94" for text in (module, class_name.encode()))
     body += b"\x93\x94."
@@ -33,7 +34,7 @@ def dimension_hash(name: str, class_name: str) -> int:
 
 
 def in_set_order(names: Iterable[str], class_name: str) -> list[str]:
-    """`names` without repeats, in the order in which the reference's set of them iterates."""
+    """Distinct `names`, in the order in which the reference iterates over its set of them."""
     by_hash = {dimension_hash(name, class_name): name for name in names}
     table: set[int] = set()
     for value in by_hash:

@@ -1,4 +1,4 @@
-"""Sources of hardware: the path of a file or of an artifact, a dict, or the parsed accelerator itself."""
+"""Sources of hardware: path of a file, path of an artifact, a dict, or an accelerator that is parsed already."""
 
 from pathlib import Path
 from typing import Any
@@ -12,13 +12,14 @@ from tilewright.hardware.system import MultiCoreAccelerator
 
 AcceleratorSource = FilePath | dict[str, Any] | Accelerator
 ACCELERATOR, MULTI_CORE, CORE = "tilewright/accelerator", "tilewright/multi-core-accelerator", "tilewright/core"
-"""Schemas of the artifacts: single-core accelerator, several cores, one of several cores."""
+"""Schemas of the artifacts: of a single-core accelerator, of an accelerator with several cores, and of one of several
+cores."""
 
 
 def parse_accelerator(source: AcceleratorSource, notices: list[str] | None = None) -> Accelerator:
-    """Accelerator of a hardware file, a dict or an artifact: a MultiCoreAccelerator if it has several cores.
+    """Accelerator of a hardware file, a dict or an artifact. It is a MultiCoreAccelerator if it has several cores.
 
-    Raises InputError with all problems. Core files that a dict names are found from the working folder on.
+    Raises InputError with all problems. If a dict names core files, they are searched from the working folder on.
     """
     if isinstance(source, Accelerator):
         return source
@@ -41,7 +42,7 @@ def schema_of(accelerator: Accelerator) -> str:
 
 
 def read_accelerator_artifact(path: FilePath) -> Accelerator:
-    """Accelerator in an artifact; a core alone is an accelerator of one core. Raises ArtifactError."""
+    """Accelerator in an artifact. An artifact of one core gives an accelerator of one core. Raises ArtifactError."""
     artifact = read_artifact(Path(path))
     try:
         if artifact.schema == CORE:

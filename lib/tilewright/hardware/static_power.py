@@ -1,6 +1,6 @@
-"""Clock of a core and its energy per cycle, whether it computes or waits.
+"""Clock of a core, and its static energy per cycle, which it needs whether it computes or waits.
 
-Static power times the period of the clock is the energy of a cycle: mW x ns = pJ.
+Static power times the clock period is the static energy of a cycle: mW x ns = pJ.
 """
 
 from dataclasses import replace
@@ -15,7 +15,7 @@ NS_A_CYCLE_AT_1_MHZ = 1e3
 
 
 def clock_period_ns(core: Core) -> float | None:
-    """Clock period of a core in ns: from its frequency, else the shortest cycle that its array can have.
+    """Clock period of a core in ns: from its frequency, or else the shortest cycle of its array.
 
     None if the file gives neither.
     """
@@ -25,9 +25,10 @@ def clock_period_ns(core: Core) -> float | None:
 
 
 def static_power_mw(core: Core, term: str | None = None) -> float:
-    """Static power in mW of the array and of all instances of all memories, in one energy term (None: in all).
+    """Static power in mW of the array and of all instances of all memories, in one energy term (None: sum of all
+    terms).
 
-    0 if the file gives none.
+    The result is 0 if the file gives no static power.
     """
     array = core.operational_array
     power = sum(power for name, power in core.unseen_power_mw if term in (None, name))
@@ -36,20 +37,20 @@ def static_power_mw(core: Core, term: str | None = None) -> float:
 
 
 def memory_power_mw(core: Core, index: int, term: str | None = None) -> float:
-    """Static power in mW of all instances of a memory, in one energy term (None: in all)."""
+    """Static power in mW of all instances of a memory, in one energy term (None: sum of all terms)."""
     figures = core.memories[index].figures
     return _power_mw("memory", figures, term) * instance_count(core, index) if figures else 0.0
 
 
 def _power_mw(owner: Owner, figures: Figures, term: str | None) -> float:
-    """Sum in mW of the figures that are powers, in one energy term (None: in all)."""
+    """Sum in mW of the figures that are powers, in one energy term (None: sum of all terms)."""
     if not figures:
         return 0.0
     return sum(figure(one, figures) for one in attributes(owner) if one.term and term in (None, one.term))
 
 
 def rate_pj_a_cycle(core: Core, term: str) -> float:
-    """Static energy of a core per cycle in pJ, in one term; 0 if static power or the clock is not given."""
+    """Static energy of a core per cycle in pJ, in one energy term; 0 if static power or the clock is not given."""
     return static_power_mw(core, term) * (clock_period_ns(core) or 0.0)
 
 
@@ -94,4 +95,4 @@ def system_rates_pj_a_cycle(accelerator: MultiCoreAccelerator) -> dict[str, floa
 
 def missing_clock(named: str) -> str:
     """Message about static power without a clock."""
-    return f"static power ({named}) needs the frequency of the clock: only cycles are known"
+    return f"static power ({named}) needs the frequency of the clock, because only cycles are known"

@@ -1,10 +1,10 @@
 """Accelerator of several cores: the cores with their roles, the links, the shared memories, and the area.
 
 A link is one resource: all its transfers share its bandwidth, whatever the pair of cores. A wire in one direction
-carries one pair; a bus, or the single port of a DRAM, carries many.
+carries one pair. A bus, or the single port of a DRAM, carries many pairs.
 
-Files may omit areas, as most files of the reference do, or give them without a unit. An area of a core or accelerator
-is therefore given only if every part has one in mm2; a sum over some of the parts is not.
+Files can omit areas, as most files of the reference do, or give them without a unit. An area of a core or accelerator
+is therefore given only if every part has an area in mm2. A sum over some of the parts is never given.
 """
 
 from dataclasses import dataclass, field, replace
@@ -17,7 +17,7 @@ from tilewright.hardware.core import NO_UNIT, Accelerator, Core, Memory
 from tilewright.hardware.hierarchy import instance_count, shared_memory_names, top_memories
 
 POINT_TO_POINT, BUS, OFFCHIP_PORT = "link", "bus", "port"
-"""Kinds of links. A port is a link of the off-chip core that several cores share."""
+"""Kinds of links. OFFCHIP_PORT is a port of the off-chip core that several cores share."""
 
 
 @dataclass(frozen=True)
@@ -29,17 +29,17 @@ class Link:
     edges: tuple[tuple[int, int], ...]
     """Pairs (sending core, receiving core) that the link carries, by core id."""
     bandwidth_bits_per_cycle: int | None
-    """Bandwidth; None is infinite, so that a transfer takes no time."""
+    """Bandwidth; None means infinite, so that a transfer takes no time."""
     energy_pj_per_bit: float
     unit_energy_pj_per_cycle: float | None = None
-    """Energy of a busy cycle, `unit_energy_cost` as written, from which the energy per bit is computed.
+    """Energy of a busy cycle (`unit_energy_cost` in the file), from which the energy per bit is computed.
 
     None if the file gives the energy per bit itself.
     """
 
     @property
     def core_ids(self) -> tuple[int, ...]:
-        """Ids of the cores that it joins, in rising order."""
+        """Ids of the cores that the link joins, in rising order."""
         return tuple(sorted({core_id for edge in self.edges for core_id in edge}))
 
     @property
@@ -48,15 +48,17 @@ class Link:
         return any((receiver, sender) in self.edges for sender, receiver in self.edges)
 
     def transfer_cycles(self, bits: int) -> int:
-        """Cycles that `bits` take at full width, rounded up."""
+        """Number of cycles in which the link transfers `bits` at full width, rounded up."""
         return 0 if self.bandwidth_bits_per_cycle is None else -(-bits // self.bandwidth_bits_per_cycle)
 
 
 def energy_per_bit_pj(unit_energy_pj_per_cycle: float, bandwidth_bits_per_cycle: int | None) -> float:
-    """Energy of a bit on a link whose busy cycle costs `unit_energy_pj_per_cycle`: a cycle carries a full width.
+    """Energy of a bit on a link, given the energy of a busy cycle. A cycle counts as full: it carries as many bits as
+    the link is wide.
 
-    The reference tool multiplies by the cycles of a transfer, so half-filled last cycles and waiting for a slower link
-    cost energy there; with energy per bit they do not. A link of infinite bandwidth is never busy and costs 0.
+    The reference tool multiplies the energy of a cycle by the cycles of a transfer. There, half-filled last cycles and
+    waiting for a slower link need energy; here they do not. A link of infinite bandwidth is never busy and needs no
+    energy.
     """
     return 0.0 if bandwidth_bits_per_cycle is None else unit_energy_pj_per_cycle / bandwidth_bits_per_cycle
 
@@ -79,14 +81,15 @@ class CorePlace:
 
     core_id: int
     file_name: str
-    """Name of the core file without folder and suffix, unique per file: cores of one file have equal costs."""
+    """Name of the core file without folder and suffix. It is unique per file. Cores with the same file have equal
+    costs."""
     role: str = COMPUTE
     is_router: bool = True
-    """True if data of other cores may pass through the core."""
+    """True if data of other cores can pass through the core."""
     operator_types: tuple[str, ...] | None = None
-    """Operators that the core can run, if the accelerator or the core file says so.
+    """Operators that the core can run, if the accelerator or the core file gives them.
 
-    None: neither says it, and the mapping decides.
+    None if neither file gives them: the mapping then decides.
     """
     coordinates: tuple[int, int] | None = None
     """Position (column, row) if known."""
@@ -103,7 +106,7 @@ def memory_text(place: MemoryPlace) -> str:
 
 @dataclass(frozen=True)
 class MemoryInstance:
-    """A memory at the top of the hierarchy of one or several cores; schedulers track its content."""
+    """Memory at the top of the hierarchy of one or several cores. Schedulers track its content."""
 
     memory: Memory
     users: tuple[tuple[int, tuple[str, ...]], ...]
@@ -113,7 +116,7 @@ class MemoryInstance:
 
     @property
     def core_ids(self) -> tuple[int, ...]:
-        """Ids of the cores that use it."""
+        """Ids of the cores that use the memory."""
         return tuple(core_id for core_id, _ in self.users)
 
 
@@ -126,7 +129,8 @@ class MultiCoreAccelerator(Accelerator):
     sharing_groups: tuple[tuple[int, ...], ...] = ()
     """Groups of core ids that share their top memories of equal name."""
     shared_memories: tuple[tuple[MemoryPlace, ...], ...] = ()
-    """Groups of top memories that are one memory; their cores share no others and may have links between them."""
+    """Groups of top memories that are one physical memory. The cores of a group share no other memories through it, and
+    can have links between them."""
     clock_frequency_mhz: float = field(default=0.0, metadata=LEFT_OUT)
     """Clock of all cores; 0 if not given."""
 
@@ -166,7 +170,7 @@ class MultiCoreAccelerator(Accelerator):
 
     @cached_property
     def memory_instances(self) -> tuple[MemoryInstance, ...]:
-        """Top memories of all cores, a shared one once, in the order of the first core that uses it."""
+        """Top memories of all cores, in the order of the first core that uses them. A shared memory appears once."""
         users: dict[MemoryPlace, list[tuple[int, tuple[str, ...]]]] = {}
         names: dict[MemoryPlace, list[str]] = {}
         memory_of: dict[MemoryPlace, Memory] = {}
@@ -184,9 +188,9 @@ class MultiCoreAccelerator(Accelerator):
 
 
 IN_CELLS = "I2"
-"""Memory operand in the cells of an in-memory array."""
+"""Memory operand that the cells of an in-memory array hold."""
 CELLS = "cells"
-"""Name of the memory at the crossings of an in-memory array's lines, and of its part of the area."""
+"""Name of the memory at the crossings of the lines of an in-memory array, and of its part of the area."""
 LEFT_OUT_OF_AREA = "not counted, no area given: "
 """Beginning of the note of an area that leaves out memories."""
 UNITS = "units"
@@ -200,11 +204,11 @@ class Area:
     """An area on the chip, or the reason why it is unknown."""
 
     mm2: float | None
-    """Area; None if a part has no area, or if the areas have no unit."""
+    """Area in mm2; None if a part has no area, or if the areas have no unit."""
     note: str
-    """Note about parts without area or areas without unit; '' if the area is known and complete.
+    """Note about parts without area, or about areas without unit; '' if the area is known and complete.
 
-    The note of a known area names parts that are not counted.
+    If the area is known, the note names the parts that are not counted.
     """
 
     @property
@@ -214,15 +218,15 @@ class Area:
 
 
 def lacks_unit(area_note: str) -> bool:
-    """True if a note, as summaries have it, says that areas have no unit."""
+    """True if the note of an area in a summary says that areas have no unit."""
     return area_note.startswith(WITHOUT_UNIT)
 
 
 def core_area(core: Core, profile: ModelProfile = CORRECTED) -> Area:
     """Area of the array and of all instances of all memories on the chip.
 
-    For a core with an in-memory array, it is the sum of `area_breakdown_mm2`. As in the reference, this leaves out
-    memories without an area in the file; the note names them.
+    For a core with an in-memory array, it is the sum of `area_breakdown_mm2`. As in the reference, this sum leaves out
+    memories whose area the file does not give. The note names these memories.
     """
     if parts := area_breakdown_mm2(core, profile):
         without = ", ".join(_without_number(core))
@@ -235,8 +239,8 @@ def core_area(core: Core, profile: ModelProfile = CORRECTED) -> Area:
 def area_breakdown_mm2(core: Core, profile: ModelProfile) -> dict[str, dict[str, float]]:
     """Areas of a core with an in-memory array: `array` by component, `memories` by name; {} for other cores.
 
-    The reference counts each memory once, and the cells twice: as a memory and in the array. The repaired model counts
-    each instance, and the cells in the array only (B15).
+    The reference counts one instance of each memory, and counts the cells twice: as a memory and as a part of the
+    array. The repaired model counts every instance, and counts the cells only as a part of the array (B15).
     """
     array = core.operational_array
     circuits = array_model(array).area_breakdown_mm2(array)
@@ -285,12 +289,12 @@ def _by_core(parts: dict[str, list[str]]) -> str:
 
 
 def on_chip_memories(core: Core, is_part: bool = False) -> tuple[int, ...]:
-    """Indexes of the memories that are on the chip; only their areas count.
+    """Indices of the memories that are on the chip. Only their areas count.
 
-    In an accelerator of several cores (`is_part`) the off-chip memory is a core of its own, and all memories of other
-    cores are on the chip. For a core by itself, a memory is off the chip (the DRAM) if no operand has a memory above
-    it. Such a memory still counts if it is the only one of its operands, or if its file gives it an area: that of an
-    interface.
+    In an accelerator of several cores (`is_part`), the off-chip memory is a core of its own, and all memories of other
+    cores are on the chip. For a core alone, the outermost memory of an operand (the DRAM) is off the chip. There are
+    two exceptions: the memory is on the chip if it is the only memory of its operands, or if the file gives it an area,
+    such as that of an interface.
     """
     indexes = range(len(core.memories))
     return tuple(
@@ -299,7 +303,7 @@ def on_chip_memories(core: Core, is_part: bool = False) -> tuple[int, ...]:
 
 
 def parts_without_area(core: Core) -> tuple[str, ...]:
-    """Names of parts without area in the file of a core by itself: memories, and UNITS for the array's units."""
+    """Names of the parts without area in the file of a core alone: memories, and UNITS for the units of the array."""
     missing = [] if _array_area_mm2(core) is not None else [UNITS]
     return (*missing, *_memories_without_area(core))
 
@@ -316,13 +320,14 @@ def _without_number(core: Core, is_part: bool = False) -> list[str]:
 
 
 def _area(amount: float, missing: str, bare: list[str]) -> Area:
-    """Area or note; `bare` has the cores whose areas have no unit, '' for the only core."""
+    """Area of a core or accelerator, or the note that explains why it is unknown. `bare` has the cores whose areas have
+    no unit; '' stands for the only core."""
     if missing:
         return Area(None, f"area not given: none for {missing}")
     if bare:
         cores = ", ".join(filter(None, bare))
         said = f" for {cores}" if cores else f" ({float(amount):.6g})"
-        return Area(None, f"{WITHOUT_UNIT}{said}: not in mm2, and not compared (area_unit: mm2 would say so)")
+        return Area(None, f"{WITHOUT_UNIT}{said}: not compared; if it is in mm2, write area_unit: mm2")
     return Area(float(amount), "")
 
 

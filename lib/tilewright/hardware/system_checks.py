@@ -1,6 +1,6 @@
 """Checks of an accelerator file of several cores that involve several fields, and the memories that its cores share.
 
-Keys of Stream 2.1 that the model does not use are checked too, and reported once per file.
+Keys of Stream 2.1 that the model does not use are checked too. Each of them is reported once per file as unused.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -52,7 +52,7 @@ def check_ids(problems: Problems, document: YamlDocument, entry: SystemFile, ids
 
 
 def _check_roles(problems: Problems, entry: ConnectivityFile, ids: CoreIds) -> None:
-    """Record errors in ids and keys that only files of connections have."""
+    """Record errors in ids, and in keys that only files with connections have."""
     check_energy_keys(problems, entry)
     for key in ("core_roles", "core_coordinates"):
         for core_id in getattr(entry, key) or {}:
@@ -82,7 +82,8 @@ def known_core(problems: Problems, path: KeyPath, core_id: int, ids: CoreIds) ->
 
 
 def core_list(problems: Problems, path: KeyPath, listed: Sequence[int] | None, ids: CoreIds) -> tuple[int, ...] | None:
-    """Core ids of a list of at least two different known cores; otherwise None, with problems recorded."""
+    """Core ids of a list with at least two different known cores. For any other list the result is None, and problems
+    are recorded."""
     if listed is None or problems.has(*path):
         return None
     found = tuple(listed)
@@ -111,26 +112,27 @@ def note_closed_memories(problems: Problems, path: KeyPath, core: Core) -> None:
 
 
 def note_silent_ports(problems: Problems, path: KeyPath, core: Core) -> None:
-    """Note directions missing in the off-chip memory for operands that do not fit a core and must be streamed."""
+    """Note directions that no port of the off-chip memory carries. Operands that do not fit a core need them for
+    streaming."""
     for memory, operands in top_memories(core):
         needed = [(operand, "fl" if operand == "O" else "tl") for operand in operands]
         missing = [f"'{operand}, {way}'" for operand, way in needed if (operand, way) not in memory.port_of]
         if missing:
             message = (
-                f"no port of {memory.name} carries {', '.join(missing)}: what does not fit a core cannot stream so"
+                f"no port of {memory.name} carries {', '.join(missing)}: data that do not fit a core cannot be streamed"
             )
             problems.notice(path, message)
 
 
 def check_graph(problems: Problems, document: YamlDocument, entry: GraphFile, ids: CoreIds) -> None:
-    """Record errors of a regular graph: its size, and the ids of its special cores."""
+    """Record errors of a regular graph: of its sizes, and of the ids of its special cores."""
     graph = entry.graph
     if graph is None:
         return
     other = next((key for key in ("core_connectivity", "offchip_core") if key in document.data), None)
     if other is not None:
         problems.found[:] = [problem for problem in problems.found if problem.path != other]
-        problems.at((other,), "belongs to the other kind of file; give either graph or core_connectivity")
+        problems.at((other,), "belongs to the other kind of accelerator file; give either graph or core_connectivity")
     special: dict[int, str] = {}
     is_known = True
     for key in (*ROLE_KEYS, "offchip_core_id"):
@@ -153,7 +155,8 @@ def check_graph(problems: Problems, document: YamlDocument, entry: GraphFile, id
 def _check_sizes(problems: Problems, graph: GraphEntry, regular: Sequence[int], is_known: bool) -> None:
     """Record sizes that are missing, that the topology does not have, or that do not match the number of cores.
 
-    If the id of a special core is wrong, `is_known` is false: then one core too many has no role.
+    `is_known` is false if the id of a special core is wrong. One core too many then seems to be a regular core, so the
+    number is not checked.
     """
     shape = topology(graph.type)
     sizes = graph_sizes(graph)
@@ -171,12 +174,12 @@ def _check_sizes(problems: Problems, graph: GraphEntry, regular: Sequence[int], 
 
 
 def _size_path(key: str) -> KeyPath:
-    """Path of a size of a graph in its file."""
+    """Path of a graph size in the file."""
     return ("graph", key) if key in (ROWS, COLUMNS) else ("graph", "sizes", key)
 
 
 def graph_sizes(graph: GraphEntry) -> dict[str, int]:
-    """Given sizes of a regular graph, by key."""
+    """Sizes of a regular graph that the file gives, by key."""
     given = {ROWS: graph.nb_rows, COLUMNS: graph.nb_cols} | dict(graph.sizes or {})
     return {key: size for key, size in given.items() if size is not None}
 
@@ -192,7 +195,7 @@ def check_unmodelled(problems: Problems, entry: ConnectivityFile, ids: CoreIds, 
         if not known_core(problems, ("bandwidth", key), core_id, ids):
             continue
         if memory and core_id in rates:
-            problems.at(("bandwidth", key), f"core {core_id} has rates of its own, which are those of its ports")
+            problems.at(("bandwidth", key), f"core {core_id} already has rates, which apply to all its ports")
         elif memory and core_id in cores:
             _check_port(problems, ("bandwidth", key), cores[core_id], memory, port)
     for index, group in each(entry.memory_aliases):
@@ -206,12 +209,12 @@ def check_unmodelled(problems: Problems, entry: ConnectivityFile, ids: CoreIds, 
 
 
 def note_unmodelled(problems: Problems, entry: ConnectivityFile, links: tuple[Link, ...]) -> None:
-    """Note keys of an accelerator file that change no number."""
+    """Note keys of an accelerator file that have no effect on any number."""
     if isinstance(entry.bandwidth, dict):
         rates = [_rate(key, rate, links) for key, rate in list(entry.bandwidth.items())[:_MOST_LISTED]]
         more = len(entry.bandwidth) - len(rates)
         listed = "; ".join(rates) + (f"; and {more} more" if more else "")
-        problems.unused(("bandwidth",), f"not modelled, transfers go at the width of links: {listed}")
+        problems.unused(("bandwidth",), f"not modelled; transfers use the width of links: {listed}")
     notes = {
         "technology_node": "not used: energies and areas are those of the core files",
         "memory_aliases": "not used: each core keeps its own memory and its area; core_memory_sharing makes them one",
@@ -234,7 +237,7 @@ def _check_port(problems: Problems, path: KeyPath, core: Core, memory: str, port
 
 
 def _rate(key: Any, rate: RateEntry, links: tuple[Link, ...]) -> str:
-    """Text of the rates of a port or core, with the bandwidth of the core's links."""
+    """Text with the rates of a port or core, and with the bandwidth of the core's links."""
     core_id = parse_rate_place(key)[0]
     burst = f", in bursts of {rate.burst} bytes" if rate.burst else ""
     strided = ", less for parts of rows" if rate.strided else ""
@@ -262,16 +265,17 @@ class MemorySharing:
 
     @property
     def pairs(self) -> set[tuple[int, int]]:
-        """Pairs of cores of one group, between which nothing moves over links."""
+        """Pairs of cores of one group. Data between these cores do not move over links."""
         return {pair for group in self.sharing_groups for pair in all_pairs(group)}
 
 
 def read_sharing(problems: Problems, entry: SystemFile, ids: CoreIds, cores: Mapping[int, Core]) -> MemorySharing:
-    """Sharing groups of a file; errors in them, or in the memories of `cores` (the known ones), are recorded."""
+    """Sharing groups of a file. Errors in the groups, or in the memories of `cores` (the cores that could be read), are
+    recorded."""
     groups: list[tuple[int, ...]] = []
     memories: list[tuple[MemoryPlace, ...]] = []
     owner: dict[MemoryPlace, str] = {}
-    # A group with a hole in it is reported already.
+    # A group with an invalid item has been reported already.
     whole = [(index, listed) for index, listed in each(entry.core_memory_sharing) if None not in listed]
     for index, listed in whole:
         path: KeyPath = (KEY, index)
@@ -294,16 +298,17 @@ def read_sharing(problems: Problems, entry: SystemFile, ids: CoreIds, cores: Map
 def _group_of_cores(
     problems: Problems, path: KeyPath, listed: list[int], ids: CoreIds, groups: list[tuple[int, ...]]
 ) -> tuple[int, ...] | None:
-    """Group of cores with their copies; None, with problems recorded, if the ids are not known and different."""
+    """Group of cores with their copies. If the ids are not known and different, the result is None, and problems are
+    recorded."""
     found = core_list(problems, path, listed, ids)
     if found is None:
         return None
     if ids.offchip in found:
-        problems.at(path, "the off-chip core shares its memory with none", ids.offchip)
+        problems.at(path, "the off-chip core shares its memory with no other core", ids.offchip)
         return None
     earlier = {core_id for other in groups for core_id in other}
     for core_id in sorted(earlier.intersection(found)):
-        message = "the core is in another group too"
+        message = "the core is also in another group"
         problems.at(path, message, core_id, "one group for each core; memories such as [0.out, 1.in] in any number")
     return tuple(sorted(ids.with_copies(found)))
 
@@ -311,13 +316,14 @@ def _group_of_cores(
 def _check_group(problems: Problems, path: KeyPath, group: dict[int, Core]) -> list[str]:
     """Names of the top memories that a group of cores shares.
 
-    Records why cores cannot share: no top memory of a common name, or contradictory descriptions.
+    Problems are recorded if the cores cannot share: they have no top memories of equal name, or the descriptions of a
+    memory differ.
     """
     ids, cores = list(group), list(group.values())
     shared = shared_memory_names(cores)
     if not shared:
         names = "; ".join(f"core {key}: {', '.join(_top_names(core))}" for key, core in group.items())
-        problems.at(path, f"these cores have no top memory of one name to share ({names})")
+        problems.at(path, f"these cores have no top memories of equal name to share ({names})")
         return shared
     first = {memory.name: memory for memory, _ in top_memories(cores[0])}
     for core_id, core in list(group.items())[1:]:
@@ -325,7 +331,7 @@ def _check_group(problems: Problems, path: KeyPath, group: dict[int, Core]) -> l
             differences = memory_differences(first[memory.name], memory) if memory.name in shared else []
             if differences:
                 message = (
-                    f"{memory.name} of core {core_id} is not that of core {ids[0]}: {', '.join(differences)} differ"
+                    f"{memory.name} of core {core_id} differs from that of core {ids[0]}: {', '.join(differences)}"
                 )
                 problems.at(path, message)
     for core_id, core in group.items():
@@ -347,7 +353,7 @@ def _group_of_memories(
     cores: Mapping[int, Core],
     owner: Mapping[MemoryPlace, str],
 ) -> list[MemoryPlace]:
-    """Memories, including those of copies, that are one; errors are recorded."""
+    """Memories that are one physical memory, including those of copies. Errors are recorded."""
     seen: set[int] = set()
     first: tuple[MemoryPlace, Memory] | None = None
     for place in listed:
@@ -355,9 +361,9 @@ def _group_of_memories(
         if not known_core(problems, path, core_id, ids):
             continue
         if core_id == ids.offchip:
-            problems.at(path, "the off-chip core shares its memory with none", memory_text(place))
+            problems.at(path, "the off-chip core shares its memory with no other core", memory_text(place))
         elif core_id in seen:
-            allowed = "one memory of each core; what is one memory of a core is one in its file"
+            allowed = "one memory of each core"
             problems.at(path, "another memory of the core is listed too", memory_text(place), allowed)
         elif place in owner:
             problems.at(path, f"the memory is shared by {owner[place]} already", memory_text(place))
@@ -368,7 +374,7 @@ def _group_of_memories(
             elif first is None:
                 first = place, top[name]
             elif differences := memory_differences(first[1], top[name]):
-                message = f"{memory_text(place)} is not {memory_text(first[0])}: {', '.join(differences)} differ"
+                message = f"{memory_text(place)} differs from {memory_text(first[0])}: {', '.join(differences)}"
                 problems.at(path, message)
         seen.add(core_id)
     if len(listed) < 2:

@@ -1,9 +1,9 @@
 """Links of an accelerator (Stream: regular graph, connectivity list, off-chip ports).
 
-The path of a pair of cores is the one of least transfer time. A transfer occupies all links of its path at once, at the
-width of the narrowest link. So the path whose narrowest link is widest is chosen. Ties go to fewer links, then to
-smaller core ids. Of several links between two cores the widest is taken, of equal ones the first. Data never pass
-through the off-chip core or another core that is not a router.
+The path of a pair of cores is the path of least transfer time. A transfer occupies all links of its path at once, at
+the width of the narrowest link. The chosen path is therefore the one whose narrowest link is widest. Ties go to the
+path with fewer links, then to smaller core ids. Between two cores the widest link is taken; if several are equally
+wide, the first. Data never pass through the off-chip core or another core that is not a router.
 """
 
 import math
@@ -25,7 +25,7 @@ from tilewright.hardware.topologies import Pair, Sizes, topology
 
 @dataclass(frozen=True)
 class LinkCost:
-    """Cost of a link: energy of a busy cycle, or of a bit if that is given."""
+    """Cost of a link: energy of a busy cycle, or of a bit if the file gives that."""
 
     unit_energy_pj_per_cycle: float = 0.0
     energy_pj_per_bit: float | None = None
@@ -33,7 +33,7 @@ class LinkCost:
 
 @dataclass(frozen=True)
 class Connection:
-    """An entry of a connectivity list, with its defaults filled in."""
+    """Entry of a connectivity list, with its defaults filled in."""
 
     core_ids: tuple[int, ...]
     is_bus: bool
@@ -57,7 +57,7 @@ class Graph:
     cost: LinkCost
 
     def coordinates(self) -> dict[int, Pair]:
-        """Position (column, row) by core id; {} if any layout is possible."""
+        """Position (column, row) by core id; {} if the layout is not fixed."""
         cells = topology(self.topology).coordinates(self.sizes, len(self.regular))
         return dict(zip(self.regular, cells, strict=False))
 
@@ -77,7 +77,7 @@ def make_link(kind: str, edges: tuple[Pair, ...], bandwidth: int | None, cost: L
 
 
 def connection_links(connection: Connection, sharing: set[Pair]) -> Iterator[Link]:
-    """Links of an entry of a connectivity list; pairs in `sharing` share a memory and need no link."""
+    """Links of an entry of a connectivity list. Pairs of cores in `sharing` share a memory and need no link."""
     ids, width, cost = connection.core_ids, connection.bandwidth_bits_per_cycle, connection.cost
     edges = tuple((ids[0], other) for other in ids[1:]) if connection.directed else all_pairs(ids)
     edges = tuple(edge for edge in edges if edge not in sharing)
@@ -91,7 +91,7 @@ def connection_links(connection: Connection, sharing: set[Pair]) -> Iterator[Lin
 
 
 def graph_links(graph: Graph, sharing: set[Pair]) -> Iterator[Link]:
-    """Links of a regular graph: between its cores, of the pooling core, of the SIMD core."""
+    """Links of a regular graph: those between its cores, those of the pooling core, and those of the SIMD core."""
     width, cost, is_bus = graph.bandwidth_bits_per_cycle, graph.cost, topology(graph.topology).is_bus
     pairs = [] if is_bus else graph.pairs()
     if is_bus:
@@ -113,9 +113,9 @@ def _both_ways(pairs: list[Pair], width: int | None, cost: LinkCost, sharing: se
 
 
 def offchip_ports(core: Core) -> tuple[int | None, int | None, bool]:
-    """Bits per cycle read and written, and whether one port does both, of the off-chip memory.
+    """Bits per cycle that the off-chip memory can read and write, and whether a single port does both.
 
-    The first port that can read and the first that can write count; None if there is none.
+    The first port that can read and the first port that can write count. A number is None if there is no such port.
     """
     ports = core.memories[memory_hierarchy(core).memories_of("O")[0]].ports
     widths = [
@@ -126,7 +126,8 @@ def offchip_ports(core: Core) -> tuple[int | None, int | None, bool]:
 
 
 def offchip_links(offchip_id: int, core: Core, others: tuple[int, ...], cost: LinkCost) -> Iterator[Link]:
-    """Links of the off-chip core with all others: one shared link if it has one port, else one per direction."""
+    """Links of the off-chip core with all other cores: one shared link if the memory has one port, else one per
+    direction."""
     read, write, single_port = offchip_ports(core)
     assert read is not None
     assert write is not None
@@ -140,5 +141,5 @@ def offchip_links(offchip_id: int, core: Core, others: tuple[int, ...], cost: Li
 
 
 def whole_bits(bandwidth: int | float) -> int | None:
-    """Bandwidth of a file as that of a link: None for infinite."""
+    """Bandwidth of a link, in whole bits, from the bandwidth in a file; None for infinite."""
     return None if math.isinf(bandwidth) else int(bandwidth)

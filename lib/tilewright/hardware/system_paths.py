@@ -1,4 +1,4 @@
-"""Paths between the cores of an accelerator: for each pair the one of least transfer time."""
+"""Paths between the cores of an accelerator: for each pair, the path of least transfer time."""
 
 import math
 from collections.abc import Mapping
@@ -18,7 +18,8 @@ _Edges = Mapping[int, Mapping[int, tuple[float, int]]]
 
 
 _Label = tuple[int, tuple[int, ...], tuple[int, ...]]
-"""Label (number of links, cores passed, links taken); among equally wide paths, the smallest label is preferred."""
+"""Label (number of links, cores passed, links taken) of a path. Among equally wide paths, the path with the smallest
+label is taken."""
 
 
 @dataclass(frozen=True)
@@ -26,10 +27,10 @@ class Path:
     """Path of data from one core to another."""
 
     core_ids: tuple[int, ...]
-    """Sender, routers, receiver.
+    """Ids of the sender, the routers and the receiver.
 
-    If cores share memory, the ends may be other cores of the same memory. If nothing has to move, it is one core alone,
-    or one each for a sender and a receiver that share memory.
+    If cores share memory, the ends can be other cores of the same memory. If nothing has to move, there are no routers:
+    the path is one core, or a sender and a receiver that share memory.
     """
     links: tuple[int, ...]
     """Indices into `MultiCoreAccelerator.links`; () if nothing has to move."""
@@ -45,13 +46,13 @@ class Path:
 
 
 class PathTable:
-    """The path of every ordered pair of cores."""
+    """Paths of all ordered pairs of cores that have one."""
 
     def __init__(self, paths: dict[tuple[int, int], Path]) -> None:
         self._paths = paths
 
     def path(self, sender: int, receiver: int) -> Path:
-        """Path of a pair. Raises InputError with the pair if there is none."""
+        """Path of a pair of cores. Raises InputError, which names the pair, if there is no path."""
         if (sender, receiver) not in self._paths:
             message = f"there is no path from core {sender} to core {receiver}"
             raise InputError([Problem(message, allowed="a link, or links over cores that are routers")])
@@ -68,7 +69,7 @@ class PathTable:
 
 @lru_cache(maxsize=64)
 def path_table(accelerator: MultiCoreAccelerator) -> PathTable:
-    """Paths of all pairs that have one; pairs of equal cores and of cores that share memory need no link."""
+    """Paths of all pairs of cores that have one. A core needs no link to itself or to a core that shares its memory."""
     edges = _widest_edges(accelerator.links)
     routers = {place.core_id for place in accelerator.places if place.is_router}
     widths = sorted({width for receivers in edges.values() for width, _ in receivers.values()}, reverse=True)
@@ -93,7 +94,7 @@ def path_table(accelerator: MultiCoreAccelerator) -> PathTable:
 
 
 def _widest_edges(links: tuple[Link, ...]) -> _Edges:
-    """Widest link of each ordered pair; of equally wide ones the first."""
+    """Widest link of each ordered pair of cores; the first one if several are equally wide."""
     edges: dict[int, dict[int, tuple[float, int]]] = {}
     for index, link in enumerate(links):
         width = math.inf if link.bandwidth_bits_per_cycle is None else link.bandwidth_bits_per_cycle
@@ -105,10 +106,10 @@ def _widest_edges(links: tuple[Link, ...]) -> _Edges:
 
 
 def _labels(edges: _Edges, least_width: float, sources: tuple[int, ...], routers: set[int]) -> dict[int, _Label]:
-    """Best label of each core that can be reached from any of `sources` over links of at least `least_width`.
+    """Best label of each core that can be reached from any of `sources` over links of width `least_width` or more.
 
-    The search is breadth-first: it extends the labels by one link in their order, so the first label of a core is the
-    best.
+    The search is breadth-first. It extends all labels by one link, in the order of the labels, so the first label that
+    reaches a core is its best.
     """
     last: dict[int, _Label] = {core_id: (0, (core_id,), ()) for core_id in sources}
     best = dict(last)
@@ -129,9 +130,9 @@ _MOST_LISTED = 8
 
 
 def check_paths(problems: Problems, accelerator: MultiCoreAccelerator, place: KeyPath) -> None:
-    """Record pairs of cores between which nothing can move.
+    """Record pairs of cores between which no data can move.
 
-    Notes name pairs whose data must pass through the off-chip core, and links that no path uses.
+    Notices name pairs whose data must pass through the off-chip core, and links that no path uses.
     """
     table = path_table(accelerator)
     missing = [pair for pair in all_pairs(accelerator.core_ids) if not table.has_path(*pair)]
@@ -142,16 +143,18 @@ def check_paths(problems: Problems, accelerator: MultiCoreAccelerator, place: Ke
     in_place = _in_place(accelerator)
     by_way = [pair for pair in missing if pair not in lost and pair not in in_place]
     if by_way:
-        problems.notice(place, f"only over the off-chip memory can data get from core {_listed(by_way)}")
+        problems.notice(place, f"data get only over the off-chip memory from core {_listed(by_way)}")
     used = {index for _, path in table.items() for index in path.links}
     unused = [link.name for index, link in enumerate(accelerator.links) if index not in used]
     if unused and not lost:
         more = f" and {len(unused) - _MOST_LISTED} more" if len(unused) > _MOST_LISTED else ""
-        problems.notice(place, f"no path takes {', '.join(unused[:_MOST_LISTED])}{more}: others are faster")
+        problems.notice(
+            place, f"no path takes {', '.join(unused[:_MOST_LISTED])}{more}, because other links are faster"
+        )
 
 
 def _in_place(accelerator: MultiCoreAccelerator) -> set[Pair]:
-    """Pairs of cores where the second has the outputs of the first in its own memory."""
+    """Pairs of cores in which the second core has the outputs of the first core in its own memory."""
     return {
         (sender, receiver)
         for instance in accelerator.memory_instances
@@ -168,7 +171,7 @@ def _through_memory(table: PathTable, offchip: int | None, pair: Pair) -> bool:
 
 
 def _listed(pairs: list[Pair]) -> str:
-    """Text of pairs, grouped by receiver: "1 to 0; 2 to 0, 1"."""
+    """Text of pairs of cores, grouped by sender: "1 to 0; 2 to 0, 1"."""
     of_sender: dict[int, list[int]] = {}
     for sender, receiver in pairs:
         of_sender.setdefault(sender, []).append(receiver)

@@ -1,6 +1,6 @@
-"""Reads the file of a multi-core accelerator: core files, connectivity list, and the common clock.
+"""Reader of the file of a multi-core accelerator: core files, connectivity list, and the common clock.
 
-Schedules count cycles of one clock, whichever file gives it.
+Schedules count cycles of one clock, whichever file gives its frequency.
 """
 
 import itertools
@@ -57,7 +57,7 @@ from tilewright.hardware.yaml_checks import OFF_CHIP, PART, STORE
 def read_connections(
     problems: Problems, entry: ConnectivityFile, ids: CoreIds, sharing: set[tuple[int, int]]
 ) -> tuple[Connection, ...]:
-    """Valid entries of the connectivity list; errors of the others are recorded."""
+    """Valid entries of the connectivity list. Errors in the other entries are recorded."""
     connections: list[Connection] = []
     joined: dict[tuple[int, int], int] = {}
     for index, written in enumerate(entry.core_connectivity or ()):
@@ -73,7 +73,8 @@ def read_connections(
 
 
 def _for_copies(connection: Connection, ids: CoreIds) -> Iterator[Connection]:
-    """Connections of cores and of their copies: a bus joins all of them; for links each pair has its own."""
+    """Connections of cores and of their copies. A bus joins all of them. For links, each pair of cores has a link of
+    its own."""
     first, *others = connection.core_ids
     if connection.is_bus and not connection.directed:
         yield replace(connection, core_ids=ids.with_copies(connection.core_ids))
@@ -91,7 +92,8 @@ def default_cost(entry: ConnectivityFile | ConnectionEntry) -> LinkCost:
 
 
 def _bare_connection(problems: Problems, entry: ConnectionEntry | list[int], ids: CoreIds) -> Connection | None:
-    """Connection without bandwidth and cost; None, with problems recorded, if part of it is wrong."""
+    """Connection without bandwidth and cost. If a part of the entry is wrong, the result is None, and problems are
+    recorded."""
     if isinstance(entry, list):
         found = core_list(problems, (), entry, ids)
         return Connection(found, len(found) > 2, None, LinkCost()) if found else None
@@ -105,7 +107,7 @@ def _bare_connection(problems: Problems, entry: ConnectionEntry | list[int], ids
         return None
     if entry.duplex is not None and (entry.directed or entry.type == "bus"):
         what = "a directed link has one direction" if entry.directed else "all transfers share a bus in any case"
-        problems.at(("duplex",), f"{what}, so there is nothing to choose", entry.duplex, "leave the key out")
+        problems.at(("duplex",), f"{what}, so duplex has no meaning", entry.duplex, "leave the key out")
         return None
     return Connection(found, entry.type == "bus", None, LinkCost(), bool(entry.directed), entry.duplex == "half")
 
@@ -113,20 +115,20 @@ def _bare_connection(problems: Problems, entry: ConnectionEntry | list[int], ids
 def _finished(
     place: Problems, written: ConnectionEntry | list[int], problems: Problems, file: ConnectivityFile, bare: Connection
 ) -> Connection | None:
-    """Connection with its bandwidth and cost, its own or the default of the file."""
+    """Connection with its bandwidth and cost, which are those of the entry or the defaults of the file."""
     own = written if isinstance(written, ConnectionEntry) else ConnectionEntry.model_construct()
-    # A table at the top has rates of ports.
+    # If `bandwidth` of the file is a table, it has rates of ports.
     default = None if isinstance(file.bandwidth, dict) else file.bandwidth
     bandwidth = default if own.bandwidth is None else own.bandwidth
     if bandwidth is None and file.bandwidth is None and problems.has("bandwidth"):
         return None
     if bandwidth is None:
-        place.at((), "has no bandwidth, and the file has none for all", allowed="bandwidth: 64 here or at the top")
+        place.at((), "has no bandwidth, and the file has no default for it", allowed="bandwidth: 64 here or at the top")
         return None
     has_cost = own.unit_energy_cost is not None or own.energy_per_bit is not None
     cost = default_cost(own if has_cost else file)
     if math.isinf(bandwidth) and cost.energy_pj_per_bit is None and cost.unit_energy_pj_per_cycle:
-        message = "transfers over infinite bandwidth take no cycles, so an energy of busy cycles would count as nothing"
+        message = "transfers over infinite bandwidth take no cycles, so an energy per busy cycle would have no effect"
         place.at((), message, allowed="energy_per_bit, or unit_energy_cost: 0")
         return None
     return replace(bare, bandwidth_bits_per_cycle=whole_bits(bandwidth), cost=cost)
@@ -155,17 +157,17 @@ def _check_pairs(
 
 
 def read_clock(problems: Problems, entry: SystemFile, cores: Mapping[KeyPath, Core]) -> float:
-    """Clock frequency in MHz that the file or its cores give, 0 if none does.
+    """Clock frequency in MHz that the file or its cores give; 0 if none does.
 
-    Records cores with different clocks, and static power without a clock; static power from the library of costs is
-    then left out. `cores` are those that could be read, by the path of their file name.
+    Cores with different clocks are recorded as problems, and so is static power without a clock. Static power of the
+    library of costs is no problem: it is left out if there is no clock. `cores` are the cores that could be read, by
+    the path of their file name in the file.
     """
     clock = entry.clock_frequency or max((core.clock_frequency_mhz for core in cores.values()), default=0.0)
     for place, core in cores.items():
         if core.clock_frequency_mhz not in (0.0, clock):
-            told = (
-                f"{core.name} has a clock of {core.clock_frequency_mhz:g} MHz, another core or this file {clock:g} MHz"
-            )
+            own = f"{core.name} has a clock of {core.clock_frequency_mhz:g} MHz"
+            told = f"{own}, but another core or this file gives {clock:g} MHz"
             problems.at(place, f"{told}: a schedule counts cycles of one clock", WRITTEN, "one frequency for all cores")
     leaking = [core.name for core in cores.values() if _leaks_by_its_file(core)]
     if leaking and not clock:
@@ -176,7 +178,7 @@ def read_clock(problems: Problems, entry: SystemFile, cores: Mapping[KeyPath, Co
 
 
 def _leaks_by_its_file(core: Core) -> bool:
-    """True if the file itself gives static power, not only the library of costs."""
+    """True if the file of the core itself gives static power, and not only the library of costs."""
     own = tuple(replace(memory, figures=_of_the_file(memory)) for memory in core.memories)
     return static_power_mw(replace(core, memories=own)) > 0
 
@@ -191,7 +193,8 @@ def _of_the_file(memory: Memory) -> Figures:
 
 
 def _note_clock(problems: Problems, clock_mhz: float, cores: Mapping[KeyPath, Core]) -> None:
-    """Note once per core file what is left out without a clock, or takes longer than a clock cycle."""
+    """Note, once per core file, numbers that are left out without a clock, and accesses that take longer than a clock
+    cycle."""
     period_ns = NS_A_CYCLE_AT_1_MHZ / clock_mhz if clock_mhz else None
     told = set()
     for place, core in cores.items():
@@ -204,22 +207,22 @@ def _note_clock(problems: Problems, clock_mhz: float, cores: Mapping[KeyPath, Co
 
 
 class NotOneCoreError(TilewrightError):
-    """Raised when a core file describes an accelerator of several cores."""
+    """Error of a core file that describes an accelerator of several cores."""
 
 
 @dataclass(frozen=True)
 class CoreFile:
-    """A core file as read."""
+    """Core file that has been read."""
 
     path: Path | None
     """Path; None for a core that the accelerator file contains."""
     name: str
-    """Unique name: without folder and suffix, if all files of an accelerator are known."""
+    """Name without folder and suffix. The reader of an accelerator makes it unique among all its core files."""
     core: Core
     says_operator_types: bool
-    """True if the file says which operators the core can run; if not, the default of `Core` is ignored."""
+    """True if the file gives the operators that the core can run. If not, the default of `Core` does not count."""
     is_memory: bool = False
-    """True if the file says that the core only stores."""
+    """True if the file says that the core only stores data."""
 
 
 def read_core_file(path: Path, offchip: bool, notices: list[str], clock_mhz: float | None = None) -> CoreFile:
@@ -250,7 +253,7 @@ def core_file_of(
 ) -> CoreFile:
     """Core of a loaded document; `clock_mhz` is the clock of its accelerator. Raises as `read_core_file` does."""
     if "cores" in table(document.data):
-        raise NotOneCoreError("is an accelerator of several cores, the file of one core is needed")
+        raise NotOneCoreError("is an accelerator of several cores; the file of one core is needed")
     is_memory = only_stores(document)
     entry = core_entry(document, notices, OFF_CHIP if offchip else STORE if is_memory else PART, clock_mhz)
     return CoreFile(path, name, core_of(entry), "operator_types" in entry.model_fields_set, is_memory)
@@ -268,9 +271,9 @@ Pair = tuple[int, int]
 
 
 def multi_core_of(document: YamlDocument, notices: list[str] | None = None) -> MultiCoreAccelerator:
-    """Accelerator of a loaded document. Raises InputError with all problems of it and of its core files.
+    """Accelerator in a loaded document. Raises InputError with all problems of the document and of its core files.
 
-    Core files are resolved from the folder of the document, or from the working folder if it has no file.
+    Core files are searched from the folder of the document on, or from the working folder if it has no file.
     """
     problems = Problems(document)
     document = links_in_cycles(document, problems)
@@ -302,7 +305,7 @@ def multi_core_of(document: YamlDocument, notices: list[str] | None = None) -> M
     if isinstance(entry, ConnectivityFile):
         note_unmodelled(problems, entry, links)
     places = _places(entry, ids, files, sharing)
-    # One clock for all: an energy term of a layer may need it, and receives only a core.
+    # Every core gets the common clock, because an energy term of a layer can need the clock and receives only a core.
     cores = tuple(replace(files[core_id].core, clock_frequency_mhz=clock) for core_id in ids.known)
     shares = shared.sharing_groups, shared.shared_memories
     accelerator = MultiCoreAccelerator(entry.name, cores, places, links, *shares, clock_frequency_mhz=clock)
@@ -312,7 +315,8 @@ def multi_core_of(document: YamlDocument, notices: list[str] | None = None) -> M
 
 
 def _core_files(problems: Problems, document: YamlDocument, ids: CoreIds) -> dict[int, CoreFile]:
-    """Readable core files by core id; each file is read once for each way it is used."""
+    """Core files that can be read, by core id. Each file is read once as an off-chip core and once as another core, if
+    needed."""
     folder = Path(document.file).parent if document.file else Path()
     contained = contained_cores(document.data)
     read: dict[tuple[Path | str, bool], CoreFile | None] = {}
@@ -342,17 +346,17 @@ def _core_files(problems: Problems, document: YamlDocument, ids: CoreIds) -> dic
 
 
 def _read_core(document: YamlDocument, place: Path | str, offchip: bool, notices: list[str]) -> CoreFile:
-    """Core in a file, or in the accelerator file under a name. Raises InputError."""
+    """Core in a file, or under a name in the accelerator file. Raises InputError."""
     if isinstance(place, Path):
         return read_core_file(place, offchip, notices, written_clock_mhz(document.data))
     return contained_core_file(document, place, offchip, notices)
 
 
 def _check_offchip_ports(problems: Problems, document: YamlDocument, ids: CoreIds, files: dict[int, CoreFile]) -> None:
-    """Record an off-chip memory that cannot be read or written, and note unused ports."""
+    """Record an off-chip memory that cannot be read or written, and note a missing off-chip core."""
     if ids.offchip is None or ids.offchip not in files:
         if ids.known and ids.offchip is None:
-            problems.notice((), "has no off-chip core: weights and inputs of the network have nowhere to come from")
+            problems.notice((), "has no off-chip core, from which weights and inputs of the network would come")
         return
     place, name = core_files_of(document.data)[ids.offchip]
     read, write, _ = offchip_ports(files[ids.offchip].core)
@@ -412,7 +416,7 @@ def _places(entry: SystemFile, ids: CoreIds, files: dict[int, CoreFile], sharing
     routers = None if entry.routers is None else list(ids.with_copies(entry.routers))
     if routers is None:
         routers = [core_id for core_id in ids.known if roles[core_id] == COMPUTE]
-        # A compute core's memory that other cores share counts as one.
+        # A memory core that shares its memory with a compute core counts as a router.
         routers += [one for one, other in sharing if roles[one] == MEMORY and roles[other] == COMPUTE]
     return tuple(
         CorePlace(
@@ -428,7 +432,7 @@ def _places(entry: SystemFile, ids: CoreIds, files: dict[int, CoreFile], sharing
 
 
 def _operator_types(entry: Any, ids: CoreIds, core_id: int, core_file: CoreFile) -> tuple[str, ...] | None:
-    """Operators that a core can run: from the accelerator file, else from the core file, else None."""
+    """Operators that a core can run: from the accelerator file, else from the core file; None if neither gives them."""
     said = ids.said_of(entry.core_operator_types, core_id)
     if said is not None:
         return tuple(said)

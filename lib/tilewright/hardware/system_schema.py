@@ -1,7 +1,7 @@
-"""Schema of the multi-core accelerator file: a regular graph (2024) or connections (2025).
+"""Schema of the multi-core accelerator file: a regular graph (2024) or a list of connections (2025).
 
-Both dialects are those of Stream; docs/multi-core.md names the files of Stream and the additions. Keys of Stream 2.1
-that change no number are read and checked too (`unmodelled`).
+Both dialects are those of Stream. docs/multi-core.md names the files of Stream and the additions of tilewright. Keys of
+Stream 2.1 that have no effect on any number are read and checked too (`note_unmodelled`).
 """
 
 import math
@@ -40,7 +40,7 @@ _MEMORY_NAME = re.compile(r"([0-9]{1,9})\.([^.]+)")
 
 
 def parse_topology(value: object) -> object:
-    """The name of a topology. Raises FieldError."""
+    """Name of a topology. Raises FieldError if it is unknown."""
     names = topology_names()
     if value not in names:
         raise FieldError("not one of the known values", ", ".join(names), nearest_name(str(value), names))
@@ -51,7 +51,7 @@ TopologyName = Annotated[str, BeforeValidator(parse_topology), JsonSchema({"enum
 
 
 def parse_core_ids(value: object) -> tuple[int, ...]:
-    """Core ids of "0, 1" or of [0, 1]. Raises FieldError."""
+    """Core ids from "0, 1" or [0, 1]. Raises FieldError."""
     if isinstance(value, str) and _CORE_IDS.fullmatch(value):
         return tuple(int(part) for part in value.split(","))
     if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
@@ -62,7 +62,7 @@ def parse_core_ids(value: object) -> tuple[int, ...]:
 
 
 def parse_sharing_group(value: object) -> list[int] | list[tuple[int, str]]:
-    """Core ids of "0, 1" or [0, 1], or (core id, memory) of each item of ["0.out", "1.in"]. Raises FieldError."""
+    """Core ids from "0, 1" or [0, 1], or pairs (core id, memory) from ["0.out", "1.in"]. Raises FieldError."""
     items = value.split(",") if isinstance(value, str) else value
     if isinstance(items, list) and items and all(isinstance(item, str) and "." in item for item in items):
         return [parse_memory_name(item.strip()) for item in items]
@@ -74,14 +74,14 @@ def parse_sharing_group(value: object) -> list[int] | list[tuple[int, str]]:
 
 
 def parse_link_bandwidth(value: object) -> int | float:
-    """Bits per cycle of a link as `parse_bandwidth_bits`, or math.inf for `inf`. Raises FieldError."""
+    """Bits per cycle of a link, as `parse_bandwidth_bits` returns them, or math.inf for `inf`. Raises FieldError."""
     if isinstance(value, str | float) and value in _INFINITE:
         return math.inf
     return parse_bandwidth_bits(value)
 
 
 def parse_rate_place(value: object) -> tuple[int, str, str]:
-    """(core id, memory, port) of "16.dram.rw_port_1", (core id, "", "") of a core id. Raises FieldError."""
+    """(core id, memory, port) from "16.dram.rw_port_1", or (core id, "", "") from a core id. Raises FieldError."""
     if type(value) is int and value >= 0:
         return value, "", ""
     match = _PORT_NAME.fullmatch(value) if isinstance(value, str) else None
@@ -91,7 +91,7 @@ def parse_rate_place(value: object) -> tuple[int, str, str]:
 
 
 def parse_memory_name(value: object) -> tuple[int, str]:
-    """(core id, memory) of "3.sram". Raises FieldError."""
+    """(core id, memory) from "3.sram". Raises FieldError."""
     match = _MEMORY_NAME.fullmatch(value) if isinstance(value, str) else None
     if match is None:
         raise FieldError("must be a memory of a core", "'<core id>.<memory>'")
@@ -147,31 +147,32 @@ class StridedEntry(TableModel):
     """Measured rates for parts of rows."""
 
     read: dict[PositiveCount, PositiveNumber] = Field(default={})
-    """Bits per cycle by number of bytes in a row."""
+    """Rate in bits per cycle, by number of bytes in a row."""
     write: dict[PositiveCount, PositiveNumber] = Field(default={})
-    """Bits per cycle by number of bytes in a row."""
+    """Rate in bits per cycle, by number of bytes in a row."""
 
 
 class RateEntry(TableModel):
-    """Rates of a port, or of a core, in addition to the widths in its file (Stream 2.1). Read; not modelled."""
+    """Rates of a port, or of a core, in addition to the widths in its file (Stream 2.1). They are read but not
+    modelled."""
 
     ceiling: PositiveNumber
-    """Bits per cycle of reads and writes together."""
+    """Largest rate of reads and writes together, in bits per cycle."""
     contiguous: PositiveNumber
-    """Bits per cycle of one direction."""
+    """Rate of one direction for contiguous data, in bits per cycle."""
     strided: StridedEntry | None = None
     """Rates for parts of rows, if measured."""
     burst: PositiveCount | None = None
-    """Bytes that an access moves."""
+    """Number of bytes that an access moves."""
 
 
 class ReconfigurationEntry(TableModel):
-    """Cycles to reconfigure tiles of types aie2 (Stream 2.1). Read; not modelled."""
+    """Cycles to reconfigure tiles of types aie2 (Stream 2.1). They are read but not modelled."""
 
     cycles_per_column: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0
-    """Cycles per column of the array."""
+    """Number of cycles per column of the array."""
     reset_cycles: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0
-    """Cycles for the whole array."""
+    """Number of cycles for the whole array."""
 
 
 RatePlace = Annotated[int | str, BeforeValidator(_checked_place), JsonSchema({"type": "string"})]
@@ -182,28 +183,28 @@ FileBandwidth = Annotated[
 
 
 class ConnectionEntry(TableModel):
-    """A link between two cores, or a bus between several."""
+    """Link between two cores, or bus between several."""
 
     type: Literal["link", "bus"] = "link"
-    """`link`: two cores; each direction has the full bandwidth, unless `directed` or `duplex` say otherwise.
-    `bus`: one medium that all transfers between its cores share."""
+    """`link`: joins two cores. Each direction has the full bandwidth, unless `directed: true` or `duplex: half` is
+    given. `bus`: one medium that all transfers between its cores share."""
     cores: Annotated[list[CoreId], Field(min_length=2)]
-    """Ids of the cores that it joins; the off-chip core may be among them."""
+    """Ids of the cores that the link or bus joins. The off-chip core can be among them."""
     bandwidth: LinkBandwidth | None = None
     """Bits per cycle (or `8 B/cycle`, or `inf`), or per second (`32 GB/s`) with a `clock_frequency`; default: the
     `bandwidth` of the file."""
     unit_energy_cost: EnergyPj | None = None
-    """Energy of a busy cycle, in pJ; default: that of the file."""
+    """Energy of a busy cycle, in pJ. Default: the `unit_energy_cost` of the file."""
     energy_per_bit: EnergyPj | None = None
-    """Energy of carrying a bit, in pJ (or `80 fJ`), instead of `unit_energy_cost`."""
+    """Energy of moving a bit, in pJ (or `80 fJ`). Give either this key or `unit_energy_cost`."""
     directed: bool = False
-    """`true`: only the first of `cores` sends, the others receive."""
+    """`true`: only the first of `cores` sends; all others receive."""
     duplex: Literal["full", "half"] | None = None
     """`half`: both directions of a link share its bandwidth. Default: `full`."""
 
 
 class _ConnectionForms:
-    """Marker of connections whose JSON Schema is made on demand, because making it is slow."""
+    """Marker of the type of connections. Its JSON Schema is made only when it is needed, because this is slow."""
 
     def __get_pydantic_json_schema__(self, _: CoreSchema, __: GetJsonSchemaHandler) -> JsonObject:
         return {"anyOf": [*_IDS_SCHEMA["anyOf"], ConnectionEntry.model_json_schema()]}
@@ -217,72 +218,72 @@ Connection = Annotated[
 
 
 class ConnectivityFile(TableModel):
-    """An accelerator of several cores, with a list of the links between them (Stream, 2025)."""
+    """Accelerator of several cores, with a list of the links between them (Stream, 2025)."""
 
     name: Name
     """Name of the accelerator."""
     cores: Annotated[dict[CoreId, CoreFile], Field(min_length=1)]
-    """Core files by core id. A file is looked for beside this file first."""
+    """Core files by core id. A file is searched first in the folder of this file."""
     offchip_core: CoreFile | None = None
     """Core file of the off-chip memory; its id is the largest of `cores` plus one."""
     offchip_core_id: CoreId | None = None
-    """Id of the off-chip memory among `cores`, instead of `offchip_core`."""
+    """Id of the off-chip memory among `cores`. Give either this key or `offchip_core`."""
     core_connectivity: list[Connection] = Field(default=[])
     """Links and buses: `0, 1` for a link in each direction, more ids for a bus, or a table with bandwidth and energy.
 
-    If none of them names the off-chip core, its ports link it with all other cores.
+    If no entry names the off-chip core, the ports of the off-chip memory link it with all other cores.
     """
     core_memory_sharing: list[SharingGroup] = Field(default=[])
-    """Groups of cores, as `0, 1`, whose top memories of equal name are the same memory.
+    """Groups of cores, such as `0, 1`, whose top memories of equal name are one physical memory.
 
-    A group may also list top memories, as `[0.out, 1.in]`, that are one memory; their cores share no others by it.
+    A group can also list top memories that are one physical memory, such as `[0.out, 1.in]`. Their cores then share no
+    other memories through this group.
     """
     bandwidth: FileBandwidth | None = None
-    """Bandwidth of links that have none of their own, in bits per cycle (or `8 B/cycle`, or `inf`), or
-    per second (`32 GB/s`) with a `clock_frequency`. A table of rates by
-    core or port (Stream 2.1) is read and not modelled."""
+    """Default bandwidth of links, in bits per cycle (or `8 B/cycle`, or `inf`), or per second (`32 GB/s`) with a
+    `clock_frequency`. A table of rates by core or port (Stream 2.1) is read but not modelled."""
     unit_energy_cost: EnergyPj | None = None
-    """Energy of a busy cycle of links that have none of their own, in pJ; default 0."""
+    """Default energy of a busy cycle of links, in pJ. If the key is missing, it is 0."""
     energy_per_bit: EnergyPj | None = None
-    """Energy of carrying a bit, in pJ (or `80 fJ`), instead of `unit_energy_cost`."""
+    """Energy of moving a bit, in pJ (or `80 fJ`). Give either this key or `unit_energy_cost`."""
     core_files: ContainedCores = None
-    """Core descriptions by name, in place of files: with it `cores` and `offchip_core` are such names."""
+    """Core descriptions by name. With this key, `cores` and `offchip_core` give these names in place of files."""
     core_counts: CoreCounts = Field(default={})
     """Number of instances of a core in the accelerator, by core id; default 1.
 
-    Copies have the ids after the largest of `cores`, are on the buses of the core, have its links and its role, and
-    share the memories that it shares.
+    The ids of copies follow the largest id of `cores`. Copies are on the buses of the original core, have its links and
+    its role, and share the memories that it shares.
     """
     core_roles: dict[CoreId, Literal["compute", "pooling", "simd", "memory"]] = Field(default={})
     """Roles of cores, by core id; default `compute`."""
     core_operator_types: dict[CoreId, Annotated[list[OperatorType], Field(min_length=1)]] = Field(default={})
-    """Operators that cores can run, by core id, instead of those in their files."""
+    """Operators that cores can run, by core id. They replace the `operator_types` of the core files."""
     routers: list[CoreId] | None = None
-    """Cores through which data of others may pass; default: all compute cores."""
+    """Cores through which data of other cores can pass. Default: all compute cores."""
     clock_frequency: FrequencyMhz | None = None
-    """Frequency of the clock of all cores, in MHz (or `1.2 GHz`), unless core files give it."""
+    """Frequency of the common clock, in MHz (or `1.2 GHz`). It is not needed if core files give it."""
     core_coordinates: dict[CoreId, Coordinates] = Field(default={})
     """Column and row of cores, as `[column, row]` by core id, for their position in figures."""
     technology_node: Name | None = None
-    """The process, as `n3` (Stream 2.1). Not modelled."""
+    """Process node, such as `n3` (Stream 2.1). Not modelled."""
     memory_aliases: list[Annotated[list[MemoryName], Field(min_length=2)]] = Field(default=[])
-    """Groups of memories, as `3.sram`, that are one (Stream 2.1). Not modelled."""
+    """Groups of memories, such as `3.sram`, that are one physical memory (Stream 2.1). Not modelled."""
     kernel_library: Name | None = None
-    """A file of kernels for tiles of types aie2 (Stream 2.1). Not modelled."""
+    """File of kernels for tiles of types aie2 (Stream 2.1). Not modelled."""
     reconfiguration: ReconfigurationEntry | None = None
-    """Cycles to reconfigure these tiles (Stream 2.1). Not modelled."""
+    """Cycles to reconfigure tiles of types aie2 (Stream 2.1). Not modelled."""
 
 
 class GraphEntry(TableModel):
-    """A regular graph of cores."""
+    """Regular graph of cores."""
 
     type: TopologyName
-    """`2d_mesh`: links between neighbours; `2d_torus`: the ends of rows and columns are linked too; `ring`: each core
-    with the next one; `bus`: one medium that all share."""
+    """`2d_mesh`: links between neighbours. `2d_torus`: the two ends of each row and column are linked too. `ring`: each
+    core is linked with the next one. `bus`: one medium that all cores share."""
     nb_rows: PositiveCount | None = None
-    """Rows of a mesh or torus. Core i stands in row i mod nb_rows, column i div nb_rows."""
+    """Number of rows of a mesh or torus. Core i is in row i mod nb_rows and column i div nb_rows."""
     nb_cols: PositiveCount | None = None
-    """Columns of a mesh or torus; nb_rows times nb_cols is the number of cores that have no other role."""
+    """Number of columns of a mesh or torus. nb_rows times nb_cols is the number of cores that have no other role."""
     sizes: dict[Name, PositiveCount] = Field(default={})
     """Further sizes by name, for topologies of plug-ins that need them."""
     bandwidth: LinkBandwidth
@@ -290,40 +291,41 @@ class GraphEntry(TableModel):
     unit_energy_cost: EnergyPj = 0.0
     """Energy of a busy cycle of a link, in pJ."""
     pooling_core_id: CoreId | None = None
-    """Id of the core for pooling, which is linked with every core of the graph."""
+    """Id of the pooling core, which has a link with every core of the graph."""
     simd_core_id: CoreId | None = None
     """Id of the core for elementwise operators.
 
-    In a graph of type bus it is on the bus; in other graphs its links have infinite bandwidth and no cost.
+    In a graph of type bus the core is on the bus. In other graphs its links have infinite bandwidth and no cost.
     """
     offchip_core_id: CoreId | None = None
-    """Id of the off-chip memory, which its ports link with all cores."""
+    """Id of the off-chip memory. Its ports link it with all other cores."""
 
 
 class GraphFile(TableModel):
-    """An accelerator of several cores in a regular graph (Stream, 2024)."""
+    """Accelerator of several cores in a regular graph (Stream, 2024)."""
 
     name: Name
     """Name of the accelerator."""
     cores: Annotated[list[CoreFile], Field(min_length=1)]
-    """Core files; the position in the list is the core id. A file is looked for beside this file first."""
+    """Core files; the position in the list is the core id. A file is searched first in the folder of this file."""
     graph: GraphEntry
     """Regular graph that links the cores."""
     core_files: ContainedCores = None
-    """Core descriptions by name, in place of files: with it `cores` are such names."""
+    """Core descriptions by name. With this key, `cores` gives these names in place of files."""
     core_counts: CoreCounts = Field(default={})
-    """Number of instances of a core in the graph, by core id; default 1. Copies have the ids after the last one."""
+    """Number of instances of a core in the graph, by core id; default 1. The ids of copies follow the last id."""
     core_memory_sharing: list[SharingGroup] = Field(default=[])
-    """Groups of cores, as `0, 1`, whose top memories of equal name are the same memory.
+    """Groups of cores, such as `0, 1`, whose top memories of equal name are one physical memory.
 
-    A group may also list top memories, as `[0.out, 1.in]`, that are one memory; their cores share no others by it.
+    A group can also list top memories that are one physical memory, such as `[0.out, 1.in]`. Their cores then share no
+    other memories through this group.
     """
     core_operator_types: dict[CoreId, Annotated[list[OperatorType], Field(min_length=1)]] = Field(default={})
-    """Operators that cores can run, by core id, instead of those in their files."""
+    """Operators that cores can run, by core id. They replace the `operator_types` of the core files."""
     routers: list[CoreId] | None = None
-    """Cores through which data of others may pass; default: all but pooling, SIMD and off-chip core."""
+    """Cores through which data of other cores can pass. Default: all except pooling, SIMD and off-chip core."""
     clock_frequency: FrequencyMhz | None = None
-    """Frequency of the clock of all cores, in MHz (or `1.2 GHz`), unless core files give it."""
+    """Frequency of the common clock, in MHz (or `1.2 GHz`). It is not needed if core files give it."""
 
 
 SystemFile = ConnectivityFile | GraphFile

@@ -1,4 +1,4 @@
-"""Edits the text of a hardware or mapping file: values change; comments, order and units stay as written."""
+"""Edits of the text of a hardware or mapping file: values change; comments, order and units stay as written."""
 
 import contextlib
 import copy
@@ -12,9 +12,10 @@ from tilewright.base.yamlfile import parse_yaml, yaml_text
 
 
 def with_values(data: Any, values: Iterable[tuple[KeyPath, Any]]) -> Any:
-    """Data of a hardware file with changed values, applied in order; `data` is unchanged.
+    """Data of a hardware file with changed values, which are applied in order. `data` itself is not changed.
 
-    Tables and lists on the path to a value are copied, all others are shared: callers must change neither.
+    Tables and lists on the path to a value are copied. All others are shared, so callers must change neither `data` nor
+    the result.
     """
     copies: dict[KeyPath, Any] = {(): copy.copy(data)}
     for path, value in values:
@@ -34,8 +35,8 @@ _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 def changed_text(text: str, changes: Sequence[tuple[KeyPath, Any]]) -> str:
     """Text of a YAML file with the values at some paths changed.
 
-    If a value is used in several places by an alias or a merge key, the whole text is written anew, without comments.
-    The resulting data always differ from the file only in the given values.
+    If an alias or a merge key uses a value in several places, the whole text is written anew, without comments. In
+    every case the data of the new text differ from the old data only in the given values.
     """
     wanted = with_values(parse_yaml(text).data, changes)
     for edit in (_edited_beside_aliases, _edited):
@@ -47,10 +48,10 @@ def changed_text(text: str, changes: Sequence[tuple[KeyPath, Any]]) -> str:
 
 
 def _edited_beside_aliases(text: str, changes: Sequence[tuple[KeyPath, Any]]) -> str | None:
-    """Text with one scalar replaced; None for several changes, and if the path has no scalar.
+    """Text with one scalar replaced; None if there are several changes, or if there is no scalar at the path.
 
-    An alias is replaced only where it stands. If the value has an anchor, its first alias gets the anchor and the old
-    value.
+    An alias is replaced only at the path. If the old value has an anchor, the first alias of this anchor gets the
+    anchor and the old value.
     """
     if len(changes) != 1:
         return None
@@ -72,7 +73,7 @@ def _edited_beside_aliases(text: str, changes: Sequence[tuple[KeyPath, Any]]) ->
 
 
 def _event_at(events: Sequence[Any], path: KeyPath) -> int | None:
-    """Index of the event of the value at a path; None if there is none, or if an alias stands above it."""
+    """Index of the event of the value at a path; None if there is no value, or if an enclosing value is an alias."""
     place = next((at for at, one in enumerate(events) if isinstance(one, yaml.DocumentStartEvent)), -1) + 1
     for key in path:
         if isinstance(events[place], yaml.MappingStartEvent):
@@ -98,7 +99,7 @@ def _event_at(events: Sequence[Any], path: KeyPath) -> int | None:
 
 
 def _after(events: Sequence[Any], place: int) -> int:
-    """Index of the event with which the next value begins."""
+    """Index of the event with which the value behind this one begins."""
     depth = 0
     while True:
         depth += isinstance(events[place], yaml.CollectionStartEvent)
@@ -109,7 +110,7 @@ def _after(events: Sequence[Any], place: int) -> int:
 
 
 def _edited(text: str, changes: Iterable[tuple[KeyPath, Any]]) -> str | None:
-    """Text with the values at these paths replaced; None if a path does not exist."""
+    """Text with the values at these paths replaced; None if one of the paths does not exist."""
     root = yaml.compose(text, Loader=_LOADER)
     found = []
     for path, value in changes:
@@ -125,7 +126,7 @@ def _edited(text: str, changes: Iterable[tuple[KeyPath, Any]]) -> str | None:
 def _end(node: yaml.Node) -> int:
     """End of a value in a text.
 
-    For a table or list over several lines, it is the end of its last value, without comments below.
+    The end of a table or list over several lines is the end of its last value. Comments below do not belong to it.
     """
     if not isinstance(node, yaml.CollectionNode) or node.flow_style or not node.value:
         return int(node.end_mark.index)
@@ -134,7 +135,7 @@ def _end(node: yaml.Node) -> int:
 
 
 def _node(node: yaml.Node | None, path: KeyPath) -> yaml.Node | None:
-    """Node at a path; for a duplicate key the last one."""
+    """Node at a path; the last node for a repeated key."""
     for key in path:
         if isinstance(node, yaml.MappingNode):
             node = next((value for name, value in reversed(node.value) if name.value == str(key)), None)
@@ -146,5 +147,5 @@ def _node(node: yaml.Node | None, path: KeyPath) -> yaml.Node | None:
 
 
 def _scalar(value: Any) -> str:
-    """Text of a scalar in a file."""
+    """Text of a scalar, as it is written into a file."""
     return yaml_text(value, default_flow_style=True, width=10**6, allow_unicode=True).removesuffix("...\n").strip()

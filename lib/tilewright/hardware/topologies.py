@@ -1,7 +1,7 @@
 """Topologies of regular graphs of cores, by the name that `graph.type` of an accelerator file gives.
 
-A topology is one object with the attributes of `Topology`: one of `BUILT_IN`, or one that is entered in `ENTERED` under
-its name. Reader, checks, schema, links and figure use only the name of a topology.
+A topology is one object with the attributes of `Topology`. It is either built in (`BUILT_IN`) or entered in `ENTERED`
+under its name. Reader, checks, schema, links and figure use only the name of a topology.
 """
 
 from collections.abc import Iterator, Mapping
@@ -11,12 +11,12 @@ from tilewright.base.registry import Registry, lacking, methods_of, taken
 
 Pair = tuple[int, int]
 Sizes = Mapping[str, int]
-"""Sizes of the graph by their keys in the file, as nb_rows."""
+"""Sizes of the graph, by their keys in the file, such as nb_rows."""
 ROWS, COLUMNS = "nb_rows", "nb_cols"
 
 
 class SizeFault(NamedTuple):
-    """A reason why a graph of these sizes cannot have so many cores."""
+    """Reason why a graph of these sizes cannot have the given number of cores."""
 
     key: str
     """Key of the wrong size."""
@@ -25,7 +25,8 @@ class SizeFault(NamedTuple):
 
 
 class Topology(Protocol):
-    """Shape of a regular graph. Cores are numbered by position, in the order of their ids, without special cores."""
+    """Shape of a regular graph. The positions of cores are numbered in the order of the core ids; special cores are
+    left out."""
 
     @property
     def keys(self) -> tuple[str, ...]:
@@ -33,55 +34,56 @@ class Topology(Protocol):
 
     @property
     def is_bus(self) -> bool:
-        """True if one medium joins all cores; then `edges` are not used."""
+        """True if one medium joins all cores. `edges` is then not used."""
 
     def fault(self, sizes: Sizes, core_count: int) -> SizeFault | None:
-        """The reason why so many cores do not make such a graph; None if they do."""
+        """Reason why `core_count` cores cannot form such a graph; None if they can."""
 
     def edges(self, sizes: Sizes, core_count: int) -> Iterator[Pair]:
-        """Pairs of positions that have a link in each direction, each pair once."""
+        """Pairs of positions that have a link in each direction. Each pair occurs once."""
 
     def coordinates(self, sizes: Sizes, core_count: int) -> tuple[Pair, ...]:
-        """Position (column, row) of each core in the figure; () if any layout is possible."""
+        """Position (column, row) of each core in the figure; () if the layout is not fixed."""
 
 
 class Bus(NamedTuple):
-    """One medium that all cores share."""
+    """Bus: one medium that all cores share."""
 
     keys: tuple[str, ...] = ()
     is_bus: bool = True
 
     def fault(self, sizes: Sizes, core_count: int) -> SizeFault | None:
-        """None: any number of cores can share a bus."""
+        """Always None: any number of cores can share a bus."""
         return None
 
     def edges(self, sizes: Sizes, core_count: int) -> Iterator[Pair]:
-        """Nothing: the bus joins the cores."""
+        """Empty, because the bus itself joins the cores."""
         return iter(())
 
     def coordinates(self, sizes: Sizes, core_count: int) -> tuple[Pair, ...]:
-        """Always (): any layout is possible."""
+        """Always (): the layout is not fixed."""
         return ()
 
 
 class Mesh(NamedTuple):
-    """Rows and columns of cores, linked with their neighbours; columns are filled first (Stream's 2-D mesh)."""
+    """Grid of rows and columns in which neighbours are linked. Columns are filled first (2-D mesh of Stream)."""
 
     keys: tuple[str, ...] = (ROWS, COLUMNS)
     is_bus: bool = False
     wraps: bool = False
-    """True for a torus, where the ends of rows and of columns are linked too. Two cores in a row are already linked."""
+    """True for a torus, in which the two ends of each row and column are linked too. If there are only two cores in a
+    row, they are linked already."""
 
     def fault(self, sizes: Sizes, core_count: int) -> SizeFault | None:
-        """Fault of a grid whose size differs from the number of cores."""
+        """Fault if rows times columns differ from the number of cores."""
         rows, columns = sizes[ROWS], sizes[COLUMNS]
         if rows * columns == core_count:
             return None
-        message = f"{rows} rows of {columns} are not the {core_count} cores that have no other role"
+        message = f"{rows} rows of {columns} do not match the {core_count} cores that have no other role"
         return SizeFault(ROWS, message, f"{ROWS} times {COLUMNS} is {core_count}")
 
     def edges(self, sizes: Sizes, core_count: int) -> Iterator[Pair]:
-        """Pairs of each core with the next core in its column and in its row."""
+        """Pairs of each core with the next core in its column, and with the next core in its row."""
         rows, columns = sizes[ROWS], sizes[COLUMNS]
         for place in range(core_count):
             column, row = place // rows, place % rows
@@ -102,16 +104,16 @@ class Ring(NamedTuple):
     is_bus: bool = False
 
     def fault(self, sizes: Sizes, core_count: int) -> SizeFault | None:
-        """None: any number of cores makes a ring; two of them have one link in each direction."""
+        """Always None: any number of cores makes a ring. Two cores have one link in each direction."""
         return None
 
     def edges(self, sizes: Sizes, core_count: int) -> Iterator[Pair]:
-        """Pairs of each core with the next, and of the last with the first if there are more than two."""
+        """Pairs of each core with the next one, and of the last core with the first if there are more than two."""
         for place in range(core_count - (core_count <= 2)):
             yield place, (place + 1) % core_count
 
     def coordinates(self, sizes: Sizes, core_count: int) -> tuple[Pair, ...]:
-        """Position (column, row) in two rows: one half from left to right, the other back below it."""
+        """Position (column, row) in two rows: one half runs from left to right, the other half runs back below it."""
         half = (core_count + 1) // 2
         return tuple((place, 0) if place < half else (core_count - 1 - place, 1) for place in range(core_count))
 
@@ -133,5 +135,5 @@ def topology_names() -> tuple[str, ...]:
 
 
 def topology(name: str) -> Topology:
-    """Topology of a name. Raises KeyError."""
+    """Topology with a name. Raises KeyError."""
     return BUILT_IN[name] if name in BUILT_IN else ENTERED[name]

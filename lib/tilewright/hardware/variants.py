@@ -1,4 +1,4 @@
-"""Variants of a hardware file: every combination of named changes to it, for sweeps over architectures."""
+"""Variants of a hardware file: every combination of named changes to the file, for sweeps over architectures."""
 
 import copy
 import itertools
@@ -17,23 +17,24 @@ from tilewright.hardware.yaml_reader import read_accelerator
 
 KEYS = ("base", "vary")
 CHOICE_PATTERN = r"[A-Za-z0-9_.+]+"
-"""Names of choices become parts of file names."""
+"""Pattern of the names of choices, which become parts of file names."""
 
 
 @dataclass(frozen=True)
 class Variant:
-    """A hardware file with some values changed."""
+    """Variant: a hardware file with some values changed."""
 
     name: str
-    """Name as <base>-<choice>-<choice>…"""
+    """Name of the form <base>-<choice>-<choice>…"""
     choices: tuple[tuple[str, str], ...]
-    """Pairs (what is varied, choice)."""
+    """Pairs (varied property, choice)."""
     data: dict[str, Any]
-    """Content of the variant's hardware file."""
+    """Data of the hardware file of the variant."""
 
 
 def read_variants(path: Path) -> tuple[str, tuple[Variant, ...]]:
-    """File name of the base, and all variants that a file of variants describes, each a valid hardware file.
+    """File name of the base, and all variants that a file of variants describes. Each variant is checked to be a valid
+    hardware file.
 
     Raises InputError with every problem.
     """
@@ -56,14 +57,14 @@ def read_variants(path: Path) -> tuple[str, tuple[Variant, ...]]:
 
 
 def variant_yaml(variant: Variant, base: str) -> str:
-    """Text of a variant's hardware file; `base` is the name of the file from which it is derived."""
+    """Text of the hardware file of a variant. `base` is the name of the file from which the variant is made."""
     choices = ", ".join(f"{what} {choice}" for what, choice in variant.choices)
     head = ended_lines([f"Made by `tilewright vary` from {base}: {choices}. Sources of figures: there."], "# ")
     return head + yaml_text(variant.data, default_flow_style=None, width=118, allow_unicode=True)
 
 
 def _shape_problems(document: YamlDocument) -> Iterator[Problem]:
-    """Problems of the file of variants itself."""
+    """Problems in the form of a file of variants."""
 
     def problem(message: str, *path: str, nearest: str = "") -> Problem:
         return Problem(message, document.file, document.line_of(path), ".".join(path), nearest=nearest)
@@ -76,23 +77,23 @@ def _shape_problems(document: YamlDocument) -> Iterator[Problem]:
         if key not in KEYS:
             yield problem("unknown key", str(key), nearest=nearest_name(str(key), KEYS))
     if not isinstance(data.get("base"), str):
-        yield problem("must be the path of a hardware file, from the folder of this file", "base")
+        yield problem("must be the path of a hardware file, relative to the folder of this file", "base")
     if not isinstance(data.get("vary"), dict) or not data["vary"]:
-        yield problem("must be a table of what is varied to its choices", "vary")
+        yield problem("must be a table that gives the choices of each varied property", "vary")
         return
     for what, choices in data["vary"].items():
         if not isinstance(choices, dict) or not choices:
-            yield problem("must be a table of names of choices to the values they set", "vary", str(what))
+            yield problem("must be a table that gives the values that each choice sets", "vary", str(what))
             continue
         for name, values in choices.items():
             if not re.fullmatch(CHOICE_PATTERN, str(name)):
                 yield problem("not a name: letters, digits, _ . +", "vary", str(what), str(name))
             if not isinstance(values, dict):
-                yield problem("must be a table of paths in the hardware file to values", "vary", str(what), str(name))
+                yield problem("must be a table of values by path in the hardware file", "vary", str(what), str(name))
 
 
 def _combinations(data: dict[str, Any]) -> Iterator[tuple[tuple[str, Any], ...]]:
-    """Pairs (what is varied, choice) of every combination, the last varying fastest."""
+    """Pairs (varied property, choice) of every combination. The last property varies fastest."""
     tables = [[(what, name) for name in choices] for what, choices in data["vary"].items()]
     yield from itertools.product(*tables)
 

@@ -1,4 +1,4 @@
-"""The hardware file of an accelerator as one YAML text, with its core files in it and without comments."""
+"""Hardware file of an accelerator as one YAML text, which contains its core files and has no comments."""
 
 from os import PathLike
 from pathlib import Path
@@ -15,13 +15,16 @@ from tilewright.hardware.text_edits import with_values
 from tilewright.hardware.yaml_reader import accelerator_of
 
 FILE_TEXT = "file"
-"""Key of the text in the provenance of the artifact of an accelerator."""
+"""Key of this text in the provenance of the artifact of an accelerator."""
 CORES = "core_files"
 
 
 def whole_text(source: object, accelerator: Accelerator) -> str:
-    """YAML text that reads back to an accelerator, made of the file or dict that it was read from; that in its artifact
-    where this was its source; '' where there is none."""
+    """YAML text of an accelerator, made from the file or dict from which the accelerator was read.
+
+    Reading the text gives the same accelerator. If the source is an artifact, the text is taken from the artifact. The
+    result is '' if there is no such text.
+    """
     if isinstance(source, str | PathLike):
         path = Path(source)
         if is_artifact(path):
@@ -37,24 +40,25 @@ def whole_text(source: object, accelerator: Accelerator) -> str:
 
 
 def text_in(artifact: Path) -> str:
-    """The text in the artifact of an accelerator; '' where it has none. Raises ArtifactError."""
+    """Text in the artifact of an accelerator; '' if the artifact has none. Raises ArtifactError."""
     return str(read_artifact(artifact).provenance.get(FILE_TEXT, ""))
 
 
 def hardware_document(path: Path) -> YamlDocument:
-    """A hardware file, or the one in the artifact of an accelerator, which has no lines. Raises InputError."""
+    """Document of a hardware file, or of the text in the artifact of an accelerator (without lines). Raises
+    InputError."""
     if not is_artifact(path):
         return load_yaml(path)
     return YamlDocument(str(path), parse_yaml(text_in(path), str(path)).data)
 
 
 def hardware_text(path: Path) -> str:
-    """The text of a hardware file, or that in the artifact of an accelerator."""
+    """Text of a hardware file, or text in the artifact of an accelerator."""
     return text_in(path) if is_artifact(path) else path.read_bytes().decode("utf-8-sig")
 
 
 def _whole(document: YamlDocument, accelerator: Accelerator) -> dict[Any, Any] | None:
-    """The data of a file with its names and its cores in it; None where a core file is not there."""
+    """Data of a file with its name and its core files in it; None if a core file is missing."""
     data: dict[Any, Any] = table(document.data)
     if isinstance(accelerator, MultiCoreAccelerator):
         cores = contained_cores(data)

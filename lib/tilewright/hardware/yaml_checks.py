@@ -1,10 +1,11 @@
 """Checks of a core file that involve several fields: array, dataflows, memories, ports, and in-memory arrays.
 
-Broken fields, which are reported elsewhere, are holes in the file.
+Broken fields are reported elsewhere. In the checked file they are None.
 
-Each memory of an input must read it out to the level below (tl). Each memory but the top one must also be refilled from
-the level above (fh). Each memory of an output must be written by the level below (fl). Each but the top one must also
-write it to the level above (th). Partial sums are read back (tl and fh) only if a loop order leaves them unfinished.
+Each memory of an input must read the input out to the level below (tl). Each memory except the top one must also be
+refilled from the level above (fh). Each memory of an output must be written by the level below (fl). Each memory except
+the top one must also write the output to the level above (th). Partial sums are read back (tl and fh) only if a loop
+order leaves them unfinished.
 """
 
 import math
@@ -32,14 +33,14 @@ _POWERS_OF_TWO = "1, 2, 4, 8, ..."
 def check_in_memory(
     problems: Problems, array: ArrayEntry, memories: Mapping[str, MemoryEntry | None], is_computing: bool
 ) -> None:
-    """Record errors of an in-memory array and its cells, or keys of in-memory arrays in another array."""
+    """Record errors of an in-memory array and its cells. In another array, record keys that only in-memory arrays can
+    have."""
     place = problems.within("operational_array")
     if not array.is_imc:
         for key in IN_MEMORY_KEYS:
             if getattr(array, key):
-                place.at(
-                    (key,), "only in-memory arrays have it, those with `is_imc: true`", WRITTEN, "leave the key out"
-                )
+                message = "only in-memory arrays (with `is_imc: true`) can have this key"
+                place.at((key,), message, WRITTEN, "leave the key out")
         is_misspelt = any(one.nearest == "unit_energy" for one in place.found)
         if is_computing and array.unit_energy is None and not place.has("unit_energy") and not is_misspelt:
             place.at(("unit_energy",), "required key is missing")
@@ -50,7 +51,7 @@ def check_in_memory(
     _check_cells(problems.within("memories"), array, memories)
     for key in ("unit_energy", "unit_area"):
         if getattr(array, key):
-            place.unused((key,), "not used: an in-memory array has a model of its circuits")
+            place.unused((key,), "not used: the cost of an in-memory array comes from a model of its circuits")
 
 
 def _check_kind(problems: Problems, array: ArrayEntry) -> None:
@@ -58,18 +59,18 @@ def _check_kind(problems: Problems, array: ArrayEntry) -> None:
         problems.at(("imc_type",), "required key is missing: kind of in-memory array", allowed="analog, digital")
     if array.imc_type == "digital" and array.adc_resolution:
         problems.at(
-            ("adc_resolution",), "a digital in-memory array converts nothing", WRITTEN, "0, or leave the key out"
+            ("adc_resolution",), "a digital in-memory array has no converters", WRITTEN, "0, or leave the key out"
         )
     if array.imc_type == "analog" and not array.adc_resolution and not problems.has("adc_resolution"):
-        problems.notice(("adc_resolution",), "not given, or 0: the analog array has no converters, at no cost")
+        problems.notice(("adc_resolution",), "not given, or 0: converters of the analog array cost nothing")
 
 
 def _check_precisions(problems: Problems, array: ArrayEntry) -> None:
     if array.input_precision is None and not problems.has("input_precision"):
-        told = "required key is missing: an in-memory array is built for widths"
+        told = "required key is missing: the widths for which the in-memory array is built"
         problems.at(("input_precision",), told, allowed="[activation bits, weight bits]")
     if array.bit_serial_precision is None and not problems.has("bit_serial_precision"):
-        told = "required key is missing: input bits that come at a time"
+        told = "required key is missing: the number of input bits that arrive at a time"
         problems.at(("bit_serial_precision",), told, allowed=_POWERS_OF_TWO)
     for index, bits in enumerate(array.input_precision or ()):
         if bits is not None and not _is_power_of_two(bits):
@@ -80,7 +81,7 @@ def _check_precisions(problems: Problems, array: ArrayEntry) -> None:
     if not _is_power_of_two(serial):
         problems.at(("bit_serial_precision",), "must be a power of two", WRITTEN, _POWERS_OF_TWO)
     elif activations is not None and serial > activations:
-        told = f"more bits at a time than an activation has ({activations})"
+        told = f"is more than the bits of an activation ({activations})"
         problems.at(("bit_serial_precision",), told, WRITTEN, f"up to {activations}")
 
 
@@ -108,17 +109,17 @@ def _check_cells(problems: Problems, array: ArrayEntry, memories: Mapping[str, M
     if cells is None:
         return
     if cells.operands and [name for name in cells.operands if name is not None] != ["I2"]:
-        problems.at((CELLS, "operands"), "cells of an in-memory array hold weights alone", WRITTEN, "[I2]")
+        problems.at((CELLS, "operands"), "cells of an in-memory array can only hold weights", WRITTEN, "[I2]")
     if cells.served_dimensions:
-        told = "there is a cell at each crossing of word lines and bit lines"
+        told = "must be empty, because there is a cell at each crossing of word lines and bit lines"
         problems.at((CELLS, "served_dimensions"), told, WRITTEN, "[]")
     for key in ("cost", "auto_cost_extraction"):
         if getattr(cells, key):
-            told = "cells are no memory of the library of costs: give r_cost, w_cost and area"
+            told = "the library of costs has no cells: give r_cost, w_cost and area"
             problems.at((CELLS, key), told, WRITTEN, "leave the key out")
     weights = array.input_precision[-1] if array.input_precision else None
     if cells.size and weights and cells.size % weights:
-        told = f"cells hold whole weights of {weights} bits (input_precision)"
+        told = f"must be a multiple of the {weights} bits of a weight (input_precision)"
         problems.at((CELLS, "size"), told, WRITTEN, f"{weights}, {2 * weights}, ...")
 
 
@@ -130,9 +131,9 @@ _OUTPUT = "O"
 FORBIDDEN_DIRECTIONS = {"read": ("fh", "fl"), "write": ("th", "tl")}
 """Directions that a port of each type cannot carry."""
 _WAYS = {False: (("tl", "fh"), ()), True: (("fl", "th"), ("tl", "fh"))}
-"""Directions of all layers and those of returning partial sums, by whether the operand is the output.
+"""Directions that all layers need, then directions for reading partial sums back; by whether the operand is the output.
 
-The second direction of each pair is not needed in the top memory.
+The top memory does not need the second direction of each pair.
 """
 ALWAYS = ", which every layer needs"
 WITH_INPUT = ", which every layer with this input needs"
@@ -142,9 +143,10 @@ PARTIAL = ": loop orders that read partial sums back will be refused"
 def check_directions(
     problems: Problems, entry: HardwareFile, memories: dict[str, MemoryEntry], is_part: bool = False
 ) -> None:
-    """Record directions that every layer needs and no port carries; note those that only some layers need.
+    """Record directions that every layer needs but no port carries. Note directions that only some layers need.
 
-    With `is_part`, the core is one of several: only its own `operator_types` say which layers, and so inputs, it has.
+    With `is_part`, the core is one of several. Then only its own `operator_types` say which layers, and so which
+    inputs, it has.
     """
     is_said = "operator_types" in entry.model_fields_set or not is_part
     types = (entry.operator_types or ()) if is_said else ()
@@ -167,7 +169,8 @@ def check_directions(
 
 
 def _levels(memories: dict[str, MemoryEntry]) -> Iterator[tuple[str, MemoryEntry, str, bool]]:
-    """Tuples (name, memory, operand, True if it is the operand's topmost memory), for each operand of all memories."""
+    """Tuples (name, memory, operand, True if the memory is the topmost one of the operand), for all operands of all
+    memories."""
     held = tuple(tuple(dict.fromkeys(whole(memory.operands))) for memory in memories.values())
     top_of = {operand: levels[-1] for operand, levels in hierarchy_of(held).levels_of}
     for index, (name, memory) in enumerate(memories.items()):
@@ -176,9 +179,9 @@ def _levels(memories: dict[str, MemoryEntry]) -> Iterator[tuple[str, MemoryEntry
 
 
 def _carried(memory: MemoryEntry) -> set[tuple[str, str]] | None:
-    """Pairs that the ports carry.
+    """Pairs (operand, direction) that the ports carry.
 
-    None if some are written wrongly: this is reported elsewhere, and the wrong ones may be those that are missing.
+    None if some pairs are invalid. They are reported elsewhere, and can be meant as the pairs that are missing.
     """
     found: set[tuple[str, str]] = set()
     for port in memory.ports or (None,):
@@ -194,17 +197,17 @@ def _carried(memory: MemoryEntry) -> set[tuple[str, str]] | None:
 
 EXCLUSIVE = "exclusive_dataflows"
 USUAL_LOOPS = ("B", "K", "G", "C", "D", "H", *(tensor + axis for tensor in "OIF" for axis in "XYZ"))
-"""Usual names of loop dimensions in ONNX networks and ZigZag's examples, besides D0 to D9."""
+"""Names that loop dimensions usually have in ONNX networks and in ZigZag's examples, besides D0 to D9."""
 _USUAL_LOOP = re.compile(f"{'|'.join(USUAL_LOOPS)}|D[0-9]")
 
 
 def is_usual_loop(name: str) -> bool:
-    """True if layers usually have a loop dimension of this name. Layers of YAML files may have others."""
+    """True if a loop dimension of this name is usual. Layers of YAML files can have others."""
     return _USUAL_LOOP.fullmatch(name) is not None
 
 
 def check_dataflows(problems: Problems, written: DataflowEntry | list[DataflowEntry] | None, array: ArrayEntry) -> None:
-    """Record unknown array dimensions and duplicates; note loops larger than their array dimension."""
+    """Record unknown array dimensions and repeated dataflows. Note loops that are larger than their array dimension."""
     known = names_of(array.dimensions)
     size_of = dict(zip(array.dimensions or (), array.sizes or (), strict=False))
     alternatives = [written] if isinstance(written, dict) else written or []
@@ -219,14 +222,14 @@ def check_dataflows(problems: Problems, written: DataflowEntry | list[DataflowEn
 
 
 def _check_exclusive_dataflows(problems: Problems, entry: HardwareFile, use: str) -> None:
-    """Record an array that may run nothing; note uses in which `exclusive_dataflows` has no effect."""
+    """Record an array that could run nothing. Note uses in which `exclusive_dataflows` has no effect."""
     if not entry.exclusive_dataflows:
         return
     if not entry.dataflows and not problems.has("dataflows"):
         message = "there are no `dataflows`: give those of the array, or leave the key out"
         problems.at((EXCLUSIVE,), message, WRITTEN, "false")
     elif use == ALONE:
-        said = "restricts runs of several cores; on one core the mapping file says what the array does"
+        said = "has an effect only in runs of several cores; on one core the mapping file decides"
         problems.notice((EXCLUSIVE,), said)
     elif use == STORE:
         problems.notice((EXCLUSIVE,), "not used: no layer runs on a core that only stores")
@@ -240,26 +243,26 @@ def _check_size(problems: Problems, loops: list[tuple[str, int]], size: int | No
             meant = f" (did you mean '{near}'?)" if near else ""
             problems.notice((index,), f"layers usually have no loop dimension {name}{meant}")
         if name in factors:
-            problems.unused((index,), f"{name} is given twice here, the last one counts")
+            problems.unused((index,), f"{name} is given twice here; the last one counts")
         factors[name] = factor
     lanes = math.prod(factors.values())
     if size is not None and lanes > size:
-        # As in mapping files, which are read as they are.
+        # Not an error, as in mapping files.
         problems.notice((), f"takes {lanes} lanes, and the array has {size} here: the others are cut")
 
 
 def _meaning(entry: DataflowEntry | None) -> dict[str, dict[str, int]]:
-    """A dataflow without the order and the spelling of its loops."""
+    """Loops of a dataflow, independent of their order and spelling."""
     return {name: dict(whole(loops)) for name, loops in (entry or {}).items()}
 
 
 ALONE, PART, STORE, OFF_CHIP = "alone", "part", "store", "off chip"
-"""Uses of a core file: a core by itself, one of several that computes, one that only stores, the off-chip core.
+"""Uses of a core file: a core alone, one of several cores that computes, one that only stores, the off-chip core.
 
-For the off-chip core nothing is reported as unusual.
+In the file of the off-chip core nothing is reported as unusual.
 """
 LARGEST_ARRAY = 2**40
-"""Limit of units of an array: a million times those of the largest chip."""
+"""Largest number of units of an array: a million times the units of the largest chip."""
 
 
 def check_hardware(
@@ -308,12 +311,12 @@ def check_hardware(
 
 
 def _check_clock(problems: Problems, entry: HardwareFile, memories: dict[str, MemoryEntry]) -> None:
-    """Record static power without a clock that turns it into energy."""
+    """Record static power if there is no clock that turns it into energy."""
     leaking = [name for name, memory in memories.items() if _draws("memory", memory)]
     array = entry.operational_array
     leaking += ["the array"] if array is not None and _draws("array", array) else []
     leaking += ["the core"] if _draws("core", entry) else []
-    if leaking and not (array is not None and array.is_imc):  # whose model has a clock
+    if leaking and not (array is not None and array.is_imc):  # the model of an in-memory array has a clock
         problems.at((CLOCK_KEY,), missing_clock(", ".join(leaking)), allowed="200 MHz, 1.2 GHz")
 
 
@@ -323,7 +326,7 @@ def _draws(owner: Owner, entry: TableModel) -> bool:
 
 
 def _note_unmodelled_keys(problems: Problems, entry: HardwareFile) -> None:
-    """Note keys of Stream 2.1 that change no number."""
+    """Note keys of Stream 2.1 that have no effect on any number."""
     if entry.operand_precision is not None and entry.operand_precision.model_fields_set:
         accumulator = entry.operand_precision.accumulator
         ours = "widths of operands and of partial sums come from the workload"
@@ -344,7 +347,7 @@ def _check_array(problems: Problems, array: ArrayEntry) -> None:
 
 
 def array_kind(array: ArrayEntry) -> str:
-    """Kind of an array, by which its model is looked up (`hardware.array_model`)."""
+    """Kind of an array, under which its model is found (`hardware.array_model`)."""
     return f"{array.imc_type} {IN_MEMORY}" if array.is_imc else DIGITAL
 
 
@@ -415,7 +418,7 @@ def _check_operands_have_memories(problems: Problems, memories: dict[str, Memory
 
 
 def _note_narrowing_memories(problems: Problems, memories: dict[str, MemoryEntry]) -> None:
-    """Note a memory with more instances than the one below it: the levels may be in the wrong order."""
+    """Note a memory that has more instances than the memory below it, because its level is possibly wrong."""
     for operand in MEMORY_OPERANDS:
         below: tuple[str, set[str]] | None = None
         for name, memory in memories.items():

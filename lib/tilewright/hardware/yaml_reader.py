@@ -1,4 +1,4 @@
-"""Reads the hardware YAML of one core or of several."""
+"""Reader of the hardware YAML of one core or of several."""
 
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,8 @@ from tilewright.hardware.yaml_checks import STORE
 
 
 def read_accelerator(source: str | Path | dict[str, Any], notices: list[str] | None = None) -> Accelerator:
-    """Accelerator of a hardware file (or of the same data as a dict): one core, both named by `name`, or several.
+    """Accelerator of a hardware file, or of the same data as a dict. A single core and its accelerator both have the
+    name `name`.
 
     Raises InputError with all problems of the file. Notices of unusual but legal values are appended to `notices`.
     """
@@ -20,9 +21,9 @@ def read_accelerator(source: str | Path | dict[str, Any], notices: list[str] | N
 
 
 def accelerator_of(document: YamlDocument, notices: list[str] | None = None) -> Accelerator:
-    """Accelerator of a loaded document. Raises InputError."""
+    """Accelerator in a loaded document. Raises InputError."""
     if "cores" in table(document.data):
-        from tilewright.hardware.system_reader import multi_core_of  # a core alone does not need it
+        from tilewright.hardware.system_reader import multi_core_of  # not needed for a single core
 
         refuse_other_kind(document, HARDWARE)
         return multi_core_of(document, notices)
@@ -31,9 +32,10 @@ def accelerator_of(document: YamlDocument, notices: list[str] | None = None) -> 
 
 
 def check_hardware_file(document: YamlDocument, notices: list[str]) -> None:
-    """Raise InputError with all problems of the file of an accelerator, or of a core that may only store."""
+    """Raise InputError with all problems of the file of an accelerator. The file of a core that only stores is valid
+    too."""
     if only_stores(document):
-        notices.append(f"{document.file} type: a core that only stores; it is for an accelerator of several cores")
+        notices.append(f"{document.file} type: a core that only stores, for use in an accelerator of several cores")
         core_entry(document, notices, STORE)
     elif "cores" in table(document.data):
         accelerator_of(document, notices)

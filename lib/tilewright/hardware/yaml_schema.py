@@ -1,4 +1,4 @@
-"""The hardware file: its tables and fields, in the single-core dialect of zigzag-dse 3.9.1 plus units in values."""
+"""Tables and fields of the hardware file, in the single-core dialect of zigzag-dse 3.9.1 with units in values."""
 
 import re
 from functools import cache
@@ -37,7 +37,7 @@ _ARRAY_DIMENSION = re.compile(r"D[0-9]{1,2}")
 
 
 def parse_allocation(text: str) -> tuple[str, str]:
-    """Pair (memory operand, direction) of "I1, tl". Raises FieldError."""
+    """Pair (memory operand, direction) from "I1, tl". Raises FieldError."""
     match = _ALLOCATION.fullmatch(text)
     allowed = f"'<operand>, <direction>' with {'/'.join(MEMORY_OPERANDS)} and {'/'.join(DIRECTIONS)}, as 'I1, tl'"
     if match is None:
@@ -51,7 +51,7 @@ def parse_allocation(text: str) -> tuple[str, str]:
 
 
 def parse_unrolling(text: str) -> tuple[str, int]:
-    """Pair (loop dimension in upper case, factor) of "K, 32". Raises FieldError."""
+    """Pair (loop dimension in upper case, factor) from "K, 32". Raises FieldError."""
     match = _UNROLLING.fullmatch(text)
     if match is None:
         raise FieldError("must be a loop dimension and a factor", "'<DIMENSION>, <factor>', as 'K, 32'")
@@ -61,14 +61,14 @@ def parse_unrolling(text: str) -> tuple[str, int]:
 
 
 def check_array_dimension(text: str) -> str:
-    """`text` if it can name an array dimension. Raises FieldError."""
+    """Text itself if it can name an array dimension. Raises FieldError."""
     if _ARRAY_DIMENSION.fullmatch(text) is None:
         raise FieldError("is not the name of an array dimension", "D1, D2, D3, ...")
     return text
 
 
 def check_operator_type(text: str) -> str:
-    """`text` if it is an ONNX operator type or a group of them. Raises FieldError."""
+    """Text itself if it is an ONNX operator type or the name of a group of them. Raises FieldError."""
     if text in GROUPS or text in KNOWN_TYPES:
         return text
     allowed = f"an ONNX operator type, as MaxPool, or one of {', '.join(GROUPS)}"
@@ -76,7 +76,7 @@ def check_operator_type(text: str) -> str:
 
 
 def _nearest_type(text: str) -> str:
-    """Nearest operator type or group, also for wrong capitals."""
+    """Nearest operator type or group, whatever the capitals."""
     names = {name.lower(): name for name in (*KNOWN_TYPES, *GROUPS)}
     return names.get(nearest_name(text.lower(), list(names)), "")
 
@@ -105,86 +105,88 @@ _Dataflows = Annotated[
 
 
 class PortEntry(TableModel):
-    """One port of a memory."""
+    """Port of a memory."""
 
     name: Name
     """Name of the port, for example `r_port_1`."""
     type: Literal["read", "write", "read_write"]
-    """Kind of access of the port; a read port cannot carry fh or fl, a write port cannot carry tl or th."""
+    """Kind of access of the port. A read port cannot carry fh or fl; a write port cannot carry tl or th."""
     bandwidth_min: BandwidthBits
-    """Smallest part of a word that can be accessed, in bits per cycle (or `8 B/cycle`): granularity of energy.
+    """Smallest part of a word that an access can have, in bits per cycle (or `8 B/cycle`). Energy counts such parts.
 
     A bandwidth per second (`25.6 GB/s`) needs `clock_frequency`.
     """
     bandwidth_max: BandwidthBits
     """Word width, in bits per cycle (or `8 B/cycle`). A bandwidth per second (`25.6 GB/s`) needs `clock_frequency`."""
     allocation: list[Allocation]
-    """Operands and directions that the port carries, as `I1, tl`:
+    """Operands and directions that the port carries, such as `I1, tl`:
 
-    tl read out to the lower level, fl written by the lower level, th read out to the higher level, fh written by the
-    higher level. A later port takes over what an earlier one claimed.
+    tl: read out to the lower level; fl: written by the lower level; th: read out to the higher level; fh: written by
+    the higher level. If two ports have the same pair, the later port carries it.
     """
 
 
-_FROM = Field(
-    description="What the memory is made of: `sram` of CACTI, `register_file` of flip-flops, `dram` off the chip."
-)
+_FROM = Field(description="Kind of the memory: `sram` (CACTI), `register_file` (flip-flops) or `dram` (off the chip).")
 _Law: Any = create_model(  # type: ignore[call-overload]
     "_Law", __base__=TableModel, **{"from": (Literal["sram", "register_file", "dram"], _FROM)}
 )
 
 
 class CostEntry(_Law):  # type: ignore[misc]
-    """Costs of a memory from the library of costs (docs/costs.md), by its size and the widths of its ports."""
+    """Costs of a memory from the library of costs (docs/costs.md). They depend on its size and the widths of its
+    ports."""
 
     node_nm: Annotated[float, Field(gt=0, le=1000)] | None = None
-    """Node of `sram` and `register_file`, in nm. CACTI has 22, 32, 45 and 65; a law reaches from 7 to 180."""
+    """Process node of `sram` and `register_file`, in nm. CACTI has 22, 32, 45 and 65 nm; a scaling law covers 7 to 180
+    nm."""
     cells: Literal["hp", "lstp"] | None = None
     """Cells of `sram`: high performance (`hp`, the default) or low standby power (`lstp`).
 
-    Cells of low standby power are slower and have a thousandth of the leakage.
+    Cells for low standby power are slower and have a thousandth of the leakage.
     """
     type: DramType | None = None
     """Type of the `dram`."""
 
 
 class MemoryEntry(TableModel):
-    """One memory. Memories are written from innermost to outermost."""
+    """Memory. Memories are written from innermost to outermost."""
 
     size: SizeBits
     """Capacity of one instance, in bits (or `2 KiB`)."""
     r_cost: WordEnergyPj | None = None
     """Energy of reading one word of `bandwidth_max` bits, in pJ (or `1 nJ`), or per bit (`8 pJ/b`).
 
-    Required, or `cost`.
+    Required unless `cost` is given.
     """
     w_cost: WordEnergyPj | None = None
     """Energy of writing one word of `bandwidth_max` bits, in pJ (or `1 nJ`), or per bit (`8 pJ/b`).
 
-    Required, or `cost`.
+    Required unless `cost` is given.
     """
     area: AreaAsWritten | None = None
-    """Area of one instance, as `0.25 mm2` or `1200 um2`; `area_unit` says what a plain number means."""
+    """Area of one instance, such as `0.25 mm2` or `1200 um2`. `area_unit` gives the unit of a plain number."""
     latency: Count = 1
-    """Access latency in cycles; it is read, but the model does not use it."""
+    """Access latency in cycles. It is read, but the model does not use it."""
     mem_type: Literal["sram", "dram", "rf"] = "sram"
-    """Technology; only cost extraction uses it."""
+    """Technology of the memory. It is used only with `auto_cost_extraction`."""
     auto_cost_extraction: bool = False
-    """Use the costs that ZigZag would get from CACTI, in place of r_cost, w_cost and area (docs/costs.md)."""
+    """`true`: the memory has the costs that ZigZag would get from CACTI, in place of r_cost, w_cost and area
+    (docs/costs.md)."""
     cost: CostEntry | None = None
-    """Use costs of the library, in place of r_cost, w_cost and area: `{from: sram, node_nm: 22}`."""
+    """Costs of the library in place of r_cost, w_cost and area: `{from: sram, node_nm: 22}`."""
     operands: Annotated[list[Literal["I1", "I2", "O"]], Field(min_length=1)]
     """Memory operands that the memory holds."""
     ports: Annotated[list[PortEntry], Field(min_length=1)]
     """Ports of one instance."""
     served_dimensions: list[ArrayDimension]
-    """Array dimensions over which one instance multicasts or collects; [] means one instance per array element."""
+    """Array dimensions along which one instance multicasts or collects data. [] means one instance per array
+    element."""
     force_double_buffering: bool = False
-    """Halve the usable size, so that the next tile can be loaded while the current one is used."""
+    """`true`: only half of the size is usable, so that the next tile can be loaded while the current one is used."""
 
 
 class ArrayEntry(TableModel):
-    """The array of multipliers (or other operational units)."""
+    """Array of multipliers (or other operational units)."""
 
     dimensions: Annotated[list[ArrayDimension], Field(min_length=1)]
     """Names of the array dimensions: D1, D2, ..."""
@@ -193,83 +195,84 @@ class ArrayEntry(TableModel):
     unit_energy: EnergyPj | None = None
     """Energy of one operation, in pJ (or `40 fJ`).
 
-    It is required, except for in-memory arrays, which have a model of their circuits.
+    The key is required, except for in-memory arrays, which have a model of their circuits.
     """
     unit_area: AreaAsWritten | None = None
-    """Area of one unit, as `318 um2`; `area_unit` says what a plain number means."""
+    """Area of one unit, such as `318 um2`. `area_unit` gives the unit of a plain number."""
     systolic_dimensions: list[ArrayDimension] = Field(default=[])
-    """Array dimensions along which data move from unit to unit, which adds cycles to drain the array."""
+    """Array dimensions along which data move from unit to unit. This adds cycles to drain the array."""
     input_precision: Annotated[list[Count], Field(min_length=2, max_length=2)] | None = None
-    """Bits of activations and of weights for which an in-memory array is built, powers of two; others do not use it."""
+    """Bits of activations and of weights for which an in-memory array is built, both powers of two. Other arrays do not
+    use this key."""
     is_imc: bool = False
-    """The array computes in memory: its first dimension by name has the word lines, the second the bit lines, further
-    ones banks; the memory `cells` holds weights at each crossing (docs/model.md#in-memory-arrays)."""
+    """`true`: the array computes in memory. Its first dimension by name has the word lines, its second the bit lines,
+    and further ones are banks. The memory `cells` holds weights at each crossing (docs/model.md#in-memory-arrays)."""
     imc_type: Literal["analog", "digital"] | None = None
-    """Kind of an in-memory array: `analog` ones add products on bit lines, `digital` ones in adder trees."""
+    """Kind of in-memory array: `analog` arrays add products on bit lines, `digital` arrays in adder trees."""
     adc_resolution: Resolution | None = 0
-    """Bits of the converters of an analog in-memory array."""
+    """Resolution in bits of the converters of an analog in-memory array."""
     bit_serial_precision: Count | None = None
-    """Bits of an activation that an in-memory array takes at a time, a power of two."""
+    """Number of bits of an activation that an in-memory array takes at a time; a power of two."""
 
 
 class BanksEntry(TableModel):
-    """Banks of a core's memory (Stream 2.1). Read only; accesses do not wait for banks here, nor in Stream."""
+    """Banks of a core's memory (Stream 2.1). They are only read: here, as in Stream, no access waits for a bank."""
 
     count: PositiveCount
     """Number of banks."""
     width: PositiveCount
-    """Bytes of a word of a bank."""
+    """Number of bytes in a word of a bank."""
     stripe: PositiveCount = 1
-    """Consecutive words in one bank before the next bank follows."""
+    """Number of consecutive words in one bank before the next bank follows."""
 
 
 class OperandPrecisionEntry(TableModel):
-    """Element types of a core's units (Stream 2.1). Read only; precisions come from the workload."""
+    """Element types of a core's units (Stream 2.1). They are only read: precisions come from the workload."""
 
     input: ElementType | None = None
-    """Type of the factors."""
+    """Element type of the factors."""
     accumulator: ElementType | None = None
-    """Type of partial sums, which Stream takes for those of convolutions and matrix products."""
+    """Element type of partial sums. Stream uses it for the partial sums of convolutions and matrix products."""
 
 
 class HardwareFile(TableModel):
-    """A core: an operational array and its memories."""
+    """Core: an operational array and its memories."""
 
     name: Name
     """Name of the core."""
     type: CoreType | None = None
-    """Role of the core (Stream 2.1): `compute`, or `memory`, `shim`, `offchip` for a core that only stores.
+    """Role of the core (Stream 2.1): `compute`, or one of `memory`, `shim`, `offchip` for a core that only stores.
 
-    The array of a core that only stores may have no units.
+    The array of a core that only stores can have no units.
     """
     memories: Annotated[dict[Name, MemoryEntry], Field(min_length=1)]
     """Memories by name, from innermost to outermost."""
     operational_array: ArrayEntry
-    """The array of operational units."""
+    """Array of operational units."""
     area_unit: Literal["mm2", "none"] | None = None
     """Unit of areas that are plain numbers.
 
-    `none`: unknown, as in ZigZag's examples; such areas are not compared. The default is mm2 if some area in the file
-    is written with a unit, else none.
+    `none`: the unit is unknown, as in ZigZag's examples; such areas are not compared. The default is mm2 if some area
+    in the file is written with a unit, else none.
     """
     clock_frequency: FrequencyMhz | None = None
-    """Frequency of the clock, in MHz (or `1.2 GHz`); it turns cycles into seconds and static power into energy."""
+    """Frequency of the clock, in MHz (or `1.2 GHz`). It turns cycles into seconds and static power into energy."""
     dataflows: _Dataflows | None = None
-    """Spatial mappings for layers without one in the mapping file: loops by array dimension, as `K, 16`.
+    """Spatial mappings for layers that have none in the mapping file: loops by array dimension, such as `K, 16`.
 
-    A list of such tables gives each layer the best of them. Only runs of several cores use it.
+    If a list of such tables is given, each layer gets the best of them. Only runs of several cores use this key.
     """
     exclusive_dataflows: bool | None = None
     """`true`: the array runs only its `dataflows`.
 
-    Array dimensions whose loops a layer does not have are then idle; a layer without any of the loops runs on one unit.
-    `false`, the default: a search fills these array dimensions.
+    If a layer lacks the loops of an array dimension, this dimension is idle. A layer without any of the loops runs on
+    one unit. `false`, the default: a search fills such array dimensions.
     """
     operator_types: Annotated[list[OperatorType], Field(min_length=1)] = Field(default=[MAC])
     """Operators that the core can run: ONNX operator types (`MaxPool`) and groups of them.
 
     The groups are `mac`, `vector`, `pooling`, `elementwise`, `normalization`, `reduction`, `softmax` and `all`. Other
-    operators are not costed and are listed.
+    operators get no cost and are listed.
     """
     operand_precision: OperandPrecisionEntry | None = None
     """Element types of the core's units (Stream 2.1). Not modelled."""
@@ -286,7 +289,7 @@ _QUANTITIES: dict[Quantity, Any] = {
 
 
 def hardware_file() -> type[HardwareFile]:
-    """Tables of a hardware file, with the keys of all attributes (`hardware.attributes`)."""
+    """Model of a hardware file, with the keys of all attributes (`hardware.attributes`)."""
     return _hardware_file(attributes())
 
 
@@ -301,7 +304,7 @@ def _hardware_file(known: tuple[Attribute, ...]) -> type[HardwareFile]:
 
 
 def _with_attributes(table: type[Model], owner: Owner, known: tuple[Attribute, ...], **fields: Any) -> type[Model]:
-    """Table of the file with a key for each attribute of its owner.
+    """Table of the file with a key for each attribute of `owner`.
 
     Raises InputError for an attribute whose key the table already has.
     """

@@ -1,1 +1,1 @@
-"""Spatial mappings (given, generated), loop factors, temporal orders and their constraints."""
+"""Spatial mappings (given or generated), loop factors, temporal orders and the constraints on them."""

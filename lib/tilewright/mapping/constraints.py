@@ -21,9 +21,10 @@ DEFAULT = "default"
 """Name of the entry for layers that no other entry selects."""
 DEPTHWISE = "depthwise"
 LAYER_KINDS = (DEPTHWISE, *(group for group in GROUPS if group != ALL))
-"""Kinds of layers that a selector may name after an `@`."""
+"""Kinds of layers that a selector can name after an `@`."""
 Unrolling = tuple[tuple[str, tuple[tuple[str, int], ...]], ...]
-"""User-level spatial mapping: (array dimension, ((loop dimension, factor), ...)), in mapping order."""
+"""Spatial mapping as a user writes it: (array dimension, ((loop dimension, factor), ...)), in the order of the
+mapping."""
 
 
 def as_unrolling(spatial_mapping: Table[str, Table[str, int]] | Unrolling) -> Unrolling:
@@ -35,7 +36,8 @@ def as_unrolling(spatial_mapping: Table[str, Table[str, int]] | Unrolling) -> Un
 
 @dataclass(frozen=True)
 class TemporalOrderingEntry:
-    """One loop of a temporal ordering; dimension '*' is a gap that any loops may fill, size None allows any size."""
+    """Loop of a temporal ordering. The dimension '*' is a gap that any loops can fill. The size None allows any
+    size."""
 
     dimension: str
     size: int | None = None
@@ -43,9 +45,9 @@ class TemporalOrderingEntry:
 
 @dataclass(frozen=True)
 class TilingEntry:
-    """A loop that cuts a layer into computation nodes, and the number of its tiles.
+    """Loop that cuts a layer into computation nodes, with the number of its tiles.
 
-    The number is an integer, `all` (one tile per iteration of the dimension), or `*` (between cores: one tile per
+    The number is an integer, `all` (one tile per iteration of the dimension), or `*` (only between cores: one tile per
     core).
     """
 
@@ -55,10 +57,12 @@ class TilingEntry:
 
 @dataclass(frozen=True)
 class GivenReach:
-    """Topmost memory of the core that each operand of a layer uses, by name (data locality)."""
+    """Topmost memory of the core that each operand of a layer uses, by name. It is the result of the search for data
+    locality."""
 
     topmost: tuple[tuple[str, str], ...]
-    """Pairs (layer operand, name of the topmost memory that it uses): inputs come from there, outputs end there."""
+    """Pairs (layer operand, name of the topmost memory that it uses). Inputs start in this memory, outputs end in
+    it."""
     occupied_bits: tuple[tuple[str, int], ...] = ()
     """Pairs (memory name, bits that data of other layers occupy in this memory while the layer runs)."""
 
@@ -70,45 +74,48 @@ BETWEEN_CORES = (
     "inter_core_tiling",
     "layer_dimension_names",
 )
-"""Fields of an entry that say how several cores share the network; on a single core they have no effect."""
+"""Fields of an entry that distribute the network over several cores. They have no effect on a single core."""
 
 
 @dataclass(frozen=True)
 class MappingConstraints:
-    """The constraints of one entry of a mapping file."""
+    """Constraints of one entry of a mapping file."""
 
     name: str
     """Selector: layer name, operator type, `@` and a kind of layer, a glob over layer names, or `default`."""
     spatial_mapping: Unrolling = ()
     spatial_mapping_hint: tuple[tuple[str, tuple[str, ...]], ...] = ()
     memory_operand_links: tuple[tuple[str, str], ...] = (("O", "O"), ("W", "I2"), ("I", "I1"))
-    """Pairs (layer operand, memory operand); conversion and allocation process operands in this order."""
+    """Pairs (layer operand, memory operand). Conversion and allocation process operands in this order."""
     temporal_ordering: tuple[TemporalOrderingEntry, ...] = ()
-    """Loops from the innermost outwards."""
+    """Loops of the temporal ordering, from the innermost to the outermost."""
     level_boundaries: tuple[tuple[str, tuple[int, ...]], ...] = ()
-    """Pairs (layer operand, number of loops up to and including each memory level, in a complete temporal ordering).
+    """Pairs (layer operand, (n1, n2, ...)). n1 is the number of loops of a complete temporal ordering up to the first
+    memory level, n2 up to the second, and so on.
 
     () leaves the choice to the allocator.
     """
     core_allocation: tuple[int, ...] = ()
-    """Ids of the cores that may run the layer; () allows every core that can."""
+    """Ids of the cores that can run the layer; () allows every core that is able to."""
     core_allocation_is_fixed: bool = False
-    """True if group g of the layer runs on core g of the list, False if it may run on any of them."""
+    """True if group g of the layer runs on core g of the list, False if it can run on any core of the list."""
     intra_core_tiling: tuple[TilingEntry, ...] = ()
     """Tiles that run one after another, innermost loop first."""
     inter_core_tiling: tuple[TilingEntry, ...] = ()
     """Tiles that run on several cores, innermost loop first."""
     layer_dimension_names: tuple[str, ...] = ()
-    """Names that this entry uses for the loop dimensions of its layers, in their order; () keeps the original names."""
+    """Names that this entry uses for the loop dimensions of its layers, in the order of these dimensions; () keeps the
+    original names."""
     memory_reach: GivenReach | None = None
     """Topmost memory that each operand of the layer uses.
 
-    None: the search for data locality decides; without it the data go up to the top memory.
+    If it is None, the search for data locality decides. Without this search, the data go up to the top memory.
     """
     temporal_mapping_type: TemporalMappingType | None = None
-    """`uneven` or `even`, overriding the option of the search; None keeps the option."""
+    """Type of level boundaries, `uneven` or `even`, which overrides the option of the search; None keeps the option."""
     access_same_data_considered_as_no_access: bool | None = None
-    """False if an input that the array reuses in the next cycle is read again; None keeps the option of the search."""
+    """False if an input that the array uses again in the next cycle is read again. None keeps the option of the
+    search."""
 
 
 @dataclass(frozen=True)
@@ -118,11 +125,11 @@ class Mapping:
     entries: tuple[MappingConstraints, ...]
 
     def constraints_for(self, layer: Layer) -> MappingConstraints:
-        """Entry for a layer: exact name, then operator type, then kind of layer, then name glob, then default.
+        """Entry for a layer. The order of precedence is: exact name, operator type, kind of layer, name glob, default.
 
-        For a part of a split layer, the name of the split layer comes next after the part's own name. For a part of an
-        operator that is costed in parts (as Softmax), name and type of the operator come next after the part's own name
-        and type. If several entries select the layer in the same way, the first one counts.
+        For a part of a split layer, the name of the split layer counts after the name of the part. For a part of an
+        operator that is costed in parts (such as Softmax), the operator's name and type count after those of the part.
+        If several entries select the layer in the same way, the first one counts.
 
         Raises KeyError if there is no default entry (a validated mapping always has one).
         """
@@ -131,7 +138,7 @@ class Mapping:
         raise KeyError(DEFAULT)
 
     def entries_for(self, layer: Layer) -> Iterator[MappingConstraints]:
-        """All entries that select a layer, in order of precedence; an entry may come twice."""
+        """All entries that select a layer, in order of precedence. An entry can occur twice."""
         whole = whole_name(layer.name)
         for name in (layer.name, whole, layer.operator_type, *layer.part_of):
             if name in self._entry_of:
@@ -174,7 +181,7 @@ def _matcher(glob: str) -> Callable[[str], object]:
 
 
 def is_of_kind(layer: Layer, kind: str) -> bool:
-    """True if a layer is of one of `LAYER_KINDS`; groups of operators are matched by operator type."""
+    """True if a layer is of a kind in `LAYER_KINDS`. Groups of operators are matched by operator type."""
     return is_depthwise(layer) if kind == DEPTHWISE else group_has(kind, layer.operator_type)
 
 

@@ -1,7 +1,7 @@
-"""Spatial mappings of a layer on one of several cores: from the mapping file, or the dataflows of the core.
+"""Spatial mappings of a layer on one of several cores: from the mapping file, or from the dataflows of the core.
 
-With `exclusive_dataflows` in its file, a core runs only its dataflows. Then no array dimension is searched, and a
-mapping file can only select a dataflow, or use fewer of its lanes.
+A core with `exclusive_dataflows` in its file runs only its dataflows. Then no array dimension is searched. A mapping
+file can only select one of the dataflows, or use fewer of its lanes.
 """
 
 from collections.abc import Iterator, Mapping
@@ -17,13 +17,13 @@ Loops = tuple[tuple[str, int], ...]
 def constraints_on_core(constraints: MappingConstraints, layer: Layer, core: Core) -> tuple[MappingConstraints, ...]:
     """Entries of the mapping file for a layer on this core, one for each spatial mapping to try.
 
-    The spatial mapping of the file counts if the core has all array dimensions that it names, so that systems of
-    different cores can share one file. Otherwise each dataflow of the core counts, for the array dimensions to which it
-    gives a loop that the layer has; a dataflow without such a dimension is left out. Array dimensions that are still
-    open are searched. If no dataflow applies to the layer, all dimensions are searched.
+    The spatial mapping of the file counts if the core has all array dimensions that it names. Systems of different
+    cores can therefore share one file. Otherwise every dataflow of the core counts, but only on array dimensions where
+    it has a loop of the layer. A dataflow without such an array dimension is left out. The other array dimensions are
+    searched. If no dataflow counts, all array dimensions are searched.
 
-    With exclusive dataflows nothing is searched: array dimensions without a loop stay idle; if no dataflow applies to
-    the layer, all stay idle. Returns () if the mapping file asks for what no dataflow allows (`refusal`).
+    With exclusive dataflows nothing is searched: array dimensions without a loop are idle. If no dataflow counts, all
+    of them are idle. The result is () if no dataflow allows the spatial mapping of the file (`refusal`).
     """
     given = _given(constraints, core)
     if core.exclusive_dataflows:
@@ -37,12 +37,12 @@ def constraints_on_core(constraints: MappingConstraints, layer: Layer, core: Cor
 
 
 def refusal(constraints: MappingConstraints, layer: Layer, core: Core) -> str:
-    """Why a core with exclusive dataflows cannot run the spatial mapping of the mapping file; '' if it can."""
+    """Reason why a core with exclusive dataflows cannot run the spatial mapping of the mapping file; '' if it can."""
     if constraints_on_core(constraints, layer, core):
         return ""
     asked = _text(tuple((name, _lanes(layer, loops)) for name, loops in constraints.spatial_mapping))
     does = "; or ".join(_text(dataflow) for dataflow in core.dataflows)
-    said = f"the spatial mapping of the mapping file, {asked}, is none of the exclusive dataflows"
+    said = f"the spatial mapping of the mapping file, {asked}, is not one of the exclusive dataflows"
     return f"{said} of core {core.name}: {does}"
 
 
@@ -52,13 +52,14 @@ def has_no_dataflow(layer: Layer, core: Core) -> bool:
 
 
 def _given(constraints: MappingConstraints, core: Core) -> Unrolling:
-    """Spatial mapping of the mapping file if this core has its array dimensions, else ()."""
+    """Spatial mapping of the mapping file if the core has its array dimensions, else ()."""
     given = constraints.spatial_mapping
     return given if all(name in core.operational_array.size_of for name, _ in given) else ()
 
 
 def _closed(given: Unrolling, layer: Layer, core: Core) -> Iterator[Unrolling]:
-    """Spatial mappings over all array dimensions, one per dataflow that allows `given`; it overrides the dataflow."""
+    """Spatial mappings over all array dimensions: one for each dataflow that allows `given`, which replaces the loops
+    of the dataflow."""
     own = dict(given)
     for dataflow in core.dataflows:
         flow = dict(dataflow)
@@ -73,12 +74,13 @@ def _closed(given: Unrolling, layer: Layer, core: Core) -> Iterator[Unrolling]:
 
 
 def _is_within(lanes: Loops, allowed: Mapping[str, int]) -> bool:
-    """True if a dataflow unrolls the same loops over an array dimension, each with at least as many lanes."""
+    """True if `allowed` (a dataflow on one array dimension) has all loops of `lanes`, each with at least as many
+    lanes."""
     return all(factor <= allowed.get(dimension, 1) for dimension, factor in lanes)
 
 
 def _lanes(layer: Layer, loops: Loops) -> Loops:
-    """Loops of an array dimension that a layer has with more than one lane."""
+    """Loops of an array dimension that have more than one lane for this layer."""
     cut = ((dimension, min(factor, layer.size_of.get(dimension, 1))) for dimension, factor in dict(loops).items())
     return tuple((dimension, factor) for dimension, factor in cut if factor > 1)
 
@@ -88,7 +90,7 @@ def _uses_lanes(unrolling: Unrolling, layer: Layer) -> bool:
 
 
 def _part_for(layer: Layer, core: Core, dataflow: Dataflow) -> Dataflow:
-    """Array dimensions of a dataflow that have a loop of the layer."""
+    """Part of a dataflow: the array dimensions on which it has a loop of the layer."""
     return tuple(
         (name, factors)
         for name, factors in dataflow

@@ -18,10 +18,10 @@ from tilewright.workload.graph import Workload
 
 
 def check_mapping_against_core(mapping: Mapping, core: Core, file: str | Path = "") -> list[Problem]:
-    """Problems of a mapping that names array dimensions, memory operands or memories which the core does not have.
+    """Problems of a mapping that names array dimensions, memory operands or memories that the core does not have.
 
-    `file` is the file from which the mapping was read; problems then have its lines. A factor larger than the array is
-    not a problem (it is capped). Hints for other arrays are never read.
+    `file` is the file from which the mapping was read; with it, problems have lines. A factor larger than the array is
+    not a problem, because it is reduced. Hints for other arrays are not checked.
     """
     document = document_behind(mapping, str(file))
     problems = Problems(document)
@@ -43,10 +43,8 @@ def check_mapping_against_core(mapping: Mapping, core: Core, file: str | Path = 
 
 
 def _check_reach(index: int, entry: MappingConstraints, core: Core, problems: Problems) -> None:
-    """Add problems of `memory_reach`:
-
-    unknown memories, memories that do not hold the operand or lack the occupied bits.
-    """
+    """Add problems of `memory_reach`: unknown memories, memories that do not hold the operand, and memories that are
+    smaller than the occupied bits."""
     given = entry.memory_reach
     for fault in reach_faults(core, entry.memory_operand_links, given) if given else ():
         path: KeyPath = (index, "memory_reach", *fault.path)
@@ -57,10 +55,10 @@ def _check_reach(index: int, entry: MappingConstraints, core: Core, problems: Pr
 
 
 def check_mapping_against_workload(mapping: Mapping, workload: Workload, file: str | Path = "") -> list[Problem]:
-    """Problems of loop dimensions that neither the network nor any usual kind of layer has: probably misspelt.
+    """Problems of loop dimensions that neither the network nor any usual kind of layer has. They are probably misspelt.
 
-    A usual dimension that this network lacks is not a problem, because several networks may share a mapping file.
-    Entries that select no layer are not checked. `notices.note_unused` reports both.
+    A usual dimension that this network lacks is not a problem, because several networks can share a mapping file.
+    Entries that select no layer are not checked. `unused_entries.note_unused` reports both cases.
     """
     document = document_behind(mapping, str(file))
     problems = Problems(document)
@@ -100,9 +98,10 @@ def named_loops(entry: MappingConstraints) -> list[tuple[KeyPath, str]]:
 
 
 def document_behind(mapping: Mapping, file: str) -> YamlDocument:
-    """Document from which a mapping was read, for the lines of its entries; without lines if `file` is another mapping.
+    """Document from which a mapping was read, which has the lines of the entries. If `file` has another mapping, the
+    result has no lines.
 
-    The mapping may have one more entry than the document: `default`, which has no line.
+    The mapping can have one more entry than the document: `default`, which has no line.
     """
     known = YamlDocument(file, [_lists_of(entry) for entry in mapping.entries])
     try:
@@ -115,6 +114,6 @@ def document_behind(mapping: Mapping, file: str) -> YamlDocument:
 
 
 def _lists_of(entry: MappingConstraints) -> dict[str, Any]:
-    """Name and lists of an entry as plain data, on which the paths of problems are resolved."""
+    """Name and lists of an entry as plain data. Paths of problems are resolved on them."""
     keys = ("core_allocation", "intra_core_tiling", "inter_core_tiling", "temporal_ordering")
     return {"name": entry.name} | {key: list(getattr(entry, key)) for key in keys}

@@ -1,20 +1,20 @@
-"""Keeps data in lower memories between layers, so that they do not pass through the top memory.
+"""Data locality: data stay in lower memories between layers, so that they do not pass through the top memory.
 
 There are two steps. `find_memory_reach` decides for a whole network the topmost memory of each operand of each layer.
 `remove_unused_memories` returns the smaller core on which a layer is then mapped.
 
-All data that are live at one time fit; the rules of the reference do not ensure this (B32). Data that are joined
-without cost must be in one memory, so they are placed together, as a *group*. A group stays in the lowest memory that
-all its writers and readers use, that has one instance, and that has room in each step of the group's life. A memory has
-room if it holds the data kept in it, the whole of each operand of the running layer that starts or ends there, and a
-smallest tile of each operand that passes through. Groups that save the most traffic for the room that they take are
-placed first; weights, which are never freed, are placed last.
+All data that are live at the same time fit. The rules of the reference do not ensure this (B32). Data that are joined
+without cost must be in one memory, so they are placed together, as a *group*. A group stays in the lowest memory with
+three properties: all its writers and readers use the memory, the memory has one instance, and it has room in each step
+of the group's life. A memory has room if three things fit together: the data kept in it, the whole of each operand of
+the running layer that starts or ends there, and a smallest tile of each operand that passes through. Groups that save
+the most traffic for the room that they take are placed first. Weights, which are never freed, are placed last.
 
 Steps count the layers in order of execution. Data that are live in step s occupy memory while layer s runs. The step
 after the last layer stands for the time after the network. Operators that only pass data on have no cost and take no
-time. Such an operator with a single input is applied where its output is read. One that joins several inputs (Add,
-Concat) makes new data as soon as the inputs exist; the new data replace the inputs if nothing else reads them. A join
-whose output size is unknown is applied where its output is read, and its inputs are kept until then.
+time. Such an operator with a single input is applied when its output is read. An operator that joins several inputs
+(Add, Concat) makes new data as soon as the inputs exist. The new data replace the inputs if nothing else reads them. A
+join whose output size is unknown is applied when its output is read; its inputs are kept until then.
 
 The lifetimes of data are computed in this module, because only the placement uses them.
 """
@@ -36,14 +36,14 @@ from tilewright.workload.relevancy import operand_elements, operand_relevancy
 
 @dataclass
 class KeptData:
-    """Data that may be kept in one memory."""
+    """Data that can be kept in one memory."""
 
     bits: int
     first_step: int
     last_step: int
     element_bits: int
     traffic_bits: int = 0
-    """Bits written and read; keeping the data saves this traffic above their memory."""
+    """Bits that are written and read. If the data are kept in a memory, this traffic above the memory is saved."""
     is_network_end: bool = False
     """True for inputs and outputs of the network."""
 
@@ -55,7 +55,7 @@ class KeptData:
 
 @dataclass(frozen=True)
 class OperandSize:
-    """Size of an operand of a layer, from the mapping of the layer; partial sums may be wider than outputs."""
+    """Size of an operand of a layer, by the mapping of the layer. Partial sums can be wider than outputs."""
 
     operand: str
     memory_operand: str
@@ -69,7 +69,8 @@ class OperandSize:
 
 @dataclass(frozen=True)
 class OperandUse:
-    """An operand of a layer whose data are kept between layers: an input that is not a weight, or the output."""
+    """Operand of a layer whose data can be kept between layers: an input that is not a constant weight, or the
+    output."""
 
     size: OperandSize
     tensors: tuple[int, ...]
@@ -78,7 +79,7 @@ class OperandUse:
 
 @dataclass(frozen=True)
 class LayerUse:
-    """A layer as a user of data, with its step."""
+    """Layer as a user of data in its step."""
 
     layer: Layer
     operands: tuple[OperandUse, ...]
@@ -97,7 +98,7 @@ class DataFlow:
     layers: list[LayerUse] = field(default_factory=list)
     """Layers by step."""
     joined: list[tuple[int, ...]] = field(default_factory=list)
-    """Tensors that must be in the same memory: the inputs of a join without cost, and its output."""
+    """Tensors that must be in the same memory: the inputs of a join without cost, and the output of the join."""
 
     @property
     def step_count(self) -> int:
@@ -118,7 +119,7 @@ def data_flow(workload: Workload, mapping: Mapping, profile: ModelProfile) -> Da
 
 
 class _FlowReader:
-    """Reads the nodes in file order, producers first."""
+    """Reader of the nodes of a network in file order, producers first."""
 
     def __init__(self, workload: Workload, mapping: Mapping, profile: ModelProfile) -> None:
         self.mapping = mapping
@@ -129,7 +130,7 @@ class _FlowReader:
         self.tensors_of: dict[int, tuple[int, ...]] = {}
         self.is_read: set[int] = set()
         self.made_at: dict[int, int] = {}
-        """Step at whose end each tensor is complete."""
+        """Step at the end of which each tensor is complete."""
 
     def read(self, node: WorkloadNode) -> tuple[int, ...]:
         """Tensors that make up the output of a node."""
@@ -152,7 +153,7 @@ class _FlowReader:
         return tuple(dict.fromkeys(tensor for source in ids for tensor in self.tensors_of[source]))
 
     def _join(self, sources: tuple[int, ...], elements: int) -> int:
-        """New tensor of a join, live from the step after the last of its sources is made."""
+        """New tensor that a join makes. It is live from the step after the one in which its last source is made."""
         ready = max(self.made_at[source] for source in sources)
         element_bits = max(self.flow.tensors[source].element_bits for source in sources)
         joined = self._add(KeptData(elements * element_bits, ready + 1, ready + 1, element_bits), ready)
@@ -191,7 +192,8 @@ class _FlowReader:
         return output.tensors
 
     def _size(self, layer: Layer, operand: str, memory_operand: str) -> OperandSize:
-        """Size of an operand; an accumulated output is counted as partial sums first, as final outputs later."""
+        """Size of an operand. An output that is accumulated has the bits of partial sums first and the bits of final
+        outputs later."""
         elements = operand_elements(layer, operand, self.profile)
         most = least = layer.bits_of[operand]
         if operand == OUTPUT:
@@ -201,7 +203,7 @@ class _FlowReader:
         return OperandSize(operand, memory_operand, most, elements * most, elements * least)
 
     def _input(self, node: WorkloadNode, layer: Layer, size: OperandSize, step: int) -> OperandUse:
-        """Use of an input; a tensor that no node makes is an input of the network, live from the start."""
+        """Use of an input. A tensor that no node makes is an input of the network, which is live from the start."""
         tensors = self._sources(node, size.operand)
         if not tensors:
             source = KeptData(size.most_bits, 0, step, size.element_bits, is_network_end=True)
@@ -233,10 +235,10 @@ def live_reach(
     data_always_from_top_memory: bool,
     even_mapping: bool,
 ) -> tuple[MemoryReach, ...]:
-    """Reach of each layer and the bits that other layers occupy meanwhile, in order of execution.
+    """Reach of each layer, and the bits that other layers occupy meanwhile, in order of execution.
 
-    With `even_mapping`, operands that share a memory share its level boundary. An operand that passes through a memory
-    in which another one ends must therefore fit whole.
+    With `even_mapping`, operands that share a memory share its level boundary. If one operand ends in a memory and
+    another one passes through it, the other one must therefore fit in the memory as a whole.
     """
     flow = data_flow(workload, mapping, profile)
     ends_stay_at_top = data_always_from_top_memory and profile.effective_top_memory_option
@@ -250,7 +252,8 @@ def live_reach(
 
 
 def _groups_by_worth(flow: DataFlow) -> list[Group]:
-    """Groups by descending traffic saved per bit and step; ties by first use."""
+    """Groups in descending order of the traffic that they save per occupied bit and step. Ties are ordered by first
+    use."""
     groups = _groups(flow)
 
     def rank(group: Group) -> tuple[float, int, Group]:
@@ -263,7 +266,7 @@ def _groups_by_worth(flow: DataFlow) -> list[Group]:
 
 
 def _groups(flow: DataFlow) -> list[Group]:
-    """Groups of tensors: those that are joined are merged."""
+    """Groups of tensors. Tensors that are joined are in one group."""
     group_of = {tensor: {tensor} for tensor in range(len(flow.tensors))}
     for joined in flow.joined:
         merged = set().union(*(group_of[tensor] for tensor in joined))
@@ -273,7 +276,7 @@ def _groups(flow: DataFlow) -> list[Group]:
 
 
 class _Placement:
-    """Placement of data in memories so far. Later decisions keep all earlier ones valid."""
+    """Placement of data in memories, as decided so far. Later decisions keep all earlier ones valid."""
 
     def __init__(self, core: Core, flow: DataFlow, even_mapping: bool) -> None:
         self.memories = core.memories
@@ -289,20 +292,21 @@ class _Placement:
         self.memory_of: dict[int, int] = {}
         """Memory below the top in which each tensor is kept."""
         self.weights_at: dict[int, int] = {}
-        """Memory below the top in which the weights of each step's layer stay."""
+        """Memory below the top in which the weights of a layer stay, by step of the layer."""
         self.live_bits = [[0] * flow.step_count for _ in self.memories]
-        """Bits of the tensors kept per memory and step."""
+        """Bits of the tensors that are kept, per memory and step."""
         self.weight_bits = [0] * len(self.memories)
         self.needs: dict[int, list[int]] = {}
-        """Bits needed per memory and step, except for weights that stay there; valid once all groups are placed."""
+        """Bits that are needed per memory and step, without weights that stay there. The numbers are valid as soon as
+        all groups are placed."""
         self.memory_operands: dict[int, set[str]] = {tensor: set() for tensor in range(len(flow.tensors))}
-        """Memory operands as which layers write and read each tensor."""
+        """Memory operands under which layers write and read each tensor."""
         for use in (use for layer in flow.layers for use in layer.operands):
             for tensor in use.tensors:
                 self.memory_operands[tensor].add(use.size.memory_operand)
 
     def place_group(self, group: Group) -> None:
-        """Keep a group in the lowest memory that it may use and that has room."""
+        """Keep a group in the lowest memory that it can use and that has room."""
         tensors = [self.flow.tensors[t] for t in group]
         steps = range(min(t.first_step for t in tensors), max(t.last_step for t in tensors) + 1)
         for memory in self._candidates(set().union(*(self.memory_operands[t] for t in group))):
@@ -312,11 +316,11 @@ class _Placement:
             self._keep(group, memory, -1)
 
     def place_weights(self, step: int) -> None:
-        """Keep the weights of a layer permanently in the outermost memory below their top memory, if it has room.
+        """Keep the weights of a layer permanently in the outermost memory below their top memory, if there is room.
 
-        Lower memories are not used: keeping weights there saves no further traffic of the top memory, and tiles need
-        that room. Operands of other layers that fit whole into the memory must still do so, or they would be fetched
-        repeatedly.
+        Lower memories are not used: weights there save no further traffic of the top memory, and tiles need that room.
+        Operands of other layers that fit in the memory as a whole must still fit, because they would otherwise be
+        fetched repeatedly.
         """
         layer = self.flow.layers[step]
         candidates = list(self._candidates(set() if layer.weight is None else {layer.weight}))
@@ -368,7 +372,7 @@ class _Placement:
         return all(self._reserved_bits(memory, step) + self._layer_bits(memory, step) <= size for step in steps)
 
     def _update_needs(self, memory: int, changed_step: int) -> None:
-        """Update the needs of a memory; only the step of the layer whose weights were placed changes."""
+        """Update the needs of a memory. Only the step of the layer whose weights were placed changes."""
         steps = [changed_step] if memory in self.needs else range(self.flow.step_count)
         needs = self.needs.setdefault(memory, [0] * self.flow.step_count)
         for step in steps:
@@ -379,7 +383,8 @@ class _Placement:
             )
 
     def _reserved_bits(self, memory: int, step: int) -> int:
-        """Bits kept in a memory during a step, without those that the mapping of the running layer counts itself."""
+        """Bits that are kept in a memory during a step, without those that the mapping of the running layer itself
+        counts."""
         bits = self.live_bits[memory][step] + self.weight_bits[memory]
         if step == len(self.flow.layers):
             return bits
@@ -394,9 +399,11 @@ class _Placement:
         return bits
 
     def _layer_bits(self, memory: int, step: int, *, for_whole_operands: bool = False) -> int:
-        """Bits that the running layer needs in a memory: operands that end there whole, others as a smallest tile.
+        """Bits that the running layer needs in a memory: the whole of operands that end there, and a smallest tile of
+        operands that pass through.
 
-        With `for_whole_operands` the others are whole too, if the memory is large enough.
+        With `for_whole_operands`, operands that pass through count as a whole too, if the memory is large enough for
+        them.
         """
         if step == len(self.flow.layers):
             return 0
@@ -419,10 +426,11 @@ class _Placement:
             yield size, self.holders[size.memory_operand][-1] if memory is None else memory
 
     def _passing_bits(self, memory: int, size: OperandSize) -> int:
-        """Bits of room in which some tile of an operand that only passes through a memory always fits.
+        """Number of bits in which some tile of an operand that only passes through a memory always fits.
 
-        The lower bound is what lies below: the capacity of the memories below, or one element per array element. The
-        upper bound is the whole operand. The result doubles if tiles that will be replaced count twice.
+        The tile is as large as the storage below the memory: the capacity of the memories below, or one element per
+        array element. It is never larger than the whole operand. The number is doubled for double buffering, because
+        both the old and the new tile then need room.
         """
         if self.even_mapping:
             return size.most_bits
@@ -437,9 +445,9 @@ class _Placement:
 
 
 ReachRule = Callable[[Workload, Core, Mapping, ModelProfile, bool], tuple[MemoryReach, ...]]
-"""Function that returns the reach of each layer; the last argument is `data_always_from_top_memory`."""
+"""Function that returns the reach of each layer. The last argument is `data_always_from_top_memory`."""
 OTHER_RULES: Registry[ReachRule] = Registry(__name__)
-"""Rules by model profile, for profiles that do not use `live_reach`."""
+"""Rules by name of the model profile, for profiles that do not use `live_reach`."""
 
 
 def find_memory_reach(
@@ -451,13 +459,13 @@ def find_memory_reach(
     *,
     even_mapping: bool = False,
 ) -> tuple[MemoryReach, ...]:
-    """The reach of each layer, in order of execution (`Workload.layers_in_order`).
+    """Reach of each layer, in order of execution (`Workload.layers_in_order`).
 
-    With `data_always_from_top_memory`, inputs of the network come from the top memory and its outputs go there; in the
-    reference this option has no effect (`effective_top_memory_option`). `even_mapping` says that operands share level
+    With `data_always_from_top_memory`, inputs of the network come from the top memory and its outputs go there. In the
+    reference this option has no effect (`effective_top_memory_option`). With `even_mapping`, operands share level
     boundaries when the layers are mapped.
 
-    Raises MappingError when an operand of a layer has no memory.
+    Raises MappingError if an operand of a layer has no memory.
     """
     _check_memories(workload, core, mapping)
     if not profile.live_tensor_capacity:

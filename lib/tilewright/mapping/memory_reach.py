@@ -1,4 +1,4 @@
-"""Topmost memory that each operand uses, and the core that results (zigzag-dse 3.9.1: data locality)."""
+"""Topmost memory that each operand uses, and the smaller core that results (zigzag-dse 3.9.1: data locality)."""
 
 from dataclasses import dataclass, replace
 
@@ -15,7 +15,7 @@ Links = tuple[tuple[str, str], ...]
 
 @dataclass(frozen=True)
 class LayerRoles:
-    """Memory operands of a layer by role."""
+    """Memory operands of the activation, the output and the weights of a layer."""
 
     activation: str
     output: str
@@ -25,9 +25,9 @@ class LayerRoles:
 
 @dataclass(frozen=True)
 class MemoryReach:
-    """Outermost memory, by index into `Core.memories`, that each role of a layer uses.
+    """Outermost memory that each role of a layer uses, by index into `Core.memories`.
 
-    The data of the layer come from there or end there, because they are kept there before and after the layer.
+    The data of the layer start or end in this memory, because they are kept there before and after the layer runs.
     """
 
     layer: str
@@ -36,26 +36,27 @@ class MemoryReach:
     weight: int | None
     """Outermost memory of the weights; None for a layer with one input."""
     reserved_bits: tuple[tuple[int, int], ...] = ()
-    """Pairs (memory, bits that other tensors occupy while the layer runs); the reference profile reserves nothing."""
+    """Pairs (memory, bits that other tensors occupy while the layer runs). The reference profile reserves nothing."""
 
 
 def layer_roles(layer: Layer, links: Links) -> LayerRoles:
-    """Memory operands of a layer by role."""
+    """Memory operands of the activation, the output and the weights of a layer."""
     link = dict(links)
     weight = weight_operand(layer)
     return LayerRoles(link[activation_operand(layer)], link[OUTPUT], None if weight is None else link[weight])
 
 
 def top_memory(core: Core, memory_operand: str) -> int:
-    """Last memory that holds an operand; -1 if none does."""
+    """Index of the last memory that holds an operand; -1 if none does."""
     return max((k for k, memory in enumerate(core.memories) if memory_operand in memory.operands), default=-1)
 
 
 def remove_unused_memories(core: Core, layer: Layer, links: Links, reach: MemoryReach) -> Core:
-    """Core as a layer sees it: each operand only up to its reach, sizes reduced by the bits of other tensors.
+    """Core as a layer sees it: each operand has memories only up to its reach, and sizes are reduced by the bits of
+    other tensors.
 
     Operands in a memory are ordered activation, weight, output, as in the reference. Memories and ports that serve
-    nothing any more are removed, but still draw static power. The name stays that of the core.
+    nothing any more are removed, but still draw static power. The name of the core stays the same.
     """
     reserved, left = dict(reach.reserved_bits), operands_left(core, layer, links, reach)
     memories = (
@@ -71,7 +72,7 @@ def remove_unused_memories(core: Core, layer: Layer, links: Links, reach: Memory
 
 
 def operands_left(core: Core, layer: Layer, links: Links, reach: MemoryReach) -> tuple[tuple[str, ...], ...]:
-    """Operands of a layer that each memory holds, up to their reach."""
+    """Operands of a layer that each memory still holds, given the reach of each operand."""
     roles = layer_roles(layer, links)
     limits = {roles.activation: reach.activation}
     if roles.weight is not None and reach.weight is not None:
@@ -83,7 +84,7 @@ def operands_left(core: Core, layer: Layer, links: Links, reach: MemoryReach) ->
 
 
 def ports_left(memory: Memory, operands: tuple[str, ...]) -> list[int]:
-    """Ports of a memory that serve some of these operands."""
+    """Ports of a memory that serve at least one of these operands."""
     return [p for p, port in enumerate(memory.ports) if any(owner in operands for owner, _ in port.allocation)]
 
 
@@ -100,7 +101,7 @@ def _with_operands(memory: Memory, operands: tuple[str, ...], reserved_bits: int
 
 
 def core_for(layer: Layer, core: Core, constraints: MappingConstraints) -> Core:
-    """Core as a layer sees it if the mapping file limits the layer's topmost memories, else the core itself.
+    """Core as a layer sees it, if the mapping file limits the topmost memories of the layer; else the core itself.
 
     Raises MappingError if the file names memories that the core does not have.
     """
@@ -112,7 +113,7 @@ def core_for(layer: Layer, core: Core, constraints: MappingConstraints) -> Core:
 
 
 def reach_of_core(core: Core, reduced: Core, layer: Layer, links: Links) -> GivenReach | None:
-    """Reach that turns the whole core into the core of a layer; None if no reach does."""
+    """Reach that turns the whole core into the smaller core of a layer; None if no reach does this."""
     sizes = {memory.name: memory.size_bits for memory in reduced.memories}
     link = dict(links)
     if any(top_memory(reduced, link[operand]) < 0 for operand in layer.operands):
@@ -150,10 +151,10 @@ def _reach_by_index(core: Core, layer: Layer, links: Links, given: GivenReach) -
 
 @dataclass(frozen=True)
 class ReachFault:
-    """A part of a given reach that does not fit the core."""
+    """Fault in a reach from a mapping file: a part that does not fit the core."""
 
     path: tuple[str, str]
-    """Keys within `memory_reach`."""
+    """Keys of the part within `memory_reach`."""
     message: str
     value: str | int
     is_unknown: bool = False
@@ -161,7 +162,8 @@ class ReachFault:
 
 
 def reach_faults(core: Core, links: Links, given: GivenReach) -> list[ReachFault]:
-    """Faults of a reach: unknown memories, memories that do not hold their operand, or lack the occupied bits."""
+    """Faults of a reach: unknown memories, memories that do not hold their operand, and memories that are smaller than
+    the occupied bits."""
     memories, link = {memory.name: memory for memory in core.memories}, dict(links)
     named = [("topmost", *pair) for pair in given.topmost]
     named += [("occupied_bits", name, name) for name, _ in given.occupied_bits]

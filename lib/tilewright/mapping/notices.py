@@ -1,4 +1,5 @@
-"""Notices about a mapping file on a core and a network: idle units, wide numbers, and memories that are too small."""
+"""Notices about a mapping file on a core and a network: idle units, operands wider than the array, and memories that
+are too small."""
 
 import math
 from collections.abc import Iterable, Iterator
@@ -15,11 +16,11 @@ from tilewright.workload.graph import Workload
 from tilewright.workload.layer import FINAL_OUTPUT, OUTPUT, Layer
 
 TooSmall = tuple[str, str, int]
-"""Triples (memory, layer operand, bits of one element)."""
+"""Triple (memory, layer operand, bits of one element)."""
 
 
 def too_small_memories(layer: Layer, core: Core, mapping: Mapping) -> list[TooSmall]:
-    """Memories of a core that are too small for one element of an operand of the layer."""
+    """Memories of a core that are smaller than one element of an operand of the layer."""
     link = dict(mapping.constraints_for(layer).memory_operand_links)
     found = []
     for operand in layer.operands:
@@ -34,8 +35,8 @@ def too_small_memories(layer: Layer, core: Core, mapping: Mapping) -> list[TooSm
 def element_fit_problems(layers: Iterable[Layer], core: Core, mapping: Mapping, source: object) -> list[Problem]:
     """Problems of memories that are too small for one element of an operand.
 
-    Each problem names the layers concerned and the line in the core's file. `source` is what the core was read from;
-    problems have lines only if it is a file that a person wrote.
+    Each problem names the layers concerned and the line in the file of the core. `source` is the source from which the
+    core was read. Problems have lines only if it is a file that a person wrote.
     """
     elements: dict[str, dict[str, None]] = {}
     hit: dict[str, dict[str, None]] = {}
@@ -47,13 +48,13 @@ def element_fit_problems(layers: Iterable[Layer], core: Core, mapping: Mapping, 
     sizes = {memory.name: count_of(memory.size_bits, "bit") for memory in core.memories}
     for memory, names in hit.items():
         where = f"{count_of(len(names), 'layer')}: {some_of(list(names))}"
-        message = f"holds {sizes[memory]}, and one element {', '.join(elements[memory])} (in {where})"
+        message = f"holds {sizes[memory]}, but one element {', '.join(elements[memory])} (in {where})"
         problems.at(("memories", memory, "size"), message)
     return problems.found
 
 
 def hardware_document(source: object, core: Core) -> YamlDocument:
-    """File from which a core was read, with lines; without lines if a person did not write it."""
+    """Document from which a core was read. It has lines only if a person wrote the file."""
     file = file_of(source)
     if file and not is_artifact(Path(file)):
         try:
@@ -67,10 +68,11 @@ ACTIVATIONS, WEIGHTS = "activations", "weights"
 
 
 def array_width_notices(layers: Iterable[Layer], core: Core, mapping: Mapping, source: object) -> list[str]:
-    """Notices of operands wider than the array computes, with the layers and the line in the core's file.
+    """Notices of operands that are wider than the numbers for which the array is built. They name the layers and the
+    line in the core's file.
 
-    In this case zigzag-dse uses cycles and energy of the array's own width, and so do all model profiles. `source` is
-    what the core was read from.
+    In this case zigzag-dse computes cycles and energy for the array's own width, and so do all model profiles. `source`
+    is the source from which the core was read.
     """
     array = core.operational_array
     if not array.is_in_memory:
@@ -89,15 +91,15 @@ def array_width_notices(layers: Iterable[Layer], core: Core, mapping: Mapping, s
     problems = Problems(hardware_document(source, core))
     for (role, bits), names in hit.items():
         where = f"{count_of(len(names), 'layer')}: {some_of(names)}"
-        told = f"energy and cycles are those of {role} of {most[role]} bits, and {role} have {bits} (in {where})"
+        told = f"energy and cycles are those of {role} of {most[role]} bits, but {role} have {bits} (in {where})"
         problems.notice(("operational_array", "input_precision"), told)
     return problems.notices
 
 
 def note_idle_units(problems: Problems, mapping: Mapping, core: Core, workload: Workload | None = None) -> None:
-    """Note each array dimension that no entry fills, once, at the entry that takes most of it.
+    """Note each array dimension that no entry fills, once, at the entry that uses most of it.
 
-    `problems` belong to the document of the mapping. If a network is given, only entries of its layers count.
+    `problems` belongs to the document of the mapping. If a network is given, only entries of its layers count.
     """
     whose = "no entry of this file" if workload is None else f"no entry that layers of {workload.name} have"
     for side, place, lanes in _idle_sides(mapping, core, _places(mapping, workload)):
@@ -117,9 +119,9 @@ def _places(mapping: Mapping, workload: Workload | None) -> list[int]:
 
 
 def _idle_sides(mapping: Mapping, core: Core, places: Iterable[int]) -> Iterator[tuple[str, int, int]]:
-    """Array dimensions that all entries fix and that no entry fills.
+    """Array dimensions for which all entries fix the lanes, but no entry uses all units.
 
-    Each item is (array dimension, entry with most lanes on it, number of these lanes).
+    Each item is (array dimension, index of the entry that uses most lanes on it, number of these lanes).
     """
     entries = [(place, dict(mapping.entries[place].spatial_mapping)) for place in places]
     for side, units in core.operational_array.dimensions:

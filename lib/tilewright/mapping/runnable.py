@@ -1,8 +1,8 @@
-"""Cores that may run a layer, the reasons why others may not, and the work that is not costed.
+"""Cores that can run a layer, the reasons why other cores cannot, and the work that gets no cost.
 
-The accelerator or the core file says what a core can run (`operator_types`). If neither does, the mapping file decides:
-a core that it names runs the layer. If it names none, the role decides: a compute core runs everything, a pooling core
-runs pooling, a vector unit (simd) runs layers that need one.
+The accelerator file or the core file gives the operators that a core can run (`operator_types`). If neither does, the
+mapping file decides: a core that it names runs the layer. If it names no core, the role decides: a compute core runs
+everything, a pooling core runs pooling, and a vector unit (simd) runs layers that need one.
 """
 
 import math
@@ -31,12 +31,12 @@ from tilewright.workload.layer import OUTPUT, Layer
 
 NOT_RUN = "not run by the core"
 WITHOUT_WEIGHTS = ("Pooling", "Add")
-"""Operator types that an in-memory array does not run: layers of YAML files without weights.
+"""Operator types that an in-memory array does not run. They are those of layers without weights in YAML files.
 
 An in-memory array needs weights in its cells (zigzag-dse 3.9.1).
 """
 NOT_MODELLED = "not modelled"
-"""Reason why work is not costed: the model profile has no layer for it.
+"""Reason why work gets no cost: the model profile has no layer for it.
 
 The other reason, NOT_RUN, is that the core's `operator_types` do not include the operator.
 """
@@ -47,17 +47,17 @@ UNSUPPORTED = "unsupported"
 
 @dataclass(frozen=True)
 class UncostedWork:
-    """Operators of one type whose work is not costed, all for one reason."""
+    """Operators of one type that get no cost, all for the same reason."""
 
     operator_type: str
-    """Operator type as in the network file; for a decomposed operator, the type of the whole operator."""
+    """Operator type as in the network file. For a decomposed operator, it is the type of the whole operator."""
     reason: str
     """NOT_RUN or NOT_MODELLED."""
     node_count: int
     mac_count: int | None
-    """Multiply-accumulates; None if unknown."""
+    """Number of multiply-accumulates; None if unknown."""
     operation_count: int | None
-    """Other operations; None if unknown."""
+    """Number of other operations; None if unknown."""
 
     def to_dict(self) -> JsonObject:
         """Plain data for the summary of a run."""
@@ -71,7 +71,7 @@ class UncostedWork:
 
     @property
     def text(self) -> str:
-        """Line of output: 17 Relu (2,308,992 operations) not run by the core."""
+        """Line of output, such as: 17 Relu (2,308,992 operations) not run by the core."""
         counts = [
             f"{count:,} {what}"
             for count, what in ((self.mac_count, "MACs"), (self.operation_count, "operations"))
@@ -84,22 +84,22 @@ class UncostedWork:
 def can_run(core: Core, node: WorkloadNode) -> bool:
     """True if a core can run the layer of a node.
 
-    The unit that the layer needs must be listed, or its operator type, or the type of the operator of which it is a
-    part. A layer that needs no particular unit (from a YAML file) counts as one for multipliers. In-memory arrays run
-    no layer without weights.
+    One of three names must be listed: the unit that the layer needs, the operator type of the layer, or the type of the
+    operator of which the layer is a part. A layer that needs no particular unit (from a YAML file) counts as one for
+    multipliers. In-memory arrays cannot run layers without weights.
     """
     return can_run_listed(core, core.operator_types, node)
 
 
 def can_run_listed(core: Core, listed: tuple[str, ...], node: WorkloadNode) -> bool:
-    """True if a core can run a layer when `listed` replaces the operators of the core's own file."""
+    """True if a core can run a layer, with `listed` in place of the operators in the core's own file."""
     if core.operational_array.is_in_memory and node.operator_type in WITHOUT_WEIGHTS:
         return False
     return _listed(listed, node)
 
 
 def restrict_to_core(workload: Workload, core: Core) -> tuple[Workload, tuple[UncostedWork, ...]]:
-    """The network as a core runs it, and a row for each operator type that the core does not run.
+    """Network as a core runs it, and a row for each operator type that the core does not run.
 
     A layer that the core cannot run becomes a node that passes its data on at no cost. If the core runs all layers, the
     workload itself is returned.
@@ -124,9 +124,9 @@ def restrict_to_core(workload: Workload, core: Core) -> tuple[Workload, tuple[Un
 
 
 def without_layers_left_out(workload: Workload) -> Workload:
-    """Network without the layers that a core leaves out, by which runs are compared.
+    """Network without the layers that a core leaves out. Runs are compared by this network.
 
-    Cores that leave out the same layers run the same network, whatever their arrays keep of these layers.
+    Cores that leave out the same layers run the same network, even if their arrays keep different data of these layers.
     """
     if not any(node.layer_left_out for node in workload.nodes):
         return workload
@@ -134,14 +134,15 @@ def without_layers_left_out(workload: Workload) -> Workload:
 
 
 def unmodelled_work(workload: Workload) -> tuple[UncostedWork, ...]:
-    """A row for each operator type that does work but has no layer in the model profile."""
+    """Row for each operator type that does work but has no layer in the model profile."""
     return _rows((node for node in workload.nodes if is_unmodelled(workload, node)), NOT_MODELLED)
 
 
 def is_unmodelled(workload: Workload, node: WorkloadNode) -> bool:
     """True if a node, as read from the network file, does work for which there is no layer.
 
-    A profile that has layers for only some operators knows no tensors; every other node that computes is not modelled.
+    Some profiles have layers for a few operators only, and know no tensors. With them, every other node that computes
+    counts as not modelled.
     """
     if node.layer is not None:
         return False
@@ -149,7 +150,7 @@ def is_unmodelled(workload: Workload, node: WorkloadNode) -> bool:
 
 
 def work_of(nodes: Iterable[WorkloadNode]) -> tuple[int, int]:
-    """Multiply-accumulates and other operations of all layers of some nodes."""
+    """Number of multiply-accumulates and of other operations of all layers of some nodes."""
     macs = operations = 0
     for node in nodes:
         if node.layer is not None:
@@ -160,9 +161,9 @@ def work_of(nodes: Iterable[WorkloadNode]) -> tuple[int, int]:
 
 
 def coverage_of(workload: Workload, uncosted: tuple[UncostedWork, ...]) -> JsonObject:
-    """Share of a network's work that is costed, as plain data; `workload` is the network that runs.
+    """Share of a network's work that gets a cost, as plain data. `workload` is the network that runs.
 
-    Shares are null if the total is unknown.
+    Shares are null if the total work is unknown.
     """
     macs, operations = work_of(workload.nodes)
     return {
@@ -184,7 +185,7 @@ def _share(costed: int, others: list[int | None]) -> float | None:
 
 
 def _output_elements(workload: Workload, node: WorkloadNode) -> int:
-    """Number of elements of all outputs, from the tensors if known, else from the loops of the layer."""
+    """Number of elements of all outputs, from the tensors if they are known, else from the loops of the layer."""
     layer, tensors = node.layer, workload.tensor_of
     assert layer is not None
     if node.outputs and all(name in tensors for name in node.outputs):
@@ -193,7 +194,7 @@ def _output_elements(workload: Workload, node: WorkloadNode) -> int:
 
 
 def _rows(nodes: Iterable[WorkloadNode], reason: str) -> tuple[UncostedWork, ...]:
-    """Rows by operator type, most nodes first; the parts of one operator count as one node."""
+    """Rows by operator type, those with most nodes first. The parts of one operator count as one node."""
     by_type: dict[str, list[WorkloadNode]] = {}
     for node in nodes:
         by_type.setdefault(node.origin_type or node.operator_type, []).append(node)
@@ -212,7 +213,7 @@ def _row(operator_type: str, reason: str, nodes: list[WorkloadNode]) -> Uncosted
 
 
 def _may_do_macs(operator_type: str) -> bool:
-    """False for operators that are known not to multiply and accumulate, else True."""
+    """Whether an operator possibly multiplies and accumulates. False only for operators that certainly do not."""
     if operator_type in (*UNMODELLED_WITHOUT_MACS, *SEQUENCE_TYPES):
         return False
     name = bare_type(operator_type)
@@ -226,16 +227,17 @@ _TYPES_OF_ROLE = {POOLING: ("pooling",), SIMD: (VECTOR,)}
 
 @dataclass(frozen=True)
 class CoreChoice:
-    """The cores that may run a layer."""
+    """Cores that can run a layer."""
 
     core_ids: tuple[int, ...]
-    """Ids of the cores in the order of the mapping entry, or ascending if it names none."""
+    """Ids of the cores, in the order of the mapping entry, or ascending if the entry names none."""
     reasons: tuple[tuple[int, str], ...]
-    """Pairs (core id, reason) of the cores that may not run it: those the entry names, or all on chip."""
+    """Pairs (core id, reason) of the cores that cannot run the layer. Only cores that the entry names are listed, or
+    all cores on chip if it names none."""
 
 
 def core_choice(node: WorkloadNode, entry: MappingConstraints, accelerator: MultiCoreAccelerator) -> CoreChoice:
-    """Cores that may run the layer of a node under its mapping entry. Unknown core ids are left out."""
+    """Cores that can run the layer of a node under its mapping entry. Unknown core ids are left out."""
     named = [core_id for core_id in entry.core_allocation if core_id in accelerator.place_of]
     candidates = named if entry.core_allocation else accelerator.onchip_core_ids
     found = {core_id: _reason(node, entry, accelerator, core_id) for core_id in candidates}
@@ -244,12 +246,13 @@ def core_choice(node: WorkloadNode, entry: MappingConstraints, accelerator: Mult
 
 
 def runs_operator(place: CorePlace, node: WorkloadNode, is_named: bool) -> bool:
-    """True if a core in its place runs the operator of a node; `is_named`: the mapping entry names the core."""
+    """True if a core runs the operator of a node. `is_named` is true if the mapping entry names the core."""
     return _listed(_operator_types(place, is_named), node)
 
 
 def _operator_types(place: CorePlace, is_named: bool) -> tuple[str, ...]:
-    """Operator types that a core is declared to run, else those that it runs because it is named or by its role."""
+    """Operator types that a core is declared to run. Without a declaration, the mapping entry or the role of the core
+    decides."""
     if place.operator_types is not None:
         return place.operator_types
     return (ALL,) if is_named else _TYPES_OF_ROLE.get(place.role, (ALL,))
@@ -263,7 +266,7 @@ def _listed(listed: tuple[str, ...], node: WorkloadNode) -> bool:
 
 
 def _reason(node: WorkloadNode, entry: MappingConstraints, accelerator: MultiCoreAccelerator, core_id: int) -> str:
-    """Why a core may not run a layer; '' if it may."""
+    """Reason why a core cannot run a layer; '' if it can."""
     place = accelerator.place_of[core_id]
     if place.role == OFFCHIP:
         return f"is the off-chip core{COMPUTES_NOTHING}"

@@ -1,6 +1,6 @@
-"""Converts a spatial mapping to spatial loops per operand and architecture level (zigzag-dse 3.9.1).
+"""Conversion of a spatial mapping to spatial loops per operand and architecture level (zigzag-dse 3.9.1).
 
-There are two representations. *Fractional* factors spread an unrolling that does not divide its dimension evenly; loop
+There are two representations. *Fractional* factors spread an unrolling evenly if it does not divide its dimension. Loop
 sizes, capacity and energy use them. Latency uses *integer* factors.
 """
 
@@ -20,7 +20,7 @@ from tilewright.workload.layer import Layer
 
 SpatialLoops = tuple[tuple[str, float], ...]
 OperandLevels = tuple[tuple[str, tuple[SpatialLoops, ...]], ...]
-"""Pairs (layer operand, loops of architecture levels 0..M); level 0 is between the array and the innermost memory."""
+"""Pairs (layer operand, loops of architecture levels 0..M). Level 0 is between the array and the innermost memory."""
 _Factor = Fraction | float
 _ArrayFactors = list[tuple[str, list[tuple[str, _Factor]]]]
 
@@ -34,7 +34,7 @@ class ConvertedSpatialMapping:
     fractional: OperandLevels
     integer: OperandLevels
     temporal_sizes: tuple[tuple[str, int], ...]
-    """Iterations left for temporal loops, in layer order; only sizes above 1."""
+    """Iterations that remain for temporal loops, in layer order. Only sizes above 1 are listed."""
 
 
 def convert_spatial_mapping(
@@ -55,7 +55,7 @@ def convert_spatial_mapping(
 def _converted(
     unrolling: Unrolling, layer: Layer, core: Core, links: tuple[tuple[str, str], ...], profile: ModelProfile
 ) -> ConvertedSpatialMapping:
-    """Converted spatial mapping, shared by all cores that differ only in figures."""
+    """Converted spatial mapping. All cores that differ only in figures share it."""
     together = profile.whole_tiles
     fractional = _spread_factors(unrolling, layer, core, lambda quotient: quotient, together=together)
     rounding = math.ceil if profile.round_up_spatial_factors else int
@@ -76,7 +76,8 @@ def _converted(
 
 
 def spread_lanes(unrolling: Unrolling, layer: Layer, core: Core, together: bool) -> dict[str, dict[str, float]]:
-    """Average busy lanes: array dimension -> loop dimension -> lanes, with the work spread evenly over iterations.
+    """Average number of busy lanes: array dimension -> loop dimension -> lanes. The work is spread evenly over
+    iterations.
 
     Raises MappingError if a factor exceeds the size of its layer dimension.
     """
@@ -92,12 +93,12 @@ def _spread_factors(
     exact: bool = False,
     together: bool = False,
 ) -> _ArrayFactors:
-    """Converted factors per array dimension, in mapping order.
+    """Converted factors per array dimension, in the order of the mapping.
 
     The largest factor of a loop dimension is replaced by size / iterations, so that the work is spread evenly over
-    ceil(size / factor) iterations; `finish` rounds it to an integer where required. If a dimension is unrolled over
-    several array dimensions, the reference considers only those before the largest factor. With `together` all are
-    considered, so that lanes times iterations are exactly the layer.
+    ceil(size / factor) iterations. `finish` rounds the new factor to an integer where required. A loop dimension can be
+    unrolled over several array dimensions. The reference then considers only the factors before the largest one. With
+    `together` all factors are considered, so that lanes times iterations give exactly the size of the layer.
     """
     sizes = layer.size_of
     array_sizes = core.operational_array.size_of
@@ -135,7 +136,8 @@ def _spread_factors(
 
 
 def _distribute(factors: _ArrayFactors, layer: Layer, core: Core, links: tuple[tuple[str, str], ...]) -> OperandLevels:
-    """Assign each array dimension to the innermost memory of an operand that serves it, else above the top memory."""
+    """Loops of each operand at each level. Each array dimension is assigned to the innermost memory of the operand that
+    serves it. If no memory serves it, it is assigned to the level above the top memory."""
     hierarchy = memory_hierarchy(core)
     link = dict(links)
     by_array_dimension = dict(factors)
@@ -162,7 +164,7 @@ def _merged(array_dimensions: list[str], factors: dict[str, list[tuple[str, Frac
 
 
 def _temporal_sizes(layer: Layer, spatial_loops: list[tuple[str, float]]) -> tuple[tuple[str, int], ...]:
-    """Iterations left per dimension, with the reference's division that rounds twice (B6)."""
+    """Iterations that remain per dimension, with the reference's division, which rounds twice (B6)."""
     sizes = dict(layer.loop_sizes)
     for dimension, factor in spatial_loops:
         if dimension in sizes:
@@ -175,7 +177,7 @@ def _temporal_sizes(layer: Layer, spatial_loops: list[tuple[str, float]]) -> tup
 
 
 def _exact_temporal_sizes(layer: Layer, factors: _ArrayFactors) -> tuple[tuple[str, int], ...]:
-    """Iterations left per dimension: ceil(size / product of its factors), in exact arithmetic."""
+    """Iterations that remain per dimension: ceil(size / product of its factors), in exact arithmetic."""
     unrolled: dict[str, Fraction] = {}
     for _, pairs in factors:
         for dimension, factor in pairs:

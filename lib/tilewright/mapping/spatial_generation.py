@@ -1,4 +1,5 @@
-"""Candidates for the spatial mapping of a layer: the user's mapping, cleaned, and generated ones (zigzag-dse 3.9.1)."""
+"""Candidates for the spatial mapping of a layer: the user's mapping in corrected form, or generated ones (zigzag-dse
+3.9.1)."""
 
 import copy
 import itertools
@@ -20,7 +21,7 @@ from tilewright.workload.layer import OUTPUT, Layer
 from tilewright.workload.relevancy import operand_relevancy
 
 MaximumUnrolling = dict[str, dict[str, int]]
-"""Largest factor per array dimension and loop dimension."""
+"""Largest factor of each loop dimension on each array dimension: array dimension -> loop dimension -> factor."""
 _Draft = dict[str, dict[str, int]]
 
 
@@ -32,15 +33,17 @@ def spatial_candidates(
     count: int = 3,
     mixed: bool = False,
 ) -> list[Unrolling]:
-    """Spatial mappings to try: one if the user's mapping decides every array dimension, else the `count` best.
+    """Spatial mappings to try. If the user's mapping decides every array dimension, there is only this one, else the
+    `count` best.
 
-    `count` 0 returns all valid ones. Raises MappingError if none is valid.
+    With `count` 0 all valid mappings are returned. Raises MappingError if none is valid.
     """
     return list(_candidates(layer, _what_matters(core), constraints, profile, count, mixed))
 
 
 def _what_matters(core: Core) -> Core:
-    """Core reduced to what affects spatial mappings: only the innermost memories limit them."""
+    """Core reduced to the parts that affect spatial mappings. Of the memories, only the innermost ones limit spatial
+    mappings."""
     inner = memory_hierarchy(core).inner_memories
     memories = tuple(
         replace(memory, read_energy_pj=0.0, write_energy_pj=0.0, area_mm2=0.0, cost_source=None)
@@ -75,7 +78,8 @@ def _candidates(
 def maximum_unrolling(
     layer: Layer, core: Core, constraints: MappingConstraints, profile: ModelProfile
 ) -> MaximumUnrolling:
-    """Largest factor of each loop dimension on each array dimension, limited by sizes and inner memory bandwidth."""
+    """Largest factor of each loop dimension on each array dimension, limited by the sizes and by the bandwidth of inner
+    memories."""
     limits = size_limits(layer, core)
     for ceiling in port_ceilings(layer, core, constraints, profile):
         for name in ceiling.served:
@@ -86,7 +90,7 @@ def maximum_unrolling(
 
 @dataclass(frozen=True)
 class PortCeiling:
-    """Upper bound that the port of an inner memory sets for the lanes of the array dimensions it serves."""
+    """Upper bound of lanes that a port of an inner memory sets, on the array dimensions that the memory serves."""
 
     operand: str
     memory: str
@@ -94,13 +98,13 @@ class PortCeiling:
     dimensions: tuple[str, ...]
     """Loop dimensions along which lanes need different elements of the operand."""
     elements: int
-    """Elements that the port moves in a cycle."""
+    """Number of elements that the port moves in a cycle."""
 
 
 def port_ceilings(
     layer: Layer, core: Core, constraints: MappingConstraints, profile: ModelProfile
 ) -> Iterator[PortCeiling]:
-    """Upper bounds from the ports of all inner memories."""
+    """Upper bounds that the ports of all inner memories set."""
     for operand, memory_index, served in inner_operands(layer, core, constraints):
         bits = layer.bits_of[operand]
         memory = core.memories[memory_index]
@@ -124,7 +128,7 @@ def size_limits(layer: Layer, core: Core) -> MaximumUnrolling:
 def inner_operands(
     layer: Layer, core: Core, constraints: MappingConstraints
 ) -> Iterator[tuple[str, int, tuple[str, ...]]]:
-    """Triples (layer operand, memory, served array dimensions) of all inner memories."""
+    """Triples (layer operand, memory index, served array dimensions) of all inner memories."""
     layer_operand = {m: o for o, m in constraints.memory_operand_links if o in layer.operands}
     for index in memory_hierarchy(core).inner_memories:
         memory = core.memories[index]
@@ -136,7 +140,7 @@ def inner_operands(
 def given_draft(
     layer: Layer, core: Core, constraints: MappingConstraints, limits: MaximumUnrolling, profile: ModelProfile
 ) -> _Draft:
-    """User's mapping as the profile accepts it: factors that do not fit are removed, or cut (B45).
+    """User's mapping as the profile accepts it. Factors that do not fit are either removed or reduced (B45).
 
     Raises MappingError as `clean_user_mapping` does.
     """
@@ -146,11 +150,11 @@ def given_draft(
 
 
 def cut_user_mapping(given: Unrolling, layer: Layer, core: Core) -> _Draft:
-    """User's mapping without unknown loop dimensions, cut to the sizes of the layer and of each array dimension.
+    """User's mapping without unknown loop dimensions, reduced to the sizes of the layer and of each array dimension.
 
-    Factors are cut in the order of writing. Each gets what earlier factors leave: of a loop dimension, the iterations
-    not yet covered by other array dimensions; of an array dimension, the units that are still free. Raises MappingError
-    for unknown array dimensions.
+    Factors are reduced in the order in which they are written. Each factor can use what earlier factors leave: the
+    iterations of its loop dimension that other array dimensions do not cover, and the units of its array dimension that
+    are still free. Raises MappingError for unknown array dimensions.
     """
     array_size = core.operational_array.size_of
     sizes = layer.size_of
@@ -175,10 +179,11 @@ def _unknown_array_dimension(name: str, core: Core) -> MappingError:
 
 
 def clean_user_mapping(given: Unrolling, layer: Layer, core: Core, limits: MaximumUnrolling) -> _Draft:
-    """User's mapping without unknown loop dimensions, capped, and with factors that do not fit removed.
+    """User's mapping without unknown loop dimensions. Factors are limited to the largest possible ones, and factors
+    that do not fit are removed.
 
     The order of removal follows the reference's set order. Raises MappingError for unknown array dimensions, and for
-    loop dimensions that a memory's bandwidth forbids.
+    loop dimensions that the bandwidth of a memory forbids.
     """
     array_size = core.operational_array.size_of
     draft: _Draft = {}
@@ -227,7 +232,7 @@ def hinted_dimensions(name: str, layer: Layer, constraints: MappingConstraints) 
 def _options(
     name: str, array_size: int, layer: Layer, constraints: MappingConstraints, limits: MaximumUnrolling, mixed: bool
 ) -> list[dict[str, int]]:
-    """Candidate unrollings of one open array dimension, in the reference's order."""
+    """Candidate unrollings of one array dimension that the user leaves open, in the reference's order."""
     hinted = hinted_dimensions(name, layer, constraints)
     table = limits[name]
     options = [{d: factor} for d in hinted for factor in reversed(divisors(table[d]))]
@@ -292,9 +297,9 @@ def limit_to_capacity(
 ) -> _Draft:
     """Reduce factors so that each inner memory holds the elements that its array dimensions need at once.
 
-    The first largest factor is reduced by one until the product fits; equal factors then change together, as in the
-    reference, and never fall below 1. Factors of array dimensions in `fixed` do not change: the others make room for
-    them.
+    The first of the largest factors is reduced by one until the product fits. As in the reference, all factors of equal
+    value change together, and no factor falls below 1. Factors of array dimensions in `fixed` do not change; the other
+    factors make room for them.
     """
     for operand, memory_index, served in inner_operands(layer, core, constraints):
         bits = layer.bits_of[operand]
@@ -319,15 +324,15 @@ def limit_to_capacity(
 
 
 Cut = tuple[str, str]
-"""Pairs (array dimension, cause why its lanes are cut)."""
+"""Pair (array dimension, reason why lanes on it are cut)."""
 
 
 def note_cut_lanes(
     problems: Problems, mapping: Mapping, cuts: Iterable[tuple[str, MappingConstraints, Iterable[Cut]]]
 ) -> None:
-    """Note every cause of cut lanes once, with the layers concerned.
+    """Note every reason why lanes are cut, once, with the layers concerned.
 
-    `problems` belong to the document of the mapping; `cuts` have the names of layers and their entries.
+    `problems` belongs to the document of the mapping. `cuts` has the names of layers with their entries and cuts.
     """
     place_of = {id(entry): place for place, entry in enumerate(mapping.entries)}
     found: dict[tuple[int, str, str], dict[str, None]] = {}
@@ -341,7 +346,7 @@ def note_cut_lanes(
 
 
 def cuts_by_array(layer: Layer, core: Core, constraints: MappingConstraints) -> Iterator[Cut]:
-    """Cuts where an array dimension has fewer units than the mapping asks lanes for."""
+    """Cuts of lanes because an array dimension has fewer units than the mapping asks for."""
     array = core.operational_array.size_of
     for name, factors in constraints.spatial_mapping:
         if name in array and math.prod(_usable(layer, factors).values()) > array[name]:
@@ -350,9 +355,10 @@ def cuts_by_array(layer: Layer, core: Core, constraints: MappingConstraints) -> 
 
 
 def cuts_on_core(layer: Layer, core: Core, constraints: MappingConstraints, profile: ModelProfile) -> Iterator[Cut]:
-    """All cuts of a layer on a core: by the array, and by other array dimensions with the same loop.
+    """All cuts of lanes of a layer on a core: by the size of the array, and by other array dimensions with the same
+    loop.
 
-    Unless the profile keeps given factors, also cuts by ports and capacity of inner memories.
+    If the profile does not keep given factors, also cuts by ports and capacity of inner memories.
     """
     yield from cuts_by_array(layer, core, constraints)
     if not set(dict(constraints.spatial_mapping)) <= set(core.operational_array.size_of):
@@ -371,7 +377,7 @@ def cuts_on_core(layer: Layer, core: Core, constraints: MappingConstraints, prof
     smaller = [name for name in before if after[name] != before[name]]
     memories = _overfull(before, layer, core, constraints, profile)
     for name in smaller:
-        yield name, f"lanes are cut to those for which {some_of(memories)} {_has(memories)} room"
+        yield name, f"lanes are cut until {some_of(memories)} {_has(memories)} room for them"
 
 
 def _usable(layer: Layer, factors: Sequence[tuple[str, int]]) -> dict[str, int]:
@@ -395,7 +401,7 @@ def _cuts_by_ports(layer: Layer, core: Core, constraints: MappingConstraints, pr
 
 
 def cuts_to_layer(layer: Layer, core: Core, constraints: MappingConstraints) -> Iterator[Cut]:
-    """Cuts where several array dimensions together take more of a loop than the layer has."""
+    """Cuts of lanes because several array dimensions together take more of a loop than the layer has."""
     array = core.operational_array.size_of
     takes: dict[str, dict[str, int]] = {}
     for name, factors in constraints.spatial_mapping:
@@ -406,7 +412,7 @@ def cuts_to_layer(layer: Layer, core: Core, constraints: MappingConstraints) -> 
         if len(sides) > 1 and asked > size:
             yield (
                 list(sides)[-1],
-                f"{' and '.join(sides)} together take {asked} of {dimension}, cut to what there is: {size}",
+                f"{' and '.join(sides)} together take {asked} of {dimension}, cut to the {size} that there are",
             )
 
 
@@ -421,7 +427,7 @@ def _left_out(
             continue  # reported as more lanes than the array has
         for dimension, factor in usable.items():
             if factor > 1 and dimension not in draft[name]:
-                yield name, f"{dimension} is left out: other array dimensions take it too, together more than there is"
+                yield name, f"{dimension} is left out: all array dimensions together take more of it than there is"
 
 
 def _overfull(

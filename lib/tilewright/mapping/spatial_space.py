@@ -1,8 +1,8 @@
 """All spatial mappings that an exact search covers, most lanes first, made one at a time.
 
-On each array dimension that the mapping file leaves open stands one loop dimension (or several, where they may be
-mixed), or nothing. Its factor is a divisor of its size, or of the largest factor that has room. Mappings are made
-lazily: a search that stops early knows a lower bound of the passes of all mappings that follow.
+An array dimension that the mapping file leaves open gets one loop dimension, several if loops may be mixed, or none.
+The factor of a loop dimension is a divisor of its size, or of the largest factor that has room. Mappings are made
+lazily. A search that stops early therefore still has a lower bound of the passes of all mappings that follow.
 """
 
 import heapq
@@ -31,18 +31,18 @@ _Factors = tuple[tuple[str, int], ...]
 
 @dataclass(frozen=True)
 class SpatialChoice:
-    """One spatial mapping of a layer."""
+    """Spatial mapping of a layer, with lower bounds of its passes."""
 
     unrolling: Unrolling
     passes: int
-    """Lower bound of the iterations of any loop order of this mapping."""
+    """Lower bound of the iterations (passes) of any loop order of this mapping."""
     rest_passes: float
-    """Lower bound of the iterations of this mapping and all that follow."""
+    """Lower bound of the iterations of this mapping and of all that follow."""
 
 
 @dataclass(frozen=True)
 class SpatialSpace:
-    """Spatial mappings of a layer on a core, most lanes first; ties by array dimension and loop."""
+    """Spatial mappings of a layer on a core, most lanes first. Ties are ordered by array dimension and loop."""
 
     layer: Layer
     core: Core
@@ -51,7 +51,7 @@ class SpatialSpace:
     mixed: bool = False
 
     def __iter__(self) -> Iterator[SpatialChoice]:
-        """Iterate over all mappings, each once. Raises MappingError if the given part is impossible."""
+        """Iterate over all mappings, each once. Raises MappingError if the part that is given is impossible."""
         limits = maximum_unrolling(self.layer, self.core, self.constraints, self.profile)
         given_limits = size_limits(self.layer, self.core) if self.profile.keep_given_unrolling else limits
         draft = given_draft(self.layer, self.core, self.constraints, given_limits, self.profile)
@@ -73,7 +73,7 @@ class SpatialSpace:
         return math.prod(size for _, size in self.layer.loop_sizes)
 
     def _options(self, name: str, limits: MaximumUnrolling, given_limits: MaximumUnrolling) -> list[_Factors]:
-        """Options of an open array dimension, most lanes first; leaving it idle is one of them."""
+        """Options for an open array dimension, most lanes first. One option is to leave it idle."""
         hinted = hinted_dimensions(name, self.layer, self.constraints)
         size_of, room = self.layer.size_of, self.core.operational_array.size_of[name]
         factors = {
@@ -91,7 +91,8 @@ class SpatialSpace:
         return sorted([*dict.fromkeys(found), ()], key=lambda option: -_lanes(option))
 
     def _variants(self, mapping: dict[str, _Factors], fixed: frozenset[str]) -> Iterator[Unrolling]:
-        """The mapping unchanged, if the profile accepts it from a file, and the mapping cut to the innermost memories.
+        """Variants of a mapping: unchanged, if the profile accepts it from a file, and reduced to the innermost
+        memories.
 
         Mappings that unroll a loop beyond its size are left out.
         """
@@ -101,7 +102,7 @@ class SpatialSpace:
                 total[dimension] = total.get(dimension, 1) * factor
         added = {d for name, factors in mapping.items() if name not in fixed for d, factor in factors if factor > 1}
         if any(total[dimension] > self.layer.size_of[dimension] for dimension in added):
-            return  # a given unrolling is spread over the loop, whatever its size
+            return  # only given unrollings can be larger than the loop: they are spread over it
         keep = self.profile.keep_given_unrolling
         for names in self._orders(mapping, total):
             if keep:
@@ -112,10 +113,10 @@ class SpatialSpace:
             yield tuple((name, tuple(factors.items())) for name, factors in cut.items())
 
     def _orders(self, mapping: dict[str, _Factors], total: dict[str, int]) -> list[tuple[str, ...]]:
-        """Orders of the array dimensions: given ones first, as in generated mappings, and the order of the array.
+        """Orders of the array dimensions: given ones first, as in generated mappings; then the order of the array.
 
-        The second order is added only where the model distinguishes the two: where lanes of one loop on several array
-        dimensions do not divide it.
+        The second order is added only if the model distinguishes the two. This is so if a loop has lanes on several
+        array dimensions and these lanes do not divide it.
         """
         array = tuple(name for name, _ in self.core.operational_array.dimensions)
         given_first = tuple(dict.fromkeys((*(name for name, _ in self.constraints.spatial_mapping), *array)))
@@ -140,9 +141,9 @@ def _lanes(factors: "Iterator[tuple[str, int]] | _Factors") -> int:
 def _most_lanes_first(options: Sequence[Sequence[_Factors]]) -> Iterator[tuple[int, tuple[_Factors, ...]]]:
     """All combinations as (lanes, one option per array dimension), most lanes first.
 
-    The options of each array dimension are sorted by lanes. Each combination has one predecessor: on its last array
-    dimension that is not at its first option, the option before. So each is reached once, and never before one with
-    more lanes.
+    The options of each array dimension are sorted by lanes. Each combination has one predecessor: it has the previous
+    option on the last array dimension that is not at its first option. Each combination is therefore reached once, and
+    never before one with more lanes.
     """
     lanes = [[_lanes(option) for option in choices] for choices in options]
 

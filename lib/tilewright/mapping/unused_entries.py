@@ -1,8 +1,8 @@
-"""Unused parts of a mapping file for a network and its cores:
+"""Unused parts of a mapping file for a network and its cores: entries, loop dimensions, array dimensions, overruled
+keys.
 
-entries, loop dimensions, array dimensions, overruled keys.
-
-Entries for a kind of layers or an operator are for any network: that this one has no such layer is not told.
+Entries for a kind of layers or for an operator are meant for any network. It is therefore not reported if this network
+has no such layer.
 """
 
 from collections.abc import Iterable, Sequence
@@ -18,7 +18,7 @@ from tilewright.workload.layer import Layer
 
 
 def note_unused(problems: Problems, mapping: Mapping, workload: Workload, on_one_core: bool = False) -> None:
-    """Note the parts of a mapping that have no effect; `problems` belong to its document.
+    """Note the parts of a mapping that have no effect. `problems` belongs to the document of the mapping.
 
     With `on_one_core`, `note_unused_on` has already noted the fields about several cores.
     """
@@ -35,7 +35,7 @@ def note_unused(problems: Problems, mapping: Mapping, workload: Workload, on_one
 
 
 def note_unused_on(problems: Problems, mapping: Mapping, workload: Workload | None, cores: Sequence[Core]) -> None:
-    """Note the parts of a mapping that have no effect on a set of cores, any of which may run any layer.
+    """Note the parts of a mapping that have no effect on a set of cores. Each of the cores can run any layer.
 
     If the network is known, its layers are considered too.
     """
@@ -59,7 +59,7 @@ def _note_between_cores(problems: Problems, mapping: Mapping) -> None:
 
 
 def note_unused_sides(problems: Problems, index: int, entry: MappingConstraints, sides: Iterable[str]) -> None:
-    """Note hints for array dimensions that no core has on which layers of the entry may run."""
+    """Note hints for array dimensions that no core has on which the layers of the entry can run."""
     known = list(sides)
     for side, _ in entry.spatial_mapping_hint:
         if side not in known:
@@ -69,9 +69,10 @@ def note_unused_sides(problems: Problems, index: int, entry: MappingConstraints,
 
 
 def note_unused_entries(problems: Problems, mapping: Mapping, workload: Workload) -> None:
-    """Note entries that select no layer, and entries that other entries precede for every layer.
+    """Note entries that select no layer, and entries that are preceded by other entries for every layer that they
+    select.
 
-    Entries for operators that other networks may have are not noted. `problems` belong to the document of the mapping.
+    Entries for operators that other networks can have are not noted. `problems` belongs to the document of the mapping.
     """
     selected: set[int] = set()
     used: set[int] = set()
@@ -80,7 +81,7 @@ def note_unused_entries(problems: Problems, mapping: Mapping, workload: Workload
             entries = [id(entry) for entry in mapping.entries_for(node.layer)]
             selected.update(entries)
             used.update(entries[:1])
-    # A node without a layer in this model profile has one in others.
+    # A node without a layer in this model profile can have one in another.
     names = {node.name for node in workload.nodes}
     for index, entry in enumerate(mapping.entries):
         if id(entry) in used or is_for_any_network(entry.name):
@@ -93,7 +94,8 @@ def note_unused_entries(problems: Problems, mapping: Mapping, workload: Workload
 
 
 def is_for_any_network(name: str) -> bool:
-    """True if an entry is the default, or for an operator or a kind of layers, which other networks may have."""
+    """True if an entry is the default, or if it is for an operator or a kind of layers, which other networks can
+    have."""
     return name == DEFAULT or (name.startswith("@") and name[1:] in LAYER_KINDS) or bare_type(name) in KNOWN_TYPES
 
 
@@ -106,7 +108,7 @@ def _nearest(name: str, workload: Workload) -> str:
 
 
 def _note_loops(problems: Problems, entry: MappingConstraints, layers: list[Layer]) -> None:
-    """Note loop dimensions that none of the entry's layers has."""
+    """Note loop dimensions that no layer of the entry has."""
     known = dict.fromkeys(dimension for layer in layers for dimension in layer.size_of)
     for path, dimension in named_loops(entry):
         if dimension not in known and is_usual_loop(dimension):  # all other dimensions are reported as problems
@@ -124,11 +126,11 @@ def _note_odd_loops(problems: Problems, entry: MappingConstraints, workload: Wor
 
 
 def _note_overruled(problems: Problems, entry: MappingConstraints, on_one_core: bool) -> None:
-    """Note hints for array dimensions that the entry fixes, and dimension names without a tiling that uses them."""
+    """Note hints for array dimensions that the entry itself fixes, and dimension names that no tiling uses."""
     fixed = dict(entry.spatial_mapping)
     for side, _ in entry.spatial_mapping_hint:
         if side in fixed:
-            problems.unused(("spatial_mapping_hint", side), "has no effect: spatial_mapping fixes this side")
+            problems.unused(("spatial_mapping_hint", side), "has no effect: spatial_mapping fixes this array dimension")
     tiles = entry.intra_core_tiling or entry.inter_core_tiling
     if entry.layer_dimension_names and not (tiles or on_one_core):
         problems.unused(("layer_dimension_names",), "has no effect: the entry has no tiling that could use the names")

@@ -1,4 +1,4 @@
-"""Reads the mapping YAML (zigzag-dse 3.9.1: mapping file) and checks it against the core and the network."""
+"""Reader of the mapping YAML (zigzag-dse 3.9.1: mapping file)."""
 
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,7 @@ from tilewright.mapping.constraints import (
 from tilewright.mapping.yaml_schema import LinksEntry, MappingEntry, MappingFile
 
 _NEWEST_DIALECT = ("kernel", "layers", "fused_groups")
-"""Keys of Stream mapping files after 2025, which have another form."""
+"""Keys of newer mapping files of Stream (after 2025), which have another form."""
 _NOT_READ = (
     "mapping files of stream-dse 2.x (layers, fused_groups, kernel) are not read: write a list of entries, each with a "
     "`name`, one of them `default`"
@@ -28,7 +28,7 @@ _NOT_READ = (
 
 
 def refuse_multi_core(data: Any, problems: Problems) -> bool:
-    """True, with problems recorded, if the file uses keys of the newest multi-core dialect."""
+    """True if the file uses keys of the newest multi-core dialect, which are recorded as problems."""
     entries = [((), data)] if isinstance(data, dict) else [((index,), entry) for index, entry in enumerate(items(data))]
     for path, entry in entries:
         for key in table(entry):
@@ -56,9 +56,9 @@ def check_mapping(problems: Problems, entries: list[MappingEntry]) -> None:
 
 
 def _check_boundaries(problems: Problems, entry: MappingEntry) -> None:
-    """Check level boundaries: the ordering is complete, and boundaries never fall from one level to the next.
+    """Record problems of level boundaries, which count the loops of the temporal ordering.
 
-    Boundaries count the loops of the ordering.
+    The ordering must be complete, and boundaries must not fall from one level to the next.
     """
     if entry.level_boundaries is None:
         return
@@ -73,22 +73,23 @@ def _check_boundaries(problems: Problems, entry: MappingEntry) -> None:
 
 
 def _check_cores(problems: Problems, entry: MappingEntry) -> None:
-    """Check cores and names: each core is given once unless groups are fixed to cores, each name once.
+    """Record problems of cores and names.
 
-    Fixed cores must be named.
+    A core can occur twice only if groups are fixed to cores. A name can occur only once. If cores are fixed, they must
+    be given.
     """
     if not entry.core_allocation_is_fixed:
-        problems.repeated(("core_allocation",), entry.core_allocation or (), "this core is named before")
+        problems.repeated(("core_allocation",), entry.core_allocation or (), "this core is named twice")
     elif not entry.core_allocation and not problems.has("core_allocation"):
         problems.at(("core_allocation_is_fixed",), "needs a core_allocation")
-    problems.repeated(("layer_dimension_names",), entry.layer_dimension_names or (), "this name is given before")
+    problems.repeated(("layer_dimension_names",), entry.layer_dimension_names or (), "this name is given twice")
 
 
 def _check_links(problems: Problems, links: LinksEntry | None) -> None:
     used: dict[str, str] = {}
     for operand, memory_operand in {} if links is None else links:
         if memory_operand in used:
-            message = f"is linked to operand {used[memory_operand]} too; links must be one to one"
+            message = f"is also linked to operand {used[memory_operand]}; links must be one to one"
             problems.at((operand,), message, memory_operand)
         if memory_operand is not None:
             used.setdefault(memory_operand, operand)
@@ -98,7 +99,7 @@ def _note_repeated_dimensions(problems: Problems, loops: list[tuple[str, int]]) 
     seen: set[str] = set()
     for index, (dimension, _) in each(loops):
         if dimension in seen:
-            problems.unused((index,), f"{dimension} is given twice here, the last one counts")
+            problems.unused((index,), f"{dimension} is given twice here; the last one counts")
         seen.add(dimension)
 
 
@@ -111,7 +112,7 @@ NO_LOOP = TilingEntry("", 1)
 def read_mapping(source: str | Path | list[dict[str, Any]], notices: list[str] | None = None) -> Mapping:
     """Mapping from a mapping file, or from the same data as a list of dicts.
 
-    Raises InputError with every problem of the file. Remarks on what is legal but unusual are appended to `notices`.
+    Raises InputError with every problem of the file. Notices of legal but unusual entries are appended to `notices`.
     """
     document = document_of(source) if isinstance(source, (list, tuple)) else load_yaml(source, notices)
     return mapping_of(document, notices)
@@ -130,11 +131,11 @@ def mapping_of(document: YamlDocument, notices: list[str] | None = None) -> Mapp
 
 
 def readable_mapping(document: YamlDocument) -> Mapping:
-    """The valid part of a mapping; never raises.
+    """Valid part of a mapping. This function never raises an error for invalid content.
 
     Items of lists keep their places. An entry `default` is appended if there is none. If the cores or tiles of an entry
-    are broken, `core_allocation_is_fixed` is dropped too: the numbers of groups and cores would not match for that
-    reason alone.
+    are broken, `core_allocation_is_fixed` is dropped too. Otherwise the numbers of groups and cores would not match
+    only because of the broken items.
     """
     if not isinstance(document.data, list):  # another form of mapping files, or another kind of file
         return Mapping((MappingConstraints(DEFAULT),))
@@ -154,7 +155,7 @@ def _mapping(entries: list[MappingEntry], document: YamlDocument) -> Mapping:
 
 
 def _constraints(entry: MappingEntry, written: dict[str, Any]) -> MappingConstraints:
-    """Constraints of an entry; invalid items in lists of cores and loops become placeholders."""
+    """Constraints of an entry. Invalid items in lists of cores and loops become placeholders."""
     cores = tuple(NO_CORE if core is None else core for core in entry.core_allocation or ())
     within = tuple(loop or NO_LOOP for loop in entry.intra_core_tiling or ())
     between = tuple(loop or NO_LOOP for loop in entry.inter_core_tiling or ())
@@ -188,7 +189,7 @@ def _constraints(entry: MappingEntry, written: dict[str, Any]) -> MappingConstra
 
 
 def _links(links: LinksEntry | None, written: dict[str, Any]) -> tuple[tuple[str, str], ...]:
-    """Memory operand of each layer operand, in the order of writing, in which operands are processed."""
+    """Memory operand of each layer operand, in the order of the file. Operands are processed in this order."""
     if links is None or any(memory_operand is None for _, memory_operand in links):
         return MappingConstraints.memory_operand_links
     return tuple(written["memory_operand_links"].items())

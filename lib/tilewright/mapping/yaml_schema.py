@@ -1,4 +1,4 @@
-"""Schema of the mapping file: entries that select layers, in the dialect of zigzag-dse 3.9.1 plus selectors."""
+"""Schema of the mapping file: entries that select layers, in the dialect of zigzag-dse 3.9.1 with further selectors."""
 
 import re
 from typing import Annotated, Any, Literal
@@ -18,7 +18,7 @@ _ORDERING_FORM = '[DIMENSION, size], [DIMENSION, "*"] or ["*", "*"]'
 
 
 def parse_ordering_entry(value: Any) -> TemporalOrderingEntry:
-    """One loop of a temporal ordering from [DIMENSION, size], [DIMENSION, "*"], ["*", "*"]. Raises FieldError."""
+    """Loop of a temporal ordering from [DIMENSION, size], [DIMENSION, "*"] or ["*", "*"]. Raises FieldError."""
     if not isinstance(value, list) or len(value) != 2 or not isinstance(value[0], str):
         raise FieldError("must be a loop dimension and a size", _ORDERING_FORM)
     dimension, size = value
@@ -35,7 +35,7 @@ _TILING = re.compile(r"\s*([A-Za-z][A-Za-z0-9]*)\s*,\s*([0-9]{1,15}|all|\*)\s*")
 
 
 def parse_tiling_entry(text: str) -> TilingEntry:
-    """A loop of a tiling from `OY, 4`, `OY, all` or `K, *`. Raises FieldError."""
+    """Loop of a tiling from `OY, 4`, `OY, all` or `K, *`. Raises FieldError."""
     match = _TILING.fullmatch(text)
     if match is None:
         raise FieldError("must be a loop dimension and a number of tiles", "`OY, 4`, `OY, all`, between cores `K, *`")
@@ -48,7 +48,7 @@ def parse_tiling_entry(text: str) -> TilingEntry:
 
 
 def parse_intra_core_entry(text: str) -> TilingEntry:
-    """A loop of a tiling within a core, where `*` is not allowed. Raises FieldError."""
+    """Loop of a tiling within a core, where `*` is not allowed. Raises FieldError."""
     entry = parse_tiling_entry(text)
     if entry.tiles == WILDCARD:
         raise FieldError("only tiles between cores can be left open", "`OY, 4`, `OY, all`")
@@ -77,7 +77,7 @@ InterCoreLoop = Annotated[TilingEntry, TextForm(parse_tiling_entry, _TILING.patt
 
 
 class LinksEntry(TableModel):
-    """Memory operand of each layer operand. Operands are processed in the order of writing."""
+    """Memory operand of each layer operand. Operands are processed in the order in which they are written."""
 
     O: MemoryOperand  # noqa: E741
     """Memory operand of the layer's output."""
@@ -91,12 +91,13 @@ Boundaries = Annotated[list[Annotated[int, Field(ge=0, le=LARGEST_WHOLE_NUMBER)]
 
 
 class BoundariesEntry(TableModel):
-    """Number of loops of the temporal ordering up to and including each memory level, by operand, from inside."""
+    """Number of loops of the temporal ordering up to and including each memory level, by operand, from the innermost
+    level on."""
 
     O: Boundaries  # noqa: E741
     """Boundaries of the layer's output."""
     W: Boundaries | None = None
-    """Boundaries of the layer's weights; a layer with one input has none."""
+    """Boundaries of the layer's weights. A layer with one input has none."""
     I: Boundaries  # noqa: E741
     """Boundaries of the layer's input."""
 
@@ -105,20 +106,20 @@ class TopmostEntry(TableModel):
     """Name of the topmost memory of the core that each operand of the layer uses."""
 
     O: Name  # noqa: E741
-    """Topmost memory of the layer's output, where it ends."""
+    """Topmost memory of the layer's output; the output ends there."""
     W: Name | None = None
-    """Topmost memory of the layer's weights, their source; a layer with one input has none."""
+    """Topmost memory of the layer's weights; they come from there. A layer with one input has none."""
     I: Name  # noqa: E741
-    """Topmost memory of the layer's input, its source."""
+    """Topmost memory of the layer's input; it comes from there."""
 
 
 class ReachEntry(TableModel):
-    """Topmost memories that the operands of the layer use, as data locality decided."""
+    """Topmost memories that the operands of the layer use. They are the result of data locality."""
 
     topmost: TopmostEntry
     """Topmost memory of the core that each operand of the layer uses."""
     occupied_bits: dict[Name, Count] | None = None
-    """Bits that data of other layers occupy while the layer runs, by name of the memory."""
+    """Number of bits that data of other layers occupy while the layer runs, by name of the memory."""
 
 
 class MappingEntry(TableModel):
@@ -128,53 +129,54 @@ class MappingEntry(TableModel):
     """Selector of layers: a layer name, an operator type, a kind of layer, a glob over layer names, or `default`.
 
     A kind of layer is `@depthwise`, `@vector`, `@pooling`, ... If several entries match a layer, the kind of selector
-    that comes first in this list counts. For the parts of an operator that is costed in parts (as `Softmax`), name and
-    type of the part count before those of the operator. An entry called `default` is required.
+    that comes first in this list counts. For the parts of an operator that is costed in parts (such as `Softmax`), name
+    and type of the part count before those of the operator. An entry called `default` is required.
     """
     spatial_mapping: dict[ArrayDimension, list[Unrolling]] | None = None
-    """Loops unrolled over each array dimension, as `K, 32`; array dimensions left out are searched."""
+    """Loops that are unrolled over each array dimension, such as `K, 32`. Array dimensions that are left out are
+    searched."""
     spatial_mapping_hint: dict[ArrayDimension, list[LoopDimension]] | None = None
     """Loop dimensions to try on array dimensions that are searched."""
     memory_operand_links: LinksEntry | None = None
-    """Memory operand of each layer operand, one to one; by default O: O, W: I2, I: I1."""
+    """Memory operand of each layer operand, one to one. Default: O: O, W: I2, I: I1."""
     temporal_ordering: list[OrderingLoop] | None = None
-    """Loops from innermost to outermost, as [OX, 112], [OX, "*"] for any size, ["*", "*"] for any loops between."""
+    """Loops from innermost to outermost: [OX, 112], or [OX, "*"] for any size, or ["*", "*"] for any loops in
+    between."""
     level_boundaries: BoundariesEntry | None = None
     """Memory level that keeps each loop of a complete temporal ordering.
 
     By default the allocator decides, as in zigzag-dse.
     """
     memory_reach: ReachEntry | None = None
-    """One core:
+    """One core only: topmost memories that the data of the layer use.
 
-    topmost memories that the data of the layer use, as `exploit_data_locality` decided in the run that wrote the
-    mapping; without it the top memory.
+    A run with `exploit_data_locality` decides them and writes them into its mapping. Without this key, the top memory
+    is used.
     """
     temporal_mapping_type: TemporalMappingType | None = None
-    """Type of level boundaries:
+    """Type of level boundaries: `even` if operands that share a memory share its boundaries, else `uneven`.
 
-    `even` if operands that share a memory share them, else `uneven`; default is the search option.
+    By default the option of the search decides.
     """
     access_same_data_considered_as_no_access: bool | None = None
-    """False if an input that the array uses again in the next cycle is read again.
+    """`false`: an input that the array uses again in the next cycle is read again.
 
     By default the parameter of SpatialMappingConversion decides.
     """
     core_allocation: Annotated[list[Count], Field(min_length=1)] | None = None
-    """Several cores: ids of the cores that may run the layer; without it every core that can."""
+    """Several cores only: ids of the cores that can run the layer. Without this key, every core that is able to can run
+    it."""
     core_allocation_is_fixed: bool = False
-    """Several cores: true if group g of the layer (a part of `inter_core_tiling`) runs on core g of the list."""
+    """Several cores only: `true` if group g of the layer (a part of `inter_core_tiling`) runs on core g of the list."""
     intra_core_tiling: list[IntraCoreLoop] | None = None
-    """Several cores:
+    """Several cores only: loops that cut a layer into tiles, innermost first. The tiles run one after the other.
 
-    loops that cut a layer into tiles which run one after the other, innermost first, as `OY, 4` for 4 tiles or `OY,
-    all` for one of each line. Dimensions that a layer does not have are ignored.
+    Example: `OY, 4` for 4 tiles, or `OY, all` for one tile per line. Dimensions that a layer does not have are ignored.
     """
     inter_core_tiling: list[InterCoreLoop] | None = None
-    """Several cores:
+    """Several cores only: loops that cut a layer into parts for different cores, such as `K, 2`.
 
-    loops that cut a layer into parts for different cores, as `K, 2`; `K, *` makes one part for each core of
-    `core_allocation`.
+    `K, *` makes one part for each core of `core_allocation`.
     """
     layer_dimension_names: list[LoopDimension] | None = None
     """Names that the tilings of this entry use for the loop dimensions of the layer, in the order of the layer."""

@@ -1,4 +1,4 @@
-"""Writes entries of a mapping as data or text of a mapping file; reading the file gives the same entries."""
+"""Writer of the entries of a mapping as data or text of a mapping file; reading the file gives the same entries."""
 
 from collections.abc import Sequence
 from typing import Any

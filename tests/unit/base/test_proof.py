@@ -82,7 +82,8 @@ def test_every_sentence_says_over_what_it_holds() -> None:
 )
 def test_schedules_say_which_allocations_are_allowed(scope: Schedules, words: str) -> None:
     """A bound of cores that a mapping file fixes is never said to be one of all allocations, nor of other tiles."""
-    tiles = "all schedules of these tiles that fetch what fits a core before it is used, not of others"
+    fetched = "that fetch data before use if the data fit the core"
+    tiles = f"all schedules of these tiles {fetched} (other tiles are not covered)"
     assert scope.text == f"{words} and {tiles}"
 
 
@@ -96,10 +97,10 @@ def test_scopes_of_mappings_and_tiles() -> None:
     assert "loma with lpf_limit 6 only" in TilePlans("attention", 6).text
     assert "no lpf_limit" in TilePlans("depth-first").text
     assert covered_text("A", "free") == f"A, and for each {ORDERS['free']}"
-    assert covered_by({}) == f"{ALLOWED_ALLOCATIONS}, not of others"
+    assert covered_by({}) == f"{ALLOWED_ALLOCATIONS} (other tiles are not covered)"
     assert optimum_line("energy", True, 0.0, "plans", "X", "3 plans") == "energy: no plan is better over X (3 plans)"
     late = optimum_line("energy", False, 0.25, "plans", "X", "3 plans")
-    assert late == "energy: the best could be better by 25.00% at most over X (3 plans)"
+    assert late == "energy: the optimum over X is at most 25.00% better (3 plans)"
 
 
 def test_a_gap_is_worked_out_in_one_place() -> None:

@@ -52,7 +52,7 @@ def test_ten_lines_are_told_and_the_others_counted():
     lines = notice_lines(problems.notices)
     assert len(lines) == 11
     assert lines[0] == "f.yaml:1 k0: has no effect"
-    assert lines[-1] == "3 more that were written have no effect"
+    assert lines[-1] == "3 more inputs have no effect"
 
 
 def test_strict_refuses_all_of_it_and_nothing_else():

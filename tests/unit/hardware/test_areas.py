@@ -104,7 +104,7 @@ def test_areas_of_the_examples_of_zigzag_are_no_mm2() -> None:
     (found,) = parse_accelerator(ROOT / "config" / "hardware" / "eyeriss_like.yaml").cores
     area = core_area(found)
     assert area.mm2 is None
-    assert area.note == "area without a unit (311.2): not in mm2, and not compared (area_unit: mm2 would say so)"
+    assert area.note == "area without a unit (311.2): not compared; if it is in mm2, write area_unit: mm2"
 
 
 def test_one_core_without_a_unit_leaves_the_system_without_area(tmp_path: Path) -> None:

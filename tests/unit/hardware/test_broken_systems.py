@@ -98,7 +98,7 @@ CASES: dict[str, tuple[Data, str, list[str]]] = {
     "infinite bandwidth that costs by the cycle": (
         entry(bandwidth="inf", unit_energy_cost=1),
         "core_connectivity[2]",
-        ["would count as nothing", "energy_per_bit"],
+        ["would have no effect", "energy_per_bit"],
     ),
     "misspelt key of a link": (entry(bandwith=1), "core_connectivity[2].bandwith", ["unknown key", "'bandwidth'"]),
     "unknown type": (entry(type="lnk"), "core_connectivity[2].type", ["not one of the known values", "'link'"]),
@@ -119,7 +119,7 @@ CASES: dict[str, tuple[Data, str, list[str]]] = {
     "sharing in two groups": (
         connected(3, [], core_memory_sharing=["0, 1", "1, 2"]),
         "core_memory_sharing[1]",
-        ["in another group too", "got 1"],
+        ["also in another group", "got 1"],
     ),
     "sharing with the off-chip core": (
         connected(2, ["0, 1"], core_memory_sharing=["0, 2"]),
@@ -134,12 +134,12 @@ CASES: dict[str, tuple[Data, str, list[str]]] = {
     "sharing of unequal memories": (
         connected(2, [], core_memory_sharing=["0, 1"]) | {"cores": {0: "small.yaml", 1: "large.yaml"}},
         "core_memory_sharing[0]",
-        ["sram of core 1 is not that of core 0", "size differ"],
+        ["sram of core 1 differs from that of core 0: size"],
     ),
     "sharing without a common memory": (
         connected(2, [], core_memory_sharing=["0, 1"]) | {"cores": {0: "small.yaml", 1: "other.yaml"}},
         "core_memory_sharing[0]",
-        ["no top memory of one name", "core 0: sram; core 1: l1"],
+        ["no top memories of equal name", "core 0: sram; core 1: l1"],
     ),
     "one memory of an unknown core": (one_memory("0.sram", "8.sram"), "core_memory_sharing[0]", ["got 8"]),
     "one memory alone": (one_memory("0.sram"), "core_memory_sharing[0]", ["too few memories", "at least 2"]),
@@ -156,7 +156,7 @@ CASES: dict[str, tuple[Data, str, list[str]]] = {
     "one memory of unlike ones": (
         one_memory("0.sram", "1.sram") | {"cores": {0: "small.yaml", 1: "large.yaml"}},
         "core_memory_sharing[0]",
-        ["1.sram is not 0.sram", "size differ"],
+        ["1.sram differs from 0.sram: size"],
     ),
     "two memories of a core": (
         one_memory("0.sram", "0.sram"),
@@ -210,7 +210,11 @@ CASES: dict[str, tuple[Data, str, list[str]]] = {
         ["no port of the off-chip memory can write"],
     ),
     "unknown graph": (with_graph(type="star"), "graph.type", ["not one of the known values"]),
-    "mesh of another size": (with_graph(nb_rows=3), "graph.nb_rows", ["not the 4 cores", "nb_rows times nb_cols is 4"]),
+    "mesh of another size": (
+        with_graph(nb_rows=3),
+        "graph.nb_rows",
+        ["match the 4 cores", "nb_rows times nb_cols is 4"],
+    ),
     "mesh without rows": (with_graph(nb_rows="absent"), "graph.nb_rows", ["required key is missing"]),
     "mesh without bandwidth": (with_graph(bandwidth="absent"), "graph.bandwidth", ["required key is missing"]),
     "graph without bandwidth to speak of": (with_graph(bandwidth=0), "graph.bandwidth", ["greater than 0"]),
@@ -349,5 +353,5 @@ def test_an_off_chip_memory_that_results_cannot_stream_to(tmp_path: Path) -> Non
     write(tmp_path, small=core(), dram=silent, system=connected(1, []) | {"cores": {0: "./small.yaml"}})
     notices: list[str] = []
     parse_accelerator(tmp_path / "system.yaml", notices)
-    told = "offchip_core: no port of dram carries 'O, fl': what does not fit a core cannot stream so"
+    told = "offchip_core: no port of dram carries 'O, fl': data that do not fit a core cannot be streamed"
     assert [notice for notice in notices if told in notice]

@@ -133,7 +133,7 @@ def test_newest_keys_say_what_a_core_is_for(tmp_path: Path) -> None:
         ({"ports": []}, "ports: needs one table of directions for each of `operands`, got 0 (allowed: 1 tables)"),
         (
             {"rw_port": 1},
-            "w_bw: a port that reads and writes has one bandwidth, this is not r_bw, got 16 (allowed: 32)",
+            "w_bw: a port that reads and writes has one bandwidth, but w_bw differs from r_bw, got 16 (allowed: 32)",
         ),
         ({"r_bw": "x"}, "ports.r_port_1.bandwidth_max: must be a number"),
         ({"ports": "x"}, "ports: needs one table"),

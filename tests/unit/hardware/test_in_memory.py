@@ -188,7 +188,7 @@ def test_rows_are_the_distinct_inputs(
     lanes = math.prod(columns.values()), math.prod(rows.values())
     assert found["mults"] == pytest.approx(SIDE.energies_pj(1000, *lanes, driven)["mults"])
     few = array_of(replace(SIDE, rows=driven - 1))
-    assert f"need {driven} rows of inputs, and D2 has {driven - 1}" in model.refusal(few, asked)
+    assert f"need {driven} rows of inputs, but D2 has {driven - 1}" in model.refusal(few, asked)
 
 
 def inputs_of_lanes(columns: dict[str, int], rows: dict[str, int], stride: int, dilation: int) -> int:

@@ -103,7 +103,7 @@ def test_all_keys_are_read_and_each_is_told_once_a_file(tmp_path: Path) -> None:
         ("array.yaml", "banks: not used: no access waits for a bank"),
         (
             "accelerator.yaml",
-            "bandwidth: not modelled, transfers go at the width of links: 9.dram.rw_port_1 (50.5 bits a cycle at most, "
+            "bandwidth: not modelled; transfers use the width of links: 9.dram.rw_port_1 (50.5 bits a cycle at most, "
             "in bursts of 32 bytes; links of core 9: 96 in, 96 out); core 2 (64 bits a cycle at most, less for parts "
             "of rows; links of core 2: 96 in, 96 out)",
         ),
@@ -205,7 +205,7 @@ WRONG: dict[str, tuple[dict[str, Any], dict[str, dict[str, Any]], str]] = {
         {},
         "dram has no such port, got 'rw_port_2' (allowed: rw_port_1) (did you mean 'rw_port_1'?)",
     ),
-    "rates of a core and of its port": (_in(["bandwidth", 9], RATE), {}, "core 9 has rates of its own"),
+    "rates of a core and of its port": (_in(["bandwidth", 9], RATE), {}, "core 9 already has rates"),
     "no ceiling": (_in(["bandwidth", 2], {"contiguous": 1}), {}, "bandwidth.2.ceiling: required key is missing"),
     "rate of nothing": (_in(["bandwidth", 2, "ceiling"], 0), {}, "bandwidth.2.ceiling: must be greater than 0, got 0"),
     "misspelt rate": (
@@ -222,7 +222,7 @@ WRONG: dict[str, tuple[dict[str, Any], dict[str, dict[str, Any]], str]] = {
     "rates are no default width": (
         _in(["core_connectivity", 0], {"cores": [2, 5]}),
         {},
-        "core_connectivity[0]: has no bandwidth, and the file has none for all",
+        "core_connectivity[0]: has no bandwidth, and the file has no default for it",
     ),
     "one alias": (accelerator(memory_aliases=[["0.tile"]]), {}, "memory_aliases[0]: too few items"),
     "alias without core": (accelerator(memory_aliases=[["tile", "0.tile"]]), {}, "[0][0]: must be a memory of a core"),

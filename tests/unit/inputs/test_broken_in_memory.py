@@ -95,7 +95,7 @@ def test_cells_that_ask_the_library_are_one_problem(tmp_path: Path, key: str, va
     changes = {"r_cost": None, "w_cost": None, "area": None, key: value}
     found = problems_of(tmp_path, "analog_24x40", {}, changes)
     assert list(found) == [f"{CELLS}.{key}"]
-    assert "cells are no memory of the library of costs: give r_cost, w_cost and area" in str(found[f"{CELLS}.{key}"])
+    assert "the library of costs has no cells: give r_cost, w_cost and area" in str(found[f"{CELLS}.{key}"])
 
 
 def test_an_analog_array_without_converters_is_told() -> None:
@@ -107,4 +107,4 @@ def test_an_analog_array_without_converters_is_told() -> None:
     del described["operational_array"]["adc_resolution"]
     parse_accelerator(described, notices)
     (told,) = notices
-    assert "adc_resolution: not given, or 0: the analog array has no converters" in told
+    assert "adc_resolution: not given, or 0: converters of the analog array cost nothing" in told

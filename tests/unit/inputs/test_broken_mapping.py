@@ -56,7 +56,7 @@ CASES = {
         "  core_allocation: [1, 1]\n  temporal",
         "  core_",
         "Add.core_allocation[1]",
-        ["before"],
+        ["named twice"],
     ),
     "fixed without cores": (
         "  temporal",

@@ -124,7 +124,7 @@ def test_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     ]
     described = ["--workload", network, "--mapping", mapping, "--no-store"]
     assert main(["map", "--hardware", network, *described]) == 2
-    assert capsys.readouterr().err == f"error: {network} is an ONNX model, a YAML file is needed\n"
+    assert capsys.readouterr().err == f"error: {network} is an ONNX model; a YAML file is needed\n"
     assert main(["map", "--hardware", hardware, *described, "--pipeline", hardware]) == 2
     assert "seems to be a hardware file, a list of stages is needed" in capsys.readouterr().err
     assert main(["validate", "--kind", "config", hardware]) == 2

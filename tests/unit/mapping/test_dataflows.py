@@ -218,4 +218,4 @@ def test_the_key_needs_dataflows_and_is_told_where_one_core_runs_alone(tmp_path:
     assert error.value.problems[0].nearest == "exclusive_dataflows"
     notices: list[str] = []
     parse_accelerator(CONFIG / "hardware" / "multi" / "cores" / "k16_c16.yaml", notices)
-    assert any("exclusive_dataflows: restricts runs of several cores" in note for note in notices)
+    assert any("exclusive_dataflows: has an effect only in runs of several cores" in note for note in notices)

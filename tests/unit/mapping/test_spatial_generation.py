@@ -71,7 +71,7 @@ def test_a_memory_is_smaller() -> None:
     """It must hold what its lanes need at once."""
     small = TPU.replace("served_dimensions: []", "served_dimensions: [D1]", 1).replace("size: 1024", "size: 128")
     small = small.replace("bandwidth_min: 8, bandwidth_max: 8", "bandwidth_min: 8, bandwidth_max: 1024")
-    told = ("D1", "lanes are cut to those for which rf_128B has room")
+    told = ("D1", "lanes are cut until rf_128B has room for them")
     assert cuts(small, {"D1": ["K, 32"], "D2": ["C, 32"]}, **LARGE) == [told]
 
 
@@ -101,7 +101,7 @@ def test_several_sides_that_share_a_loop_are_cut_to_it() -> None:
     (entry,) = read_mapping([{"name": "default", "spatial_mapping": both}]).entries
     (given,) = spatial_candidates(layer(K=4, C=5, OX=27), core(wide), entry, profile_by_name("corrected"))
     assert given == (("D1", (("OX", 14),)), ("D2", (("C", 5), ("OX", 2))))
-    told = ("D2", "D1 and D2 together take 28 of OX, cut to what there is: 27")
+    told = ("D2", "D1 and D2 together take 28 of OX, cut to the 27 that there are")
     assert cuts(wide, both, "corrected", K=4, C=5, OX=27) == [told]
     spatial = convert_spatial_mapping(given, layer(K=4, C=5, OX=27), core(wide), LINKS, profile_by_name("corrected"))
     assert dict(spatial.temporal_sizes) == {"K": 4}

@@ -1,9 +1,12 @@
 """Frozen dataclasses and named tuples as JSON and back without loss, driven by their type hints.
 
-Tuples become lists; numbers keep being integers or floats, because the reference model computes them differently. A
-field with the metadata LEFT_OUT is not written where it has its default, and may be missing; one with DERIVED never is:
-what holds the record says it again. The pairs (name, number) of a field with the metadata `spread`, a function that
-gives the names that may stand there, are keys of the record itself.
+Tuples become lists. An integer stays an integer and a float stays a float, because the reference model computes
+differently with the two. Metadata of a field changes how the field is written:
+
+* LEFT_OUT: the field is not written if it has its default value, and it can be missing in the JSON.
+* DERIVED: the field is never written, because an outer record contains its value.
+* `spread`: the field holds pairs (name, number). Each pair is written as a key of the record itself. The metadata
+  value is a function that returns the names that such a key can have.
 """
 
 import types
@@ -15,14 +18,14 @@ from typing import Any, Literal, TypeVar, Union
 
 T = TypeVar("T")
 LEFT_OUT = {"left_out": True}
-"""Metadata of a field that stands only where it says something."""
+"""Metadata of a field that is written only if its value differs from the default."""
 DERIVED = {"derived": True}
-"""Metadata of a field that an outer record gives its value."""
+"""Metadata of a field whose value is taken from an outer record."""
 _PLAIN = frozenset((type(None), str, int, float, bool))
 
 
 def encode(value: Any) -> Any:
-    """Plain JSON data of a dataclass or named tuple, or of a tuple, list, dict or scalar that holds such records."""
+    """JSON data of a dataclass or named tuple, or of a tuple, list, dict or scalar that holds such records."""
     if type(value) in _PLAIN:
         return value
     if is_dataclass(value) and not isinstance(value, type):
@@ -43,7 +46,8 @@ def encode(value: Any) -> Any:
 
 
 def decode(kind: type[T], data: Any) -> T:
-    """The record `kind` from what `encode` made of it. Raises ValueError where the data does not fit the type."""
+    """Record of type `kind` from the JSON data that `encode` returned. Raises ValueError if the data does not fit the
+    type."""
     try:
         return typing.cast(T, _reader(typing.cast(Any, kind))(data))
     except _MisfitError as misfit:
@@ -51,7 +55,7 @@ def decode(kind: type[T], data: Any) -> T:
 
 
 class _MisfitError(ValueError):
-    """Data that does not fit its type, at a place that is told from the inside outwards."""
+    """Data that does not fit its type. `place` is the path of the data; each enclosing value adds its key in front."""
 
     def __init__(self, message: str, place: str = "") -> None:
         super().__init__(message)
@@ -66,7 +70,7 @@ Reader = Callable[[Any], Any]
 
 @cache
 def _reader(hint: Any) -> Reader:
-    """What reads data of a type; it raises _MisfitError."""
+    """Function that reads data of a type. The function raises _MisfitError if the data does not fit the type."""
     if isinstance(hint, type) and (is_dataclass(hint) or _is_named_tuple(hint)):
         return partial(_read_record, hint)
     origin, arguments = typing.get_origin(hint), typing.get_args(hint)
@@ -98,7 +102,7 @@ def _read_record(kind: Any, data: Any) -> Any:
 
 
 def _gathered(kind: Any, data: dict[str, Any]) -> tuple[dict[str, Any], dict[str, tuple[tuple[str, Any], ...]]]:
-    """The data of a record without the keys that belong to fields which are spread, and the values of these fields."""
+    """Data of a record without the keys of `spread` fields, and the values of these fields by field name."""
     gathered = {}
     for name, names in _spread(kind):
         own = {key: item for key, item in data.items() if key in names()}
@@ -112,7 +116,7 @@ def _gathered(kind: Any, data: dict[str, Any]) -> tuple[dict[str, Any], dict[str
 
 @cache
 def _readers_of(kind: Any) -> tuple[dict[str, Reader], set[str]]:
-    """The readers of the fields of a record by name, and the names that may not be missing."""
+    """Readers of the fields of a record by name, and the names of the fields that must be present."""
     hints = typing.get_type_hints(kind)
     written = _written(kind)
     names = [name for name, _ in written] or list(getattr(kind, "_fields", []))
@@ -134,7 +138,7 @@ def _read_dict(read: Reader, data: Any) -> Any:
 
 @cache
 def _written(kind: Any) -> tuple[tuple[str, Field[Any] | None], ...]:
-    """The fields of a dataclass by name, None for those that are always written."""
+    """Fields of a dataclass that are written, by name. The second item is None for a field that is always written."""
     own = fields(kind) if is_dataclass(kind) else ()
     found = [field for field in own if not {"derived", "spread"} & field.metadata.keys()]
     return tuple((field.name, field if "left_out" in field.metadata else None) for field in found)
@@ -142,7 +146,8 @@ def _written(kind: Any) -> tuple[tuple[str, Field[Any] | None], ...]:
 
 @cache
 def _spread(kind: Any) -> tuple[tuple[str, Callable[[], tuple[str, ...]]], ...]:
-    """The fields of a dataclass that are spread, each with the function that gives the names which may stand there."""
+    """Fields of a dataclass with the metadata `spread`. The function of each returns the names that its keys can
+    have."""
     own = fields(kind) if is_dataclass(kind) else ()
     return tuple((field.name, field.metadata["spread"]) for field in own if "spread" in field.metadata)
 

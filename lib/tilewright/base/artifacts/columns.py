@@ -1,4 +1,4 @@
-"""Arrays in one .npz file whose bytes depend on nothing but the arrays."""
+"""Arrays in one .npz file whose bytes depend only on the arrays."""
 
 import io
 import zipfile
@@ -14,12 +14,12 @@ from tilewright.base.artifacts.seals import REMEDY, check_seal, is_sealed_archiv
 from tilewright.base.errors import ArtifactError, Problem
 
 _TIME_STAMP = (1980, 1, 1, 0, 0, 0)
-# RuntimeError is what zipfile says of damaged flags: a method or version that it does not know, or encryption.
+# zipfile raises RuntimeError for damaged flags, which look like encryption or an unknown method or version.
 _UNREADABLE = (ValueError, OSError, EOFError, KeyError, RuntimeError, zipfile.BadZipFile, zlib.error)
 
 
 def packed(columns: Mapping[str, npt.NDArray[Any]]) -> bytes:
-    """A .npz of arrays by name, without times, little-endian; lightly compressed, as columns repeat themselves."""
+    """Bytes of an .npz file with the arrays by name: without times, little-endian, and lightly compressed."""
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
         for name, column in columns.items():
@@ -32,15 +32,17 @@ def packed(columns: Mapping[str, npt.NDArray[Any]]) -> bytes:
 
 
 def read_columns(path: Path | str) -> dict[str, npt.NDArray[Any]]:
-    """The arrays of a file. Raises ArtifactError if it is missing or damaged."""
+    """Arrays of a file, by name. Raises ArtifactError if the file is missing or damaged."""
     return unpacked(read_bytes(path), path)
 
 
 def unpacked(content: bytes, path: Path | str) -> dict[str, npt.NDArray[Any]]:
-    """The arrays of what `packed` made; `path` is for the message. Raises ArtifactError if it is damaged."""
+    """Arrays in the bytes that `packed` returned. `path` is used in messages only. Raises ArtifactError if the bytes
+    are damaged."""
     check_seal(path, is_sealed_archive(content))
     try:
         with np.load(io.BytesIO(content), allow_pickle=False) as archive:
             return {name: archive[name] for name in archive.files}
     except _UNREADABLE as error:
-        raise ArtifactError([Problem(f"artifact is damaged: it is no file of arrays; {REMEDY}", str(path))]) from error
+        message = f"artifact is damaged: it is not a file of arrays; {REMEDY}"
+        raise ArtifactError([Problem(message, str(path))]) from error

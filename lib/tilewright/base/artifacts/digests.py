@@ -1,7 +1,7 @@
-"""Digests of content, and JSON in one text form to take them of: keys in the order that the code gives, shortest
-exact floats.
+"""Digests of content, and the single text form of JSON of which they are taken.
 
-Standard library only: the Snakefile imports this at every parse.
+Keys have the order that the code gives. Floats are exact and as short as possible. Only the standard library is used,
+because the Snakefile imports this module at every parse.
 """
 
 import json
@@ -18,7 +18,7 @@ JsonValue = Mapping[str, Any] | Sequence[Any] | str | int | float | bool | None
 
 
 def canonical_text(value: JsonValue) -> str:
-    """`value` on one line without blanks: the text that is digested and the form of a row.
+    """Text of `value` on one line without blanks. Digests are taken of this text, and rows of tables have this form.
 
     Raises ValueError for NaN and infinities, which JSON does not have.
     """
@@ -26,41 +26,44 @@ def canonical_text(value: JsonValue) -> str:
 
 
 def document_text(value: JsonValue) -> str:
-    """`value` indented for people, with a newline at the end: the form of a single-object artifact."""
+    """Text of `value`, indented for people, with a newline at the end. Artifacts with a single object have this
+    form."""
     return json.dumps(value, ensure_ascii=False, allow_nan=False, indent=1) + "\n"
 
 
 DIGEST_BYTES = 16
 LANGUAGE_MODEL = "language_model"
-"""The key of a workload file that says which model it is a step of: the path of its configuration, or its fields."""
+"""Key of a workload file that names a language model: the path of the model's configuration, or the fields of it."""
 
 
 def content_digest(value: JsonValue) -> str:
-    """Digest of a JSON value, in hexadecimal. The order of keys counts: in hardware files it has a meaning."""
+    """Digest of a JSON value, in hexadecimal. The order of keys counts, because it has a meaning in hardware files."""
     return digest_of_bytes(canonical_text(value).encode())
 
 
 def input_digest(path: Path | str) -> str:
-    """Digest of what a file that a person wrote says: for YAML the parsed content, else the bytes.
+    """Digest of the content of a file that a person wrote: of the parsed data for YAML, else of the bytes.
 
-    Comments, blanks and quoting do not count; keys that are given twice do, with their lines, since that is told. Of
-    the workload file of a language model the configuration that it names counts. A file that cannot be read or parsed
-    gets a digest too, since saying what is wrong with it is the task of the step that reads it.
+    Comments, blanks and quoting do not change the digest. Keys that are given twice do, and so do their lines, because
+    a notice names these lines. If a workload file names the configuration of a language model, the content of this
+    configuration is part of the digest. A file that cannot be read or parsed gets a digest too, because the step that
+    reads the file reports what is wrong.
     """
     return digests_of_file(path)[1]
 
 
 def digests_of_file(path: Path | str) -> tuple[str, str]:
-    """Digests of the bytes of a file that a person wrote, and of what it says (`input_digest`).
+    """Digest of the bytes of a file that a person wrote, and digest of its content (`input_digest`).
 
-    Where it names another file the first is '': its own bytes do not say what that says.
+    If the file names another file, the first digest is '', because the bytes of the file do not determine the content.
     """
     source = Path(path)
     try:
         as_bytes = bytes_digest(source)
     except OSError:
         return "missing", "missing"
-    # After the bytes: where the file changes between the two, they are those of before, and that is noticed.
+    # The content is read after the bytes. If the file changes in between, the digest of the bytes is outdated, and the
+    # next comparison notices this.
     notices: list[str] = []
     document = _parsed_yaml(source, notices)
     if document is None:
@@ -74,7 +77,7 @@ def digests_of_file(path: Path | str) -> tuple[str, str]:
 
 
 def says(path: Path | str, as_bytes: str, as_said: str) -> bool:
-    """Whether a file says what it did when `digests_of_file` gave these digests."""
+    """Whether the content of a file is still the content of which `digests_of_file` gave these two digests."""
     try:
         return bytes_digest(path) == as_bytes or input_digest(path) == as_said
     except OSError:
@@ -82,13 +85,13 @@ def says(path: Path | str, as_bytes: str, as_said: str) -> bool:
 
 
 def named_file(path: Path | str) -> Path | None:
-    """The file that a workload file names: the configuration of its language model; None for any other file."""
+    """Path of the language model configuration that a workload file names; None for any other file."""
     document = _parsed_yaml(Path(path))
     return None if document is None else model_file(document.data, Path(path))
 
 
 def model_file(data: Any, file: Path) -> Path | None:
-    """The file of a configuration that the data of a workload file name; None where they name none."""
+    """Path of the language model configuration that the data of a workload file names; None if the data names none."""
     named = data.get(LANGUAGE_MODEL) if isinstance(data, dict) else None
     return file.parent / named if isinstance(named, str) else None
 
@@ -99,7 +102,7 @@ def bytes_digest(path: Path | str) -> str:
 
 
 def said_digest(value: Any) -> str:
-    """Digest of data of a YAML file, or of a part of them. Types and the order of keys count."""
+    """Digest of the data of a YAML file, or of a part of the data. Types and the order of keys count."""
     return content_digest(_plain(value))
 
 
@@ -115,7 +118,8 @@ def _parsed_yaml(source: Path, notices: list[str] | None = None) -> "YamlDocumen
 
 
 def _plain(value: Any) -> JsonValue:
-    """YAML values as JSON values: keys as pairs with their type, everything that JSON lacks as text."""
+    """YAML values as JSON values. A table becomes a list of pairs, in which keys keep their type. Values that JSON
+    lacks become text."""
     if isinstance(value, dict):
         return ["map", [[_plain(key), _plain(item)] for key, item in value.items()]]
     if isinstance(value, list | tuple):
@@ -127,6 +131,6 @@ def _plain(value: Any) -> JsonValue:
 
 def digest_of_bytes(data: bytes) -> str:
     """Digest of bytes, in hexadecimal."""
-    import hashlib  # here, because commands that digest nothing start faster without
+    import hashlib  # imported here, so that commands that digest nothing start faster
 
     return hashlib.blake2b(data, digest_size=DIGEST_BYTES).hexdigest()

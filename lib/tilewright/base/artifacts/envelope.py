@@ -1,8 +1,7 @@
 """File artifacts: a single object in an envelope, or a table of rows between a header and a footer.
 
-Both say what they are (schema, version), where they come from (provenance: versions and digests, never times or
-paths), carry a digest of their content, and a seal over all of it, so that a truncated or edited file is noticed when
-it is read.
+Both forms hold a schema with its version, the provenance (versions and digests, never times or paths), a digest of the
+content, and a seal over the whole file. A truncated or edited file is therefore noticed when it is read.
 """
 
 import json
@@ -45,12 +44,12 @@ SCHEMA_VERSIONS: dict[str, int] = {
     "tilewright/single-summary": 4,
     "tilewright/checks": 1,
 }
-"""Every artifact schema with the version that this code writes."""
+"""Version that this code writes, for every artifact schema."""
 RENAMED: dict[tuple[str, int], dict[str, str]] = {
     ("tilewright/single-summary", 3): {"core": "hardware"},
     ("tilewright/multi-summary", 2): {"model": "schedule_model", "cost_model": "model"},
 }
-"""(schema, version before) -> keys of its object, each with the key of the version that this code reads instead."""
+"""(schema, previous version) -> old key of the object -> key that replaces it in the version that this code reads."""
 
 
 class Artifact(NamedTuple):
@@ -64,7 +63,7 @@ class Artifact(NamedTuple):
 
 
 def write_document(path: Path | str, schema: str, payload: Any, provenance: JsonObject) -> str:
-    """Write one object atomically; returns the digest of its payload."""
+    """Write one object atomically. Return the digest of the payload."""
     digest = content_digest(payload)
     head = {"schema": schema, "version": SCHEMA_VERSIONS[schema], "provenance": provenance, "digest": digest}
     write_atomically(path, sealed_document(document_text({**head, "payload": payload})))
@@ -72,7 +71,7 @@ def write_document(path: Path | str, schema: str, payload: Any, provenance: Json
 
 
 def write_rows(path: Path | str, schema: str, rows: Iterable[Any], provenance: JsonObject) -> str:
-    """Write a table, one JSON object a line, atomically; returns the digest of the rows."""
+    """Write a table atomically, one JSON object on each line. Return the digest of the rows."""
     lines = [canonical_text(row) for row in rows]
     header = {"schema": schema, "version": SCHEMA_VERSIONS[schema], "provenance": provenance}
     digest = content_digest(lines)
@@ -83,7 +82,7 @@ def write_rows(path: Path | str, schema: str, rows: Iterable[Any], provenance: J
 
 
 def rows_digest(rows: Iterable[Any]) -> str:
-    """The digest that a table of these rows has."""
+    """Digest of a table of these rows."""
     return content_digest([canonical_text(row) for row in rows])
 
 
@@ -107,16 +106,17 @@ def read_artifact(path: Path | str, schema: str = "") -> Artifact:
     if renamed is not None:
         artifact = artifact._replace(payload={renamed.get(key, key): value for key, value in artifact.payload.items()})
     elif version != expected:
-        message = f"{artifact.schema} version {version} was written by another tilewright, this one reads {expected}"
+        message = f"{artifact.schema} version {version} was written by another tilewright; this one reads {expected}"
         raise ArtifactError([Problem(f"{message}; {REMEDY}", str(path))])
     check_seal(path, is_sealed_line(content) if _is_table(path) else is_sealed_document(content))
     return artifact
 
 
 def read_beside(path: Path, artifact: Path) -> bytes:
-    """The bytes of a file that was written with an artifact; of one without an artifact as they are.
+    """Bytes of a file that was written together with an artifact. If the artifact is missing, the bytes are not
+    checked.
 
-    Raises ArtifactError if it is missing, or not what was written.
+    Raises ArtifactError if the file is missing, or if its bytes have changed since it was written.
     """
     content = read_bytes(path)
     if artifact.is_file():
@@ -126,7 +126,7 @@ def read_beside(path: Path, artifact: Path) -> bytes:
 
 
 def is_artifact(path: Path | str) -> bool:
-    """True if the file starts like an artifact (it may still be damaged)."""
+    """Whether the file starts like an artifact. The file can still be damaged."""
     try:
         with Path(path).open("rb") as stream:
             start = stream.read(64)
@@ -146,7 +146,7 @@ def _parse_document(text: str) -> tuple[Artifact, int]:
 
 
 def _parse_rows(text: str) -> tuple[Artifact, int]:
-    # Only a newline ends a row: JSON text may hold other line separators of Unicode.
+    # Only a newline ends a row, because JSON text can contain other line separators of Unicode.
     lines = text.removesuffix("\n").split("\n")
     header, footer = json.loads(lines[0]), json.loads(lines[-1])
     rows = tuple(json.loads(line) for line in lines[1:-1])
@@ -163,7 +163,7 @@ Parsed = TypeVar("Parsed")
 
 
 def read_object(kind: type[Parsed], path: Path, schema: str) -> Parsed:
-    """The dataclass in an artifact. Raises ArtifactError."""
+    """Dataclass that an artifact holds. Raises ArtifactError."""
     try:
         return decode(kind, read_artifact(path, schema).payload)
     except ValueError as error:
@@ -171,8 +171,8 @@ def read_object(kind: type[Parsed], path: Path, schema: str) -> Parsed:
 
 
 def provenance(step: str, inputs: dict[str, str], options: JsonObject | None = None) -> JsonObject:
-    """Provenance of an artifact that a step of the pipeline made; never times, paths or names of machines."""
-    # Here, because commands that make nothing start without.
+    """Provenance of an artifact that a step of the pipeline made. It never has times, paths or names of machines."""
+    # Imported here, so that commands that make no artifact start faster.
     from tilewright.base.artifacts.step_code import code_digest
 
     return {"tilewright": __version__, "code": code_digest(step), "inputs": inputs, "options": options or {}}

@@ -1,4 +1,5 @@
-"""Files at the paths that people name: found or told with the nearest name, and written whole or not at all."""
+"""Files at the paths that people give: search with a suggestion of the nearest name, and writing that is all or
+nothing."""
 
 import errno
 import os
@@ -14,7 +15,7 @@ YAML_SUFFIXES = (".yaml", ".yml")
 
 
 def existing_file(source: FilePath, what: str) -> Path:
-    """`source` as a path. Raises InputError, with the nearest name beside it, if there is no such file."""
+    """Path of `source`. If there is no such file, raises InputError with the nearest name in the same folder."""
     path = Path(source)
     if path.is_file():
         return path
@@ -25,13 +26,13 @@ def existing_file(source: FilePath, what: str) -> Path:
 
 
 def file_of(source: object) -> str:
-    """The path of a source that is a file, else ''."""
+    """Path of a source if the source is a file, else ''."""
     return str(source) if isinstance(source, str | PathLike) else ""
 
 
 @contextmanager
 def writing(path: Path | str) -> Iterator[None]:
-    """Around the writing of an output: a folder that is a file, a full disk and the like become an InputError."""
+    """Context for the writing of an output. An OSError, such as for a full disk, becomes an InputError."""
     try:
         yield
     except OSError as error:
@@ -39,16 +40,17 @@ def writing(path: Path | str) -> Iterator[None]:
 
 
 def make_folder(path: Path | str) -> None:
-    """Make a folder for outputs, with its parents. Raises InputError where that is impossible."""
+    """Make a folder for outputs, with its parents. Raises InputError if the folder cannot be made."""
     with writing(path):
         Path(path).mkdir(parents=True, exist_ok=True)
 
 
 def write_atomically(path: Path | str, content: str | bytes, *, is_cache: bool = False) -> None:
-    """Write a file under a temporary name beside it, then rename: a reader sees the old file or the new one.
+    """Write a file under a temporary name in the same folder, then rename it. A reader sees the old file or the new
+    one.
 
-    File and folder are on the disk when this returns, but for one of a cache, which may be lost with the power.
-    Raises InputError if it cannot be written.
+    The file and its folder are on the disk when this function returns. A file of a cache (`is_cache`) is not flushed to
+    the disk and can be lost in a power failure. Raises InputError if the file cannot be written.
     """
     data = content.encode() if isinstance(content, str) else content
     with writing(path):
@@ -56,7 +58,7 @@ def write_atomically(path: Path | str, content: str | bytes, *, is_cache: bool =
 
 
 def _write(target: Path, data: bytes, is_cache: bool) -> None:
-    import tempfile  # here, because commands that write nothing start faster without
+    import tempfile  # imported here, so that commands that write nothing start faster
 
     target.parent.mkdir(parents=True, exist_ok=True)
     handle, temporary = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".tmp", dir=target.parent)
@@ -76,12 +78,12 @@ def _write(target: Path, data: bytes, is_cache: bool) -> None:
 
 
 def _sync_folder(folder: Path) -> None:
-    """Have the names in a folder on the disk: else a renamed file can be lost with the power."""
+    """Flush the names in a folder to the disk. Otherwise a renamed file can be lost in a power failure."""
     handle = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(handle)
     except OSError as error:
-        if error.errno not in (errno.EINVAL, errno.ENOTSUP):  # a file system that cannot
+        if error.errno not in (errno.EINVAL, errno.ENOTSUP):  # file systems without fsync of folders give these errors
             raise
     finally:
         os.close(handle)

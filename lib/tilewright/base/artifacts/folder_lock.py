@@ -1,9 +1,10 @@
-"""The lock of a folder of results: one run at a time writes there, whichever checkout or machine it runs in.
+"""Lock of a folder of results: only one run at a time writes there, from any checkout and any machine.
 
-It is a file in the folder itself, `.tilewright-lock`, that says who holds it: host, process, since when. It is made by
-a hard link, which one of two machines alone can make, also over NFS. A lock whose process is seen to have ended, on the
-same host, is taken over; whether a process of another host still runs cannot be seen, so its lock is never taken over,
-however old, but by the command that the message names.
+The lock is the file `.tilewright-lock` in the folder. It names the host and the process that hold the lock, and the
+time since when. It is made as a hard link, because only one of two machines can succeed with that, also over NFS. If
+the holder ran on this host and its process is seen to have ended, the next run takes the lock over. Whether a process
+of another host still runs cannot be seen. A lock of another host is therefore never taken over, however old it is,
+except by the command that the message names.
 
 Standard library only.
 """
@@ -24,34 +25,35 @@ from tilewright.base.artifacts.files import writing
 from tilewright.base.errors import InputError, Problem
 
 LOCK = ".tilewright-lock"
-"""Name of the lock; others have `.lock` in folders around."""
+"""Name of the lock file. Locks of other tools, such as Snakemake, have `.lock` in other folders."""
 VARIABLE = "TILEWRIGHT_LOCK"
-"""Environment variable: the token of the lock under which a process works that was started by its holder."""
+"""Environment variable with the token of the lock. The holder of the lock sets it for the processes that it starts."""
 
 
 @dataclass(frozen=True)
 class Holder:
-    """Who holds a lock."""
+    """Holder of a lock."""
 
     token: str
     host: str
-    """Name of the machine with the id of its start and of the space of its process numbers: where these are equal, a
-    process can be looked for."""
+    """Name of the machine, id of its boot, and id of its namespace of process numbers. A process can be looked up only
+    if all three are equal here."""
     process: int
     began: str
-    """Time at which the process began, as its machine counts; process numbers are used again."""
+    """Start time of the process, in the counting of its machine. The number alone is not enough, because numbers are
+    reused."""
     user: str
     command: str
     since_s: float
 
     @property
     def is_here(self) -> bool:
-        """Whether the process would be seen here if it ran."""
+        """Whether the process would be visible here if it ran."""
         return self.host == _host()
 
     @property
     def has_ended(self) -> bool:
-        """Whether the process is known not to run any more: its machine started anew, or it is gone."""
+        """Whether the process is known to have ended: its machine was rebooted, or the process is gone."""
         name, start, space = self.host.split(" ")
         own_name, own_start, own_space = _host().split(" ")
         if (name, space) == (own_name, own_space) and start != own_start:
@@ -59,7 +61,7 @@ class Holder:
         return self.is_here and _beginning(self.process) != self.began
 
     def __str__(self) -> str:
-        """Who it is, for people."""
+        """Text for people: command, user, machine, process and age of the lock."""
         minutes = max(time.time() - self.since_s, 0) / 60
         age = f"{minutes:.0f} min" if minutes < 120 else f"{minutes / 60:.0f} h"
         machine = self.host.partition(" ")[0]
@@ -68,9 +70,10 @@ class Holder:
 
 @contextmanager
 def holding(folder: Path | str) -> Iterator[None]:
-    """Hold the lock of a folder, which is made; nothing where the holder of a lock around it started this process.
+    """Hold the lock of a folder, which is made if it is missing.
 
-    Raises InputError, with who it is, where another process holds it.
+    Do nothing if the lock is already held by the process that started this one, on this folder or on one around it.
+    Raises InputError, which names the holder, if another process holds the lock.
     """
     place = Path(folder)
     if is_held_around(place):
@@ -84,9 +87,9 @@ def holding(folder: Path | str) -> Iterator[None]:
 
 
 def is_held_around(folder: Path) -> bool:
-    """Whether the lock of the folder, or of one around it, is held by who started this process.
+    """Whether the process that started this one holds the lock of the folder, or of a folder around it.
 
-    Raises InputError where another process holds it.
+    Raises InputError if another process holds the lock.
     """
     for place in (folder.absolute(), *folder.absolute().parents):
         holder = read_holder(place)
@@ -98,7 +101,8 @@ def is_held_around(folder: Path) -> bool:
 
 
 def take(folder: Path, process: int, command: str) -> str:
-    """Take the lock of a folder for a process of this host; its token. Raises InputError where another one holds it."""
+    """Take the lock of a folder for a process of this host, and return its token. Raises InputError if the lock is held
+    already."""
     with writing(folder):
         folder.mkdir(parents=True, exist_ok=True)
         with _guarded(folder):
@@ -115,7 +119,7 @@ def take(folder: Path, process: int, command: str) -> str:
 
 
 def release(folder: Path, token: str) -> None:
-    """Give the lock back, unless somebody else has it by now."""
+    """Release the lock, unless it belongs to another holder by now."""
     holder = read_holder(folder)
     if holder is not None and holder.token == token:
         with suppress(OSError):
@@ -123,7 +127,10 @@ def release(folder: Path, token: str) -> None:
 
 
 def take_away(folder: Path) -> Holder | None:
-    """Delete the lock of a folder, as a person asked for; who held it. Raises InputError while that is seen to run."""
+    """Delete the lock of a folder, because a person asked for this, and return its former holder.
+
+    Raises InputError if the process of the holder is seen to run.
+    """
     holder = read_holder(folder)
     if holder is not None and holder.is_here and _holds(folder, holder):
         stop = f"it still runs on this machine: wait, or stop it with `kill {holder.process}`"
@@ -134,7 +141,8 @@ def take_away(folder: Path) -> Holder | None:
 
 
 def read_holder(folder: Path) -> Holder | None:
-    """Who holds the lock of a folder; None where nobody does. One that says nothing is held by someone unknown."""
+    """Holder of the lock of a folder; None if nobody holds it. A lock file without readable content has an unknown
+    holder."""
     try:
         content = (folder / LOCK).read_bytes()
     except (FileNotFoundError, NotADirectoryError, PermissionError):
@@ -156,18 +164,17 @@ _UNKNOWN = Holder("", "unknown unknown unknown", 0, "", "somebody", "a run", 0.0
 def _refusal(folder: Path, holder: Holder | None) -> Problem:
     command = f"tilewright store unlock {folder}"
     if holder is None or holder == _UNKNOWN:
-        return Problem(
-            f"is held by someone whom it does not name; if nothing runs there: {command}", str(folder / LOCK)
-        )
+        return Problem(f"does not say who holds the lock; if no run uses this folder: {command}", str(folder / LOCK))
     if holder.is_here:
         what = f"which runs: wait, or stop it with `kill {holder.process}`; the next run takes the lock over"
     else:
-        what = f"which cannot be seen from here; if it does not run any more, take over with `{command}`"
+        what = f"which runs on another machine; if it has ended, delete the lock with `{command}`"
     return Problem(f"another run is at work in {folder}: {holder}, {what}", str(folder / LOCK))
 
 
 def _holds(folder: Path, holder: Holder) -> bool:
-    """Whether a lock is still held: by its process, or by one that this has started and that keeps it open."""
+    """Whether a lock is still held: by its process, or by a process that this one started and that keeps the file
+    open."""
     if not holder.has_ended:
         return True
     try:
@@ -187,10 +194,10 @@ def _holds(folder: Path, holder: Holder) -> bool:
 
 @contextmanager
 def _guarded(folder: Path) -> Iterator[None]:
-    """Let one process of this host at a time look at a lock and take it over."""
+    """Let only one process of this host at a time examine a lock and take it over."""
     guard = os.open(folder, os.O_RDONLY)
     try:
-        with suppress(OSError):  # file systems without locks: the link still tells two apart
+        with suppress(OSError):  # a file system without locks: the hard link still decides who is first
             fcntl.flock(guard, fcntl.LOCK_EX)
         yield
     finally:
@@ -198,7 +205,7 @@ def _guarded(folder: Path) -> Iterator[None]:
 
 
 def _link(folder: Path, holder: Holder) -> bool:
-    """Make the lock as a hard link to a file of another name; False where there is one."""
+    """Make the lock as a hard link to a temporary file. Return False if the lock exists already."""
     own = folder / f"{LOCK}.{holder.token}.tmp"
     try:
         with own.open("w", encoding="utf-8") as stream:
@@ -206,7 +213,7 @@ def _link(folder: Path, holder: Holder) -> bool:
         try:
             os.link(own, folder / LOCK)
         except FileExistsError:
-            return own.stat().st_nlink == 2  # made, though the answer of a file server was lost
+            return own.stat().st_nlink == 2  # the link was made, but the reply of the file server was lost
         except OSError:  # a file system without hard links
             return _create(folder, own)
         return True
@@ -234,7 +241,7 @@ def _host() -> str:
 
 
 def _beginning(process: int) -> str:
-    """Time at which a process of this host began; '' where there is none, or one that has ended and is not yet gone."""
+    """Start time of a process of this host; '' if there is no such process, or if it has ended and is a zombie."""
     try:
         fields = Path(f"/proc/{process}/stat").read_text("utf-8", "replace").rpartition(")")[2].split()
         return "" if fields[0] in "ZX" else fields[19]

@@ -1,13 +1,15 @@
-"""The manifest of results: what each unit of the pipeline was made of, and the digests of the files that it made.
+"""Manifests of results: the inputs of each unit of the pipeline, and the digests of the files that it made.
 
-A unit is what one job makes. Two files in the folder `.manifest` of the results belong to it:
+A unit is what one job of the pipeline makes. Two files in the folder `.manifest` of the results belong to each unit:
 
-* `<unit>.json`, the manifest, is written by the job when all its files are there: digests of what they were made
-  of, and of their bytes. Results that are copied take it along.
-* `<unit>.due`, the order, is written before the job: what the manifest will have to say. It also remembers which bytes
-  were seen when, by size, times and inode, so that files are read again only where one of these differs. It belongs to
-  the machine; nothing is lost with it. Its age is what Snakemake looks at (`workflow/rules/common.smk`), and its bytes:
-  an order that is due has a random number, since Snakemake passes over a younger file with bytes that it has recorded.
+* `<unit>.json` is the manifest. The job writes it when all files of the unit are there. It has digests of the inputs
+  of the unit and of the bytes of its files. It is copied along with the results.
+* `<unit>.due` is the order. It is written before the job runs and says what the manifest will have to say. It also
+  remembers for each file a digest with the size, times and inode at that time, so that the bytes of a file are read
+  again only if one of these differs. The order belongs to the machine; losing it costs nothing but time.
+
+Snakemake looks at the age and the bytes of the order (`workflow/rules/common.smk`). The order of a unit that has to be
+made contains a random number, because Snakemake ignores a younger file if it has recorded the same bytes before.
 
 Standard library only: the Snakefile imports this at every parse.
 """
@@ -26,50 +28,54 @@ from tilewright.base.artifacts.files import write_atomically
 from tilewright.base.errors import InputError, Problem
 
 FOLDER = ".manifest"
-"""Folder below that of the results."""
+"""Folder of manifests and orders, below the folder of results."""
 VERSION = 1
 UP_TO_DATE = ""
-"""The state of a unit whose files are those that a run from scratch would make."""
+"""State of a unit whose files are the same as those that a run from scratch would make."""
 _LONG_AGO_NS = 10**18
-"""The age of the order of a unit that is up to date: older than every file that was ever made (September 2001)."""
+"""Time stamp of the order of a unit that is up to date (September 2001): older than every file of results."""
 _UNSETTLED_NS = 2 * 10**9
-"""A file that changed so shortly before it was seen may change again without another time (coarse clocks)."""
+"""Time in ns. A file that changed less than this before it was digested can change again without a new time stamp
+(coarse clocks)."""
 
 
 class Job(NamedTuple):
-    """How a unit is made."""
+    """Command that makes a unit."""
 
     words: tuple[str, ...]
-    """The verb of tilewright with its arguments; none where the job is to make the units that the unit needs."""
+    """Verb of tilewright with its arguments; empty if the unit is complete as soon as the units that it needs are
+    made."""
     log: str
     removes: tuple[str, ...] = ()
-    """Files below the folder of results that go before, so that none of an earlier result stays."""
+    """Files below the folder of results that are deleted before the job, so that none of an earlier result stays."""
 
 
 @dataclass(frozen=True)
 class Unit:
-    """The files that one job makes, and what they depend on."""
+    """Unit: the files that one job makes, and the inputs on which they depend."""
 
     name: str
-    """Path below the folder of manifests, such as `single/mine/map`."""
+    """Name of the unit: a path below the folder of manifests, such as `single/mine/map`."""
     files: tuple[str, ...]
-    """What it makes, files or folders, below the folder of results."""
+    """Files and folders that the job makes, below the folder of results."""
     said: Mapping[str, Callable[[], JsonValue]]
-    """What it is made of besides other units: digests of code and of what people wrote, options; by what it is."""
+    """Inputs other than units, by name: digests of code and of files that people wrote, and options. A function returns
+    the value of each."""
     needs: tuple[str, ...] = ()
-    """Units whose files it reads."""
+    """Units whose files the job reads."""
     besides: tuple[str, ...] = ()
-    """Patterns of further files that it may make, such as figures that not every space has."""
+    """Patterns of further files that the job makes in some cases only, such as figures that not every space has."""
     job: Job | None = None
-    """How it is made, where it can share a job with others."""
+    """Command of the job, if the job can share one process with other jobs; else None."""
     step: str = ""
-    """Whose code is the `code` that it is said to be made of; '' where none is."""
+    """Step of the pipeline whose code digest is the item `code` of `said`; '' if there is no such item."""
     reads: Mapping[str, Callable[[], Sequence[str]]] = field(default_factory=dict)
-    """Files that people write and the job reads -> digests of their bytes and of what they say (`digests_of_file`)."""
+    """File that a person writes and the job reads -> function that returns the digests of its bytes and of its content
+    (`digests_of_file`)."""
 
 
 class _Seen(NamedTuple):
-    """A file as it was when its bytes were digested."""
+    """State of a file when its bytes were digested."""
 
     stat: tuple[int, ...]
     """Size in bytes, times of modification and of the last change in ns, inode."""
@@ -78,7 +84,8 @@ class _Seen(NamedTuple):
 
 
 def files_digest(path: Path) -> str:
-    """Digest of the bytes of a file, or of the names and bytes of all files in a folder; 'missing' without either."""
+    """Digest of the bytes of a file, or of the names and bytes of all files in a folder; 'missing' if neither
+    exists."""
     if path.is_dir():
         # Snakemake notes the age of a folder in a hidden file.
         inner = sorted(file for file in path.rglob("*") if file.is_file() and not file.name.startswith(".snakemake"))
@@ -90,12 +97,12 @@ def files_digest(path: Path) -> str:
 
 
 class Manifest(NamedTuple):
-    """What a unit was made of, and what it made."""
+    """Manifest of a unit: its inputs, and the files that were made."""
 
     made_of: str
     said: Mapping[str, JsonValue]
     needs: Mapping[str, str]
-    """Unit that was read -> digest of its files at that time."""
+    """Unit that was read -> digest of the files of this unit at that time."""
     files: Mapping[str, str]
     """File below the folder of results -> digest of its bytes."""
 
@@ -106,17 +113,17 @@ class Manifest(NamedTuple):
 
 
 def manifest_file(results: Path, unit: str) -> Path:
-    """The file of the manifest of a unit."""
+    """Path of the manifest of a unit."""
     return results / FOLDER / f"{unit}.json"
 
 
 def order_file(results: Path, unit: str) -> Path:
-    """The file of the order of a unit."""
+    """Path of the order of a unit."""
     return results / FOLDER / f"{unit}.due"
 
 
 def read_manifest(results: Path, unit: str) -> Manifest | None:
-    """The manifest of a unit; None where there is none, or a damaged one."""
+    """Manifest of a unit; None if it is missing or damaged."""
     try:
         content = json.loads(manifest_file(results, unit).read_bytes())
         payload = content["payload"]
@@ -128,7 +135,8 @@ def read_manifest(results: Path, unit: str) -> Manifest | None:
 
 
 def read_manifests(results: Path) -> Iterator[tuple[str, Manifest | None]]:
-    """All units with a manifest in a folder of results, by name; None for a manifest that is damaged."""
+    """All units that have a manifest in a folder of results, by name, each with its manifest; None for a damaged
+    manifest."""
     for file in sorted((results / FOLDER).rglob("*.json")):
         unit = file.relative_to(results / FOLDER).as_posix().removesuffix(".json")
         yield unit, read_manifest(results, unit)
@@ -138,20 +146,21 @@ _CHANGED = "has changed since this run began; run it again"
 
 
 def results_above(folder: Path) -> Path | None:
-    """The folder of results that a folder is, or is a part of: the nearest with manifests; None where none has any."""
+    """Folder of results that `folder` is or belongs to: the nearest folder that has manifests; None if there is
+    none."""
     places = (folder, *folder.parents, *folder.absolute().parents)
     return next((place for place in places if (place / FOLDER).is_dir()), None)
 
 
 def read_orders(results: Path) -> Iterator[tuple[Path, bool]]:
-    """All orders in a folder of results, each with whether it is as it was written; one that is not is written anew by
-    the next run."""
+    """All orders in a folder of results, each with True if the file is intact. The next run writes a damaged order
+    anew."""
     for file in sorted((results / FOLDER).rglob("*.due")):
         yield file, bool(_read_json(file))
 
 
 class Order(NamedTuple):
-    """What a job is told about the unit that it makes."""
+    """Order: all that a job needs to know about the unit that it makes."""
 
     results: Path
     unit: str
@@ -162,45 +171,50 @@ class Order(NamedTuple):
     besides: tuple[str, ...]
     job: Job
     is_due: bool
-    """False if the files of the unit are what a run from scratch would make."""
+    """Whether the unit has to be made. False if its files are the same as those of a run from scratch."""
     step: str = ""
     reads: Mapping[str, Sequence[str]] = {}
     unmade: tuple[str, ...] = ()
-    """Units that it needs and that are not, or not yet, made of what the pipeline was planned with."""
+    """Units that the job reads, but that are not (or not yet) made of the inputs with which the pipeline was
+    planned."""
 
     def refuse_unmade(self) -> None:
-        """Raises InputError where a unit that is read is not made as planned."""
+        """Raises InputError if a unit that the job reads is not made as planned."""
         if self.unmade:
             raise InputError(
                 [Problem("has no up-to-date result: run `make run` again to make it", name) for name in self.unmade]
             )
 
     def remove_earlier(self) -> None:
-        """Delete files of an earlier result that this one may not replace."""
+        """Delete files of an earlier result that this result possibly does not replace."""
         for file in (*(self.results / file for file in self.job.removes), *self._besides()):
             file.unlink(missing_ok=True)
 
     def _besides(self) -> list[Path]:
-        """Files that the unit made, or an earlier one, and not every unit of its kind does."""
+        """Existing files that only some units of this kind make. They can come from this result or from an earlier
+        one."""
         found = {path for pattern in self.besides for path in self.results.glob(pattern)}
         return sorted(found - {self.results / file for file in self.files})
 
     def refuse_changed_files(self) -> None:
-        """Raises InputError where files that people write say something else than when the pipeline was planned: what
-        is made of them is not what the manifest would say."""
+        """Raises InputError if a file that people write has changed its content after the pipeline was planned. The
+        manifest would then name other inputs than the job has read."""
         changed = [file for file, digests in self.reads.items() if not says(file, *digests)]
         if changed:
             raise InputError([Problem(_CHANGED, file) for file in changed])
 
     def _refuse_changed_code(self) -> None:
-        from tilewright.base.artifacts.step_code import PACKAGE, code_digest  # here: the Snakefile needs neither
+        from tilewright.base.artifacts.step_code import PACKAGE, code_digest  # the Snakefile needs neither
 
         if self.step and code_digest(self.step) != self.said["code"]:
             raise InputError([Problem(_CHANGED, str(PACKAGE))])
 
     def record(self) -> None:
-        """Write the manifest of the unit. Raises InputError where a file is missing, where what it was made of has
-        changed since the pipeline was planned, or the disk is full."""
+        """Write the manifest of the unit.
+
+        Raises InputError if a file is missing, if an input has changed after the pipeline was planned, or if the
+        manifest cannot be written.
+        """
         self.refuse_changed_files()
         self._refuse_changed_code()
         names = [*self.files, *(path.relative_to(self.results).as_posix() for path in self._besides())]
@@ -216,9 +230,10 @@ class Order(NamedTuple):
 
 
 def read_order(file: Path | str) -> Order:
-    """The order in a file, read before the job begins: the units that it needs are as the job will read them.
+    """Order in a file. It is read before the job begins, so the digests of the needed units are those of the files that
+    the job reads.
 
-    Raises InputError for a file that holds none.
+    Raises InputError if the file holds no order.
     """
     path = Path(file)
     try:
@@ -234,19 +249,20 @@ def read_order(file: Path | str) -> Order:
         checked = "seen" not in said, said["step"], said["reads"], tuple(unmade)
         return Order(results, unit, made_of, said["said"], needs, files, besides, job, *checked)
     except (OSError, ValueError, KeyError, TypeError, IndexError) as error:
-        raise InputError([Problem("is no order of the pipeline; run it again", str(path))]) from error
+        raise InputError([Problem("is not an order of the pipeline; run the pipeline again", str(path))]) from error
 
 
 @dataclass
 class ResultsLedger:
-    """All units of a configuration, compared with what lies in the folder of its results."""
+    """All units of a configuration, compared with the files in the folder of results."""
 
     results: Path
     units: Mapping[str, Unit]
     is_main: bool = True
-    """Whether this process decides what runs; one that runs a job for another leaves orders that are due."""
+    """Whether this process decides which jobs run. If not (it runs a job for another process), it leaves orders of
+    units that have to be made as they are."""
     damaged: list[str] = field(default_factory=list)
-    """Files with other bytes than their unit wrote, as far as units were asked about."""
+    """Files whose bytes have changed since their unit wrote them. Only units whose state was asked for are checked."""
     _made_of: dict[str, str] = field(default_factory=dict)
     _said: dict[str, Mapping[str, JsonValue]] = field(default_factory=dict)
     _reads: dict[str, Mapping[str, Sequence[str]]] = field(default_factory=dict)
@@ -256,7 +272,7 @@ class ResultsLedger:
     _ordered: set[str] = field(default_factory=set)
 
     def made_of(self, name: str) -> str:
-        """Digest of everything that a unit depends on, known before anything runs."""
+        """Digest of all inputs of a unit. It is known before any job runs."""
         if name not in self._made_of:
             unit = self.units[name]
             self._reads[name] = {file: list(digests()) for file, digests in unit.reads.items()}
@@ -266,13 +282,14 @@ class ResultsLedger:
         return self._made_of[name]
 
     def state(self, name: str) -> str:
-        """UP_TO_DATE, or why the files of a unit have to be made again."""
+        """State of a unit: UP_TO_DATE, or the reason why its files have to be made again."""
         if name not in self._states:
             self._states[name] = self._find_state(self.units[name])
         return self._states[name]
 
     def order(self, name: str) -> Path:
-        """The order of a unit, in its file: younger than all files of the unit if these have to be made, else older."""
+        """Write the order of a unit and return its path. The order is younger than all files of the unit if these have
+        to be made, else older."""
         file = order_file(self.results, name)
         if name not in self._ordered:
             self._ordered.add(name)
@@ -314,11 +331,11 @@ class ResultsLedger:
             )
         if manifest.made_of != self.made_of(unit.name):
             changed = [key for key, value in self._said[unit.name].items() if manifest.said.get(key) != value]
-            return f"another {', '.join(changed)}" if changed else "another set of files"
+            return f"changed: {', '.join(changed)}" if changed else "changed: set of files"
         for need in unit.needs:
             made = self._manifest(need)
             if made is None or manifest.needs.get(need) != made.digest:
-                return f"it was made of other bytes of {need}"
+                return f"{need} has changed since it was read"
         return self._compare_bytes(unit, manifest)
 
     def _compare_bytes(self, unit: Unit, manifest: Manifest) -> str:
@@ -330,7 +347,7 @@ class ResultsLedger:
             if now.digest != manifest.files.get(file):
                 others.append(file)
         self.damaged += [str(self.results / file) for file in others]
-        return f"other bytes than were written: {', '.join(others)}" if others else UP_TO_DATE
+        return f"files changed after the job: {', '.join(others)}" if others else UP_TO_DATE
 
     def _manifest(self, name: str) -> Manifest | None:
         if name not in self._manifests:
@@ -338,13 +355,13 @@ class ResultsLedger:
         return self._manifests[name]
 
     def _bring_to_present(self, unit: Unit) -> None:
-        """Files of tomorrow, as where the clock was set back, get the age of now: Snakemake refuses jobs that read
-        something younger than what they wrote."""
+        """Give files with a time in the future the time of now. Such files exist if the clock was set back. Snakemake
+        refuses a job that reads a file younger than the files that the job wrote."""
         now = time.time_ns()
         for file in (*(self.results / file for file in unit.files), *map(Path, unit.reads)):
             age = _age(file)
             if age is not None and age > now:
-                with suppress(OSError):  # a file of somebody else: Snakemake says what it refuses
+                with suppress(OSError):  # a file of another user: Snakemake then reports the job that it refuses
                     os.utime(file, ns=(now, now))
 
     def _is_younger(self, order: Path, unit: Unit) -> bool:
@@ -353,7 +370,8 @@ class ResultsLedger:
         return own is not None and all(age < own for age in ages)
 
     def _make_older(self, order: Path, unit: Unit) -> None:
-        """Files that are to be made again, but are as young as their order (or of tomorrow), become older than it."""
+        """Make the files of a unit older than its order. This concerns files that have to be made again, but are as
+        young as the order or younger."""
         own = os.stat(order).st_mtime_ns
         for file in unit.files:
             age = _age(self.results / file)
@@ -362,8 +380,8 @@ class ResultsLedger:
 
 
 def _look(path: Path, before: _Seen | None) -> _Seen:
-    """A file or folder as it is now; bytes are read only where it is not as before."""
-    if path.is_dir():  # the times of a folder say nothing of the files in it
+    """State of a file or folder now. The bytes are read only if size, times or inode differ from `before`."""
+    if path.is_dir():  # the times of a folder do not show changes of the files in it
         return _Seen((0, 0, 0, 0), files_digest(path), 0)
     stat = _stat(path)
     if before and stat == before.stat and max(stat[1:3]) + _UNSETTLED_NS < before.at_ns:
@@ -398,7 +416,7 @@ def _write_order(file: Path, content: Mapping[str, Any]) -> None:
 
 
 def _age(path: Path) -> int | None:
-    """Time of the last change, in ns."""
+    """Time of the last change of a file, in ns; None if it does not exist."""
     try:
         return os.stat(path).st_mtime_ns
     except OSError:
@@ -411,5 +429,5 @@ def _set_age(path: Path, age_ns: int) -> None:
 
 
 def paths_below(results: Path, paths: Sequence[Path | str]) -> tuple[str, ...]:
-    """Paths as units name them, below the folder of results."""
+    """Paths relative to the folder of results, as units name them."""
     return tuple(Path(path).relative_to(results).as_posix() for path in paths)

@@ -1,8 +1,9 @@
-"""Pages of which a part is made: what stands between two marks is written, the rest is a person's."""
+"""Pages with a generated part: the text between two marks is written by a program, the rest by a person."""
 
 
 def with_part(page: str, begin: str, end: str, part: str) -> str:
-    """Text of a page with a part between its marks, which stay. Raises ValueError where one is missing."""
+    """Text of a page in which `part` replaces the text between the two marks. The marks stay. Raises ValueError if a
+    mark is missing."""
     head, begins, below = page.partition(begin)
     _, ends, tail = below.partition(end)
     if not (begins and ends):

@@ -1,7 +1,8 @@
-"""Seals: a digest in a file of all its other bytes, in a place that other readers of its format pass over.
+"""Seals: a digest of all other bytes of a file, stored in the file where other readers of the format ignore it.
 
-JSON has it as its last key, rows in their last line, Parquet before its footer, and a file of arrays in the comment of
-the archive. A sealed file with any bit changed is noticed when it is read, whatever the bit means.
+JSON has the seal as its last key, rows have it in their last line, Parquet has it before the footer, and a file of
+arrays has it in the comment of the archive. If any bit of a sealed file is changed, this is noticed when the file is
+read.
 
 Standard library only.
 """
@@ -14,7 +15,8 @@ from tilewright.base.errors import ArtifactError, Problem
 
 REMEDY = "delete it and run again: it will be rebuilt"
 FILES_BESIDE = "files"
-"""Key in the provenance of an artifact: digests of other files that were written with it, by their names."""
+"""Key in the provenance of an artifact. Its value has the digests of other files that were written with the artifact,
+by file name."""
 _DIGITS = 2 * DIGEST_BYTES
 _HOLE = b"?" * _DIGITS
 _DOCUMENT_END = b',\n "file_digest": "' + _HOLE + b'"\n}\n'
@@ -23,46 +25,47 @@ _PARQUET_TAG = b"tilewright/sealed"
 _PARQUET_END = b"PAR1"
 _ARCHIVE_END = b"PK\x05\x06"
 _ARCHIVE_END_BYTES = 22
-"""The last record of an archive, without the comment that follows it."""
+"""Size of the last record of an archive, without the comment that follows it."""
 _MOST_CHANGED = 2
-"""Bytes in which the place of a seal may differ and still be taken for a damaged one."""
+"""Number of bytes that can differ where a seal is expected. Up to this number the file counts as a damaged sealed
+file."""
 
 
 def sealed_document(text: str) -> bytes:
-    """A JSON object, as `document_text` writes it, with its seal as last key."""
+    """Bytes of a JSON object, as `document_text` writes it, with its seal as the last key."""
     return _with_end(text.encode().removesuffix(b"\n}\n"), _DOCUMENT_END)
 
 
 def sealed_line(text: str) -> bytes:
-    """Lines of JSON of which the last is an object, with the seal as last key of that."""
+    """Bytes of lines of JSON. The last line is an object, which gets the seal as its last key."""
     return _with_end(text.encode().removesuffix(b"}\n"), _ROWS_END)
 
 
 def sealed_parquet(content: bytes) -> bytes:
-    """A Parquet file with its seal between the data and the footer, where readers find nothing."""
+    """Bytes of a Parquet file with its seal between the data and the footer, where readers do not look."""
     start = _footer_start(content)
     digest = digest_of_bytes(content).encode()
     return content[:start] + _PARQUET_TAG + digest + content[start:]
 
 
 def sealed_archive(content: bytes) -> bytes:
-    """A zip archive without a comment, with its seal as comment."""
+    """Bytes of a zip archive without a comment, with its seal as comment."""
     content = content[:-2] + _DIGITS.to_bytes(2, "little")
     return content + digest_of_bytes(content).encode()
 
 
 def is_sealed_document(content: bytes) -> bool:
-    """Whether all of a JSON file is as it was written."""
+    """Whether a JSON file is unchanged since it was written."""
     return _has_end(content, _DOCUMENT_END)
 
 
 def is_sealed_line(content: bytes) -> bool:
-    """Whether all of a file of lines of JSON is as it was written."""
+    """Whether a file of lines of JSON is unchanged since it was written."""
     return _has_end(content, _ROWS_END)
 
 
 def is_sealed_parquet(content: bytes) -> bool:
-    """Whether all of a Parquet file is as it was written."""
+    """Whether a Parquet file is unchanged since it was written."""
     start = _footer_start(content)
     place = start - _DIGITS - len(_PARQUET_TAG)
     if place < 0 or content[place : place + len(_PARQUET_TAG)] != _PARQUET_TAG:
@@ -71,12 +74,13 @@ def is_sealed_parquet(content: bytes) -> bool:
 
 
 def is_sealed_archive(content: bytes) -> bool:
-    """Whether all of an archive is as it was written."""
+    """Whether an archive is unchanged since it was written."""
     return content[-_DIGITS:] == digest_of_bytes(content[:-_DIGITS]).encode()
 
 
 def may_have_been_sealed(path: Path | str, content: bytes) -> bool:
-    """True where a seal is, or was before a few bytes were changed: other JSON and other tables have none."""
+    """Whether a file has a seal, or had one before a few bytes were changed. JSON and tables of other programs have no
+    seal."""
     match Path(path).suffix:
         case ".json":
             return _resembles(content, _DOCUMENT_END) or _resembles(content, _ROWS_END)
@@ -98,11 +102,11 @@ IS_SEALED: dict[str, Callable[[bytes], bool]] = {
     ".npz": is_sealed_archive,
     ".parquet": is_sealed_parquet,
 }
-"""End of a name -> whether what such a file holds is as it was written."""
+"""Suffix of a file name -> function that checks that the content of such a file is unchanged since it was written."""
 
 
 def read_bytes(path: Path | str) -> bytes:
-    """The bytes of a file. Raises ArtifactError if there is none."""
+    """Bytes of a file. Raises ArtifactError if the file is missing or cannot be read."""
     try:
         return Path(path).read_bytes()
     except FileNotFoundError as error:
@@ -112,9 +116,10 @@ def read_bytes(path: Path | str) -> bytes:
 
 
 def read_sealed(path: Path | str, *, is_required: bool = True) -> bytes:
-    """The bytes of a sealed file, with their seal.
+    """Bytes of a sealed file, including the seal.
 
-    Raises ArtifactError if it is missing or damaged; without `is_required` a file that never had a seal is read, too.
+    Raises ArtifactError if the file is missing or damaged. Without `is_required`, a file that never had a seal is
+    accepted too.
     """
     content = read_bytes(path)
     if is_required or may_have_been_sealed(path, content):
@@ -123,7 +128,7 @@ def read_sealed(path: Path | str, *, is_required: bool = True) -> bytes:
 
 
 def check_seal(path: Path | str, is_sealed: bool) -> None:
-    """Raises ArtifactError where the content of a file is not what was written."""
+    """Raises ArtifactError if the content of a file is not what was written."""
     if not is_sealed:
         message = "its digest does not match its content, or it was written by an older version"
         raise ArtifactError([Problem(f"artifact is damaged: {message}; {REMEDY}", str(path))])
@@ -139,7 +144,8 @@ def _has_end(content: bytes, end: bytes) -> bool:
 
 
 def _resembles(content: bytes, end: bytes) -> bool:
-    """Whether a file ends nearly as a sealed one, whatever the digest is."""
+    """Whether the end of a file looks like the end of a sealed file, up to a few changed bytes. The digest can be
+    any."""
     found = content[-len(end) :]
     if len(found) < len(end):
         return False
@@ -149,12 +155,12 @@ def _resembles(content: bytes, end: bytes) -> bool:
 
 
 def _changed(found: bytes, expected: bytes) -> int:
-    """Number of bytes in which the start of what was found differs."""
+    """Number of bytes in which the start of `found` differs from `expected`."""
     return sum(a != b for a, b in zip(found.ljust(len(expected), b"\0"), expected, strict=False))
 
 
 def _footer_start(content: bytes) -> int:
-    """Where the footer of a Parquet file begins; -1 where it has none."""
+    """Position of the footer of a Parquet file; -1 if it has none."""
     if content[-4:] != _PARQUET_END or content[:4] != _PARQUET_END:
         return -1
     start = len(content) - 8 - int.from_bytes(content[-8:-4], "little")

@@ -1,12 +1,12 @@
-"""The code behind each step of the pipeline, found by the imports in its sources, and its digest.
+"""Code of each step of the pipeline, found through the imports in the source files, and the digest of this code.
 
 A code digest as a parameter of a rule makes Snakemake rerun the rule when that code changes. It covers the raw bytes of
-every file of the package that the step runs: those of the modules that it begins with, and all that these import.
+every file of the package that the step runs: the modules with which the step begins, and all modules that these import.
 
-Standard library only, and without a parser: commands and the Snakefile ask for it whenever they start, and this takes
-milliseconds. What is read is what Python could import: imports anywhere in a module, except under `if TYPE_CHECKING:`,
-texts that are the name of a module, as of families of operators, and what stands in a registry. A test compares with
-Python's own parser.
+Standard library only, and without a parser: commands and the Snakefile ask for the digests whenever they start, and
+this takes milliseconds. The scan finds all that Python can import: imports anywhere in a module except under `if
+TYPE_CHECKING:`, texts that are the name of a module (used for families of operators), and entries of registries. A test
+compares the scan with Python's own parser.
 """
 
 import hashlib
@@ -31,17 +31,19 @@ _MENTION = re.compile(
     rb"tilewright(?:(?<=from tilewright)|(?<=import tilewright)|(?<=[\"']tilewright))"
     rb"((?:\.\w+)*)(?: import (\([^)]*\)|[^\n]*))?"
 )
-"""An import of a module or from it, or its name as a text: the module (".cost.kernel"), and names that are imported
-from it. It begins with the word that is looked for fastest."""
+"""Pattern of an import of a module or from a module, or of its name as a text. The groups are the module
+(".cost.kernel") and the names that are imported from it. The pattern begins with the word that the search finds
+fastest."""
 _FOR_TYPES = re.compile(rb"^if TYPE_CHECKING:.*\n(?:[ \t]+.*\n|\n)+", re.MULTILINE)
 _PROGRAM = re.compile(rb"with_name\([\"'](\w+\.py)[\"']")
 _NAMES = re.compile(rb"\w+")
 
 
 class SourceTree:
-    """The sources of the package in a folder, each file read once. Files are named relative to the folder.
+    """Sources of the package in a folder. Each file is read once. Files are named relative to the folder.
 
-    `imported` has what was read of modules when they were imported, by their names: what runs.
+    `imported` maps a module name to the source that was read when the module was imported, which is the source that
+    runs.
     """
 
     def __init__(self, package: Path, imported: Mapping[str, bytes] | None = None) -> None:
@@ -54,7 +56,7 @@ class SourceTree:
 
     @cached_property
     def files(self) -> frozenset[str]:
-        """All files of the package, hidden and compiled ones left out."""
+        """All files of the package except hidden and compiled ones."""
         found = []
         for folder, inner, names in os.walk(self.package):
             inner[:] = [name for name in inner if name != "__pycache__" and not name.startswith(".")]
@@ -68,15 +70,15 @@ class SourceTree:
         if file not in self._sources and (kept := self._as_imported.get(module_name(file))) is not None:
             self._sources[file] = kept
         elif file not in self._sources:
-            with open(f"{self._prefix}{file}", "rb", buffering=0) as stream:  # quicker than by a Path, for hundreds
+            with open(f"{self._prefix}{file}", "rb", buffering=0) as stream:  # faster than a Path
                 self._sources[file] = stream.read()
         return self._sources[file]
 
     def closure(self, roots: Iterable[str], without: Iterable[str] = ()) -> list[str]:
-        """The files that run when the modules `roots` do, sorted; those of `without` do not count, nor what only they
-        import.
+        """Files that run when the modules `roots` run, sorted. Files of modules in `without`, and files that only these
+        modules import, are left out.
 
-        `without` are names of modules, or of all modules in a package (`tilewright.results.*`).
+        `without` has names of modules, or of all modules in a package (`tilewright.results.*`).
         """
         is_left_out = matcher(without)
         waiting = [file for root in roots for file in self._files_run(_place(root))]
@@ -91,7 +93,8 @@ class SourceTree:
         return sorted(seen - left_out)
 
     def imported(self, file: str) -> frozenset[str]:
-        """Files that a file imports or reads: modules, the packages that they are in, data files beside it."""
+        """Files that a file imports or reads: modules, the packages that contain them, and data files in the same
+        folder."""
         if file not in self._imports:
             self._imports[file] = self._read_imports(file) if file.endswith(".py") else frozenset()
         return self._imports[file]
@@ -111,7 +114,8 @@ class SourceTree:
         return frozenset(beside).union(programs, *found)
 
     def _files_run(self, module: bytes) -> frozenset[str]:
-        """Files of a module or package, without the package's name (b".cost.kernel"), and of all packages above it."""
+        """Files of a module or package, and of all packages above it. The name lacks the package's own name
+        (b".cost.kernel")."""
         if module not in self._run:
             place = module[1:].decode().replace(".", "/")
             both = (f"{place}.py", f"{place}/__init__.py") if place else ("__init__.py",)
@@ -121,12 +125,12 @@ class SourceTree:
 
     @cached_property
     def _modules(self) -> frozenset[bytes]:
-        """Modules that have none inside, named as for `_files_run`."""
+        """Modules that are not packages, named as for `_files_run`."""
         return frozenset(_place(module_name(file)) for file in self.files if not file.endswith("__init__.py"))
 
     @cached_property
     def _data(self) -> dict[str, list[str]]:
-        """Folder -> names of files in it that are no modules."""
+        """Folder -> names of the data files in it (all files that are not modules)."""
         found: dict[str, list[str]] = {}
         for file in self.files:
             if not file.endswith(".py"):
@@ -136,14 +140,15 @@ class SourceTree:
 
 
 def matcher(patterns: Iterable[str]) -> Callable[[str], bool]:
-    """Whether a module has one of these names, or lies in one of these packages (`tilewright.results.*`)."""
+    """Function that returns True for a module that has one of these names or lies in one of these packages
+    (`tilewright.results.*`)."""
     modules = frozenset(patterns)
     folders = tuple(name.removesuffix("*") for name in modules if name.endswith(".*"))
     return lambda module: module in modules or module.startswith(folders)
 
 
 def _place(module: str) -> bytes:
-    """How sources go on after the package's name where they mention a module."""
+    """Name of a module without the name of the package at its start, as it is searched in sources."""
     return module.removeprefix(NAME).encode()
 
 
@@ -158,13 +163,13 @@ PACKAGE = Path(__file__).resolve().parents[2]
 
 @dataclass(frozen=True)
 class StepCode:
-    """Where the code of a step of the pipeline begins; the rest follows from what that imports."""
+    """Modules from which the code of a step of the pipeline is found: these modules and all that they import."""
 
     roots: tuple[str, ...]
-    """Modules: the verb that the rule calls, and the stages that it may be asked for by name."""
+    """Modules with which the step begins: the verb that the rule calls, and the stages that a user can name."""
     without: tuple[str, ...] = ()
-    """Modules (or patterns of them) that are imported, but decide nothing that the step writes: what only prints on the
-    terminal, and other ways to call the verb than the rule's."""
+    """Modules, or patterns of modules, that are imported but do not influence the files that the step writes. Examples
+    are modules that only print on the terminal, and other ways to call the verb."""
 
 
 DISPATCH = (
@@ -188,7 +193,7 @@ DISPATCH = (
     "tilewright.base.noted_files",
     "tilewright.cli.interruption",
 )
-"""Modules that name others and say what can be asked for; they decide no result of any step."""
+"""Modules that only name other modules and say which verbs and stages exist. They influence no result of any step."""
 _REPORT = "tilewright.results.*"
 _PRINTED = (_REPORT, "tilewright.peers.zigzag.exports.*")
 _OWN_PIPELINE = "tilewright.pipeline.stages.multi.pipeline"
@@ -257,48 +262,48 @@ CODE_OF: dict[str, StepCode] = {
     "pareto": StepCode(("tilewright.cli.pareto",)),
     "summarize": StepCode(("tilewright.cli.summarize",), without=("tilewright.cli.config",)),
 }
-"""What each step of the pipeline runs: its verb, unless it stands here otherwise.
+"""Code of each step of the pipeline. A step that is not named here runs the module of its verb.
 
-`export` is what mapping runs besides, where a stage of its pipeline writes files, `multi_pipeline` what a pipeline of
-the user's may run on several cores.
+`export` is the additional code of mapping if a stage of the pipeline writes files. `multi_pipeline` is the code that a
+user's own pipeline can run on several cores.
 """
 
 
 def code_digest(step: str) -> str:
-    """Digest of the code that a step of the pipeline runs, as it is now; `step` is a key of `CODE_OF`."""
+    """Current digest of the code that a step of the pipeline runs. `step` is a key of `CODE_OF`."""
     return _running_code_digest(CODE_OF[step], all_entered())
 
 
 def code_digest_of_modules(modules: Iterable[str]) -> str:
-    """Digest of the code that runs when modules of the package do, as it is now."""
+    """Current digest of the code that some modules of the package and their imports run."""
     return _running_code_digest(StepCode(tuple(sorted(set(modules)))), all_entered())
 
 
 def code_digests(package: Path) -> dict[str, str]:
-    """Digest of the code of every step, of the package in this folder."""
+    """Digest of the code of every step, for the package in this folder."""
     tree = SourceTree(package)
     return {step: digest_of(tree, code) for step, code in CODE_OF.items()}
 
 
 def code_files(step: str, tree: SourceTree) -> list[str]:
-    """The source files that a step runs, sorted, relative to the package."""
+    """Source files that a step runs, sorted, relative to the package."""
     return _files_of(tree, CODE_OF[step])
 
 
 @cache
 def _running_tree(entries: Entries) -> SourceTree:
-    """Sources of what runs. What is imported depends on what is entered in registries, which can change."""
+    """Sources of the code that runs. They depend on the registry entries, because these are imported and can change."""
     return SourceTree(PACKAGE, bytecode.SOURCES)
 
 
 @cache
 def _running_code_digest(code: StepCode, entries: Entries) -> str:
-    """Code digest while these entries are entered: computed once, since searches ask for every layer."""
+    """Code digest for the given registry entries. It is computed once, because searches ask for it at every layer."""
     return digest_of(_running_tree(entries), code)
 
 
 def digest_of(tree: SourceTree, code: StepCode) -> str:
-    """Digest of the files that a step runs: their names and bytes."""
+    """Digest of the files that a step runs, over their names and bytes."""
     digest = hashlib.blake2b(digest_size=DIGEST_BYTES)
     files = _files_of(tree, code)
     for file in files:
@@ -311,13 +316,14 @@ def digest_of(tree: SourceTree, code: StepCode) -> str:
 
 
 def _files_of_others(files: Iterable[str]) -> list[Path]:
-    """Sources of the plug-ins that are entered in the registries of these files: their whole packages."""
+    """Sources of the plug-ins that are entered in the registries of these files. Of each plug-in, the whole package
+    counts."""
     modules = {module.partition(".")[0] for file in files for module in entered(module_name(file))} - {NAME}
     return [path for module in sorted(modules) for path in files_of_package(module)]
 
 
 def files_of_package(name: str) -> list[Path]:
-    """Sources of a package that is no part of this one, sorted, or the file of a module; [] if there is none."""
+    """Sources of another package, sorted, or the file of a module; [] if there is none."""
     spec = find_spec(name)
     if spec is None:
         return []

@@ -1,8 +1,8 @@
-"""Verification of all files in a folder of results: which of them are not what was written.
+"""Verification of all files in a folder of results: finds the files that are not what was written.
 
-Files that are read back carry a seal (`seals.py`); beside some artifacts lie files whose digests these have.
-All files that jobs of the pipeline wrote have their digests in manifests (`manifest.py`).
-Files of the names that the pipeline gives to artifacts must have a seal, others where one can be seen to have been.
+Files that are read back carry a seal (`seals.py`). Some artifacts contain the digests of files that lie next to them.
+Manifests (`manifest.py`) contain the digests of all files that jobs of the pipeline wrote. A file with a name that the
+pipeline gives to artifacts must have a seal. Any other file is checked only if it has a seal or shows traces of one.
 """
 
 import re
@@ -42,30 +42,31 @@ ARTIFACT_PATTERNS = tuple(
         if path.endswith(tuple(IS_SEALED)) and not path.endswith(f"/{TRACE}")
     )
 )
-"""Where the pipeline puts files with seals, below the folder of results."""
+"""Patterns of the paths, below the folder of results, at which the pipeline writes sealed files."""
 _STORED = re.compile(r"(?:.*/)?([0-9a-f]{2})/(\1[0-9a-f]+)\.json")
-"""Entries of the store of mapped layers."""
+"""Paths of entries in the store of mapped layers."""
 
 
 @dataclass(frozen=True)
 class Verified:
-    """What was found of the files in a folder."""
+    """Result of the verification of the files in a folder."""
 
     files: tuple[Path, ...]
     """Files that have digests, sorted."""
     problems: dict[Path, Problem]
-    """Damaged file -> what is wrong with it."""
+    """Damaged file -> its problem."""
 
 
 def verify_folder(folder: Path, paths: Iterable[Path] | None = None) -> Verified:
-    """Read every file in a folder that has a digest, or those of `paths`, and compare."""
+    """Read every file in a folder that has a digest, and compare it with the digest. If `paths` is given, only these
+    files are checked for seals."""
     sealed = _with_seals(folder, folder.rglob("*") if paths is None else paths)
     return _together(sealed, _compared_with_manifests(folder))
 
 
 def verify_part(folder: Path) -> Verified:
-    """Verification of what may be a part of a folder of results, or hold several: its files are compared with the
-    manifests of the results that it is a part of, and of those below it."""
+    """Verify a folder that is a part of a folder of results, or that contains several folders of results. Its files are
+    compared with the manifests of the results to which the folder belongs, and with all manifests below the folder."""
     above = results_above(folder)
     roots = [place.parent for place in sorted(folder.rglob(FOLDER)) if place.is_dir() and place.parent != above]
     compared = [pair for root in roots for pair in _compared_with_manifests(root)]
@@ -75,7 +76,7 @@ def verify_part(folder: Path) -> Verified:
 
 
 def _together(sealed: Verified, compared: Iterable[tuple[Path, Problem | None]]) -> Verified:
-    """What was found of seals with what was found of manifests."""
+    """Results of the check of seals and of the comparison with manifests, together."""
     files, problems = [*sealed.files], dict(sealed.problems)
     for path, problem in compared:
         files.append(path)
@@ -85,7 +86,8 @@ def _together(sealed: Verified, compared: Iterable[tuple[Path, Problem | None]])
 
 
 def _with_seals(folder: Path, paths: Iterable[Path]) -> Verified:
-    """What is found of the files at some paths below a folder of results that have a seal, or lie beside one."""
+    """Check the files at some paths below a folder of results that have a seal, and the files that were written with
+    them."""
     files: list[Path] = []
     problems: dict[Path, Problem] = {}
     for path in sorted(paths):
@@ -106,10 +108,10 @@ def _with_seals(folder: Path, paths: Iterable[Path]) -> Verified:
 
 
 def _compared_with_manifests(folder: Path, part: Path | None = None) -> Iterator[tuple[Path, Problem | None]]:
-    """The orders and manifests of units and all files that these name, or those in a `part` of the folder, each with
-    what is wrong with it.
+    """All orders and manifests of units, and all files that the manifests name. Each comes with its problem, or None if
+    it is intact. With `part`, only files in this part of the folder are returned.
 
-    Files that are gone are left out, since the next run makes them.
+    Missing files are left out, because the next run makes them.
     """
     for path, is_intact in read_orders(folder):
         if part is None or _is_within(folder / path.relative_to(folder / FOLDER), part):
@@ -125,7 +127,8 @@ def _compared_with_manifests(folder: Path, part: Path | None = None) -> Iterator
             path = folder / name
             if path.exists() and (part is None or _is_within(path, part)):
                 is_intact = files_digest(path) == digest
-                yield path, None if is_intact else Problem(f"is not what its job wrote; {REMEDY}", str(path))
+                message = f"differs from the file that its job wrote; {REMEDY}"
+                yield path, None if is_intact else Problem(message, str(path))
 
 
 def _is_within(path: Path, part: Path) -> bool:
@@ -133,7 +136,7 @@ def _is_within(path: Path, part: Path) -> bool:
 
 
 def _verify_file(path: Path, name: str) -> bool:
-    """Whether a file has a digest. Raises ArtifactError if it is damaged or of another version."""
+    """Whether a file has a digest. Raises ArtifactError if the file is damaged or of another version."""
     content = read_bytes(path)
     if (stored := _STORED.fullmatch(name)) and content[:1] == b"{":
         is_named = content.startswith(b'{"key":"%s"' % stored[2].encode())
@@ -149,12 +152,13 @@ def _verify_file(path: Path, name: str) -> bool:
 
 
 def _damaged_beside(path: Path) -> Iterator[tuple[Path, Problem | None]]:
-    """Files that were written with an artifact, each with what is wrong with it; those that are gone are left out."""
+    """Files that were written with an artifact. Each comes with its problem, or None if it is intact. Missing files are
+    left out."""
     if path.suffix != ".json" or not is_artifact(path):
         return
     for name, digest in read_artifact(path).provenance.get(FILES_BESIDE, {}).items():
         beside = path.with_name(name)
         if beside.is_file():
             is_intact = digest_of_bytes(beside.read_bytes()) == digest
-            message = f"is not what was written with {path.name}; {REMEDY}"
+            message = f"differs from the file that was written with {path.name}; {REMEDY}"
             yield beside, None if is_intact else Problem(message, str(beside))

@@ -1,7 +1,7 @@
 """Single figures from publications: arithmetic, SRAM, DRAM, wires and links, each with its source.
 
-The tables of the library are read once. They are in the folder of this module; a change of a table reruns what depends
-on it.
+The tables of the library are read once. They are in the folder of this module. A change of a table makes the pipeline
+rerun the steps that use it.
 """
 
 import csv
@@ -13,7 +13,7 @@ from typing import NamedTuple
 DATA = Path(__file__).parent
 CACTI, FILLED, NODES, ENTRIES, SOURCES = "cacti.csv", "cacti_filled.csv", "nodes.csv", "entries.csv", "sources.csv"
 PLAIN, ZIGZAG_CALL = "plain", "zigzag_call"
-"""CACTI setups: the usual one of designers, and that of zigzag-dse."""
+"""CACTI setups: the usual setup of designers, and the setup that zigzag-dse uses."""
 FEWEST_WORDS = 32
 """Smallest number of words for which CACTI finds a memory."""
 HP, LSTP = "itrs-hp", "itrs-lstp"
@@ -21,7 +21,7 @@ HP, LSTP = "itrs-hp", "itrs-lstp"
 
 
 class SramFigures(NamedTuple):
-    """CACTI results for a memory."""
+    """Results of CACTI for a memory."""
 
     read_energy_pj: float
     """Energy of reading a word."""
@@ -34,7 +34,7 @@ class SramFigures(NamedTuple):
 
 
 class SramGroup(NamedTuple):
-    """Group of memories that differ only in size and width."""
+    """Group of memories: those that differ only in size and width."""
 
     setup: str
     node_nm: int
@@ -56,7 +56,7 @@ def rows(name: str) -> list[dict[str, str]]:
 
 @cache
 def sram_table(name: str) -> dict[SramGroup, dict[SramPlace, SramFigures]]:
-    """CACTI memories of a table, or the interpolated ones of FILLED."""
+    """Memories of a table: those of CACTI, or the interpolated ones of FILLED."""
     found: dict[SramGroup, dict[SramPlace, SramFigures]] = {}
     for row in rows(name):
         group = SramGroup(row["setup"], int(row["node_nm"]), row["cell_type"])
@@ -71,9 +71,9 @@ CHECKED = {
     "seen": "the figure was seen in a second public place",
     "arithmetic": "a sum or a product of figures of the source",
     "recalled": "NOT confirmed in a second place",
-    "taken over": "NOT a figure of its own: that of the nearest kind, as the conditions say",
+    "taken over": "NOT a figure of its own: it belongs to the nearest kind, which the conditions name",
 }
-"""Levels of checking of a figure when it was entered."""
+"""Levels of checking of a figure at the time when it was entered, with their meaning."""
 REGISTER, DRAM = "register-40nm", "dram"
 
 
@@ -84,7 +84,7 @@ class Source:
     name: str
     publication: str
     note: str
-    """Kind of its figures: measured, modelled, projected."""
+    """Kind of the figures: measured, modelled, projected."""
 
 
 @dataclass(frozen=True)
@@ -97,17 +97,17 @@ class LibraryEntry:
     node_nm: float | None
     energy_pj: float | None
     energy_range_pj: tuple[float, float] | None
-    """Range of the energy, if sources disagree or the source gives a range."""
+    """Range of the energy if sources disagree, or if the source itself gives a range."""
     energy_per: str
-    """Unit of work to which the energy applies: an operation, a bit."""
+    """Unit of work that needs the energy: an operation, a bit."""
     area_um2: float | None
     leakage_mw: float | None
     bandwidth_gbyte_s: float | None
     conditions: str
     sources: tuple[Source, ...]
-    """Sources of the figure, then those of the range, of the area and of the bandwidth."""
+    """Sources of the figure, followed by the sources of the range, of the area and of the bandwidth."""
     checked: str
-    """One of CHECKED."""
+    """Level of checking, a key of CHECKED."""
 
 
 @cache
@@ -141,5 +141,5 @@ def _number(text: str) -> float | None:
 
 
 def dram_types() -> tuple[str, ...]:
-    """Names of the DRAM types that a memory may have."""
+    """Names of the DRAM types that a hardware file can give for a memory."""
     return tuple(entry.name for entry in entries().values() if entry.kind == DRAM and entry.bandwidth_gbyte_s)

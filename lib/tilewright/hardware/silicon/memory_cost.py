@@ -1,9 +1,9 @@
 """Costs of a memory from the library, step by step: CACTI SRAMs, the law between them, and scaling between nodes.
 
-Where a node has no figures, figures are scaled by the law of Stillmaker and Baas (Integration 58, 2017). It is fitted
-to simulations of inverters with predictive technology models from 180 to 7 nm. Between its nodes, factors are
-interpolated by logarithms. The law describes logic: measured SRAM improves much less below 22 nm (docs/costs.md).
-Results therefore say when it was used.
+If the library has no figures for a node, figures of another node are scaled by the law of Stillmaker and Baas
+(Integration 58, 2017). This law is fitted to simulations of inverters with predictive technology models from 180 to 7
+nm. Factors between its nodes are interpolated by logarithms. The law describes logic: measured SRAM improves much less
+below 22 nm (docs/costs.md). Results that use the law therefore state this.
 """
 
 import math
@@ -45,7 +45,7 @@ class NodeFigures(NamedTuple):
 
 @cache
 def _nodes() -> dict[float, NodeFigures]:
-    """Figures at nominal supply by node in nm, in rising order."""
+    """Figures at nominal supply voltage, by node in nm in rising order."""
     found = {}
     for row in rows(NODES):
         volts = float(row["supply_v"])
@@ -61,7 +61,7 @@ def known_nodes() -> tuple[float, float]:
 
 
 def node_factors(from_nm: float, to_nm: float) -> NodeFigures:
-    """Factors for energy, delay and area from one node to another; both are within `known_nodes`."""
+    """Factors for energy, delay and area from one node to another. Both nodes must be within `known_nodes`."""
     return NodeFigures(*(new / old for old, new in zip(_figures(from_nm), _figures(to_nm), strict=True)))
 
 
@@ -77,14 +77,14 @@ def _figures(node_nm: float) -> NodeFigures:
 
 
 CELLS = {"hp": HP, "lstp": LSTP}
-"""Cell types by their names in files."""
+"""Name of a cell type in files -> name in CACTI."""
 SOURCE = "CACTI 7 (Balasubramonian et al., ACM TACO 14(2), 2017)"
 FURTHEST = 2
-"""Largest factor by which a size or a width may exceed the table."""
+"""Largest factor by which a size or a width can lie outside the range of the table."""
 
 
 class NoCostError(ValueError):
-    """Raised when no figure in the library is near enough."""
+    """Error of a memory for which the library has no figure that is near enough."""
 
     def __init__(self, message: str, allowed: str = "") -> None:
         super().__init__(message)
@@ -93,7 +93,7 @@ class NoCostError(ValueError):
 
 @dataclass(frozen=True)
 class SramCost:
-    """Figures of an SRAM, with the steps that led to them."""
+    """Figures of an SRAM, with the steps by which they were found."""
 
     read_energy_pj: float
     """Energy of reading a word."""
@@ -108,11 +108,11 @@ class SramCost:
 
 
 def sram_cost(size_bits: int, width_bits: int, node_nm: float, cells: str) -> SramCost:
-    """Cost of an SRAM of one bank and one read-write port; `cells` is one of CELLS. Raises NoCostError."""
+    """Cost of an SRAM with one bank and one read-write port. `cells` is a key of CELLS. Raises NoCostError."""
     nodes = sorted(group.node_nm for group in sram_table(CACTI) if group[::2] == (PLAIN, CELLS[cells]))
     smallest, largest = known_nodes()
     if not smallest <= node_nm <= largest:
-        raise NoCostError(f"no law reaches {node_nm:g} nm", f"{smallest:g} to {largest:g} nm")
+        raise NoCostError(f"no scaling law covers {node_nm:g} nm", f"{smallest:g} to {largest:g} nm")
     size_bytes = size_bits / 8
     near = [min(nodes, key=lambda node: abs(math.log(node / node_nm)))]
     if nodes[0] < node_nm < nodes[-1] and node_nm not in nodes:
@@ -132,7 +132,7 @@ def zigzag_cost(size_bits: int, width_bits: int) -> SramCost:
 def _at_group(group: SramGroup, size_bytes: float, width_bits: int) -> SramCost:
     words = size_bytes * 8 / width_bits
     if words < FEWEST_WORDS:
-        message = f"{words:.4g} words of {width_bits} bits: CACTI finds no memory of fewer than {FEWEST_WORDS}"
+        message = f"{words:.4g} words of {width_bits} bits are too few: CACTI needs at least {FEWEST_WORDS}"
         raise NoCostError(message, "narrower words, or `from: register_file`")
     own, filled = sram_table(CACTI)[group], sram_table(FILLED)[group]
     name = _group_name(group)
@@ -158,15 +158,16 @@ def _at_group(group: SramGroup, size_bytes: float, width_bits: int) -> SramCost:
 
 
 def _around(what: str, value: float, known: Sequence[int], unit: str, steps: list[str]) -> list[tuple[int, float]]:
-    """Neighbours of a value in the table, with weights: the value itself, or two neighbours around it.
+    """Neighbours of a value in the table, with weights: the value itself, or the two neighbours around it.
 
-    Beyond the table they are the two at its end, and a step says so. Raises NoCostError if the value is too far.
+    For a value outside the table, they are the two values at the end of the table, and a step is added that states
+    this. Raises NoCostError if the value is too far outside.
     """
     if value in known:
         return [(int(value), 1.0)]
     least, most = known[0] / FURTHEST, known[-1] * FURTHEST
     if not least <= value <= most:
-        message = f"a {what} of {value:,.10g} {unit} is too far from the table, which has {known[0]:,} to {known[-1]:,}"
+        message = f"a {what} of {value:,.10g} {unit} is too far from the table ({known[0]:,} to {known[-1]:,})"
         raise NoCostError(message, f"{least:,.10g} to {most:,.10g} {unit}")
     if not known[0] < value < known[-1]:
         steps.append(f"a {what} of {value:,.10g} {unit} is beyond the table: extrapolated")
@@ -177,7 +178,7 @@ def _around(what: str, value: float, known: Sequence[int], unit: str, steps: lis
 
 
 def _mean(found: Sequence[tuple[SramFigures, float]]) -> SramFigures:
-    """Weighted mean of logarithms; a single neighbour of weight 1 is returned unchanged."""
+    """Figures from the weighted means of the logarithms. A single neighbour is returned unchanged."""
     if len(found) == 1:
         return found[0][0]
     columns = zip(*(figures for figures, _ in found), strict=True)
@@ -187,7 +188,7 @@ def _mean(found: Sequence[tuple[SramFigures, float]]) -> SramFigures:
 
 
 def _as_in_cacti(value: float) -> float:
-    """Value rounded to the digits that CACTI prints; further digits would depend on the machine."""
+    """Value rounded to the number of digits that CACTI prints. Further digits would differ between machines."""
     return float(f"{value:.6g}")
 
 
@@ -221,7 +222,7 @@ def _between_nodes(found: Sequence[SramCost], nodes: Sequence[int], node_nm: flo
 def _scaled(found: SramCost, from_nm: int, to_nm: float) -> SramCost:
     factors = node_factors(from_nm, to_nm)
     told = f"energy × {factors.energy:.4g}, time × {factors.delay:.4g}, area × {factors.area:.4g}"
-    step = f"from {from_nm} to {to_nm:g} nm by the law of {LAW}, which is of logic: {told}; leakage is not scaled"
+    step = f"from {from_nm} to {to_nm:g} nm by the law of {LAW}, which is for logic: {told}; leakage is not scaled"
     return SramCost(
         _as_in_cacti(found.read_energy_pj * factors.energy),
         _as_in_cacti(found.write_energy_pj * factors.energy),
@@ -247,18 +248,19 @@ SRAM, REGISTER_FILE, DRAM = "sram", "register_file", "dram"
 LAWS = (SRAM, REGISTER_FILE, DRAM)
 """Allowed values of `from`: kinds of memories in the library."""
 CACTI_RANGE = (0.7, 1.3)
-"""Relative range of CACTI figures, which are 10 to 30 % off measured memories."""
+"""Range of CACTI figures as factors: they differ by 10 to 30 % from measured memories."""
 _ZIGZAG_RF_FACTOR = 128
-"""Factor by which zigzag-dse 3.9.1 enlarges a register file to an SRAM, without scaling the cost back."""
+"""Factor by which zigzag-dse 3.9.1 multiplies the size of a register file to treat it as an SRAM. It does not scale the
+cost back."""
 
 
 @dataclass(frozen=True)
 class MemoryShape:
-    """Parameters of a memory that decide its cost."""
+    """Parameters of a memory on which its cost depends."""
 
     size_bits: int
     read_bits: int
-    """Width of the widest port that reads, 0 if none does."""
+    """Width of the widest port that reads; 0 if no port reads."""
     write_bits: int
     port_count: int = 1
 
@@ -270,20 +272,20 @@ class MemoryShape:
 
 @dataclass(frozen=True)
 class CostSource:
-    """Source of the costs of a memory, recorded with them."""
+    """Source of the costs of a memory, which is recorded together with them."""
 
     law: str
-    """Request to the library, as `sram 22 nm hp`."""
+    """Request to the library, such as `sram 22 nm hp`."""
     source: str
-    """The publication."""
+    """Publication."""
     steps: tuple[str, ...]
-    """Steps that led to the figures."""
+    """Steps by which the figures were found."""
     leakage_mw: float | None = None
     """Static power of one instance; None if unknown."""
     access_time_ns: float | None = None
     """Access time; None if unknown."""
     relative_range: tuple[float, float] = (1.0, 1.0)
-    """Range of energies and area relative to the figures: where sources disagree, and CACTI_RANGE."""
+    """Range of energies and area, as factors of the figures. It is the range between sources, or CACTI_RANGE."""
 
 
 @dataclass(frozen=True)
@@ -297,7 +299,7 @@ class MemoryCost:
     """Area; 0 for a memory off the chip."""
     source: CostSource
     remarks: tuple[str, ...] = ()
-    """Remarks for the user: what is interpolated, extrapolated, scaled, or left out."""
+    """Remarks for the user about figures that are interpolated, extrapolated, scaled, or incomplete."""
 
 
 def sram_memory(shape: MemoryShape, node_nm: float, cells: str) -> MemoryCost:
@@ -307,8 +309,8 @@ def sram_memory(shape: MemoryShape, node_nm: float, cells: str) -> MemoryCost:
     remarks = _remarks(found)
     if shape.port_count > 1:
         remarks += (
-            f"the figures are those of one port that reads and writes, this memory has {shape.port_count};"
-            " a port more made CACTI's memories 1.8 times as large (median of 39 pairs)",
+            f"the figures are for one port that reads and writes, but this memory has {shape.port_count};"
+            " one more port makes a memory of CACTI 1.8 times as large (median of 39 pairs)",
         )
     return _of_sram(shape, found, law, remarks)
 
@@ -316,7 +318,8 @@ def sram_memory(shape: MemoryShape, node_nm: float, cells: str) -> MemoryCost:
 def zigzag_memory(size_bits: int, word_bits: int, memory_type: str) -> MemoryCost:
     """Cost that zigzag-dse 3.9.1 finds with `auto_cost_extraction`. Raises NoCostError.
 
-    `word_bits` is the width of the first read port, else of the first read-write port; other ports do not count.
+    `word_bits` is the width of the first read port, or of the first read-write port if there is no read port. Other
+    ports do not count.
     """
     if memory_type == DRAM:
         raise NoCostError("the table has no main memory of CACTI", "r_cost, w_cost and area; or `cost: {from: dram}`")
@@ -326,7 +329,7 @@ def zigzag_memory(size_bits: int, word_bits: int, memory_type: str) -> MemoryCos
     found = {word_bits: zigzag_cost(size, word_bits)}
     remarks = _remarks(found)
     if size % 8:
-        remarks += (f"{size} bits are no whole number of bytes: {size // 8} bytes, as in zigzag-dse",)
+        remarks += (f"{size} bits are not a whole number of bytes: {size // 8} bytes, as in zigzag-dse",)
     if is_register_file:
         remarks += (f"a register file is an SRAM of {_ZIGZAG_RF_FACTOR} times its size for zigzag-dse",)
     return _of_sram(shape, found, "auto_cost_extraction of zigzag-dse 3.9.1", remarks)
@@ -341,7 +344,7 @@ def register_file_memory(shape: MemoryShape, node_nm: float) -> MemoryCost:
     assert entry.leakage_mw is not None
     smallest, largest = known_nodes()
     if not smallest <= node_nm <= largest:
-        raise NoCostError(f"no law reaches {node_nm:g} nm", f"{smallest:g} to {largest:g} nm")
+        raise NoCostError(f"no scaling law covers {node_nm:g} nm", f"{smallest:g} to {largest:g} nm")
     factors = node_factors(entry.node_nm, node_nm)
     energy, area = entry.energy_pj * factors.energy, entry.area_um2 * factors.area
     steps = [f"{entry.name}: {entry.energy_pj:g} pJ a bit, {entry.area_um2:g} um2 a bit"]
@@ -352,7 +355,7 @@ def register_file_memory(shape: MemoryShape, node_nm: float) -> MemoryCost:
     steps.append(f"{shape.read_bits} bits read, {shape.write_bits} bits written, {shape.size_bits} bits of area")
     leakage = None if is_scaled else _as_in_cacti(shape.size_bits * entry.leakage_mw)
     source = CostSource(f"{REGISTER_FILE} {node_nm:g} nm", entry.sources[0].publication, tuple(steps), leakage)
-    remarks = ("register file: multiplexers and wires are not in its figures",)
+    remarks = ("register file: the figures do not include multiplexers and wires",)
     return MemoryCost(
         _as_in_cacti(shape.read_bits * energy),
         _as_in_cacti(shape.write_bits * energy),
@@ -363,7 +366,7 @@ def register_file_memory(shape: MemoryShape, node_nm: float) -> MemoryCost:
 
 
 def dram_memory(shape: MemoryShape, dram_type: str) -> MemoryCost:
-    """Cost of DRAM with its interface, per bit; `dram_type` is one of `dram_types`."""
+    """Cost of DRAM with its interface, computed per bit. `dram_type` is one of `dram_types`."""
     entry = entries()[dram_type]
     assert entry.energy_pj is not None
     low, high = entry.energy_range_pj or (entry.energy_pj, entry.energy_pj)
@@ -397,7 +400,7 @@ def _of_sram(shape: MemoryShape, found: dict[int, SramCost], law: str, remarks: 
 
 
 def _remarks(found: dict[int, SramCost]) -> tuple[str, ...]:
-    """Remarks about figures that are not directly from the table."""
+    """Remarks about figures that are not taken directly from the table."""
     told = []
     for cost in found.values():
         if cost.is_in_table:

@@ -1,12 +1,13 @@
-"""The law between the memories of CACTI: universal kriging of the logarithms of its figures over those of size, width
-and node (Matheron, 1963; Cressie, Statistics for Spatial Data, 1993, section 3.4).
+"""Law between the memories of CACTI: kriging of the logarithms of the figures over those of size, width and node.
 
-A figure is a polynomial of third order in size and width, which differs by node, type of cells and ports, and what its
-neighbours are off that polynomial. Of neighbours those count most that are near in size, in width and in words: CACTI
-chooses the same banks for them. The same memory at other nodes and of other cells counts too. What the law misses is
-known from the table: each memory, or all of a size or a width, is left out and predicted.
+The method is universal kriging (Matheron, 1963; Cressie, Statistics for Spatial Data, 1993, section 3.4). A figure is
+the sum of two parts. The first is a polynomial of third order in size and width, which depends on node, type of cells
+and ports. The second is computed from the deviations of neighbours from that polynomial. The neighbours with most
+weight are those that are near in size, in width and in number of words, because CACTI chooses the same banks for them.
+The same memory at other nodes and with other cells has weight too. The error of the law is measured on the table: one
+memory, or all memories of one size or width, are left out and predicted.
 
-`python -m tilewright.hardware.silicon.sram_law` writes the memories that are not in the table; nothing else runs it.
+`python -m tilewright.hardware.silicon.sram_law` writes the memories that are not in the table. No other code runs it.
 """
 
 import csv
@@ -33,24 +34,25 @@ from tilewright.hardware.silicon.library import (
 )
 
 REACHES = {"size": 8.0, "width": 4.0, "node": 2.5, "cells": 1.0, "words": 1 / 0.15, "ports": 1.0}
-"""Distance, in doublings (cells and ports: steps), over which a deviation from the polynomial decays to 1/e.
+"""Distance over which a deviation from the polynomial decays to 1/e, in doublings (for cells and ports: in steps).
 
-The values minimise the errors when memories, and whole sizes and widths, are left out.
+The values minimise the prediction errors for left-out memories, and for left-out sizes and widths.
 """
 NUGGET = 0.02
-"""Share of the deviations that neighbours do not have in common: discontinuous choices of CACTI."""
+"""Share of a deviation that neighbours do not have in common. It comes from discontinuous choices of CACTI."""
 DIGITS = 6
-"""Digits that CACTI prints and that filled figures keep, so that they are the same on all machines."""
+"""Number of digits that CACTI prints. Filled figures keep as many, so that they are the same on all machines."""
 WIDTHS = {PLAIN: (16, 32, 64, 128, 256, 512), ZIGZAG_CALL: (8, 16, 32, 64, 128, 256, 512, 1024)}
 _SIZES = {PLAIN: (9, 22), ZIGZAG_CALL: (7, 23)}
-"""Powers of two of the sizes in bytes."""
+"""Setup -> smallest and largest size in bytes, as powers of two."""
 _CORNER = 4
-"""Factor by which corners of the grid have fewer words; they are filled too, for memories between them."""
+"""Factor by which corners of the grid can have fewer words than CACTI needs. They are filled so that memories between
+them can be interpolated."""
 
 
 @dataclass(frozen=True, eq=False)
 class SramLaw:
-    """Law of the costs of SRAM, fitted to reference memories."""
+    """Law of the costs of SRAM, fitted to the memories `places` with the figures `figures`."""
 
     places: tuple[tuple[SramGroup, SramPlace], ...]
     figures: tuple[SramFigures, ...]
@@ -77,17 +79,17 @@ class SramLaw:
         return found
 
     def predict(self, places: Sequence[tuple[SramGroup, SramPlace]]) -> list[SramFigures]:
-        """Figures of memories, rounded to DIGITS."""
+        """Predicted figures of memories, rounded to DIGITS."""
         points = _points(places)
         off = self._inverse @ (self._logarithms - _trend(self._points) @ self._coefficients)
         found = _trend(points) @ self._coefficients + _covariance(points, self._points) @ off
         return [SramFigures(*(float(f"{value:.{DIGITS}g}") for value in row)) for row in np.exp(found)]
 
     def left_out(self, groups: Sequence[Sequence[int]]) -> np.ndarray:
-        """Relative errors [memory, figure] of each memory of some groups.
+        """Relative errors [memory, figure] of the memories of some groups.
 
-        Each group is predicted from all memories outside it. The whole matrix is used at once (Dubrule, Mathematical
-        Geology 15, 1983) instead of a new fit for each group.
+        Each group is predicted from all memories outside it. One matrix serves all groups (Dubrule, Mathematical
+        Geology 15, 1983), so no new fit is needed for each group.
         """
         trend, inverse = _trend(self._points), self._inverse
         weighted = inverse @ trend
@@ -99,7 +101,8 @@ class SramLaw:
 
 
 def _points(places: Sequence[tuple[SramGroup, SramPlace]]) -> np.ndarray:
-    """Points [memory, coordinate]: size, width of a line, node, cells, ports, as logarithms to base 2."""
+    """Points [memory, coordinate]: size, width of a line and node as logarithms to base 2, then cells and ports as 0 or
+    1."""
     found = []
     for group, place in places:
         is_call = group.setup == ZIGZAG_CALL
@@ -139,10 +142,10 @@ def fitted() -> SramLaw:
 
 
 def errors(law: SramLaw, setup: str, whole: str = "") -> np.ndarray:
-    """Relative errors [memory, figure] of the memories of a setup, one left out at a time.
+    """Relative errors [memory, figure] of the memories of a setup, if one memory is left out at a time.
 
-    With `whole`, all of one size_bytes or width_bits are left out at a time, except the smallest and the largest
-    values: beyond them nothing is predicted.
+    `whole` is size_bytes or width_bits: all memories of one size or one width are then left out at a time. The smallest
+    and the largest value are never left out, because the law does not predict beyond the table.
     """
     own = [place for place, (group, _) in enumerate(law.places) if group.setup == setup]
     if not whole:
@@ -152,7 +155,8 @@ def errors(law: SramLaw, setup: str, whole: str = "") -> np.ndarray:
 
 
 def missing() -> Iterator[tuple[SramGroup, SramPlace]]:
-    """Memories of the grid that are missing in the table, and corners that memories between them need."""
+    """Memories of the grid that are missing in the table, including corners that are needed to interpolate between
+    them."""
     for group, found in sorted(sram_table(CACTI).items()):
         first, last = _SIZES[group.setup]
         for width in WIDTHS[group.setup]:

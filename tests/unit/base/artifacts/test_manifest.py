@@ -228,7 +228,7 @@ def test_files_that_not_every_unit_makes_are_in_the_manifest(results: Path) -> N
     assert manifest
     assert [*manifest.files] == ["figure.svg", "figure-left.svg"]
     (results / "figure-left.svg").write_text("damaged")
-    assert ResultsLedger(results, {"figure": unit}).state("figure") == "other bytes than were written: figure-left.svg"
+    assert ResultsLedger(results, {"figure": unit}).state("figure") == "files changed after the job: figure-left.svg"
 
 
 def test_files_of_tomorrow_get_the_age_of_now(results: Path, tmp_path: Path) -> None:
@@ -269,7 +269,7 @@ def test_a_damaged_order_is_told(results: Path) -> None:
     """In words, without a traceback; the next look writes it anew."""
     order = ledger(results, {"first": "other"}).order("first")
     order.write_text(order.read_text().replace("other", "ether"))
-    with pytest.raises(InputError, match="is no order of the pipeline"):
+    with pytest.raises(InputError, match="is not an order of the pipeline"):
         read_order(order)
     assert read_order(ledger(results, {"first": "other"}).order("first")).said == {"word": "other"}
 

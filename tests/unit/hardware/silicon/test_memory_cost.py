@@ -107,7 +107,7 @@ def test_between_memories_costs_are_between_theirs(size: int, width: int, node: 
         (2**10, 16, 22, "a size of 128 bytes is too far"),
         (2**27, 64, 22, "a size of 16,777,216 bytes"),
         (2**24, 2048, 22, "a word of 2,048 bits is too far"),
-        (2**19, 64, 5, "no law reaches 5 nm"),
+        (2**19, 64, 5, "no scaling law covers 5 nm"),
     ],
 )
 def test_what_is_too_far_is_refused(size: int, width: int, node: float, words: str) -> None:
