@@ -1,9 +1,9 @@
 """Access relations: which elements of one tensor depend on which elements of another, as affine functions of loops.
 
-A computation (Conv) and an operator that only moves data (Slice) have the same form: loops with sizes, and for each
-axis of the output and of an input an index `offset + sum(coefficient * loop)`. For each combination of loop values, the
-output element depends on the input element, where both lie inside their tensors. An index outside an input is padding;
-an index outside an output is a cropped result.
+An operator that computes (Conv) and an operator that only moves data (Slice) have the same form. The form has loops
+with sizes. For each axis of the output and of the input it has an index `offset + sum(coefficient * loop)`. For each
+combination of loop values, the output element depends on the input element if both elements lie inside their tensors.
+An input index outside the input tensor is padding. An output index outside the output tensor is a cropped result.
 """
 
 from collections.abc import Iterable, Mapping
@@ -15,8 +15,8 @@ Shape = tuple[int, ...]
 
 
 class AxisIndex(NamedTuple):
-    """Index along one axis of a tensor: `offset + sum(coefficient * loop)`. It is a tuple because it is often
-    hashed.
+    """Index along one axis of a tensor: `offset + sum(coefficient * loop)`. The class is a tuple because its objects
+    are often hashed.
     """
 
     terms: tuple[tuple[str, int], ...] = ()
@@ -35,18 +35,23 @@ class TensorAccess:
 
 @dataclass(frozen=True)
 class IndexMap:
-    """Dependences of one output tensor on one input tensor, or a part of them: a node's maps add up (set union)."""
+    """Dependences of one output tensor on one input tensor, or a part of these dependences.
+
+    The dependences of a node are the union of its maps.
+    """
 
     loops: tuple[tuple[str, int], ...]
-    """Pairs (loop, size). Loops that only the input uses are reductions: an output element depends on all their
-    values.
+    """Pairs (loop, size). A loop that only the input uses is a reduction: an output element depends on the input
+    elements of all values of the loop.
     """
     output: TensorAccess
     input: TensorAccess
     operand: str = ""
-    """Operand of the node's layer that is this input; '' for data movement and for a bias, which have no operand."""
+    """Operand of the node's layer that this input is. '' for data movement and for a bias, because neither has an
+    operand.
+    """
     is_exact: bool = True
-    """False: a superset of the true dependences, because they are not affine."""
+    """False if the map is a superset of the true dependences, because the true dependences are not affine."""
 
     @cached_property
     def size_of(self) -> Mapping[str, int]:

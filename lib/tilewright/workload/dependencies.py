@@ -1,4 +1,4 @@
-"""Dependences between elements of tensors as boxes, from access relations."""
+"""Dependences between elements of tensors, computed as boxes of elements from access relations."""
 
 from collections.abc import Mapping
 
@@ -8,24 +8,28 @@ import numpy.typing as npt
 from tilewright.workload.access import AxisIndex, IndexMap, Shape, index_range
 
 Boxes = npt.NDArray[np.int64]
-"""Boxes of elements, [boxes, axes, 2]: first index and end (exclusive) along every axis."""
+"""[boxes, axes, 2] Boxes of elements: first index and end (exclusive) along every axis."""
 _Range = tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]
-"""Smallest and largest value for every box: two arrays [boxes]."""
+"""Smallest and largest value of each box, as two arrays [boxes]."""
 _SWEEPS = 2
-"""Number of sweeps over the axes: the bounds of a loop from one axis may tighten those from another axis."""
+"""Number of sweeps over the axes. A second sweep helps because the bounds that one axis gives for a loop can tighten
+the bounds from another axis.
+"""
 
 
 def input_boxes(
     index_map: IndexMap, output_boxes: Boxes, output_shape: Shape, input_shape: Shape
 ) -> tuple[Boxes, npt.NDArray[np.bool_]]:
-    """Boxes [boxes, input axes, 2] of the input elements that output boxes depend on, and [boxes] whether there are
-    any.
+    """Boxes of the input elements that output boxes depend on.
 
-    A box is the smallest possible one if every axis has at most one loop, or loops that do not overlap; otherwise it
-    may be larger. A box without dependences is all 0. Output boxes may reach outside the output tensor.
+    Returns an array [boxes, input axes, 2] of input boxes, and an array [boxes] that is True for output boxes with at
+    least one dependence. A box without dependences is all 0. Output boxes may reach outside the output tensor.
+
+    A returned box is the smallest possible one if every axis has at most one loop, or loops that do not overlap.
+    Otherwise the box can be larger.
 
     Interval arithmetic on the output axes bounds the loops: each term of an axis is bounded by the range of the other
-    terms. Input elements outside the tensor (padding) bound the loops too.
+    terms. The limits of the input tensor bound the loops too, because no element outside the tensor (padding) is read.
     """
     boxes = np.asarray(output_boxes, dtype=np.int64)
     count = len(boxes)
@@ -64,8 +68,8 @@ def input_boxes(
 
 
 def _box_of_all(index_map: IndexMap, boxes: Boxes, output_shape: Shape, input_shape: Shape) -> Boxes | None:
-    """Box [input axes, 2] of everything that a map reads, if every output box contains all that the map writes and no
-    index is outside; else None.
+    """Box [input axes, 2] of all elements that a map reads. The function returns None if some output box does not
+    contain all elements that the map writes, or if an index of the map lies outside a tensor.
     """
     reached = [
         [index_range(axis, index_map.size_of) for axis in access.axes] for access in (index_map.output, index_map.input)
@@ -81,7 +85,7 @@ def _box_of_all(index_map: IndexMap, boxes: Boxes, output_shape: Shape, input_sh
 
 
 def _reach(axis: AxisIndex, ranges: Mapping[str, _Range]) -> _Range:
-    """Smallest and largest index of an axis, for given ranges of the loops."""
+    """Smallest and largest index of an axis for the given ranges of the loops."""
     low = high = np.array(axis.offset, dtype=np.int64)
     for name, coefficient in axis.terms:
         ends = coefficient * ranges[name][0], coefficient * ranges[name][1]
@@ -90,8 +94,8 @@ def _reach(axis: AxisIndex, ranges: Mapping[str, _Range]) -> _Range:
 
 
 def _bound_loops(axis: AxisIndex, bounds: _Range, ranges: dict[str, _Range]) -> npt.NDArray[np.bool_]:
-    """Narrow the ranges of the loops of an axis so that its index lies within `bounds`; False for boxes where it
-    cannot.
+    """Narrow the ranges of the loops of an axis so that the index of the axis lies within `bounds`. Returns an array
+    [boxes] that is False for boxes where no loop values give such an index.
     """
     possible = bounds[0] <= bounds[1]
     if not axis.terms:
@@ -109,15 +113,16 @@ def _bound_loops(axis: AxisIndex, bounds: _Range, ranges: dict[str, _Range]) -> 
         last = np.minimum(ranges[name][1], high // size)
         empty = first > last
         possible = possible & ~empty
-        # A box without elements keeps the old range, so that later arithmetic stays within its limits.
+        # An empty box keeps the old range, so that later arithmetic stays within its limits.
         ranges[name] = np.where(empty, ranges[name][0], first), np.where(empty, ranges[name][1], last)
     return possible
 
 
 def _common_part(axis: AxisIndex, output_axis: AxisIndex) -> tuple[int, AxisIndex]:
-    """(factor, rest) with axis = factor * terms of the output axis + rest; (0, axis) if there is no such factor.
+    """Pair (factor, rest) such that axis = factor * terms of the output axis + rest. Returns (0, axis) if there is no
+    such factor.
 
-    Loops that count one output index together (rows and columns of a flat axis) can only be bounded together.
+    Loops that together count one output index (rows and columns of a flat axis) can only be bounded together.
     """
     wanted = {name: coefficient for name, coefficient in output_axis.terms if coefficient}
     own = dict(axis.terms)

@@ -1,4 +1,4 @@
-"""Workload graph: layers and pass-through nodes in execution order, with the tensors between them, without values."""
+"""Workload graph: layers and pass-through nodes in execution order, and the tensors between them (without values)."""
 
 import math
 from dataclasses import dataclass, field, replace
@@ -27,9 +27,11 @@ class Tensor:
     element_type: str = ""
     """The ONNX element type, such as FLOAT or INT8."""
     precision_source: str = ""
-    """Where `bits` comes from: override, quantisation, element type or assumed."""
+    """Source of `bits`: override, quantisation, element type or assumed."""
     is_constant: bool = False
-    """Whether the value is known before run time: a weight, or computed from constants only."""
+    """Whether the value is known before run time. True for weights and for tensors that are computed from constants
+    only.
+    """
 
     @property
     def element_count(self) -> int:
@@ -44,7 +46,7 @@ class Tensor:
 
 @dataclass(frozen=True)
 class WorkloadNode:
-    """Node of the network graph: a layer with costs, or a pass-through operator (layer None)."""
+    """Node of the network graph: a layer with costs, or a pass-through operator, whose layer is None."""
 
     node_id: int
     name: str
@@ -53,18 +55,18 @@ class WorkloadNode:
     sources: tuple[tuple[str, int], ...] = ()
     """Pairs (operand, id of the producing node), one per edge, in edge order. Constant operands have no edge."""
     output_elements: int | None = None
-    """Elements of all outputs of a pass-through operator; None if not known, and for layers."""
+    """Number of elements of all outputs of a pass-through operator. None if the number is not known, and for layers."""
     is_network_output: bool = False
     """Whether an output of this node is also an output of the network."""
     unit: str = ""
-    """Unit that the layer of an ONNX operator needs: MAC_ARRAY or VECTOR_UNIT; '' if any core can run it, and for other
-    nodes.
+    """Unit that the layer of an ONNX operator needs: MAC_ARRAY or VECTOR_UNIT. '' if any core can run the layer, and
+    for nodes that are not from an ONNX operator with a layer.
     """
     origin: str = ""
-    """Name of the operator in the network file that this node comes from; '' if there is none."""
+    """Name of the operator in the network file that this node comes from; '' if there is no such operator."""
     origin_type: str = ""
-    """Type of the operator named `origin`, for example Softmax for its parts ReduceMax, Sub, Exp, ...; '' if there is
-    none.
+    """Type of the operator named `origin`. For example, the parts ReduceMax, Sub, Exp, ... of a Softmax have the type
+    Softmax here. '' if there is no such operator.
     """
     status: str = ""
     """`modelled`, `approximated`, `pass-through` or `unsupported`, as in coverage.json; '' for a node that is not from
@@ -77,19 +79,23 @@ class WorkloadNode:
     index_maps: tuple[IndexMap, ...] = ()
     """Dependences of the outputs on the inputs. The maps of a layer have the loops of the layer."""
     layer_left_out: Layer | None = None
-    """Layer that an in-memory array cannot run. It has no costs, but the reference counts it as a layer in the analysis
-    of data locality.
+    """Layer that an in-memory array cannot run. This layer has no costs, but the reference tool counts it as a layer
+    in the analysis of data locality.
     """
     repeats: int = field(default=1, metadata=LEFT_OUT)
     """Number of equal nodes of the network that this node represents, such as the repeated blocks of a language model.
-    They run one after another, and all totals count each of them.
+    The equal nodes run one after another, and all totals count each of them.
     """
 
     uncosted_mac_count: int | None = field(default=None, metadata=LEFT_OUT)
-    """Multiply-accumulates of an operator with status `unsupported`; None if not known, and for other nodes."""
+    """Number of multiply-accumulates of an operator with status `unsupported`. None if the number is not known, and
+    for other nodes.
+    """
 
     def __post_init__(self) -> None:
-        """Store in the layer which operator it is a part of, since entries of a mapping file may name that operator."""
+        """Store in the layer the name and types of the operator that the layer is a part of. Entries of a mapping file
+        can name that operator.
+        """
         if self.layer is None:
             return
         types = dict.fromkeys((self.origin_type, bare_type(self.origin_type)))
@@ -101,16 +107,16 @@ class WorkloadNode:
 
 @dataclass(frozen=True)
 class Workload:
-    """Network: nodes in file order, where each edge comes from an earlier node."""
+    """Network. Its nodes are in file order, and each edge comes from an earlier node."""
 
     name: str
     nodes: tuple[WorkloadNode, ...]
     tensors: tuple[Tensor, ...] = ()
-    """Tensors that some node reads or produces; () if the profile reads only the layers."""
+    """Tensors that some node reads or produces; () if the model profile reads only the layers."""
     inputs: tuple[str, ...] = ()
-    """Names of the tensors that come from outside at run time."""
+    """Names of the tensors that the network receives at run time."""
     outputs: tuple[str, ...] = ()
-    """Names of the tensors that leave the network."""
+    """Names of the tensors that the network returns."""
 
     @cached_property
     def tensor_of(self) -> dict[str, Tensor]:
@@ -135,10 +141,10 @@ class Workload:
 
     @cached_property
     def layers_in_order(self) -> tuple[WorkloadNode, ...]:
-        """Nodes with a layer, in topological order: the order of execution and of summation.
+        """Nodes with a layer, in topological order. Layers are executed and summed in this order.
 
-        The order goes by topological generations; within a generation, a node comes where its last incoming edge is
-        met, as in zigzag-dse 3.9.1.
+        The order goes by topological generations. Within a generation, a node comes at the place where its last
+        incoming edge is met, as in zigzag-dse 3.9.1.
         """
         by_id = {node.node_id: node for node in self.nodes}
         sorter = TopologicalSorter({node.node_id: [] for node in self.nodes})
@@ -149,8 +155,10 @@ class Workload:
 
 
 def refuse_folded(workload: Workload, why: str) -> None:
-    """Raise InputError if a node represents several equal ones; `why` says what needs every node by itself."""
+    """Raise InputError if a node represents several equal nodes. `why` says, as a sentence without its period, what
+    needs each node by itself.
+    """
     if workload.is_folded:
         folded = next(node for node in workload.nodes if node.repeats > 1)
-        told = f"{why}, and here layers stand for several: `written_out: true` in the workload file writes each out"
+        told = f"{why}, but here a layer represents several equal layers: set `written_out: true` in the workload file"
         raise InputError([Problem(told, path=workload.name, value=f"{folded.repeats} x {folded.name}")])

@@ -1,11 +1,11 @@
 """Layer: a loop nest over named dimensions with affine operand accesses.
 
-A part of a split layer has a name such as `conv1#2of4`, the second of four parts of `conv1`. An entry of a mapping file
-for a layer, by name or glob, applies to its parts too, unless another entry names the part.
+A part of a split layer has a name such as `conv1#2of4`, the second of four parts of `conv1`. An entry of a mapping
+file that selects a layer by name or glob also applies to the parts of the layer, unless another entry names the part.
 
-The rule which input of a layer is the activation and which is the weight is that of zigzag-dse 3.9.1.
+Which input of a layer is the activation and which input is the weight is decided by the rule of zigzag-dse 3.9.1.
 
-Equations have the form `O[b][k] += I[b][c] * W[c][k]`, sliding windows the form `ix = 2*ox + 1*fx`.
+Equations have the form `O[b][k] += I[b][c] * W[c][k]`. Sliding windows have the form `ix = 2*ox + 1*fx`.
 """
 
 import math
@@ -19,7 +19,9 @@ from tilewright.base.artifacts.codec import DERIVED
 from tilewright.base.units import FieldError
 
 OUTPUT = "O"
-"""Name of the output operand, and key of the precision of partial sums; that of final outputs is `FINAL_OUTPUT`."""
+"""Name of the output operand. In tables of precision, the key `OUTPUT` gives the bits of partial sums, and the key
+`FINAL_OUTPUT` gives the bits of final outputs.
+"""
 FINAL_OUTPUT = "O_final"
 
 
@@ -28,7 +30,7 @@ class DimensionRelation(NamedTuple):
 
     data_dimension: str
     terms: tuple[tuple[str, int], tuple[str, int]]
-    """((loop dimension, coefficient), (loop dimension, coefficient)), as written, left to right."""
+    """((loop dimension, coefficient), (loop dimension, coefficient)), in the order of the text, left to right."""
 
 
 @dataclass(frozen=True)
@@ -50,12 +52,15 @@ class Layer:
     padding: tuple[tuple[str, tuple[int, int]], ...] = ()
     """Pairs (data dimension, (padding before, padding after)), in elements."""
     data_dimension_sizes: tuple[tuple[str, int], ...] = ()
-    """Explicit sizes of the data dimensions of relations; a dimension with such a size ignores its padding."""
+    """Explicit sizes of the data dimensions of relations. The padding of a dimension with an
+    explicit size is ignored.
+    """
     constant_operands: tuple[str, ...] = ()
     """Input operands known before run time (weights)."""
     part_of: tuple[str, ...] = field(default=(), compare=False, repr=False, metadata=DERIVED)
-    """Name and types of the operator that this layer is a part of, such as a softmax for its maximum, exponentials, sum
-    and quotients; () for a layer that is a whole operator. It does not change any cost.
+    """Name and types of the operator that this layer is a part of. For example, the maximum, the exponentials, the sum
+    and the quotients of a softmax are parts of the softmax. () for a layer that is a whole operator. This field does
+    not change any cost.
     """
 
     @cached_property
@@ -65,7 +70,7 @@ class Layer:
 
     @cached_property
     def bits_of(self) -> dict[str, int]:
-        """Bits per element of each operand (and of `O_final`)."""
+        """Bits per element of each operand; the key `O_final` gives the bits of final outputs."""
         return dict(self.precision_bits)
 
     @cached_property
@@ -85,7 +90,7 @@ class Layer:
 
     @property
     def equation(self) -> str:
-        """Equation as text for people: O[b][k][oy][ox] += W[k][c][fy][fx] * I[b][c][iy][ix]."""
+        """Equation as text for people, for example O[b][k][oy][ox] += W[k][c][fy][fx] * I[b][c][iy][ix]."""
         texts = [
             operand + "".join(f"[{dimension.lower()}]" for dimension in dimensions)
             for operand, dimensions in self.operand_dimensions
@@ -97,21 +102,23 @@ _PART = re.compile(r"(.+?)(#[1-9][0-9]*of[1-9][0-9]*)+", re.DOTALL)
 
 
 def part_name(name: str, place: int, count: int) -> str:
-    """Name of part number `place` (from 0) of `count` parts."""
+    """Name of part number `place` (counted from 0) of the `count` parts of a layer."""
     return f"{name}#{place + 1}of{count}"
 
 
 def whole_name(name: str) -> str:
-    """Name of the layer that a part belongs to, also for a part of a part; any other name is returned unchanged."""
+    """Name of the layer that a part belongs to. A part of a part gives the name of the whole layer. Any other name is
+    returned unchanged.
+    """
     match = _PART.fullmatch(name) if "#" in name else None
     return match[1] if match else name
 
 
 def activation_operand(layer: Layer) -> str:
-    """Input operand that other layers produce: the one that is not constant.
+    """Input operand that other layers produce: the input that is not constant.
 
-    If both inputs are computed, the second; if both are constant, the last one that has the first sliding window, else
-    the first.
+    If neither input is constant, the second input is the activation. If both inputs are constant, the activation is
+    the last input with the first sliding window, or the first input if no input has that window.
     """
     inputs = layer.input_operands
     constants = layer.constant_operands
@@ -160,7 +167,9 @@ def check_loop_dimension(text: str) -> str:
 
 
 def parse_equation(text: str) -> OperandDimensions:
-    """Pairs (operand, dimensions in upper case) of the output and both inputs, as written. Raises FieldError."""
+    """Pairs (operand, dimensions in upper case) of the output and of both inputs, in the order of the text. Raises
+    FieldError.
+    """
     match = _EQUATION.fullmatch(re.sub(r"\s+", "", text))
     if match is None:
         raise FieldError("is not an equation of one output and two inputs", _EQUATION_FORM)

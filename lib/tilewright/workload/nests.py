@@ -1,8 +1,8 @@
 """Conversion of loop nests to layers, the form that the cost model takes.
 
-The cost model knows loop dimensions that are relevant or irrelevant to an operand, and sliding windows over two loops.
-If several loops index an axis without overlap (channels of groups, `g * channels + c`), each loop becomes a dimension.
-If two loops overlap on an axis, they become a sliding window.
+In the cost model, a loop dimension is relevant or irrelevant to an operand, and a sliding window has two loops. If
+several loops index an axis without overlap (channels of groups, `g * channels + c`), each loop becomes a dimension. If
+two loops overlap on an axis, they become a sliding window.
 """
 
 from collections.abc import Mapping
@@ -29,9 +29,10 @@ def nest_layer(
     operands: Mapping[str, NestOperand],
     partial_sum_bits: int,
 ) -> Layer:
-    """Layer of a loop nest; `operands` are in equation order, the output `O` first.
+    """Layer of a loop nest. `operands` are in equation order, and the output `O` is first.
 
-    Raises ValueError if three loops overlap on an axis, or if the output has a window: such a nest needs another form.
+    Raises ValueError if three loops overlap on an axis, or if the output has a window. Such a nest must be written in
+    another form.
     """
     sizes = dict(loop_sizes)
     dimensions = []
@@ -72,8 +73,8 @@ def nest_layer(
 def overlapping_terms(axis: AxisIndex, sizes: Mapping[str, int]) -> tuple[tuple[str, int], ...]:
     """Terms of the sliding window of an axis; () if every combination of loop values gives a different index.
 
-    Loops of size 1 are left out; the sign of a coefficient is ignored, as it does not change which elements are
-    touched.
+    Loops of size 1 are left out. Signs of coefficients are ignored, because they do not change which elements are
+    accessed.
     """
     moving = [(loop, abs(c)) for loop, c in axis.terms if sizes[loop] > 1 and c]
     widest_first = sorted(moving, key=lambda term: -term[1])
@@ -94,7 +95,7 @@ def accumulates(loop_sizes: tuple[tuple[str, int], ...], output: TensorAccess) -
 def _window_name(
     operand: str, terms: tuple[tuple[str, int], ...], sizes: Mapping[str, int], relations: list[DimensionRelation]
 ) -> str:
-    """Name of a window: IY for a window over OY, ...; with a number if the name is taken."""
+    """Name of a window: IY for a window over OY, for example. If the name is taken, a number is appended."""
     outer = terms[0][0]
     base = name = operand + (outer[1:] if outer.startswith("O") else outer)
     taken = {relation.data_dimension for relation in relations} | set(sizes)

@@ -1,4 +1,4 @@
-"""Options for what an ONNX file leaves open: sizes, branches, precision and bits."""
+"""Options for the properties that an ONNX file does not fix: sizes, branches, precision and bits."""
 
 from typing import NamedTuple
 
@@ -7,7 +7,9 @@ from tilewright.base.json_values import JsonObject
 
 ASSUMED, FILE = "assumed", "file"
 PRECISIONS = (ASSUMED, FILE)
-"""`assumed`: floating-point tensors count as quantised to 8 bits, as in zigzag-dse; `file`: as stored in the file."""
+"""`assumed`: floating-point tensors have 8 bits per element, as if quantised, as in zigzag-dse. `file`: they have the
+bits that the file stores.
+"""
 BRANCHES = ("then", "else")
 WEIGHTS, ACTIVATIONS, PARTIAL = "weights", "activations", "partial"
 BIT_OPERANDS = (WEIGHTS, ACTIVATIONS, PARTIAL)
@@ -19,15 +21,17 @@ class NetworkOptions(NamedTuple):
     """Sizes, branches and precision with which an ONNX model is read. Tables are tuples of pairs."""
 
     dims: tuple[tuple[str, int], ...] = ()
-    """Sizes of dynamic dimensions, by symbol (`sequence`) or by position (`input_ids[1]`); a missing batch size is
-    1.
+    """Sizes of dynamic dimensions, by symbol (`sequence`) or by position (`input_ids[1]`). The default of a batch size
+    is 1.
     """
     input_shapes: tuple[tuple[str, tuple[int, ...]], ...] = ()
     """Shapes of network inputs, by name."""
     branches: tuple[tuple[str, str], ...] = ()
-    """Branch (`then` or `else`) of each operator `If` (or `*` for all) whose condition is not constant."""
+    """Branch (`then` or `else`) of each operator `If` whose condition is not constant. The name `*` stands for all
+    such operators.
+    """
     precision: str = ASSUMED
-    """Bits of floating-point tensors: `assumed` counts 8 bits; `file` counts the stored bits."""
+    """Bits of floating-point tensors: `assumed` counts 8 bits per element; `file` counts the stored bits."""
 
     bits: tuple[tuple[str, int], ...] = ()
     """Bits of operands: `weights`, `activations`, `partial`; `Conv.weights` for one operator type or one operator."""
@@ -48,7 +52,7 @@ class NetworkOptions(NamedTuple):
             raise InputError(problems)
 
     def stated(self) -> JsonObject:
-        """Options that were given, as plain data for the provenance."""
+        """Options as plain data for the provenance."""
         return {
             "dims": [list(pair) for pair in self.dims],
             "input_shapes": [[name, list(shape)] for name, shape in self.input_shapes],

@@ -1,4 +1,6 @@
-"""Relevancy of loops to operands, and the sizes of their tiles (zigzag-dse 3.9.1: relevancy, sliding windows)."""
+"""Relevancy of loops to operands, and numbers of elements of operands (zigzag-dse 3.9.1: relevancy,
+sliding windows).
+"""
 
 import math
 from dataclasses import dataclass
@@ -11,7 +13,7 @@ from tilewright.workload.layer import DimensionRelation, Layer
 
 @dataclass(frozen=True)
 class OperandRelevancy:
-    """Relevant and irrelevant loop dimensions of one operand, and its sliding windows.
+    """Relevant and irrelevant loop dimensions of one operand, and the sliding windows of this operand.
 
     A dimension of size 1 may be in neither list. A dimension in neither list that occurs in one of `relations` is
     partially relevant.
@@ -26,8 +28,8 @@ class OperandRelevancy:
 def operand_relevancy(layer: Layer, operand: str, profile: ModelProfile) -> OperandRelevancy:
     """Relevancy of the loops to one operand.
 
-    If an operand has a sliding window, the reference assigns it all windows of the layer; with the switch
-    `exact_window_sizes` it has only its own.
+    If an operand has a sliding window, the reference tool assigns all windows of the layer to this operand. With the
+    switch `exact_window_sizes`, the operand has only the windows of its own dimensions.
     """
     own = dict(layer.operand_dimensions)[operand]
     others = tuple(dimension for dimension, _ in layer.loop_sizes if dimension not in own)
@@ -47,7 +49,7 @@ def operand_relevancy(layer: Layer, operand: str, profile: ModelProfile) -> Oper
 
 
 NO_STEP = 2**40
-"""Step that is larger than any loop: no two iterations touch the same positions."""
+"""Step that is larger than any loop. With this step, no two iterations touch the same positions."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +60,7 @@ class WindowGroup:
     step: tuple[tuple[str, int], ...]
     """Pairs (loop dimension, distance between two iterations that touch the same positions)."""
     is_joint: bool
-    """Whether the group has several windows, or the operand has one of its loops as a dimension."""
+    """Whether the group has several windows, or a loop of the group is also a dimension of the operand."""
 
 
 @lru_cache(maxsize=2048)
@@ -79,7 +81,7 @@ def window_groups(layer: Layer, operand: str, relations: tuple[DimensionRelation
 
 
 def _step(relations: list[DimensionRelation], own: tuple[str, ...], layer: Layer) -> tuple[tuple[str, int], ...]:
-    """Smallest step in all loops of a group that leaves all positions the same; NO_STEP if there is none."""
+    """Smallest step in all loops of a group that leaves all positions the same; NO_STEP if there is no such step."""
     names = list(dict.fromkeys(name for relation in relations for name, _ in relation.terms))
     change = {names[0]: Fraction(1)}
     consistent = all(name in layer.size_of and name not in own for name in names)
@@ -101,8 +103,8 @@ def _step(relations: list[DimensionRelation], own: tuple[str, ...], layer: Layer
 def distinct_positions(coefficients: tuple[int, int], first: int, second: int, exact: bool) -> int:
     """Number of distinct values of c1*i + c2*j for i < first, j < second.
 
-    With `exact` False the second factor is not clipped at 0, as in the reference (B12), which counts too many if a
-    dilation is larger than the tile.
+    If `exact` is False, the second factor is not clipped at 0, as in the reference tool (B12). The result is then too
+    large if a dilation is larger than the tile.
     """
     divisor = math.gcd(*coefficients)
     outer = second - coefficients[0] // divisor
@@ -111,9 +113,10 @@ def distinct_positions(coefficients: tuple[int, int], first: int, second: int, e
 
 
 def data_dimension_size(layer: Layer, relation: DimensionRelation, profile: ModelProfile) -> int:
-    """Full size of a sliding window's data dimension: as given in the layer, else from loops and padding.
+    """Full size of the data dimension of a sliding window. The size given in the layer is used; otherwise the size is
+    computed from loops and padding.
 
-    The result is at least 1: if padding exceeds the exact count of positions, one real position remains.
+    The result is at least 1: one real position remains if the padding exceeds the exact count of positions.
     """
     explicit = dict(layer.data_dimension_sizes)
     if relation.data_dimension in explicit:
@@ -125,13 +128,13 @@ def data_dimension_size(layer: Layer, relation: DimensionRelation, profile: Mode
 
 
 def outputs_have_windows(layer: Layer) -> bool:
-    """Whether outputs are addressed by a sliding window."""
+    """Whether a sliding window addresses the outputs."""
     own = dict(layer.operand_dimensions)[layer.operands[0]]
     return any(relation.data_dimension in own for relation in layer.relations)
 
 
 def joins_windows(profile: ModelProfile) -> bool:
-    """Whether windows that share loops are counted together, with each position once."""
+    """Whether windows that share loops are counted together, so that each position counts only one time."""
     return profile.exact_window_sizes and profile.whole_tiles
 
 
@@ -162,5 +165,5 @@ def operand_elements(layer: Layer, operand: str, profile: ModelProfile) -> int:
 
 
 def operand_bits(layer: Layer, operand: str, profile: ModelProfile) -> int:
-    """Bits of the whole operand; for the output with the bits of partial sums."""
+    """Bits of the whole operand. For the output, the bits of partial sums are counted."""
     return operand_elements(layer, operand, profile) * layer.bits_of[operand]

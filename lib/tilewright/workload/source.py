@@ -1,5 +1,7 @@
-"""Sources of a workload: the path of a YAML or ONNX file or of an artifact, a list of dicts, the dict of a language
-model, an ONNX model, or a parsed workload.
+"""Sources of a workload: files (YAML, ONNX, artifacts) and Python objects, with a function that reads each kind.
+
+Files are given by path. Objects are a list of dicts, the dict of a language model, an ONNX model, or a parsed
+workload.
 """
 
 from collections.abc import Mapping as Table
@@ -27,7 +29,9 @@ PARSED, LAYERS, NETWORK = "parsed", "layers", "network"
 
 
 def kind_of_source(source: WorkloadSource) -> str:
-    """Kind of a source: PARSED, LAYERS or NETWORK; a missing file is reported when it is read."""
+    """Kind of a source: PARSED, LAYERS or NETWORK. A missing file has a kind too; the error is raised when the file is
+    read.
+    """
     if isinstance(source, Workload):
         return PARSED
     if isinstance(source, list | tuple | dict):
@@ -41,7 +45,7 @@ def kind_of_source(source: WorkloadSource) -> str:
 
 
 def refuse_options(source: WorkloadSource, options: NetworkOptions) -> None:
-    """Raise InputError for options that apply only to ONNX files, if the source is not one."""
+    """Raise InputError for options that apply only to ONNX files if the source is not an ONNX file or model."""
     if kind_of_source(source) == NETWORK:
         return
     default = NetworkOptions()
@@ -52,7 +56,7 @@ def refuse_options(source: WorkloadSource, options: NetworkOptions) -> None:
         "precision": "precision",
         "bits": "bits",
     }
-    message = "says what an ONNX file leaves open, and this workload is none"
+    message = "applies only to ONNX files, and this workload is not an ONNX file"
     problems = [
         Problem(message, file=file_of(source), path=option)
         for option, name in names.items()
@@ -72,8 +76,8 @@ def read_parsed(source: Any) -> Workload:
 def read_layers(source: Any, notices: list[str] | None = None, model: str = "zigzag-3.9.1") -> Workload:
     """Workload of a YAML file, of a list of dicts, or of the dict of a step of a language model.
 
-    It has tensors if the profile models every operator; steps of language models always have them. Raises InputError
-    with all problems.
+    The workload has tensors if the profile models every operator; a step of a language model always has tensors.
+    Raises InputError with all problems.
     """
     from tilewright.workload.yaml_reader import read_workload_yaml
 
@@ -92,7 +96,7 @@ def read_network(
 ) -> "tuple[Workload, Coverage]":
     """Workload and coverage of an ONNX network. Raises InputError with all problems.
 
-    Unused parts of the file are appended to `notices`; all other notices are in the coverage.
+    Notices on unused parts of the file are appended to `notices`. All other notices are in the coverage.
     """
     if isinstance(source, str | PathLike):
         source = existing_file(source, "workload")
@@ -118,9 +122,9 @@ def parse_workload(
 ) -> Workload:
     """Workload of a YAML or ONNX file, a list of dicts, an ONNX model or an artifact.
 
-    `model` is the profile: it decides how ONNX axes are read, and whether layers get tensors. `options` say what an
-    ONNX file leaves open; `dims` are the sizes of dynamic dimensions. Remarks on unusual or unused input are appended
-    to `notices`. Raises InputError with all problems.
+    `model` is the model profile. It decides how ONNX axes are read, and whether layers get tensors. `options` give the
+    properties that an ONNX file does not fix; `dims` are the sizes of dynamic dimensions. Notices on unusual or unused
+    input are appended to `notices`. Raises InputError with all problems.
     """
     kind = kind_of_source(source)
     refuse_options(source, options or NetworkOptions())

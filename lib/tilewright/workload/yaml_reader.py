@@ -1,6 +1,6 @@
 """Reader of the workload YAML, a list of layers, with checks across its fields (zigzag-dse 3.9.1: workload file).
 
-Broken fields are recorded as problems and left empty in the typed tree of the file.
+Invalid fields are recorded as problems. In the typed tree of the file they are empty.
 """
 
 import itertools
@@ -54,7 +54,7 @@ class PrecisionEntry(TableModel):
     """Bits of one element of each operand."""
 
     W: Bits
-    """Bits of the weights; 0 for an operand without costs, as in pooling."""
+    """Bits of the weights; 0 for an operand without costs, such as the weights of pooling."""
     I: Bits  # noqa: E741
     """Bits of the inputs."""
     O: PositiveBits  # noqa: E741
@@ -64,16 +64,16 @@ class PrecisionEntry(TableModel):
 
 
 class SourcesEntry(TableModel):
-    """Layers that produce the inputs."""
+    """Layers that produce the inputs of a layer."""
 
     W: int | None = None
-    """Id of the layer that produces the weights; the layer's own id for constants."""
+    """Id of the layer that produces the weights; for constants, the id of the layer that reads them."""
     I: int | None = None  # noqa: E741
-    """Id of the layer that produces the input; the layer's own id for constants."""
+    """Id of the layer that produces the input; for constants, the id of the layer that reads them."""
 
 
 class LayerEntry(TableModel):
-    """One layer."""
+    """One layer of the network."""
 
     id: int
     """Number of the layer, unique in the file."""
@@ -92,11 +92,11 @@ class LayerEntry(TableModel):
         "AveragePool",
         "GlobalAveragePool",
     ]
-    """Type of the layer's operator; selects entries of the mapping file."""
+    """Type of the layer's operator. Entries of the mapping file can select layers by this type."""
     equation: Equation
-    """The layer as an equation over loop dimensions: O[b][k][oy][ox] += W[k][c][fy][fx] * I[b][c][iy][ix]."""
+    """Equation of the layer over its dimensions, for example O[b][k][oy][ox] += W[k][c][fy][fx] * I[b][c][iy][ix]."""
     dimension_relations: list[Relation] | None = None
-    """Sliding windows: ix = 2*ox + 1*fx declares the dimension ix of the input."""
+    """Sliding windows. For example, ix = 2*ox + 1*fx declares the dimension ix of the input."""
     loop_dims: Annotated[list[LoopDimension], Field(min_length=1)]
     """Names of the loop dimensions."""
     loop_sizes: list[PositiveCount]
@@ -104,13 +104,13 @@ class LayerEntry(TableModel):
     operand_precision: PrecisionEntry
     """Bits of each operand."""
     operand_source: SourcesEntry | None = None
-    """Id of the layer that produces each input; the layer's own id marks a constant."""
+    """Id of the layer that produces each input. The layer's own id means that the input is constant."""
     pr_loop_dims: list[LoopDimension] | None = None
-    """Dimensions declared by sliding windows, in the order of `pr_loop_sizes` and `padding`."""
+    """Dimensions that sliding windows declare, in the order of `pr_loop_sizes` and `padding`."""
     pr_loop_sizes: list[PositiveCount] | None = None
-    """Sizes of `pr_loop_dims`; if they are given, padding is not used."""
+    """Sizes of `pr_loop_dims`. If sizes are given, padding is not used."""
     padding: list[Padding] | None = None
-    """Padding `[before, after]` for each of `pr_loop_dims`."""
+    """Padding `[before, after]` for each dimension of `pr_loop_dims`."""
 
 
 WorkloadFile = Annotated[list[LayerEntry], Field(min_length=1)]
@@ -120,16 +120,18 @@ def workload_schema() -> JsonObject:
     """JSON Schema of a workload file."""
     from tilewright.workload.language_models.reader import LanguageModelFile
 
-    told = "The layers of a network, as loop nests; or a step of a language model."
+    told = "Layers of a network as loop nests, or a step of a language model."
     return json_schema(WorkloadFile | LanguageModelFile, "tilewright workload", told)
 
 
 MOST_OPERATIONS = 2**60
-"""Largest number of operations of a layer: counts of operations and cycles are 64 bit integers."""
+"""Largest number of operations of a layer. The limit exists because counts of operations and cycles are 64-bit
+integers.
+"""
 
 
 def check_workload(problems: Problems, entries: list[LayerEntry]) -> None:
-    """Record every problem across fields and layers."""
+    """Record every problem that a single field does not show, because it concerns several fields or layers."""
     _check_identities(problems, entries)
     for index, entry in each(entries):
         layer = problems.within(index)
@@ -142,14 +144,16 @@ def check_workload(problems: Problems, entries: list[LayerEntry]) -> None:
 
 
 def _note_wide_results(problems: Problems, entries: list[LayerEntry]) -> None:
-    """Note layers whose final outputs are wider than their partial sums; layers with equal widths share a note."""
+    """Note layers whose final outputs are wider than their partial sums. Layers with the same two widths share one
+    note.
+    """
     found: dict[tuple[int, int], list[int]] = {}
     for index, entry in each(entries):
         bits = entry.operand_precision
         if bits is not None and bits.O is not None and bits.O_final is not None and bits.O_final > bits.O:
             found.setdefault((bits.O, bits.O_final), []).append(index)
     for (partial, final), indices in found.items():
-        message = f"final outputs of {final} bits are wider than partial sums, O, of {partial}: they gain nothing by it"
+        message = f"final outputs of {final} bits are wider than partial sums (O) of {partial}; this adds no accuracy"
         others = f" (in {len(indices)} layers of the file)" if len(indices) > 1 else ""
         problems.notice((indices[0], "operand_precision", "O_final"), message + others)
 
@@ -162,7 +166,7 @@ def _check_identities(problems: Problems, entries: list[LayerEntry]) -> None:
             problems.at((index, "id"), "another layer has the same id", entry.id)
         name = entry.name or f"Layer{entry.id}"
         if entry.name is not None and name in names:
-            message = "another layer has the same name; here and in mapping files this one gets a number, as in name__2"
+            message = "another layer has the same name; this layer gets a number, as in name__2, also for mapping files"
             problems.notice((index, "name"), message)
         names.append(name)
         for operand in ("W", "I"):
@@ -190,7 +194,7 @@ def _check_loops(problems: Problems, entry: LayerEntry) -> None:
 
 
 def _check_relations(problems: Problems, entry: LayerEntry) -> list[DimensionRelation] | None:
-    """Sliding windows of the layer; None if some are broken."""
+    """Sliding windows of the layer; None if some of them are invalid."""
     relations, is_broken = whole(entry.dimension_relations), problems.has("dimension_relations")
     known = names_of(entry.loop_dims)
     earlier: set[str] = set()
@@ -224,7 +228,8 @@ def _check_equation(problems: Problems, entry: LayerEntry, relations: list[Dimen
     used |= {dimension for relation in relations for dimension, _ in relation.terms}
     for dimension, size in zip(loops, entry.loop_sizes or (), strict=False):
         if dimension not in used and size != 1:
-            problems.notice(("loop_dims",), f"no operand uses {dimension}: the same work is done {size} times")
+            message = f"no operand uses {dimension}, so the layer does the same work {size} times"
+            problems.notice(("loop_dims",), message)
 
 
 def _check_windows(problems: Problems, entry: LayerEntry, relations: list[DimensionRelation]) -> None:
@@ -243,7 +248,7 @@ def _check_windows(problems: Problems, entry: LayerEntry, relations: list[Dimens
     if entry.pr_loop_sizes and None not in (names or ()):
         for name in known:
             if name not in (names or ()):
-                message = f"has sizes, but none for {name}; give all or none"
+                message = f"has no size for {name}; give the sizes of all sliding windows or of none"
                 problems.at(("pr_loop_sizes",), message, nearest=nearest_name(name, names or ()))
         _note_contradictions(problems, entry, dict(zip(known, relations, strict=True)))
     elif entry.padding is not None:
@@ -261,10 +266,10 @@ def _note_contradictions(problems: Problems, entry: LayerEntry, relations: dict[
         if any(extents.get(dimension) is None for dimension, _ in terms):
             continue
         reach = sum(factor * (extents[dimension] - 1) for dimension, factor in terms) + 1
-        # Of an input that is a little longer, the last positions are in no window.
+        # If an input is a little longer than needed, its last positions are in no window.
         if not reach <= size + sum(padding) < reach + max(factor for _, factor in terms):
-            why = "has no effect beside pr_loop_sizes, and they contradict each other"
-            told = f"{size} + {sum(padding)} positions of {name}, and the loops reach over {reach}"
+            why = "has no effect, because pr_loop_sizes is given, and contradicts pr_loop_sizes"
+            told = f"{name} has {size} + {sum(padding)} positions, but the loops reach over {reach}"
             problems.unused(("padding", index), f"{why}: {told}")
 
 
@@ -288,11 +293,12 @@ def _check_padding(problems: Problems, entry: LayerEntry, relations: dict[str, D
 def read_workload_yaml(
     source: str | Path | list[dict[str, Any]] | dict[str, Any], notices: list[str] | None = None
 ) -> Workload:
-    """Workload of a workload file, named after it, or of the same data as a list of dicts, named `workload`.
+    """Workload of a workload file, or of the same data as a list of dicts. The workload of a file has the name of the
+    file; otherwise its name is `workload`.
 
-    A table with the key `language_model` is a step of a language model; anything else must be a list of layers.
+    A table with the key `language_model` is a step of a language model. All other data must be a list of layers.
 
-    Raises InputError with every problem of the file. Remarks on unusual input are appended to `notices`.
+    Raises InputError with every problem of the file. Notices on unusual input are appended to `notices`.
     """
     if isinstance(source, (list, tuple, dict)):
         return workload_of(document_of(source), "workload", notices)
@@ -316,7 +322,7 @@ def workload_of(document: YamlDocument, name: str, notices: list[str] | None = N
 
 
 def _unique_names(names: list[str]) -> list[str]:
-    """Unique names: repeated names get `__2`, `__3`, ..."""
+    """Names made unique: repetitions of a name get `__2`, `__3`, ..."""
     unique: list[str] = []
     for name in names:
         candidates = itertools.chain((name,), (f"{name}__{number}" for number in itertools.count(2)))
@@ -325,7 +331,7 @@ def _unique_names(names: list[str]) -> list[str]:
 
 
 def _node(entry: LayerEntry, written: dict[str, Any], name: str) -> WorkloadNode:
-    # The written order of sources is the order of graph edges, hence of execution.
+    # The order of the sources in the file is the order of graph edges. It therefore decides the order of execution.
     sources: dict[str, int | None] = written.get("operand_source") or {}
     constants = tuple(operand for operand, source in sources.items() if source == entry.id)
     return WorkloadNode(

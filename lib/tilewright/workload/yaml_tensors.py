@@ -1,16 +1,18 @@
 """Tensors and index maps of a network that is given as a list of layers, so that its layers can be cut and fused.
 
-A list of layers says which layer produces an operand, but not how the axes of the two correspond. They are matched by
-position: O[b][k][oy][ox] of a producer is I[b][c][iy][ix] of its consumer, whatever the names. If the shapes differ:
+A list of layers says which layer produces an operand, but not how the axes of the producer's output and of the
+consumer's input correspond. The axes are matched by position: O[b][k][oy][ox] of a producer is I[b][c][iy][ix] of its
+consumer, and the names of the axes do not matter. If the shapes differ, the first of these rules that fits applies:
 
-1. axes of size 1 are repeated, and a window may reach into padding that is not given (all elements it may need are
-  needed);
-2. otherwise, two shapes with equally many elements are a reshape in row-major order;
-3. otherwise, all elements along the differing axes are needed, or the whole tensor if the numbers of axes differ.
+1. An axis of size 1 is repeated, and a window may reach into padding that is not given. Then all elements that the
+   window can reach are needed.
+2. Two shapes with equally many elements are a reshape in row-major order.
+3. All elements along the axes that differ are needed. If the numbers of axes differ, the whole tensor is needed.
 
-An assumption is a superset of the true dependences (`IndexMap.is_exact` False), and a notice names both layers.
+A match that is assumed gives a superset of the true dependences (`IndexMap.is_exact` False), and a notice names both
+layers.
 
-Groups and channels, [g][k] or [g][c], are one axis with the groups outside.
+Groups and channels, [g][k] or [g][c], are one axis. The groups are the outer loop of this axis.
 """
 
 import math
@@ -26,23 +28,25 @@ _GROUP, _CHANNELS = "G", ("K", "C")
 
 @dataclass(frozen=True)
 class Window:
-    """Motion of a sliding window along an axis."""
+    """Step and length of a sliding window along an axis."""
 
     step: int
-    """Indices from one position to the next; fewer than this many of the last indices may stay unread."""
+    """Distance, in indices, from one position of the window to the next. Up to step - 1 of the last indices can stay
+    unread.
+    """
     length: int
-    """Indices from the first to the last of one position."""
+    """Number of indices from the first to the last index of the window at one position."""
 
 
 @dataclass(frozen=True)
 class OperandAxis:
-    """One axis of an operand as its own layer describes it."""
+    """One axis of an operand, as described by the layer that has the operand."""
 
     index: AxisIndex
     size: int
-    """Size without padding."""
+    """Size of the axis, without padding."""
     reach: int
-    """Indices that the loops cover, without the padding that is given."""
+    """Number of indices that the loops cover, minus the given padding."""
     window: Window | None = None
 
 
@@ -52,11 +56,13 @@ class AxisMatch:
 
     index: AxisIndex
     extra_loop: tuple[tuple[str, int], ...] = ()
-    """Pair (name, size) of a loop that the layer does not have, over all elements that may be needed."""
+    """Pair (name, size) of a loop that is not a loop of the layer; it runs over all elements that can be needed. () if
+    there is no such loop.
+    """
     assumption: str = ""
-    """Assumption in words; '' if there is none."""
+    """Assumption in words; '' if nothing is assumed."""
     is_whole: bool = False
-    """Whether the axes do not match, so that the whole axis is needed."""
+    """Whether the axes do not match. Then the whole axis is needed."""
 
 
 def operand_axes(layer: Layer, operand: str) -> tuple[OperandAxis, ...]:
@@ -97,26 +103,29 @@ def _window(layer: Layer, relation: DimensionRelation) -> Window:
 
 
 def sizes_of(axes: Sequence[OperandAxis]) -> Shape:
-    """Shape of an operand as its own layer describes it."""
+    """Shape of an operand, as described by the layer that has the operand."""
     return tuple(axis.size for axis in axes)
 
 
 def goes_together(axes: Sequence[OperandAxis], shape: Shape) -> bool:
-    """Whether every axis of an operand matches that of a tensor, including padding and repetition."""
+    """Whether every axis of an operand matches the axis of a tensor at the same position, including padding and
+    repetition.
+    """
     if len(axes) != len(shape):
         return False
     return not any(match_axis(axis, size, "").is_whole for axis, size in zip(axes, shape, strict=True))
 
 
 def is_reshape(axes: Sequence[OperandAxis], shape: Shape) -> bool:
-    """Whether an operand has as many elements as a tensor, but in a shape that does not match."""
+    """Whether an operand has as many elements as a tensor but a shape that does not match the shape of the tensor."""
     return not goes_together(axes, shape) and math.prod(sizes_of(axes)) == math.prod(shape)
 
 
 def match_axis(axis: OperandAxis, size: int, loop_name: str) -> AxisMatch:
-    """Match of an axis of an operand with one of `size` indices; `loop_name` is the name for an extra loop.
+    """Match of an axis of an operand with an axis of `size` indices. `loop_name` is the name for an extra loop.
 
-    If padding is not given, the window may be at any position that leaves less than a window of padding at each end.
+    If padding is not given, each position of the window is possible that leaves less than a window of padding at each
+    end.
     """
     lacking = axis.reach - size
     if axis.window is None:
@@ -129,9 +138,9 @@ def match_axis(axis: OperandAxis, size: int, loop_name: str) -> AxisMatch:
     elif 0 < lacking <= 2 * (axis.window.length - 1):
         most = min(lacking + axis.window.step - 1, axis.window.length - 1)
         index = AxisIndex((*axis.index.terms, (loop_name, -1)), axis.index.offset)
-        text = f"{lacking} of padding are not given, so windows may begin up to {most} earlier"
+        text = f"{lacking} indices of padding are not given, so a window can begin up to {most} indices earlier"
         return AxisMatch(index, ((loop_name, most + 1),), text)
-    return AxisMatch(loop(loop_name), ((loop_name, size),), "all of it may be needed", True)
+    return AxisMatch(loop(loop_name), ((loop_name, size),), "the whole axis is assumed to be needed", True)
 
 
 RESHAPE = "Reshape"
@@ -142,7 +151,7 @@ _Loops = tuple[tuple[str, int], ...]
 
 @dataclass
 class _Reading:
-    """State of the network while its tensors are added."""
+    """State while the tensors of a network are added."""
 
     notices: list[str]
     next_id: int
@@ -154,7 +163,9 @@ class _Reading:
     """Name of each layer, by node id."""
 
     def add(self, name: str, shape: tuple[int, ...], bits: int, is_constant: bool = False) -> Tensor:
-        """Add a tensor. Names of layers are unique, and so are names of a layer and an operand."""
+        """Add a tensor. The name of a layer with the name of an operand is unique, because names of
+        layers are unique.
+        """
         self.tensors[name] = Tensor(name, shape, bits, "", _PRECISION_SOURCE, is_constant)
         return self.tensors[name]
 
@@ -162,10 +173,10 @@ class _Reading:
 def with_tensors(workload: Workload, notices: list[str] | None = None) -> Workload:
     """Workload of a list of layers with its tensors, the index maps of its layers, its inputs and its outputs.
 
-    Outputs are the tensors that no layer reads; inputs are the operands I that no layer produces. Operands of 0 bits
-    that no layer produces (weights of pooling) have no tensors. A reshape between layers becomes a pass-through node
-    before its reader; the layers keep their `sources`. Assumptions are appended to `notices`. A workload with tensors
-    is returned as it is.
+    Outputs of the network are the tensors that no layer reads. Inputs of the network are the operands I that no layer
+    produces. An operand of 0 bits that no layer produces (weights of pooling) has no tensor. A reshape between layers
+    becomes a pass-through node before the layer that reads its output; the layers keep their `sources`. Assumptions
+    are appended to `notices`. A workload that already has tensors is returned unchanged.
     """
     if workload.tensors:
         return workload
@@ -186,7 +197,7 @@ def with_tensors(workload: Workload, notices: list[str] | None = None) -> Worklo
 
 
 def _with_maps(node: WorkloadNode, layer: Layer, reading: _Reading) -> Iterator[WorkloadNode]:
-    """Layer with its maps, after the reshapes of the tensors that it reads."""
+    """Layer with its index maps, after the reshape nodes of the tensors that the layer reads."""
     sources = dict(node.sources)
     output_axes = operand_axes(layer, OUTPUT)
     made = Tensor(f"{layer.name}.{OUTPUT}", sizes_of(output_axes), layer.bits_of[FINAL_OUTPUT])
@@ -246,11 +257,12 @@ def _reshape(tensor: Tensor, source: Tensor, source_id: int, reading: _Reading) 
 
 
 def _access(axes: tuple[OperandAxis, ...], tensor: Tensor) -> tuple[TensorAccess, _Loops, list[str]]:
-    """(access of the layer to a tensor, further loops that are not the layer's, assumptions in words)."""
+    """(access of the layer to a tensor, loops of the access that are not loops of the layer, assumptions in words)."""
     names = [f"{tensor.name}[{axis}]" for axis in range(len(tensor.shape))]
     if len(axes) != len(tensor.shape):
         whole = access_of_loops(tensor.name, names)
-        return whole, tuple(zip(names, tensor.shape, strict=True)), ["shapes differ, all of it may be needed"]
+        told = "shapes differ, so the whole tensor is assumed to be needed"
+        return whole, tuple(zip(names, tensor.shape, strict=True)), [told]
     found = [match_axis(*entry) for entry in zip(axes, tensor.shape, names, strict=True)]
     assumed: dict[str, list[str]] = {}
     for number, match in enumerate(found):

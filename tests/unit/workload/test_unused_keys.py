@@ -40,7 +40,7 @@ def test_padding_and_sizes_that_contradict_each_other(size: int, padding: list[i
     first = [line for line in found if "padding[0]" in line]
     assert bool(first) == contradicts
     if contradicts:
-        assert f"contradict each other: {size} + 1 positions of IX, and the loops reach over 9" in first[0]
+        assert f"contradicts pr_loop_sizes: IX has {size} + 1 positions, but the loops reach over 9" in first[0]
 
 
 def test_quantization_of_a_language_model_is_told() -> None:

@@ -1,13 +1,13 @@
 """Architecture of a language model of any family: blocks, each with a token mixer and a feed-forward part.
 
-Sizes are in elements. This module has no costs: other modules of this package compute the work of a step.
+Sizes are in elements. This module computes no costs; other modules of this package compute the work of a step.
 """
 
 from dataclasses import dataclass
 
 PRE, SANDWICH, PARALLEL = "pre", "sandwich", "parallel"
-"""Position of the norms of a block: before both parts; before and after both; or one norm whose output both parts
-read.
+"""Position of the norms of a block. PRE: one norm before each part. SANDWICH: one norm before and one norm after each
+part. PARALLEL: one norm, whose output both parts read.
 """
 
 
@@ -16,7 +16,7 @@ class Norm:
     """Normalisation along the features of a token."""
 
     is_centred: bool
-    """Whether the mean is subtracted: LayerNorm does so, RMSNorm does not."""
+    """Whether the mean is subtracted. LayerNorm subtracts the mean; RMSNorm does not."""
     has_shift: bool
     """Whether a bias is added."""
 
@@ -27,8 +27,8 @@ LAYER_NORM = Norm(is_centred=True, has_shift=True)
 
 @dataclass(frozen=True)
 class Attention:
-    """Attention whose query heads share key heads: one each (MHA), one per group of query heads (GQA), or one for all
-    (MQA).
+    """Attention in which each query head has a key head of its own (MHA), or a group of query heads shares one key
+    head (GQA), or all query heads share one key head (MQA).
     """
 
     heads: int
@@ -43,15 +43,15 @@ class Attention:
     head_norm: Norm | None = None
     """Normalisation of each head of queries and keys."""
     window: int | None = None
-    """Tokens that a query sees, itself included; None for no limit."""
+    """Number of tokens that a query sees, its own token included; None for no limit."""
     has_softcap: bool = False
     """Whether a tanh limits the scores."""
 
 
 @dataclass(frozen=True)
 class LatentAttention:
-    """Attention whose cache holds one latent vector and one rotary key per token, shared by all heads (DeepSeek's
-    MLA).
+    """Attention whose cache holds one latent vector and one rotary key per token. All heads share these two
+    (DeepSeek's MLA).
     """
 
     heads: int
@@ -60,7 +60,7 @@ class LatentAttention:
     rank: int
     """Width of the latent vector of keys and values."""
     width: int
-    """Width of the part of a query without rotary position."""
+    """Width of the part of a query that has no rotary position."""
     rotary_width: int
     value_width: int
     has_bias: bool
@@ -72,11 +72,11 @@ class StateSpace:
     """Selective state space (Mamba): a short convolution and a recurrence instead of attention."""
 
     width: int
-    """Channels inside the block."""
+    """Number of channels inside the block."""
     state: int
-    """Elements of the state per channel."""
+    """Number of elements of the state per channel."""
     kernel: int
-    """Tokens that the convolution sees."""
+    """Number of tokens that the convolution sees."""
     rank: int
     """Rank of the step sizes."""
     has_bias: bool
@@ -85,7 +85,7 @@ class StateSpace:
 
 @dataclass(frozen=True)
 class FeedForward:
-    """Two matrix products with an activation function between them, or three if one of them is a gate."""
+    """Two matrix products with an activation function between them. A gate adds a third matrix product."""
 
     width: int
     is_gated: bool
@@ -96,20 +96,20 @@ class FeedForward:
 
 @dataclass(frozen=True)
 class Mixture:
-    """Mixture of experts: a router sends each token to some of them."""
+    """Mixture of experts. A router sends each token to some of the experts."""
 
     experts: int
     experts_per_token: int
     expert: FeedForward
     shared: FeedForward | None
-    """Shared expert, through which all tokens go; None if there is none."""
+    """Expert that processes all tokens; None if the block has no shared expert."""
     uses_sigmoid: bool = False
     """Whether the scores of the router are sigmoids with a correcting bias, instead of a softmax."""
 
 
 @dataclass(frozen=True)
 class Block:
-    """One layer of the model, as its configuration counts layers."""
+    """One layer of the model, in the sense in which its configuration counts layers."""
 
     name: str
     """Name of the kind of block; '' if all blocks are of one kind."""
@@ -136,7 +136,7 @@ class Architecture:
     scales_embedding: bool = False
     has_output_softcap: bool = False
     most_tokens: int | None = None
-    """Positions that the model was made for; None if the configuration does not say."""
+    """Number of positions that the model was trained for; None if the configuration does not give this number."""
 
     @property
     def kinds(self) -> dict[Block, int]:

@@ -1,9 +1,11 @@
 """Scores, softmax and weighted values over the pieces of queries and keys.
 
-Each visible pair of a query and a key costs one product for the scores, one operation for scaling (and one for the soft
-cap), four for the softmax, and one product with the values. If the pairs of a request are in several pieces
-(`visible_keys`), each piece is a layer, and further layers merge the row maxima, the row sums and the outputs of the
-pieces. A folded piece counts one row statistic for two rows, which is too few by half a query.
+Each visible pair of a query and a key takes one product for the scores, one operation for scaling, four operations for
+the softmax, and one product with the values. The soft cap takes one more operation.
+
+If the pairs of a request are in several pieces (`visible_keys`), each piece is a layer. Further layers then merge the
+row maxima, the row sums and the outputs of the pieces. A FOLDED piece counts one row statistic for two rows, which is
+too few by half a query.
 """
 
 from typing import NamedTuple
@@ -16,8 +18,8 @@ from tilewright.workload.language_models.visible_keys import FOLDED, WRAPPED, Pi
 
 
 def attend(builder: Builder, heads: Heads, pieces: tuple[Piece, ...]) -> str:
-    """Name of the tensor softmax(scale * queries * keys) * values over the pieces: [rows of the group, heads * value
-    width].
+    """Name of the tensor softmax(scale * queries * keys) * values over the pieces. The shape of the tensor is [rows of
+    the group, heads * value width].
     """
     rows, first = heads.group.rows, len(builder.nodes)
     scores = [_scores(builder, heads, piece) for piece in pieces]
@@ -45,15 +47,17 @@ def _part(name: str, piece: Piece) -> str:
 
 
 def _query(piece: Piece, is_other: bool = False) -> AxisIndex:
-    """Index of the query in row D of a piece; with `is_other`, in row D of the triangle that is folded onto it."""
+    """Index of the query in row D of a piece. With `is_other`, the index of the query in row D of the triangle that is
+    folded onto the piece.
+    """
     if is_other:
         return AxisIndex((("D", -1),), piece.first_query - 1)
     return AxisIndex((("D", 1),), piece.first_query)
 
 
 def _key(piece: Piece, name: str, is_other: bool = False) -> AxisIndex:
-    """Index of the key in column `name` of a piece; with `is_other`, of the second key of that column (FOLDED,
-    WRAPPED).
+    """Index of the key in column `name` of a piece. With `is_other`, the index of the second key of that column
+    (FOLDED, WRAPPED).
     """
     if piece.kind == FOLDED:
         first = piece.first_key + piece.other_queries
@@ -64,7 +68,9 @@ def _key(piece: Piece, name: str, is_other: bool = False) -> AxisIndex:
 def _other_keys(
     heads: Heads, piece: Piece, kept: Kept, loops: Loops, output: TensorAccess, names: tuple[str, str]
 ) -> list[IndexMap]:
-    """Maps of the second keys of columns, [] for a rectangle; `names` are the loops of columns and of channels."""
+    """Maps of the second keys of columns; [] for a rectangle, which has no second keys. `names` are the loops of
+    columns and of channels.
+    """
     column, channel = names
     other = at(kept.tensor, "B", "G", _key(piece, column, True), channel)
     if piece.kind == WRAPPED and piece.wrapped_keys:
@@ -74,7 +80,7 @@ def _other_keys(
 
 
 def _scores(builder: Builder, heads: Heads, piece: Piece) -> str:
-    """Name of the scores: one product for each pair and channel."""
+    """Name of the tensor of scores. A score takes one product for each channel."""
     width, group = heads.keys.width, heads.group
     target = builder.tensor(
         _part("scores", piece) + ".out", (group.count, heads.key_heads, heads.shared, piece.queries, piece.keys)
@@ -103,8 +109,8 @@ def _scores(builder: Builder, heads: Heads, piece: Piece) -> str:
 def _stage(
     builder: Builder, heads: Heads, piece: Piece, name: str, operator_type: str, source: str, row: str = ""
 ) -> str:
-    """Name of the result of one operation per pair; `row` is a tensor [requests, heads, queries] that is read per
-    row.
+    """Name of the result of one operation per pair. If `row` is given, it names a tensor [requests, heads, queries],
+    and the operation also reads the element of its row.
     """
     loops = (*heads.outer, ("D", piece.queries), ("K", piece.keys))
     target = builder.tensor(_part(name, piece) + ".out", builder.shape(source))
@@ -132,7 +138,7 @@ def _statistics(
     merge_type: str,
     sources: list[str],
 ) -> str:
-    """Name of the statistic of each query over all its pairs: [requests, heads, queries]."""
+    """Name of the tensor [requests, heads, queries] with the statistic of each query over all its pairs."""
     parts, whole = [], (heads.group.count, heads.key_heads, heads.shared, heads.group.tokens)
     for piece, source in zip(pieces, sources, strict=True):
         loops = (*heads.outer, ("D", piece.queries), ("K", piece.keys))
@@ -161,8 +167,9 @@ def _together(
 ) -> str:
     """Name of the tensor of `shape` that merges the results of the pieces for all queries.
 
-    The pieces of a strip of queries are merged one after another, including each block of keys that a repeated piece
-    represents. Different strips have no query in common.
+    The pieces of a strip of queries are merged one after another. If a repeated piece represents several blocks of
+    keys, each of these blocks is merged. Different strips have no query in common, so their results are only placed
+    side by side.
     """
     found = dict(zip(pieces, parts, strict=True))
     results = []
@@ -184,24 +191,26 @@ def _together(
 
 
 class _Rows(NamedTuple):
-    """Results of some queries."""
+    """Results of some consecutive queries."""
 
     tensor: str
     first_query: int
     queries: int
     blocks: int = 1
-    """Number of blocks of keys, which are merged one after another."""
+    """Number of blocks of queries that the tensor represents."""
 
 
 def _of_queries(heads: Heads, shape: tuple[int, ...], queries: int) -> tuple[int, ...]:
-    """Shape of the results of `queries` queries: [requests, heads, queries], or [requests * queries, channels]."""
+    """Shape of the results of `queries` queries: [requests, heads, queries] or [requests * queries, channels]."""
     return (*shape[:-1], queries) if len(shape) > 2 else (heads.group.count * queries, shape[1])
 
 
 def _side_by_side(
     builder: Builder, heads: Heads, name: str, rows: list[_Rows], start: int, shape: tuple[int, ...]
 ) -> str:
-    """Name of a tensor of `shape` with the results of the queries from `start` on; this only moves data."""
+    """Name of a tensor of `shape` with the results of the queries from `start` on. The node that makes this tensor
+    only moves data.
+    """
     if len(rows) == 1 and rows[0].blocks == 1:
         return rows[0].tensor
     target = builder.tensor(name, shape)
@@ -222,8 +231,8 @@ def _side_by_side(
 
 
 def _merged(builder: Builder, name: str, operator_type: str, one: str, other: str, shape: tuple[int, ...]) -> str:
-    """Name of the merged results of two pieces, one operation per element; a piece may have fewer rows than the
-    result.
+    """Name of the merged results of two pieces. The merge takes one operation per element of the result. A piece can
+    have fewer rows than the result.
     """
     names = ("B", "G", "H", "D")[: len(shape)] if len(shape) > 2 else ("D", "K")
     target = builder.tensor(f"{name}.out", shape)

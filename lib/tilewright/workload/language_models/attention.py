@@ -1,10 +1,14 @@
-"""Attention of one block: projections, positions, cache, and groups of requests; also latent attention (DeepSeek's
-MLA).
+"""Attention of one block: projections, positions, cache and groups of requests; also DeepSeek's latent attention
+(MLA).
 
-In latent attention the cache has one latent vector and one rotary key per token. ABSORBED: the up-projections of keys
-and values are applied to the queries and the outputs, so that attention runs on the latent vectors with one key head.
-EXPANDED: keys and values of all heads are computed from the latent vectors of all visible tokens, cached ones included.
-Both give the same result; which one is less work depends on the numbers of tokens.
+In latent attention, the cache has one latent vector and one rotary key per token. There are two ways to compute it:
+
+* ABSORBED: the up-projections of keys and values are applied to the queries and to the outputs. Attention then runs on
+  the latent vectors, with one key head.
+* EXPANDED: keys and values of all heads are computed from the latent vectors of all visible tokens, including cached
+  tokens.
+
+The two ways give the same result. The numbers of tokens decide which way is less work.
 """
 
 from collections.abc import Iterator
@@ -55,7 +59,7 @@ def pieces_of(group: Requests, step: ModelStep, window: int | None = None) -> tu
 
 
 def _projected(builder: Builder, which: str, source: str, attention: Attention, heads: int, bits: int | None) -> str:
-    """Name of the queries or keys; the last operation on them stores `bits` per element."""
+    """Name of the queries or of the keys. The last operation on them stores `bits` per element."""
     width = attention.width
     has_norm = attention.head_norm is not None
     last = None if has_norm or attention.is_rotary else bits
@@ -76,7 +80,7 @@ def _rows_of(groups: tuple[Requests, ...]) -> Iterator[tuple[int, Requests]]:
 
 
 def cached_tokens(group: Requests, window: int | None = None) -> int:
-    """Tokens of each request that attention reads from the cache."""
+    """Number of tokens of each request that attention reads from the cache."""
     return group.context - first_position(group.context, window)
 
 
@@ -90,10 +94,10 @@ def kept(
     size: tuple[int, int],
     start: int = 0,
 ) -> Kept:
-    """Keys or values of the requests of a group: the cache from before the step, followed by the new rows.
+    """Keys or values of the requests of a group: the cache as it was before the step, followed by the new rows.
 
-    `size` is (heads, width) of the channels of `new`, from `start` on, that belong to them. The new rows were stored
-    when they were computed; here they are only placed.
+    `size` is (heads, width). The channels of `new` from `start` on are these keys or values. The new rows were stored
+    when they were computed; here they only get their place behind the cached rows.
     """
     heads, width = size
     bits, tokens = builder.precision.cache, group.tokens
@@ -166,7 +170,7 @@ def _queries(builder: Builder, source: str, attention: LatentAttention) -> str:
 
 
 def _latent(builder: Builder, source: str, attention: LatentAttention) -> tuple[str, str]:
-    """(latent vectors, rotary keys) of the new tokens, as they are cached."""
+    """(latent vectors, rotary keys) of the new tokens, in the form in which they are cached."""
     both = builder.linear(
         "kv_a_proj_with_mqa", source, attention.rank + attention.rotary_width, has_bias=attention.has_bias
     )
@@ -213,8 +217,8 @@ def _out_of_latent(builder: Builder, latent: str, attention: LatentAttention, we
 
 
 def _joined_query(builder: Builder, plain: str, source: str, attention: LatentAttention, width: int) -> str:
-    """Name of the queries of `width` channels per head, each followed by its rotary part: [rows, heads * (width +
-    rotary width)].
+    """Name of the queries [rows, heads * (width + rotary width)]. The query of each head has `width` channels,
+    followed by the rotary part of the query.
     """
     rows, heads, extra = builder.shape(source)[0], attention.heads, attention.rotary_width
     pitch = attention.width + extra
@@ -237,8 +241,8 @@ def _joined_query(builder: Builder, plain: str, source: str, attention: LatentAt
 
 
 def _cache(builder: Builder, new: tuple[str, str], first: int, group: Requests, attention: LatentAttention) -> str:
-    """Name of the latent vectors and rotary keys of all tokens, side by side: [requests, 1, tokens, rank + rotary
-    width].
+    """Name of the tensor [requests, 1, tokens, rank + rotary width] with the latent vector and the rotary key of each
+    token, side by side.
     """
     cached = cached_tokens(group)
     rank, extra = attention.rank, attention.rotary_width
@@ -261,13 +265,13 @@ _ZERO = AxisIndex()
 
 
 def _absorbed(cache: str, attention: LatentAttention) -> tuple[Kept, Kept]:
-    """(keys, values) of all heads: the cached rows, and the latent part of those rows."""
+    """(keys, values) of all heads. Keys are the cached rows; values are the latent part of the same rows."""
     return Kept(cache, attention.rank + attention.rotary_width), Kept(cache, attention.rank)
 
 
 def _expand(builder: Builder, keys: str, both: str, attention: LatentAttention, weight: str, step: ModelStep) -> None:
-    """Make keys and values of all tokens from `keys`, in `both`; where keys are in blocks, one repeated node per block
-    of tokens.
+    """Compute the keys and values of all tokens from `keys`, into the tensor `both`. If keys are processed in blocks,
+    one repeated node computes the keys and values of each block of tokens.
     """
     count, heads, tokens, width = builder.shape(both)
     block = None if step.is_written_out else step.key_block

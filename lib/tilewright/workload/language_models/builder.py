@@ -1,7 +1,8 @@
-"""Builder of the layers of a language model: loop nests with their tensors, and moves of data.
+"""Builder of the layers of a language model: loop nests with their tensors, and nodes that move data.
 
-All activations are [tokens of all requests, features]. Matrix products and convolutions need a MAC array; all other
-layers need a vector unit and do one operation for each combination of loop values, as in the reader of ONNX files.
+All activations have the shape [tokens of all requests, features]. Matrix products and convolutions need a MAC array.
+All other layers need a vector unit and do one operation for each combination of loop values, as in the reader of ONNX
+files.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -21,7 +22,7 @@ Loops = tuple[tuple[str, int], ...]
 Axis = AxisIndex | str
 """Index along an axis, or the name of the loop that is the index."""
 _MAXIMUM = "ReduceMax"
-"""Operator whose partial results are no wider than its result."""
+"""Operator whose partial results are no wider than its final result."""
 MODELLED, PASS_THROUGH = "modelled", "pass-through"
 
 
@@ -32,7 +33,7 @@ def at(tensor: str, *axes: Axis) -> TensorAccess:
 
 @dataclass
 class Builder:
-    """Builder of a workload: the nodes and tensors that have been added so far."""
+    """Builder of a workload. It holds the nodes and tensors that have been added so far."""
 
     precision: Precision
     nodes: list[WorkloadNode] = field(default_factory=list)
@@ -42,14 +43,18 @@ class Builder:
     prefix: str = ""
     repeats: int = 1
     attentions: list[AttentionSite] = field(default_factory=list)
-    """Attentions that have been added so far: scores, softmax and weighted values of each."""
+    """Attentions that have been added so far. Each entry covers the scores, the softmax and the weighted values of one
+    attention.
+    """
     _producer_of: dict[str, int] = field(default_factory=dict)
 
     # --- where in the model ---------------------------------------------------------------------------------------
 
     @contextmanager
     def scope(self, name: str, repeats: int = 1) -> Iterator[None]:
-        """Scope in which names begin with `name/`, and in which every node represents `repeats` times as many nodes."""
+        """Scope in which names begin with `name/`. Every node that is added in the scope represents `repeats` times as
+        many nodes.
+        """
         before = self.prefix, self.repeats
         self.prefix, self.repeats = f"{self.prefix}{name}/" if name else self.prefix, self.repeats * repeats
         try:
@@ -60,16 +65,18 @@ class Builder:
     # --- tensors --------------------------------------------------------------------------------------------------
 
     def tensor(self, name: str, shape: tuple[int, ...], bits: int | None = None) -> str:
-        """Add a tensor that a node will produce, by default with the bits of activations; returns its full name."""
+        """Add a tensor that a node will produce, and return its full name. The default of `bits` is the bits of
+        activations.
+        """
         return self._tensor(name, shape, self.precision.activations if bits is None else bits)
 
     def weight(self, name: str, *shape: int) -> str:
-        """Add a constant tensor with the bits of weights; returns its full name."""
+        """Add a constant tensor with the bits of weights, and return its full name."""
         return self._tensor(name, shape, self.precision.weights, is_constant=True)
 
     def tied(self, source: str, name: str, shape: tuple[int, ...]) -> str:
-        """Add a constant that holds the numbers of `source` in another shape; it does not count as a weight of its
-        own.
+        """Add a constant that holds the numbers of `source`, transposed. The constant does not count as a further
+        weight.
         """
         target = self._tensor(name, shape, self.precision.weights, is_constant=True)
         rows, columns = shape
@@ -78,13 +85,13 @@ class Builder:
         return target
 
     def network_input(self, name: str, shape: tuple[int, ...], bits: int | None = None) -> str:
-        """Add an input of the network, such as a cache or a state from before the step; returns its full name."""
+        """Add an input of the network, such as a cache or state from before the step, and return its full name."""
         whole = self.tensor(name, shape, bits)
         self.inputs.append(whole)
         return whole
 
     def table(self, name: str, *shape: int) -> str:
-        """Add an input of the network that all blocks share, such as the angles of positions; returns its name."""
+        """Add an input of the network that all blocks share, such as the angles of positions, and return its name."""
         whole = f"{name}.{'x'.join(map(str, shape))}"
         if whole not in self.tensors:
             self.tensors[whole] = Tensor(whole, shape, self.precision.activations, "", "override")
@@ -120,12 +127,14 @@ class Builder:
         operator: tuple[str, str] | None = None,
         sums: int | None = None,
     ) -> str:
-        """Add a layer that reads the operands I, or I and W, and writes `output`; returns the name of its result.
+        """Add a layer that reads the operands I, or I and W, and writes `output`; return the name of its result.
 
-        `others` are also read, at no cost (a bias). For the operands in `superset`, the layer may need any element.
-        `further` has additional maps of an operand. `sizes` are the shapes of operands as the layer sees them, where it
-        sees a part of a tensor. `operator` is (name, type) of the operator that the layer is a part of. `sums` are bits
-        of partial sums that differ from the default.
+        * `others` are tensors that the layer also reads, at no cost (a bias).
+        * `further` has additional maps of an operand.
+        * `superset` names the operands of which the layer can need any element.
+        * `sizes` are the shapes of operands of which the layer sees only a part of the tensor.
+        * `operator` is (name, type) of the operator that the layer is a part of.
+        * `sums` are the bits of partial sums if they differ from the default.
         """
         operands = {OUTPUT: output, **inputs}
         bits = {key: self.tensors[one.tensor].bits for key, one in operands.items()}
@@ -152,26 +161,26 @@ class Builder:
         return output.tensor
 
     def _sums(self, operator_type: str, loops: Loops, output: TensorAccess, bits: Mapping[str, int]) -> int:
-        """Bits of partial sums, never fewer than those of the result."""
+        """Bits of partial sums. They are never fewer than the bits of the result."""
         if operator_type == _MAXIMUM or not accumulates(loops, output):
             return bits[OUTPUT]
         widest = max(width for operand, width in bits.items() if operand != OUTPUT)
         return max(self.precision.partial_sums or 2 * widest, bits[OUTPUT])
 
     def move(self, name: str, operator_type: str, *maps: IndexMap) -> str:
-        """Add a node that only passes data on, at no cost; returns the name of its result."""
+        """Add a node that only passes data on, at no cost, and return the name of its result."""
         outputs = dict.fromkeys(index_map.output.tensor for index_map in maps)
         self._add(name, operator_type, None, "", maps, tuple(outputs), None)
         return next(iter(outputs))
 
     def any_of(self, output: str, source: str) -> IndexMap:
-        """Map in which every element of a tensor may depend on every element of another."""
+        """Map in which every element of the tensor `output` can depend on every element of `source`."""
         written = tuple((f"D{axis}", size) for axis, size in enumerate(self.shape(output)))
         return self._any_of(written, access_of_loops(output, (name for name, _ in written)), source)
 
     def _any_of(self, loops: Loops, output: TensorAccess, source: str, operand: str = "") -> IndexMap:
-        """Map in which each element of the output may depend on any element of `source`; `loops` divide the output
-        among tiles.
+        """Map in which each element of the output can depend on any element of `source`. The output is divided among
+        tiles along `loops`.
         """
         read = tuple((f"S{axis}", size) for axis, size in enumerate(self.shape(source)))
         return IndexMap((*loops, *read), output, access_of_loops(source, (name for name, _ in read)), operand, False)
@@ -210,8 +219,8 @@ class Builder:
         self._producer_of.update((output, node_id) for output in outputs)
 
     def _sources(self, maps: Sequence[IndexMap], is_layer: bool) -> Iterator[tuple[str, int]]:
-        """Pairs (operand, id of the producing node): W before I, then inputs that are no operands; each producer
-        once.
+        """Pairs (operand, id of the producing node). W comes before I. Inputs that are not operands follow, with each
+        producer listed one time.
         """
         found = [(one.operand, self._producer_of.get(one.input.tensor)) for one in maps]
         produced = [(operand, source) for operand, source in found if source is not None]
@@ -228,8 +237,8 @@ class Builder:
     def linear(
         self, name: str, source: str, outputs: int, *, has_bias: bool = False, bits: int | None = None, start: int = 0
     ) -> str:
-        """Add a matrix product with weights [inputs, outputs], which reads the features from `start` on; returns its
-        result.
+        """Add a matrix product with weights [inputs, outputs] and return its result. The product reads the features of
+        `source` from `start` on.
         """
         rows, width = self.shape(source)
         return self.product(name, source, (rows, width - start, outputs), has_bias=has_bias, bits=bits, start=start)
@@ -245,12 +254,12 @@ class Builder:
         start: int = 0,
         weight: str = "",
     ) -> str:
-        """Add O[d][k] += I[d][c] * W[c][k] over sizes (d, c, k), with a scaling layer if weights have scales; returns
-        its result.
+        """Add O[d][k] += I[d][c] * W[c][k] over sizes (d, c, k) and return its result. If weights have scales, a
+        scaling layer follows.
         """
         rows, inputs, outputs = sizes
         has_scales = self.precision.weight_group is not None
-        # What is not scaled yet is as wide as sums are.
+        # Before scaling, a product is as wide as partial sums are.
         sums = self.precision.partial_sums or 2 * max(self.tensors[source].bits, self.precision.weights)
         target = self.tensor(f"{name}.out", (rows, outputs), sums if has_scales else bits)
         weight = weight or self.weight(f"{name}.weight", inputs, outputs)
@@ -269,8 +278,8 @@ class Builder:
     def _scaled(
         self, name: str, product: str, sizes: tuple[int, int, int], others: Sequence[TensorAccess], bits: int | None
     ) -> str:
-        """Add the scaling by groups of weights: one operation per output and group, which reads a scale and a zero
-        point.
+        """Add the scaling by groups of weights. It takes one operation per output and group, which reads a scale and a
+        zero point.
         """
         rows, inputs, outputs = sizes
         groups = self.precision.groups(inputs)
@@ -284,7 +293,9 @@ class Builder:
     def elementwise(
         self, name: str, operator_type: str, *sources: str, bits: int | None = None, starts: tuple[int, ...] = (0, 0)
     ) -> str:
-        """Add one operation per element of one or two tensors [rows, features], read from the features `starts` on."""
+        """Add one operation per element of one or two tensors [rows, features]. Each tensor is read from its feature
+        in `starts` on.
+        """
         rows, width = self.shape(sources[-1])
         width -= starts[len(sources) - 1]
         target = self.tensor(f"{name}.out", (rows, width), bits)
@@ -298,9 +309,11 @@ class Builder:
     def norm(
         self, name: str, source: str, norm: Norm, heads: int = 1, width: int | None = None, bits: int | None = None
     ) -> str:
-        """Add a normalisation along the features, or along those of each head, in the parts that ONNX's operators have.
+        """Add a normalisation along the features, or along the features of each head, in the same parts as ONNX's
+        operators.
 
-        `width` is the number of features that are normalised, by default all of a head; the result has `bits`.
+        `width` is the number of features that are normalised; the default is all features of a head. The result has
+        `bits` per element.
         """
         rows = self.shape(source)[0]
         width = self.shape(source)[1] // heads if width is None else width
@@ -331,7 +344,7 @@ class Builder:
         return self.nest(f"{name}.scale", "Mul", loops, target, inputs, others=others, operator=whole)
 
     def softmax(self, name: str, source: str) -> str:
-        """Add a softmax along the features of each row; returns its result."""
+        """Add a softmax along the features of each row, and return its result."""
         rows, width = self.shape(source)
         loops, whole = (("D", rows), ("K", width)), (name, "Softmax")
         data, row = at(source, "D", "K"), (rows,)
@@ -345,9 +358,10 @@ class Builder:
         return self.nest(f"{name}.div", "Div", loops, result, {"I": powers, "W": total}, operator=whole)
 
     def rotary(self, name: str, source: str, heads: int, width: int, places: tuple[int, int], bits: int | None) -> str:
-        """Add the rotation of channels of every head by the position of the token: two products and a sum per channel.
+        """Add the rotation of the channels of each head by the position of the token: two products and one sum per
+        channel.
 
-        `places` is (features from one head to the next, first feature that is rotated).
+        `places` is (number of features from one head to the next, first feature that is rotated).
         """
         rows, (pitch, start) = self.shape(source)[0], places
         half = width // 2

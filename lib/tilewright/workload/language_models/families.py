@@ -1,7 +1,8 @@
-"""Families of models: what the fields of a configuration (Hugging Face's `config.json`) say about a model.
+"""Families of models: meaning of the fields of a configuration (Hugging Face's `config.json`) in each family.
 
 The fields of each family and their defaults are those of the transformers library (5.23, classes `LlamaConfig`, ...).
-Unknown fields are refused, because they could change what a model costs. Missing and wrong fields are reported by name.
+Unknown fields are refused, because they could change the cost of a model. Missing and wrong fields are reported by
+name.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -42,17 +43,17 @@ WITHOUT_COST = frozenset(
         *("scale_attn_weights", "scale_attn_by_inverse_layer_idx", "reorder_and_upcast_attn", "use_flash_attn"),
     )
 )
-"""Fields that do not change the amount of work, or that describe storage, which the workload file gives itself."""
+"""Fields that change no amount of work. Some of them describe storage, which the workload file describes instead."""
 
 SAID_BY_THE_WORKLOAD = {
-    "quantization_config": "has no effect: the workload file says bits and scales of weights (`precision`)"
+    "quantization_config": "has no effect: bits and scales of weights are set in the workload file (`precision`)"
 }
-"""Fields that seem to decide the cost but do not, each with the reason."""
+"""Fields that seem to decide the cost but do not, each with the message that says why."""
 
 
 @dataclass
 class Fields:
-    """Table of fields while it is read. A field that is null counts as missing."""
+    """Table of fields of a configuration while it is read. A field that is null counts as missing."""
 
     data: Mapping[str, Any]
     problems: Problems
@@ -61,7 +62,9 @@ class Fields:
     asked: list[str] = field(default_factory=list)
 
     def count(self, name: str, default: int | None = None, most: int = 1 << 40) -> int:
-        """Whole number from 1 on, required if there is no default; 1 if it is wrong, which is recorded as a problem."""
+        """Whole number from 1 on. The field is required if it has no default. A wrong value is recorded as a problem,
+        and the result is then the default or 1.
+        """
         value = self._value(name)
         if value is None:
             if default is None:
@@ -77,7 +80,7 @@ class Fields:
         return None if self._value(name) is None else self.count(name)
 
     def number(self, name: str, default: int, most: int = 1 << 40) -> int:
-        """Whole number from 0 on; the default if it is wrong, which is recorded as a problem."""
+        """Whole number from 0 on. A wrong value is recorded as a problem, and the result is then the default."""
         value = self._value(name)
         if value is not None and (isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= most):
             self.problems.at((*self.path, name), "must be a whole number", value, f"0 to {most:,}")
@@ -85,17 +88,17 @@ class Fields:
         return default if value is None else value
 
     def has_cap(self, name: str) -> bool:
-        """Whether numbers are limited: yes if the field is missing, no if it is null or 0."""
+        """Whether numbers are limited: yes if the field is missing, and no if the field is null or 0."""
         value = self._value(name)
         if value is not None and (isinstance(value, bool) or not isinstance(value, int | float) or not value >= 0):
             self.problems.at((*self.path, name), "must be a number from 0 on, or null", value)
         return name not in self.data or bool(value)
 
     def even(self, name: str, width: int) -> None:
-        """Refuse heads of an odd width: rotary positions rotate the two halves of a head."""
+        """Refuse heads of an odd width, because rotary positions rotate the two halves of a head."""
         sizes = {name, "hidden_size", "num_attention_heads"}
         if width % 2 and not any(self.problems.has(*self.path, one) for one in sizes):
-            self.problems.at((*self.path, name), "makes heads of an odd width, whose halves cannot be turned", width)
+            self.problems.at((*self.path, name), "gives heads of an odd width, but rotary positions need even", width)
 
     def flag(self, name: str, default: bool) -> bool:
         """True or false; the default if the field is missing or wrong."""
@@ -106,7 +109,7 @@ class Fields:
         return default if value is None else value
 
     def choice(self, name: str, known: Sequence[str], default: str | None = None) -> str:
-        """One of the known texts; if the field is wrong, a problem is recorded."""
+        """One of the known texts. A wrong value is recorded as a problem."""
         value = self._value(name)
         if value is None and default is not None:
             return default
@@ -118,7 +121,9 @@ class Fields:
         return value if value in known else known[0]
 
     def texts(self, name: str, known: Sequence[str], length: int) -> list[str] | None:
-        """List of `length` known texts; None if it is missing, or if it is wrong, which is recorded as a problem."""
+        """List of `length` known texts; None if the field is missing or wrong. A wrong field is
+        recorded as a problem.
+        """
         value = self._value(name)
         if value is None:
             return None
@@ -132,25 +137,27 @@ class Fields:
         return None if wrong else value
 
     def only(self, name: str, allowed: Any, meaning: str) -> None:
-        """Refuse every value other than `allowed`, which is also the value of a missing field."""
+        """Refuse every value except `allowed`. A missing field counts as `allowed`. `meaning` says what the other
+        values mean.
+        """
         value = self._value(name)
         if value is not None and (value != allowed or isinstance(value, bool) != isinstance(allowed, bool)):
             self.problems.at((*self.path, name), f"is not modelled: {meaning}", value, str(allowed).lower())
 
     def divides(self, part: str, whole: str, sizes: tuple[int, int]) -> bool:
-        """Whether one size divides the other; if not, a problem is recorded."""
+        """Whether the first of two sizes divides the second. If it does not, a problem is recorded."""
         if sizes[1] % sizes[0]:
             self.problems.at((*self.path, part), f"must divide {whole}", sizes[0], f"a divisor of {sizes[1]}")
             return False
         return True
 
     def finish(self) -> None:
-        """Record a problem for every field that was not read and that may cost something."""
+        """Record a problem for every field that was not read and that can change the cost."""
         known = sorted({*self.asked, "model_type"})
         for name in self.data:
             if name not in known and name not in WITHOUT_COST:
                 nearest = nearest_name(str(name), known)
-                message = "unknown field: what it costs is not known"
+                message = "unknown field, which could change the cost"
                 self.problems.at((*self.path, name), message, self.data[name], ", ".join(known), nearest)
         for name, why in SAID_BY_THE_WORKLOAD.items():
             if self.data.get(name) is not None:
@@ -176,7 +183,9 @@ _MOST_LAYERS = 4096
 
 
 def architecture_of(data: Mapping[str, Any], name: str, problems: Problems, path: KeyPath = ()) -> Architecture | None:
-    """Architecture that a configuration describes; None if its family is not known, which is recorded as a problem."""
+    """Architecture that a configuration describes. None if the family of the model is not known, or if a field is
+    wrong; a problem is then recorded.
+    """
     fields = Fields(data, problems, path)
     before = len(problems.found)
     family = fields.choice("model_type", list(FAMILIES))
@@ -194,7 +203,7 @@ def _activation(fields: Fields, name: str, default: str) -> str:
 def _grouped(
     fields: Fields, *, has_bias: bool | None = None, output_bias: bool | None = None, width: int | None = None
 ) -> Attention:
-    """Grouped-query attention as in Llama; biases that are arguments here are not read from `attention_bias`."""
+    """Grouped-query attention as in Llama. If `has_bias` is given, `attention_bias` is not read."""
     hidden, heads = fields.count("hidden_size"), fields.count("num_attention_heads")
     key_heads = fields.count("num_key_value_heads", heads)
     given = fields.optional_count("head_dim") or width
@@ -248,7 +257,7 @@ def _mistral(fields: Fields, name: str) -> Architecture:
 
 
 def _phi3(fields: Fields, name: str) -> Architecture:
-    fields.only("partial_rotary_factor", 1.0, "only some channels of a head are turned")
+    fields.only("partial_rotary_factor", 1.0, "only some channels of a head are rotated")
     return _mistral(fields, name)
 
 
@@ -261,16 +270,16 @@ def _mixtral(fields: Fields, name: str) -> Architecture:
 def _mixture(fields: Fields, experts: str, expert: FeedForward, shared: FeedForward | None) -> Mixture:
     count, chosen = fields.count(experts), fields.count("num_experts_per_tok")
     if chosen > count:
-        message = "is more than there are experts"
+        message = "is larger than the number of experts"
         fields.problems.at((*fields.path, "num_experts_per_tok"), message, chosen, f"1 to {count}")
     return Mixture(count, chosen, expert, shared)
 
 
 def _kinds_of_attention(fields: Fields, window: int | None, default: list[str]) -> list[int | None]:
-    """Window of each layer, from `layer_types` or else from the default of the family; None: full attention."""
+    """Window of each layer, from `layer_types` or else from the default of the family. None means full attention."""
     types = fields.texts("layer_types", (_FULL, _SLIDING), len(default)) or default
     if window is None and _SLIDING in types:
-        fields.problems.at((*fields.path, "sliding_window"), "is needed where layers have sliding attention")
+        fields.problems.at((*fields.path, "sliding_window"), "is needed, because some layers have sliding attention")
     return [window if kind == _SLIDING else None for kind in types]
 
 
@@ -395,7 +404,7 @@ def _gpt2(fields: Fields, name: str) -> Architecture:
 
 
 _OPT_OFFSET = 2
-"""Rows of OPT's table of positions that precede the first position."""
+"""Number of rows of OPT's table of positions that come before the row of the first position."""
 
 
 def _opt(fields: Fields, name: str) -> Architecture:
@@ -430,7 +439,9 @@ def _falcon(fields: Fields, name: str) -> Architecture:
 
 
 _STEP_RANK_OF = 16
-"""Divisor of the hidden size that gives the rank of the step sizes, rounded up, if the configuration says `auto`."""
+"""Divisor of the hidden size. If the configuration says `auto`, the rank of the step sizes is the quotient, rounded
+up.
+"""
 
 
 def _mamba(fields: Fields, name: str) -> Architecture:

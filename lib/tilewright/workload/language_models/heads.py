@@ -1,4 +1,4 @@
-"""Heads of attention: the queries of a group of requests with the keys and values that they see."""
+"""Heads of attention: the queries of a group of requests, with the keys and values that these queries see."""
 
 from dataclasses import dataclass
 
@@ -12,26 +12,26 @@ class Kept:
 
     tensor: str
     width: int
-    """Number of channels that are used, from the first one on."""
+    """Number of channels that are used, counted from the first channel."""
 
 
 @dataclass(frozen=True)
 class Heads:
-    """Queries of a group of requests with the keys and values that they see."""
+    """Queries of a group of requests, with the keys and values that these queries see."""
 
     queries: str
     """Name of the tensor of queries: [tokens of all requests, heads * query width]."""
     first_row: int
-    """First row of the group."""
+    """First row of the group in the tensors of all requests."""
     group: Requests
     keys: Kept
     values: Kept
     key_heads: int
     shared: int
-    """Query heads per key head."""
+    """Number of query heads per key head."""
     has_softcap: bool = False
     window: int | None = None
-    """Largest number of keys that a query sees, its own included; None for no limit."""
+    """Largest number of keys that a query sees, the key of its own token included; None for no limit."""
 
     @property
     def outer(self) -> tuple[tuple[str, int], ...]:

@@ -1,14 +1,14 @@
 """Layers of one step of a language model: embedding, blocks, last norm and the projection to the vocabulary.
 
-Equal blocks appear as one repeated block, in the order in which their kinds first occur. If the workload is written
-out, every block appears in its place.
+Equal blocks appear as one repeated block, in the order in which each kind of block first occurs. If the workload is
+written out, every block appears in its place.
 
-A block mixes tokens by attention or by a selective state space (Mamba: projections, a short causal convolution, and the
-recurrence of its state). It also has a feed-forward part or a mixture of experts.
+A block mixes tokens by attention or by a selective state space (Mamba: projections, a short causal convolution, and
+the recurrence of its state). It also has a feed-forward part or a mixture of experts.
 
-The recurrence h = decay * h + input, y = C * h is computed token by token: each step reads and writes the state, and is
-a node repeated for each token of a request. Everything that does not depend on the state is computed for all tokens at
-once.
+The recurrence h = decay * h + input, y = C * h is computed token by token. Each step reads and writes the state. A
+step is a node that is repeated for each token of a request. All values that do not depend on the state are computed
+for all tokens together.
 """
 
 import math
@@ -35,7 +35,9 @@ from tilewright.workload.language_models.request import ALL, EXPECTED, ModelStep
 
 
 def feed_forward(builder: Builder, source: str, part: FeedForward) -> str:
-    """Name of down(activation(gate(x)) * up(x)), or of down(activation(up(x))) without a gate: [rows, hidden]."""
+    """Name of the result [rows, hidden]: down(activation(gate(x)) * up(x)), or down(activation(up(x))) if there is no
+    gate.
+    """
     hidden = builder.shape(source)[1]
     up = builder.linear("up_proj", source, part.width, has_bias=part.has_bias)
     if part.is_gated:
@@ -47,11 +49,12 @@ def feed_forward(builder: Builder, source: str, part: FeedForward) -> str:
 
 
 def expert_loads(mixture: Mixture, tokens: int, load: str | tuple[int, ...]) -> dict[int, int]:
-    """Number of experts for each number of tokens per expert, most tokens first; experts without tokens are left out.
+    """Number of experts for each number of tokens per expert, with the largest number of tokens first.
 
-    BALANCED uses as many experts as possible. EXPECTED uses the expected number of experts with a token if each token
-    goes to random experts: experts * (1 - (1 - chosen / experts) ** tokens), rounded. Both spread tokens evenly over
-    the experts that are used. Otherwise `load` gives the tokens of each expert.
+    BALANCED uses as many experts as possible. EXPECTED uses the expected number of experts that get a token if each
+    token goes to random experts: experts * (1 - (1 - chosen / experts) ** tokens), rounded. Both spread tokens evenly
+    over the experts that are used. Otherwise `load` gives the tokens of each expert. Experts without tokens are left
+    out.
     """
     if not isinstance(load, str):
         counts = Counter(tokens for tokens in load if tokens)
@@ -112,8 +115,8 @@ def _chosen(builder: Builder, shares: str, count: int) -> str:
 
 
 def _expert(builder: Builder, source: str, expert: FeedForward, rows: int, chosen: str, total: str) -> str:
-    """Name of the sum after one expert, run on `rows` of the tokens and weighted, was added to `total`: [all rows,
-    hidden].
+    """Name of the sum [all rows, hidden] of `total` and the weighted output of one expert. The expert runs on `rows`
+    of the tokens.
     """
     tokens, hidden = builder.shape(source)
     picked = builder.tensor("tokens", (rows, hidden))
@@ -131,7 +134,7 @@ def _expert(builder: Builder, source: str, expert: FeedForward, rows: int, chose
 def state_space(
     builder: Builder, source: str, mixer: StateSpace, groups: tuple[Requests, ...], *, is_written_out: bool
 ) -> str:
-    """Name of the output of the mixer, [rows, hidden], computed from the normalised hidden states."""
+    """Name of the output of the mixer, [rows, hidden], computed from `source`, the normalised hidden states."""
     rows, hidden = builder.shape(source)
     both = builder.linear("in_proj", source, 2 * mixer.width, has_bias=mixer.has_bias)
     parts, first = [], 0
@@ -161,8 +164,8 @@ def state_space(
 
 
 def _convolution(builder: Builder, both: str, first: int, group: Requests, mixer: StateSpace) -> str:
-    """Name of the result of the depthwise convolution along the tokens of a request, [rows, width]; its last input
-    tokens are kept.
+    """Name of the result [rows, width] of the depthwise convolution along the tokens of a request. The last input
+    tokens of the convolution become its state for the next step.
     """
     before, tokens, bits = mixer.kernel - 1, group.tokens, builder.precision.cache
     padded = builder.tensor("conv_window", (group.count, before + tokens, mixer.width))
@@ -183,7 +186,7 @@ def _convolution(builder: Builder, both: str, first: int, group: Requests, mixer
     weight = builder.weight("conv1d.weight", mixer.width, mixer.kernel)
     others = [at(builder.weight("conv1d.bias", mixer.width), "G")] if mixer.has_kernel_bias else []
     target = builder.tensor("conv1d.out", (group.rows, mixer.width))
-    # A group for each channel, as in convolutions of one channel a group.
+    # Each channel is a group of its own, as in a depthwise convolution.
     return builder.nest(
         "conv1d",
         "Conv",
@@ -196,7 +199,9 @@ def _convolution(builder: Builder, both: str, first: int, group: Requests, mixer
 
 
 def _discrete(builder: Builder, inner: str, chosen: str, steps: str, mixer: StateSpace) -> tuple[str, str]:
-    """(decay of each element of the state, update added to it) for each token: [rows, width, state]."""
+    """(decay of each element of the state, update that is added to this element), for each token: [rows, width,
+    state].
+    """
     rows = builder.shape(inner)[0]
     shape = (rows, mixer.width, mixer.state)
     loops = (("D", rows), ("K", mixer.width), ("C", mixer.state))
@@ -222,7 +227,9 @@ def _recurrence(
     mixer: StateSpace,
     is_written_out: bool,
 ) -> str:
-    """Name of the outputs of the recurrence, [rows of the group, width]; the state is a network input and output."""
+    """Name of the outputs [rows of the group, width] of the recurrence. The state is an input and an output of the
+    network.
+    """
     shape = (group.count, mixer.width, mixer.state)
     state = builder.network_input("state.before", shape, builder.precision.cache)
     outputs = builder.tensor("scan", (group.rows, mixer.width))
@@ -249,7 +256,9 @@ def _step(
     shape: tuple[int, int, int],
     mixer: StateSpace,
 ) -> tuple[str, str]:
-    """(new state, output [requests, width]) of one token per request; `row` is (first row, rows between requests)."""
+    """(new state, output [requests, width]) of one token per request. `row` is (first row, number of rows from one
+    request to the next).
+    """
     decays, updates, chosen = sources
     index = AxisIndex((("B", row[1]),), row[0])
     loops = (("B", shape[0]), ("K", shape[1]), ("C", shape[2]))
@@ -268,7 +277,7 @@ def _step(
 
 
 def _with_skip(builder: Builder, found: str, inner: str, mixer: StateSpace) -> str:
-    """Name of y + D * x."""
+    """Name of the tensor y + D * x, where y is `found` and x is `inner`."""
     rows = builder.shape(inner)[0]
     loops = (("D", rows), ("K", mixer.width))
     skip = builder.tensor("skip.out", (rows, mixer.width))
@@ -278,14 +287,14 @@ def _with_skip(builder: Builder, found: str, inner: str, mixer: StateSpace) -> s
 
 
 def language_model_workload(model: Architecture, step: ModelStep, name: str = "") -> Workload:
-    """Workload of one step; its inputs are the caches before the step, its outputs the caches after it and the
-    logits.
+    """Workload of one step. Its inputs are the caches before the step. Its outputs are the caches after the step and
+    the logits.
     """
     return _built(model, step).workload(name or model.name)
 
 
 def attentions_of(model: Architecture, step: ModelStep) -> tuple[Builder, tuple[AttentionSite, ...]]:
-    """(builder with all nodes and tensors, each attention of the workload) of one step."""
+    """Pair (builder with all nodes and tensors of one step, all attentions of the workload)."""
     builder = _built(model, step)
     return builder, tuple(builder.attentions)
 
@@ -308,7 +317,7 @@ def _built(model: Architecture, step: ModelStep) -> Builder:
 
 
 def _embedding(builder: Builder, model: Architecture, step: ModelStep) -> str:
-    """Name of the embeddings of the tokens: rows read from a table, which moves data at no cost."""
+    """Name of the embeddings of the tokens. They are rows of a table; reading them moves data at no cost."""
     rows = step.rows
     table = builder.weight("embed_tokens.weight", model.vocabulary, model.hidden)
     hidden = builder.tensor("embed_tokens", (rows, model.hidden))
@@ -368,7 +377,7 @@ def _logits(builder: Builder, hidden: str, model: Architecture, step: ModelStep)
         hidden = _last_rows(builder, hidden, step)
     weight = ""
     if model.is_tied:
-        # The same numbers as those of the embedding, read as columns.
+        # The weight has the same numbers as the embedding, read as columns.
         weight = builder.tied("embed_tokens.weight", "lm_head.weight", (width, model.vocabulary))
     logits = builder.product("lm_head", hidden, (rows, width, model.vocabulary), weight=weight)
     if model.has_output_softcap:

@@ -1,7 +1,7 @@
-"""Reader of a workload file of a language model: which model, and which step it runs.
+"""Reader of a workload file of a language model, which names the model and the step that the model runs.
 
-The model is a configuration as in Hugging Face's `config.json`, in its own file or in the workload file. Broken fields
-are recorded as problems and left empty in the typed tree of the file.
+The model is a configuration as in Hugging Face's `config.json`, in a separate file or in the workload file. Invalid
+fields are recorded as problems. In the typed tree of the file they are empty.
 """
 
 from dataclasses import dataclass, replace
@@ -39,7 +39,9 @@ from tilewright.workload.language_models.request import (
 )
 
 MOST_OPERATIONS = 2**60
-"""Largest number of operations of one layer: counts of operations and cycles are 64 bit integers."""
+"""Largest number of operations of one layer. The limit exists because counts of operations and cycles are 64-bit
+integers.
+"""
 MOST_NODES = 20_000
 _MOST_TOKENS = 2**31
 Bits = Annotated[int, Field(gt=0, le=1024)]
@@ -60,61 +62,67 @@ class PrecisionOfModel(TableModel):
     partial_sums: Bits | None = None
     """Bits of partial sums; by default twice the widest input of a layer."""
     weight_group: Tokens | None = None
-    """Number of weights that share a scale: consecutive inputs of one output of a matrix product. By default weights
-    have no scales.
+    """Number of weights that share a scale. They are consecutive inputs of one output of a matrix product. By default,
+    weights have no scales.
     """
     weight_scale: Bits | None = None
-    """Bits of each scale; 16 by default."""
+    """Bits of each scale; the default is 16."""
     weight_zero_point: Bits | None = None
-    """Bits of the zero point of each group; by default there is none."""
+    """Bits of the zero point of each group; by default, groups have no zero points."""
 
 
 class RequestsEntry(TableModel):
-    """Group of equal requests."""
+    """Group of equal requests in one step."""
 
     count: Batch = 1
     """Number of requests."""
     tokens: Tokens
-    """New tokens of each request."""
+    """Number of new tokens of each request."""
     context: Context
-    """Tokens of each request that are in its cache before the step."""
+    """Number of tokens of each request that are in its cache before the step."""
 
 
 class LanguageModelFile(TableModel):
-    """A step of a language model."""
+    """Step of a language model, with the model that runs it."""
 
     language_model: str | dict[str, Any]
-    """Path of a configuration (`config.json` of Hugging Face), relative to the folder of this file; or its fields."""
+    """Path of a configuration (`config.json` of Hugging Face) relative to the folder of this file, or the fields
+    themselves.
+    """
     fields: dict[str, Any] | None = None
-    """Fields that override those of the configuration."""
+    """Fields that replace fields of the configuration."""
     phase: Literal["prefill", "decode"] | None = None
-    """`prefill`: new tokens of a prompt, or a chunk of it; `decode`: one more token for each request."""
+    """Phase of the requests. `prefill`: the new tokens are a prompt or a chunk of a prompt. `decode`: each request
+    gets one more token.
+    """
     batch: Batch | None = None
-    """Number of requests that run together; 1 by default."""
+    """Number of requests that run together; the default is 1."""
     tokens: Tokens | None = None
-    """New tokens of each request; 1 by default in decode."""
+    """Number of new tokens of each request; in decode, the default is 1."""
     context: Context | None = None
-    """Tokens of each request that are in its cache before the step; 0 by default in prefill."""
+    """Number of tokens of each request that are in its cache before the step; in prefill, the default is 0."""
     requests: Annotated[list[RequestsEntry], Field(min_length=1)] | None = None
-    """Requests of several kinds in one step, instead of `phase`, `batch`, `tokens` and `context`."""
+    """Requests of several kinds in one step. This key replaces `phase`, `batch`, `tokens` and `context`."""
     precision: PrecisionOfModel | None = None
-    """Bits of numbers; 8 by default."""
+    """Bits of the numbers of the model; the default is 8."""
     experts: Literal["expected", "balanced"] | list[Context] = "expected"
-    """Tokens per expert: `expected`, the average spread if each token goes to random experts; `balanced`, over as many
-    experts as possible; or the tokens of each expert.
+    """Number of tokens per expert. `expected`: the average spread if each token goes to random experts. `balanced`: a
+    spread over as many experts as possible. A list gives the tokens of each expert.
     """
     latent_attention: Literal["absorbed", "expanded"] | None = None
-    """Form of latent attention: `absorbed` runs on latent vectors, `expanded` on the keys and values computed from
-    them. By default `absorbed` if every request has one new token, else `expanded`.
+    """Form of latent attention. `absorbed` runs on latent vectors; `expanded` runs on keys and values that are
+    computed from the latent vectors. The default is `absorbed` if every request has one new token, else `expanded`.
     """
     key_block: Tokens | None = None
-    """Number of keys that attention processes at a time, with running results of each row; by default all keys at
-    once.
+    """Number of keys that attention processes at a time, with running results of each row. By default, attention
+    processes all keys at once.
     """
     logits: Literal["last", "all"] = "last"
-    """Tokens for which logits are computed: the last token of each request, or all tokens."""
+    """Tokens for which logits are computed: the last token of each request (`last`), or all tokens (`all`)."""
     written_out: bool = False
-    """Whether every block and expert has layers of its own, instead of one repeated layer for all equal ones."""
+    """Whether every block and every expert has layers of its own. If false, one repeated layer represents all equal
+    layers.
+    """
 
 
 @dataclass(frozen=True)
@@ -158,7 +166,7 @@ def describe_language_model(document: YamlDocument, name: str, notices: list[str
 
 
 def _model(document: YamlDocument, problems: Problems) -> Architecture | None:
-    """Architecture of the model; None if it is wrong, which is recorded in `problems`."""
+    """Architecture of the model; None if the configuration is wrong, which is recorded in `problems`."""
     named, more = document.data.get(LANGUAGE_MODEL), document.data.get("fields")
     more = more if isinstance(more, dict) else {}
     if isinstance(named, dict):
@@ -185,20 +193,20 @@ def _configuration(file: Path, notices: list[str]) -> YamlDocument:
 
 
 def _groups(entry: LanguageModelFile, problems: Problems) -> tuple[Requests, ...]:
-    """Requests of the step; () if they are not known."""
+    """Requests of the step; () if the file does not give them correctly."""
     single = ("phase", "batch", "tokens", "context")
     if problems.has("requests"):
         return ()
     if entry.requests is not None:
         for key in single:
             if getattr(entry, key) is not None:
-                problems.at((key,), "cannot be given with `requests`, which says it already", getattr(entry, key))
+                problems.at((key,), "cannot be given together with `requests`, which replaces it", getattr(entry, key))
         found = [Requests(one.count, one.tokens, one.context) for one in entry.requests]
         return tuple(found)
     if any(problems.has(key) for key in single):
         return ()
     if entry.phase is None:
-        problems.at(("phase",), "required key is missing, or `requests`", allowed="prefill, decode")
+        problems.at(("phase",), "required key is missing; give it or `requests`", allowed="prefill, decode")
         return ()
     needed = "context" if entry.phase == DECODE else "tokens"
     if getattr(entry, needed) is None:
@@ -210,7 +218,9 @@ def _groups(entry: LanguageModelFile, problems: Problems) -> tuple[Requests, ...
 def _check_experts(
     entry: LanguageModelFile, model: Architecture, groups: tuple[Requests, ...], problems: Problems
 ) -> None:
-    """Check that given tokens of experts add up to the tokens that the router sends."""
+    """Check the numbers of tokens that a file gives for each expert. They must add up to the number of tokens that the
+    router sends.
+    """
     if not isinstance(entry.experts, list) or not groups or None in entry.experts:
         return
     mixtures = {block.feed_forward for block in model.blocks if isinstance(block.feed_forward, Mixture)}
@@ -224,30 +234,33 @@ def _check_experts(
             )
         elif sum(entry.experts) != rows * mixture.experts_per_token:
             told = f"{rows} tokens x {mixture.experts_per_token} experts = {rows * mixture.experts_per_token}"
-            problems.at(("experts",), "the tokens of all experts add up to another number", sum(entry.experts), told)
+            problems.at(("experts",), "the sum of the tokens of all experts is wrong", sum(entry.experts), told)
         for place, tokens in enumerate(entry.experts):
             if tokens > rows:
                 problems.at(("experts", place), "has more tokens than the step", tokens, f"0 to {rows}")
 
 
 def _check_scales(precision: PrecisionOfModel | None, model: Architecture, problems: Problems) -> None:
-    """Check that scales have groups, and that latent attention has none: its up-projection is split, which scales do
-    not support.
+    """Check that scales have groups, and that a model with latent attention has no scales.
+
+    Scales are not modelled for latent attention, because its up-projection is split into two parts.
     """
     if precision is None or problems.has("precision", "weight_group"):
         return
     if precision.weight_group is None:
         for key in ("weight_scale", "weight_zero_point"):
             if getattr(precision, key) is not None:
-                message = "needs `weight_group`, the weights that share it"
+                message = "needs `weight_group`, the number of weights that share it"
                 problems.at(("precision", key), message, getattr(precision, key))
     elif any(isinstance(block.mixer, LatentAttention) for block in model.blocks):
-        message = "is not modelled for latent attention, which multiplies by the two parts of one matrix by themselves"
+        message = "is not modelled for latent attention, which splits one weight matrix into two products"
         problems.at(("precision", "weight_group"), message, precision.weight_group)
 
 
 def _check_positions(model: Architecture, groups: tuple[Requests, ...], problems: Problems) -> None:
-    """Check the positions of tokens: beyond learned positions they are wrong, beyond others unusual."""
+    """Check the positions of tokens. A position beyond the learned position embeddings is a problem. For a model
+    without learned positions, a position beyond those it was trained for gives a notice.
+    """
     last = max((group.context + group.tokens for group in groups), default=0)
     told = beyond_positions(model, last)
     if told and model.positions:
@@ -257,7 +270,7 @@ def _check_positions(model: Architecture, groups: tuple[Requests, ...], problems
 
 
 def beyond_positions(model: Architecture, last: int) -> str:
-    """Warning about a request that reaches position `last`; '' if the model was made for it."""
+    """Warning about a request that reaches position `last`; '' if the model was trained for this position."""
     if model.most_tokens is None or last <= model.most_tokens:
         return ""
     return f"{model.name} was made for {model.most_tokens:,} tokens, and a request has {last:,}"
@@ -266,8 +279,8 @@ def beyond_positions(model: Architecture, last: int) -> str:
 def _check_size(
     entry: LanguageModelFile, model: Architecture, groups: tuple[Requests, ...], problems: Problems
 ) -> None:
-    """Check the number of layers: a large model that is written out, or very many kinds of requests, would have too
-    many.
+    """Check the number of layers. It can be too large if a large model is written out, or if there are very many kinds
+    of requests.
     """
     if not groups:
         return
@@ -277,7 +290,7 @@ def _check_size(
     if not entry.written_out:
         nodes = len(model.kinds) * (_NODES_OF_BLOCK + len(groups) * _NODES_OF_REQUESTS)
         if nodes > MOST_NODES:
-            told = "the step has too many layers: each entry has its own"
+            told = "the step has too many layers, because each entry of `requests` has layers of its own"
             problems.at(("requests",), told, f"some {nodes:,}", f"at most {MOST_NODES:,}")
         return
     nodes = 0
@@ -293,7 +306,7 @@ def _check_size(
         if block.feed_forward is None:
             nodes += _NODES_OF_TOKEN * sum(group.tokens for group in groups)
     if nodes > MOST_NODES:
-        told = "written out, the step has too many layers; `fields: {num_hidden_layers: 1}` takes one block"
+        told = "written out, the step has too many layers; use `fields: {num_hidden_layers: 1}` to take one block"
         problems.at(("written_out",), told, f"some {nodes:,}", f"at most {MOST_NODES:,}")
 
 

@@ -5,17 +5,21 @@ from dataclasses import dataclass
 PREFILL, DECODE = "prefill", "decode"
 PHASES = (PREFILL, DECODE)
 LAST, ALL = "last", "all"
-"""Tokens for which logits are computed: the last token of each request, or all tokens."""
+"""Tokens for which logits are computed. LAST: the last token of each request. ALL: all tokens."""
 ABSORBED, EXPANDED = "absorbed", "expanded"
-"""Forms of latent attention: on the latent vectors themselves, or on the keys and values computed from them."""
+"""Forms of latent attention. ABSORBED runs on the latent vectors. EXPANDED runs on keys and values that are computed
+from the latent vectors.
+"""
 EXPECTED, BALANCED = "expected", "balanced"
-"""Spread of tokens over experts: the average if each token goes to random experts, or over as many experts as
-possible.
+"""Spread of tokens over experts. EXPECTED: the average spread if each token goes to random experts. BALANCED: a spread
+over as many experts as possible.
 """
 DEFAULT_BITS = 8
 DEFAULT_SCALE_BITS = 16
 DEFAULT_BLOCK = 1024
-"""Keys that attention processes at a time, and prompt tokens per step, when costs for many contexts are computed."""
+"""Number of keys that attention processes at a time, and number of prompt tokens per step, if costs are computed for
+many contexts.
+"""
 
 
 @dataclass(frozen=True)
@@ -24,13 +28,15 @@ class Requests:
 
     count: int
     tokens: int
-    """New tokens of each request."""
+    """Number of new tokens of each request."""
     context: int
-    """Tokens of each request whose keys and values, or whose state, were computed in earlier steps."""
+    """Number of tokens of each request that earlier steps processed. Their keys and values, or their state, are in the
+    cache.
+    """
 
     @property
     def rows(self) -> int:
-        """New tokens of all requests of the group."""
+        """Number of new tokens of all requests of the group."""
         return self.count * self.tokens
 
 
@@ -43,9 +49,13 @@ class Precision:
     cache: int = DEFAULT_BITS
     """Bits of cached keys, values and latent vectors, and of states."""
     partial_sums: int | None = None
-    """Bits of partial sums; None: twice the widest input, as for an ONNX file without this information."""
+    """Bits of partial sums. None means twice the bits of the widest input, as for an ONNX file that does not give
+    these bits.
+    """
     weight_group: int | None = None
-    """Number of weights that share a scale, consecutive inputs of one output; None if weights have no scales."""
+    """Number of weights that share a scale. They are consecutive inputs of one output. None if
+    weights have no scales.
+    """
     weight_scale: int = 0
     """Bits of a scale."""
     weight_zero_point: int = 0
@@ -53,11 +63,11 @@ class Precision:
 
     @property
     def group_bits(self) -> int:
-        """Bits of scale and zero point of each group of weights."""
+        """Bits of scale and zero point together, for each group of weights."""
         return self.weight_scale + self.weight_zero_point if self.weight_group else 0
 
     def groups(self, inputs: int) -> int:
-        """Number of groups of the weights of an output with `inputs` inputs; the last group may be smaller."""
+        """Number of groups of the weights of one output with `inputs` inputs. The last group can be smaller."""
         return -(-inputs // self.weight_group) if self.weight_group else 0
 
 
@@ -68,7 +78,7 @@ class ModelStep:
     groups: tuple[Requests, ...]
     precision: Precision = Precision()
     experts: str | tuple[int, ...] = EXPECTED
-    """EXPECTED, BALANCED, or the tokens of each expert, in every block."""
+    """Number of tokens per expert in every block: EXPECTED, BALANCED, or the tokens of each expert."""
     latent: str = ABSORBED
     """Form of latent attention: ABSORBED or EXPANDED."""
     key_block: int | None = None
@@ -76,9 +86,11 @@ class ModelStep:
     logits: str = LAST
     """Tokens for which logits are computed: LAST or ALL."""
     is_written_out: bool = False
-    """Whether every block and expert has layers of its own, instead of one repeated layer for all equal ones."""
+    """Whether every block and every expert has layers of its own. If false, one repeated layer represents all equal
+    layers.
+    """
 
     @property
     def rows(self) -> int:
-        """New tokens of all requests."""
+        """Number of new tokens of all requests."""
         return sum(group.rows for group in self.groups)

@@ -1,20 +1,21 @@
 """Visible keys of the queries of a request, as rectangles of queries times keys.
 
-Query i of n new tokens after c cached ones sees its own key and all earlier keys, or only the last w of these. The
-pieces have exactly as many (query, key) pairs:
+A request has n new tokens after c cached tokens. Each new query sees its own key and all earlier keys. With a window
+of w keys it sees only the last w of these keys. The pieces have exactly as many (query, key) pairs as are visible:
 
 * Keys of the cache that all new queries see are a rectangle.
-* New queries and new keys form a triangle. With n = m + p and m = n // 2, the last p queries and the first m keys are a
-  rectangle; the two triangles that remain are joined to a rectangle of p x (m + 1), with one of them turned by 180
-  degrees (FOLDED). Together, the two rectangles read every query once, every key once, and one more key if n is even.
+* New queries and new keys form a triangle. With n = m + p and m = n // 2, the last p queries and the first m keys are
+  a rectangle. The two triangles that remain are joined to a rectangle of p x (m + 1): one of them is turned by 180
+  degrees (FOLDED). Together, the two rectangles read every query one time and every key one time. If n is even, they
+  read one more key.
 * If a block size is given, a rectangle with more keys is cut into blocks and a remainder.
 * With a window of w keys, queries are cut into blocks of 2 h, where h is w / 2 rounded up. Within a block, the keys
-  that its first query sees leave the window one by one (a triangle), and later keys enter it one by one (another
-  triangle). Side by side the triangles fill a rectangle: column j has key j for the queries up to j, and key j + w for
-  the later ones (WRAPPED). Each h queries of a block make a rectangle of w keys; together they read every query once,
-  every key once, and one more key if w is even.
-* A last block has b < 2 h queries: the w - b keys that all of them see are a rectangle, and the triangles before and
-  after these keys are WRAPPED, b keys for each half of the queries.
+  that its first query sees leave the window one by one (a triangle), and later keys enter the window one by one
+  (another triangle). Side by side, the two triangles fill a rectangle: column j has key j for the queries up to j, and
+  key j + w for the later queries (WRAPPED). Each h queries of a block make a rectangle of w keys. Together, the
+  rectangles of a block read every query one time and every key one time. If w is even, they read one more key.
+* A last block has b < 2 h queries. All of these queries see the same w - b keys, which are a rectangle. The triangles
+  before and after these keys are WRAPPED, with b keys for each half of the queries.
 
 No query is in two blocks, so the results of different blocks need no merging.
 """
@@ -26,59 +27,63 @@ RECTANGLE, FOLDED, WRAPPED = "rectangle", "folded", "wrapped"
 
 
 class Piece(NamedTuple):
-    """Some queries with some keys. Numbers count from the first new query, and from the first key that any query
-    sees.
+    """Some queries with some keys. Queries are numbered from the first new query. Keys are numbered from the first key
+    that any query sees.
     """
 
     kind: str
     name: str
     first_query: int
     queries: int
-    """Number of queries. For a FOLDED piece: those of the larger triangle; the smaller one has the `other_queries`
-    queries before them.
+    """Number of queries. For a FOLDED piece, this is the number of queries of the larger triangle. The smaller
+    triangle has the `other_queries` queries before them.
     """
     first_key: int
     keys: int
     other_queries: int = 0
     repeats: int = 1
-    """Number of equal pieces that this one represents: consecutive blocks of keys, of which this is the first."""
+    """Number of equal pieces that this piece represents. They are consecutive blocks of keys, and this piece is the
+    first of them.
+    """
     wrap: int = 0
     """Distance between the two keys of a column of a WRAPPED piece."""
     first_row: int = 0
-    """Row of the first query of a WRAPPED piece in its block; row r of a block has the second keys of the columns
-    before r.
+    """Row, within its block, of the first query of a WRAPPED piece. In row r of a block, the columns before r have
+    their second key.
     """
     query_blocks: int = 1
-    """Number of equal pieces that this one represents: consecutive blocks of queries, of which this is the first."""
+    """Number of equal pieces that this piece represents. They are consecutive blocks of queries, and this piece is the
+    first of them.
+    """
 
     @property
     def stands_for(self) -> int:
-        """Number of equal pieces that this one represents, itself included."""
+        """Number of equal pieces that this piece represents, itself included."""
         return self.repeats * self.query_blocks
 
     @property
     def pairs(self) -> int:
-        """Number of (query, key) pairs of all pieces that this one represents."""
+        """Number of (query, key) pairs of all pieces that this piece represents."""
         return self.queries * self.keys * self.stands_for
 
     @property
     def all_queries(self) -> tuple[int, int]:
-        """(first, count) of the queries of all pieces that this one represents."""
+        """(first, count) of the queries of all pieces that this piece represents."""
         return self.first_query - self.other_queries, self.queries * self.query_blocks + self.other_queries
 
     @property
     def wrapped_keys(self) -> int:
-        """Number of columns of a WRAPPED piece, from the first one on, that have a second key."""
+        """Number of columns of a WRAPPED piece that have a second key. They are the first columns of the piece."""
         return self.first_row + self.queries - 1 if self.kind == WRAPPED else 0
 
 
 class Strip(NamedTuple):
-    """Set of queries such that each piece has all of its queries in the set, or none."""
+    """Set of queries. Each piece has either all of its queries in the set, or none of them."""
 
     first_query: int
     queries: int
     parts: tuple[tuple[Piece, ...], ...]
-    """Sequences of consecutive pieces; no query occurs twice in a sequence."""
+    """Sequences of consecutive pieces. No query occurs two times in a sequence."""
 
 
 def first_position(context: int, window: int | None) -> int:
@@ -89,9 +94,10 @@ def first_position(context: int, window: int | None) -> int:
 def visible_pieces(
     tokens: int, context: int, window: int | None = None, block: int | None = None, *, is_written_out: bool = False
 ) -> tuple[Piece, ...]:
-    """Pieces for `tokens` new queries after `context` cached tokens; a window includes the query's own key.
+    """Pieces for `tokens` new queries after `context` cached tokens. A window includes the query's own key.
 
-    Rectangles are cut into blocks of `block` keys. Equal blocks are one repeated piece, unless they are written out.
+    Rectangles are cut into blocks of `block` keys. Equal blocks are one repeated piece, unless `is_written_out` is
+    true.
     """
     first = first_position(context, window)
     whole = tokens if window is None else min(tokens, max(0, window - context))
@@ -104,7 +110,9 @@ def visible_pieces(
 
 
 def strips(pieces: Iterable[Piece]) -> tuple[Strip, ...]:
-    """Strips of queries from the first one on, each with its pieces in the order in which they are merged."""
+    """Strips of queries, in the order of their queries. Each strip has its pieces in the order in which they are
+    merged.
+    """
     found: list[list[list[Piece]]] = []
     end = 0
     for piece in pieces:
@@ -131,7 +139,9 @@ def _end(piece: Piece) -> int:
 
 
 def split(size: int, block: int | None) -> list[tuple[int, int, int]]:
-    """Blocks that a size is cut into, as (first, size, count): equal ones, then a shorter one."""
+    """Blocks that a size is cut into, as (first, size, count): equal blocks first, then a shorter
+    block for the rest.
+    """
     if block is None or size <= block:
         return [(0, size, 1)]
     count, rest = divmod(size, block)
@@ -166,7 +176,7 @@ def _causal(tokens: int, context: int) -> list[Piece]:
 
 
 def _windows(tokens: int, window: int, first_query: int, first_key: int, is_written_out: bool) -> list[Piece]:
-    """Pieces of queries that see `window` keys each, the first of them from `first_key` on."""
+    """Pieces of queries that see `window` keys each. The first of these queries sees the keys from `first_key` on."""
     half = (window + 1) // 2
     count = tokens // (2 * half) * 2
     pieces = []
@@ -196,7 +206,7 @@ def _last_windows(tokens: int, window: int, first_query: int, first_key: int, is
 
 
 def _query_blocks(piece: Piece, step: int) -> list[Piece]:
-    """Pieces for every block of queries that a piece represents."""
+    """One piece for each block of queries that a repeated piece represents."""
     return [
         piece._replace(
             name=f"{piece.name}{place}",

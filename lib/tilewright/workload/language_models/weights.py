@@ -1,4 +1,4 @@
-"""Weights of a language model, tensor by tensor, its number of parameters, and the cache per token."""
+"""Weights of a language model, tensor by tensor; also the number of parameters and the number of cached elements."""
 
 import math
 from collections.abc import Iterator
@@ -28,7 +28,7 @@ class Weight(NamedTuple):
     copies: int = 1
     """Number of tensors of this name and shape."""
     inputs: int = 0
-    """Inputs per output of a matrix product; 0 for a tensor that is not the matrix of a product."""
+    """Number of inputs per output of a matrix product; 0 for a tensor that is not the matrix of a product."""
 
     @property
     def elements(self) -> int:
@@ -37,12 +37,12 @@ class Weight(NamedTuple):
 
 
 def parameter_count(model: Architecture) -> int:
-    """Number of parameters of a model; tied weights count once."""
+    """Number of parameters of a model. Tied weights count one time."""
     return sum(weight.elements for weight in weights_of(model))
 
 
 def weight_bits(model: Architecture, precision: Precision) -> int:
-    """Bits of all weights, with the scales and zero points of their groups; tied weights count once."""
+    """Bits of all weights, with the scales and zero points of their groups. Tied weights count one time."""
     total = 0
     for weight in weights_of(model):
         total += weight.elements * precision.weights
@@ -53,7 +53,7 @@ def weight_bits(model: Architecture, precision: Precision) -> int:
 
 
 def active_parameter_count(model: Architecture) -> int:
-    """Number of parameters that one token uses: only the experts that it is sent to count."""
+    """Number of parameters that one token uses. Of the experts, only those that the token is sent to count."""
     unused = 0
     for block, count in model.kinds.items():
         mixture = block.feed_forward
@@ -64,8 +64,8 @@ def active_parameter_count(model: Architecture) -> int:
 
 
 def weights_of(model: Architecture) -> Iterator[Weight]:
-    """Weights of a model; those of equal blocks are counted together."""
-    # Tied, the embedding is what the last product reads, too.
+    """Weights of a model. The weights of equal blocks are counted together."""
+    # If weights are tied, the last product reads the embedding too.
     yield Weight("embed_tokens", (model.vocabulary, model.hidden), inputs=model.hidden if model.is_tied else 0)
     if model.positions:
         yield Weight("embed_positions", (model.positions, model.hidden))
@@ -165,7 +165,7 @@ def _mixture_weights(mixture: Mixture, hidden: int) -> Iterator[Weight]:
 def kept_numbers(model: Architecture, tokens: int) -> int:
     """Number of cached elements of a request with `tokens` tokens: keys and values, latent vectors, or states.
 
-    With a window, only those tokens count that the next token will see.
+    With a window, only the tokens count that the next token will see.
     """
     total = 0
     for block, count in model.kinds.items():

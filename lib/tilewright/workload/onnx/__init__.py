@@ -1,6 +1,7 @@
-"""ONNX front end: `resolution` settles shapes and constants, `operators` has a module per operator family.
+"""ONNX front end: `resolution` determines shapes and constants; `operators` has one module per operator family.
 
-`read_onnx` turns a model into a `Workload`, and a `Coverage` that says which of its operators have costs.
+`read_onnx` turns a model into a `Workload` and a `Coverage`. The coverage says which operators of the model have
+costs.
 """
 
 from tilewright.workload.onnx.coverage import Coverage, OperatorCoverage

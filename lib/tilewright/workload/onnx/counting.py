@@ -1,8 +1,10 @@
-"""Work of single operators that have no layers of their own: each is read by itself, with every operator modelled, and
-its multiply-accumulates are those of the resulting layers.
+"""Work of single operators that have no layers of their own.
 
-An operator that ONNX defines by a function, or a function of the model, counts as the operators in that function. All
-other operators without a family have unknown work; unknown work never counts as free.
+Such an operator is read as a model with only this operator, with every operator modelled. Its multiply-accumulates are
+those of the layers that result.
+
+An operator that ONNX or the model defines by a function counts as the operators in that function. The work of all
+other operators without a family is unknown. Unknown work never counts as free.
 """
 
 from collections.abc import Mapping
@@ -33,9 +35,9 @@ class Work:
     """Work of one operator."""
 
     mac_count: int | None
-    """Multiply-accumulates; None if they are not known."""
+    """Number of multiply-accumulates; None if it is not known."""
     is_known: bool
-    """Whether all the work of the operator is known."""
+    """Whether the work of the operator is known completely."""
 
     @property
     def is_free(self) -> bool:
@@ -47,7 +49,9 @@ NOTHING, UNKNOWN = Work(0, is_known=True), Work(None, is_known=False)
 
 
 def works_alone(node: OnnxNode, functions: Mapping[tuple[str, str, str], onnx.FunctionProto]) -> bool:
-    """Whether the work of an operator is found by reading it by itself, which needs the shapes of all its inputs."""
+    """Whether the work of an operator is found by reading a model with only this operator. This needs the shapes of
+    all its inputs.
+    """
     proto = node.proto
     key = (standard_domain(proto.domain), proto.op_type, proto.overload)
     if key in functions or (proto.op_type in _CONTROL_FLOW and proto.domain in STANDARD_DOMAINS):
@@ -60,12 +64,12 @@ def works_alone(node: OnnxNode, functions: Mapping[tuple[str, str, str], onnx.Fu
 
 @dataclass
 class WorkCounter:
-    """Counter of the work of operators of `model`, whose tensors have `shapes`."""
+    """Counter of the work of operators of `model`. `shapes` are the shapes of the tensors of the model."""
 
     model: onnx.ModelProto
     shapes: Shapes
     branches: Mapping[str, str] = field(default_factory=dict)
-    """Branch that the user has chosen for each operator `If` (or `*`)."""
+    """Branch that the user has chosen for each operator `If`, by operator name; `*` stands for all of them."""
 
     def work_of(self, node: OnnxNode) -> Work:
         """Work of one operator of the graph."""
@@ -105,7 +109,7 @@ class WorkCounter:
         works = [self._read_with(node, branch) for branch in ([chosen] if chosen else BRANCHES)]
         if any(work.mac_count is None for work in works):
             return UNKNOWN
-        # The branch that does more counts, as long as nobody chooses one.
+        # If the user has not chosen a branch, the branch with more work counts.
         return Work(max(work.mac_count or 0 for work in works), is_known=all(work.is_known for work in works))
 
     def _read_with(self, node: OnnxNode, branch: str) -> Work:
@@ -153,7 +157,7 @@ class WorkCounter:
 
 
 def _ifs(proto: onnx.NodeProto) -> "list[onnx.NodeProto]":
-    """Operators `If` among an operator and the operators inside it."""
+    """Operators `If` among an operator and the operators in its subgraphs."""
     found = [proto] if proto.op_type == _BRANCHING else []
     for attribute in proto.attribute:
         for graph in (attribute.g, *attribute.graphs):

@@ -1,4 +1,4 @@
-"""Coverage of a network: the share of the work of every operator type, and whether it has costs."""
+"""Coverage of a network: the amount of work of every operator type, and whether this work has costs."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -16,25 +16,31 @@ _STATUS_ORDER = (MODELLED, APPROXIMATED, UNSUPPORTED, PASS_THROUGH)
 class OperatorCoverage:
     """All operators of one type and one status.
 
-    `modelled`: they are layers with costs; `approximated`: the same, but work or dependences are estimates;
-    `pass-through`: they only pass data on, at no cost; `unsupported`: they do work without costs.
+    * `modelled`: the operators are layers with costs.
+    * `approximated`: the operators are layers with costs, but work or dependences are estimates.
+    * `pass-through`: the operators only pass data on, at no cost.
+    * `unsupported`: the operators do work that has no costs.
     """
 
     operator_type: str
     status: str
     node_count: int
     mac_count: int | None
-    """Multiply-accumulates of these operators; None if those of one operator are not known."""
+    """Number of multiply-accumulates of these operators; None if it is not known for one of them."""
     operation_count: int | None = 0
-    """Other operations (comparisons, additions, exponentials, ...); None if those of one operator are not known."""
+    """Number of other operations (comparisons, additions, exponentials, ...); None if it is not known for one
+    operator.
+    """
     moved_bits: int | None = 0
-    """Bits of all tensors that these operators read and write; None if those of one operator are not known."""
+    """Bits of all tensors that these operators read and write; None if they are not known for one operator."""
 
 
 @dataclass(frozen=True)
 class Coverage:
-    """Coverage of a network: operators in the order modelled, approximated, unsupported, pass-through, then by name;
-    and notices.
+    """Coverage of a network: its operators, and notices.
+
+    Operators are in the order modelled, approximated, unsupported, pass-through. Operators of the same status are in
+    alphabetical order of their types.
     """
 
     operators: tuple[OperatorCoverage, ...]
@@ -42,32 +48,34 @@ class Coverage:
 
     @property
     def modelled_mac_count(self) -> int:
-        """Multiply-accumulates of the layers with costs."""
+        """Number of multiply-accumulates of the layers with costs."""
         return sum(row.mac_count or 0 for row in self.operators if _is_costed(row))
 
     @property
     def total_mac_count(self) -> int:
-        """Multiply-accumulates of all operators for which they are known."""
+        """Number of multiply-accumulates of all operators for which this number is known."""
         return sum(row.mac_count or 0 for row in self.operators)
 
     @property
     def modelled_mac_share(self) -> float | None:
-        """Share (0 to 1) of the multiply-accumulates that have costs; 1 for a network without any, None if those of an
-        operator are not known.
+        """Share (0 to 1) of the multiply-accumulates that have costs. 1 for a network without multiply-accumulates;
+        None if their number is not known for an operator.
         """
         return _share(self.modelled_mac_count, [row.mac_count for row in self.operators])
 
     @property
     def modelled_operation_share(self) -> float | None:
-        """Share (0 to 1) of the other operations that have costs; 1 for a network without any, None if those of an
-        operator are not known.
+        """Share (0 to 1) of the other operations that have costs. 1 for a network without other operations; None if
+        their number is not known for an operator.
         """
         costed = sum(row.operation_count or 0 for row in self.operators if _is_costed(row))
         return _share(costed, [row.operation_count for row in self.operators])
 
     @property
     def modelled_bits_share(self) -> float | None:
-        """Share (0 to 1) of the bits read and written by operators that are not unsupported; None if not known."""
+        """Share (0 to 1) of the bits that operators read and write, for operators that are not unsupported. None if
+        the bits are not known for an operator.
+        """
         costed = sum(row.moved_bits or 0 for row in self.operators if row.status != UNSUPPORTED)
         return _share(costed, [row.moved_bits for row in self.operators])
 
@@ -78,7 +86,7 @@ class Coverage:
 
     @property
     def unsupported(self) -> tuple[OperatorCoverage, ...]:
-        """Operators that do work without costs."""
+        """Operators that do work that has no costs."""
         return tuple(row for row in self.operators if row.status == UNSUPPORTED)
 
     def to_dict(self) -> JsonObject:
@@ -118,7 +126,7 @@ def _share(part: int, counts: Sequence[int | None]) -> float | None:
 
 
 def build_coverage(entries: Iterable[OperatorCoverage], notices: Iterable[str]) -> Coverage:
-    """Coverage from one entry per operator; entries of one type and status add up."""
+    """Coverage from one entry per operator. Entries of the same type and status are added up."""
     rows: dict[tuple[str, str], OperatorCoverage] = {}
     for entry in entries:
         key = (entry.operator_type, entry.status)

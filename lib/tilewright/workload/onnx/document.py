@@ -1,4 +1,4 @@
-"""Writes the table of operators in docs/operators.md: `python -m tilewright.workload.onnx.document`."""
+"""Writer of the table of operators in docs/operators.md: `python -m tilewright.workload.onnx.document`."""
 
 from collections import defaultdict
 from pathlib import Path
@@ -12,8 +12,9 @@ _HEADING, _NEXT = "### Operators\n", "## The parsed workload\n"
 
 
 def operator_table() -> str:
-    """Table with a row for each family: its work, and its operators, with their domain if it is not the standard
-    one.
+    """Table with one row for each family of operators: the work of the family, and its operators.
+
+    An operator of another domain than the standard domain is listed with its domain.
     """
     register_operators()
     families: dict[str, list[str]] = defaultdict(list)

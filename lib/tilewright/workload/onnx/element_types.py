@@ -1,7 +1,8 @@
-"""Bits of the element types of ONNX, derived from their names, so that types of newer versions are known too.
+"""Bits of the element types of ONNX, derived from the names of the types, so that types of newer versions are known
+too.
 
-Types of whole bytes, and narrower ones, count as the standard packs them: two of four bits in a byte, four of two bits
-in a byte, four of six bits in three bytes. A boolean takes a byte.
+Narrow types count as the standard packs them: two elements of four bits in a byte, four elements of two bits in a
+byte, four elements of six bits in three bytes. A boolean takes a byte.
 """
 
 import re
@@ -10,11 +11,11 @@ from collections.abc import Mapping
 import onnx
 
 _REAL_BITS = {"FLOAT": 32, "DOUBLE": 64, "FLOAT16": 16, "BFLOAT16": 16, "COMPLEX64": 64, "COMPLEX128": 128}
-"""Types that are not quantised formats: their bits depend on the option `precision`."""
+"""Types that are not quantised formats. Their bits depend on the option `precision`."""
 _BOOL_BITS = 8
 _NAMED_BITS = re.compile(r"(?:U?INT|FLOAT)(\d+)(?:E\d+M\d+\w*)?")
 _WIDEST_QUANTISED = 32
-"""Bits of the widest integers that represent real numbers."""
+"""Bits of the widest integers that can represent real numbers."""
 
 
 def _bits_of(name: str) -> int | None:
@@ -27,7 +28,7 @@ def _bits_of(name: str) -> int | None:
 ELEMENT_BITS: Mapping[int, int] = {
     number: bits for name, number in onnx.TensorProto.DataType.items() if (bits := _bits_of(name)) is not None
 }
-"""Bits of each element type of a fixed width, by its number; strings have none."""
+"""Bits of each element type of a fixed width, by the number of the type. Strings have no fixed width."""
 REAL_TYPES: frozenset[int] = frozenset(
     number for name, number in onnx.TensorProto.DataType.items() if name in _REAL_BITS
 )
@@ -41,4 +42,4 @@ QUANTISED_BITS: Mapping[int, int] = {
 }
 """Bits of the integers and narrow floats that represent real numbers, by element type."""
 NARROW_TYPES: frozenset[int] = frozenset(number for number, bits in QUANTISED_BITS.items() if bits < 8)
-"""Element types narrower than a byte, which are only used for quantised numbers."""
+"""Element types narrower than a byte. They are only used for quantised numbers."""

@@ -1,6 +1,6 @@
 """Index maps of operators that move data, as few affine pieces: from indices per axis, from strides, and of reshapes.
 
-A piece is a box of positions on which the index is an affine function of the position.
+A piece is a box of positions in which the index is an affine function of the position.
 """
 
 import math
@@ -15,20 +15,20 @@ from tilewright.workload.access import AxisIndex, IndexMap, Shape, TensorAccess
 
 Integers = npt.NDArray[np.int64]
 MOST_PIECES = 4096
-"""Largest number of pieces; beyond it, a superset of the dependences is used instead."""
+"""Largest number of pieces. If more pieces are needed, one map with a superset of the dependences is used instead."""
 _MOST_PERIODS = 256
 _FEW_RUNS = 4
 NOWHERE = -1
-"""Index of a position that depends on no element."""
+"""Index that means that a position depends on no element."""
 
 
 class TooManyPiecesError(Exception):
-    """More than MOST_PIECES pieces would be needed."""
+    """Error that is raised if more than MOST_PIECES pieces are needed."""
 
 
 @dataclass(frozen=True)
 class GridPiece:
-    """Box of positions of an array of index vectors that are `base + sum(steps[axis] * position along axis)`."""
+    """Box of positions of an array whose index vectors are `base + sum(steps[axis] * position along axis)`."""
 
     starts: tuple[int, ...]
     """First position along every axis of the array."""
@@ -36,7 +36,7 @@ class GridPiece:
     base: tuple[int, ...]
     """Index vector at the first position."""
     steps: tuple[tuple[int, ...], ...]
-    """Change of the index vector per position along every axis of the array."""
+    """Change of the index vector for one position along each axis of the array."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,8 @@ class AxisPiece:
 
 
 def grid_pieces(values: Integers, kept: npt.NDArray[np.bool_] | None = None) -> list[GridPiece]:
-    """Affine pieces that cover an array of index vectors [..., components], each position with `kept` exactly once.
+    """Affine pieces that cover an array of index vectors [..., components]. Each position with `kept` is in exactly
+    one piece.
 
     Raises TooManyPiecesError.
     """
@@ -69,7 +70,8 @@ def grid_pieces(values: Integers, kept: npt.NDArray[np.bool_] | None = None) -> 
 
 
 def axis_pieces(indices: Sequence[int] | Integers) -> list[AxisPiece]:
-    """Affine pieces that cover the input index (NOWHERE: none) of every position along an output axis.
+    """Affine pieces that cover the input index of every position along an output axis. NOWHERE means that a position
+    has no input index.
 
     Patterns that repeat with a constant shift, such as those of repetition or nearest-neighbour resizing, become two
     loops. Raises TooManyPiecesError.
@@ -108,12 +110,12 @@ def _whole_piece(values: Integers) -> GridPiece | None:
 
 
 def _runs(values: Integers, kept: npt.NDArray[np.bool_]) -> list[GridPiece]:
-    """Greedy runs of constant step along the only axis of values [positions, components]."""
+    """Greedy runs of constant step along the only axis of `values` [positions, components]."""
     pieces: list[GridPiece] = []
     steps = np.diff(values, axis=0)
     kept_places = np.flatnonzero(kept)
     place, count = 0, len(values)
-    # The places at which runs of equal steps end; a run is in one of the stretches between them.
+    # `breaks` are the positions where the step changes or a position is not kept. Each run ends at one of them.
     ends = np.append((steps[1:] != steps[:-1]).any(axis=1) | ~kept[2:], True) if count > 1 else np.zeros(0, dtype=bool)
     breaks = np.flatnonzero(ends) + 1
     while place < count:
@@ -132,7 +134,9 @@ def _runs(values: Integers, kept: npt.NDArray[np.bool_]) -> list[GridPiece]:
 
 
 def _pieces_of_rows(values: Integers, kept: npt.NDArray[np.bool_]) -> list[list[GridPiece]]:
-    """Pieces of every row. Raises TooManyPiecesError as soon as merging cannot leave few enough of them."""
+    """Pieces of every row. Raises TooManyPiecesError if there are so many different pieces that merging cannot leave
+    few enough.
+    """
     rows: list[list[GridPiece]] = []
     forms: set[tuple[object, ...]] = set()
     for place in range(len(values)):
@@ -144,7 +148,7 @@ def _pieces_of_rows(values: Integers, kept: npt.NDArray[np.bool_]) -> list[list[
 
 
 def _merged(rows: list[list[GridPiece]]) -> list[GridPiece]:
-    """Pieces after equal ones of consecutive rows, whose bases differ by a constant step, were joined."""
+    """Pieces after merging. Equal pieces of consecutive rows are merged if their bases differ by a constant step."""
     places: dict[tuple[object, ...], list[tuple[int, GridPiece]]] = {}
     for number, row in enumerate(rows):
         for piece in row:
@@ -163,7 +167,7 @@ def _merged(rows: list[list[GridPiece]]) -> list[GridPiece]:
 
 
 def _consecutive(rows: Integers) -> Iterator[range]:
-    """Ranges of consecutive rows (number, values...) between which the values change by a constant step."""
+    """Ranges of consecutive rows (number, values...) in which the values change by a constant step from row to row."""
     steps = np.diff(rows, axis=0)
     place = 0
     while place < len(rows):
@@ -180,13 +184,17 @@ def _axis_piece(run: GridPiece, offset: int) -> AxisPiece:
 
 
 def _periods(runs: list[GridPiece]) -> list[int]:
-    """Distances between runs in ascending order; the first runs of a pattern may differ from later ones."""
+    """Distances between runs, in ascending order. They start from each of the first three runs, because the first runs
+    of a pattern can differ from later runs.
+    """
     starts = [run.starts[0] for run in runs[: _MOST_PERIODS + 1]]
     return sorted({start - first for first in starts[:3] for start in starts if start > first})
 
 
 def _folded(values: Integers, kept: npt.NDArray[np.bool_], period: int, offset: int) -> list[AxisPiece] | None:
-    """Pieces of one period with a loop over the periods, plus those of the rest; None if there is no repetition."""
+    """Pieces of one period with a loop over the periods, and the pieces of the rest. None if the values do not repeat
+    with this period.
+    """
     count = len(values) // period
     if count < 2 or (kept[period:] != kept[:-period]).any():
         return None
@@ -205,12 +213,12 @@ def _folded(values: Integers, kept: npt.NDArray[np.bool_], period: int, offset: 
 
 _MOST_RESHAPE_PIECES = 1024
 Coefficients = Mapping[int, int]
-"""Coefficient of each axis."""
+"""Coefficient of each axis, by axis."""
 
 
 @dataclass(frozen=True)
 class Stride:
-    """One loop: its size, and its steps along the axes of the output and of the input."""
+    """One loop: its size, and its steps along the axes of the output and of the input tensor."""
 
     size: int
     output: Coefficients = field(default_factory=dict)
@@ -219,7 +227,7 @@ class Stride:
 
 @dataclass(frozen=True)
 class Ends:
-    """Output and input tensor of a map."""
+    """Output tensor and input tensor of a map."""
 
     output: str
     output_shape: Shape
@@ -235,7 +243,9 @@ def strided_map(
     *,
     is_exact: bool = True,
 ) -> IndexMap:
-    """Map with these loops, from given first elements (0 by default); loops of size 1 are left out."""
+    """Map with a loop for each of `strides`, from the given first elements (0 by default). Loops of size 1 are left
+    out.
+    """
     moving = [stride for stride in strides if stride.size != 1]
     named = [(f"D{number}", stride) for number, stride in enumerate(moving)]
 
@@ -263,7 +273,9 @@ def grid_map(
     *,
     is_exact: bool = True,
 ) -> IndexMap:
-    """Map of a piece: array axis n is output axis places[n]; component n of the values is input axis components[n]."""
+    """Map of a piece. Axis n of the array is output axis places[n]. Component n of the values is input axis
+    components[n].
+    """
     strides = [
         Stride(size, {place: 1}, {axis: step for axis, step in zip(components, steps, strict=True) if step})
         for place, size, steps in zip(places, piece.sizes, piece.steps, strict=True)
@@ -277,9 +289,9 @@ def grid_map(
 
 
 def separable_maps(ends: Ends, axes: Sequence[Sequence[AxisPiece]]) -> list[IndexMap]:
-    """Maps of an operator that picks the input index of every axis separately (output and input have the same rank).
+    """Maps of an operator that chooses the input index of each axis separately. Output and input have the same rank.
 
-    `axes` has the pieces of every axis. Raises TooManyPiecesError.
+    `axes` has the pieces of each axis. Raises TooManyPiecesError.
     """
     if math.prod(len(pieces) for pieces in axes) > MOST_PIECES:
         raise TooManyPiecesError
@@ -298,8 +310,9 @@ def separable_maps(ends: Ends, axes: Sequence[Sequence[AxisPiece]]) -> list[Inde
 def reshape_maps(ends: Ends) -> list[IndexMap]:
     """Maps between two shapes of the same elements in row-major order.
 
-    There is one exact map if each suffix product of a shape divides the larger ones of the other; otherwise several
-    exact pieces. Beyond MOST_PIECES there is one superset, which mixes only the axes between common suffix products.
+    There is one exact map if each suffix product of one shape divides the larger suffix products of the other shape.
+    Otherwise there are several exact pieces. If these are too many, there is one superset, which mixes only the axes
+    between common suffix products.
     """
     total = math.prod(ends.source_shape)
     if total == 0:
@@ -318,7 +331,7 @@ def reshape_maps(ends: Ends) -> list[IndexMap]:
 
 @dataclass(frozen=True)
 class _Run:
-    """Run of row-major positions `base + sum(stride * loop) + 0..length-1`."""
+    """Set of row-major positions `base + sum(stride * loop) + 0..length-1`."""
 
     base: int
     loops: tuple[tuple[int, int], ...]
@@ -327,7 +340,9 @@ class _Run:
 
 
 def _suffix_products(shape: Shape) -> list[int]:
-    """Number of all elements, then the positions that one step along each axis moves, outermost axis first."""
+    """Number of all elements, then the number of positions of one step along each axis, with the
+    outermost axis first.
+    """
     products = [1]
     for size in reversed(shape):
         products.append(products[-1] * size)
@@ -335,7 +350,7 @@ def _suffix_products(shape: Shape) -> list[int]:
 
 
 def _split(runs: list[_Run], boundary: int) -> list[_Run]:
-    """Runs cut so that each loop either steps over whole multiples of `boundary` or stays between two of them."""
+    """Runs, cut so that each loop either steps by whole multiples of `boundary` or stays between two such multiples."""
     waiting = list(reversed(runs))
     done: list[_Run] = []
     while waiting:
@@ -398,7 +413,9 @@ def _run_map(ends: Ends, run: _Run) -> IndexMap:
 
 
 def _mixed_map(ends: Ends) -> IndexMap:
-    """Map that mixes all axes between two suffix products that both shapes have; a superset."""
+    """Map that mixes all axes between two suffix products that both shapes have. The map is a superset of the
+    dependences.
+    """
     outputs, sources = _suffix_products(ends.output_shape), _suffix_products(ends.source_shape)
     strides: list[Stride] = []
     common = sorted({*outputs} & {*sources}, reverse=True)
@@ -413,6 +430,6 @@ def _mixed_map(ends: Ends) -> IndexMap:
 
 
 def _axes_between(products: list[int], upper: int, lower: int) -> list[tuple[int, int]]:
-    """Pairs (axis, size) of the axes whose steps lie between two suffix products; axes of size 1 are left out."""
+    """Pairs (axis, size) of the axes whose steps lie between two suffix products. Axes of size 1 are left out."""
     pairs = enumerate(pairwise(products))
     return [(axis, above // step) for axis, (above, step) in pairs if lower <= step < above <= upper]

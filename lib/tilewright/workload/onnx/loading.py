@@ -1,8 +1,8 @@
 """Loading of an ONNX model from a file or from memory, without its weights.
 
-Data of large constants are removed before the model is decoded, so that weights take no memory. The code walks the wire
-format of protocol buffers (protobuf.dev, "Encoding") along the messages of onnx.proto3 that hold tensors, and skips
-data fields that are longer than any constant whose values are needed.
+Data of large constants are removed before the model is decoded, so that weights take no memory. The code walks the
+wire format of protocol buffers (protobuf.dev, "Encoding") along the messages of onnx.proto3 that hold tensors. It
+skips data fields that are longer than the data of any constant whose values are needed.
 """
 
 import mmap
@@ -15,8 +15,8 @@ from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
 from tilewright.base.errors import InputError, Problem
 
 LARGEST_DATA_BYTES = 2**20
-"""Longest data that are kept, in bytes; the constants whose values are needed (see `evaluation`) have at most half of
-this.
+"""Length of the longest data that are kept, in bytes. A constant whose values are needed (see `evaluation`) has at
+most half as many bytes.
 """
 _DEEPEST = 64
 _LENGTH_DELIMITED = 2
@@ -31,7 +31,7 @@ _INNER: Mapping[str, Mapping[int, str]] = {
     "sparse": {1: "tensor", 2: "tensor"},
     "tensor": {},
 }
-"""Field numbers of the messages that may contain tensors, by the message that contains them."""
+"""Field numbers of inner messages that can contain tensors, by the kind of message that contains them."""
 _TENSOR_DATA = frozenset({4, 5, 6, 7, 9, 10, 11})
 """Fields of a tensor that hold its elements: float, int32, string, int64, raw, double, uint64."""
 
@@ -71,7 +71,7 @@ def _stripped(content: memoryview, kind: str, depth: int) -> Iterator[bytes]:
 
 
 def _varint(content: memoryview, place: int) -> tuple[int, int]:
-    """(value, position after it)."""
+    """(value, position after the value)."""
     value = shift = 0
     while place < len(content) and shift < 70:
         byte = content[place]
@@ -101,20 +101,22 @@ def _as_varint(value: int) -> bytes:
 
 
 IN_MEMORY = "<model>"
-"""File name in messages about a model that was given as an object."""
+"""File name in messages about a model that is given as an object."""
 _FIRST_IR_WITH_OPSETS = 3
 LARGEST_FILE_BYTES = 2**31 - 1
-"""Largest file that protobuf decodes, in bytes; larger models keep their weights in other files."""
+"""Size in bytes of the largest file that protobuf decodes. Larger models keep their weights in other files."""
 LARGEST_GRAPH = 500_000
-"""Largest number of operators of a graph: more than any known network has, and few enough to be read within seconds."""
+"""Largest number of operators of a graph. It is larger than that of any known network, and small enough to be read
+within seconds.
+"""
 
 
 def load_model(source: str | Path | onnx.ModelProto) -> tuple[onnx.ModelProto, str, str]:
     """(model, file name for messages, default network name) of an ONNX file or of a model in memory.
 
-    Weights are not loaded: external files are never opened and need not exist, and data of large constants inside the
-    file are skipped. Raises InputError if the file cannot be read, is not an ONNX model, has no operators, or has too
-    many.
+    Weights are not loaded. External files are never opened and can be missing. Data of large constants in the file are
+    skipped. Raises InputError if the file cannot be read, is not an ONNX model, has no operators, or has too many
+    operators.
     """
     if isinstance(source, onnx.ModelProto):
         model, file, name = source, IN_MEMORY, source.graph.name or "network"
@@ -140,15 +142,15 @@ def _read_bytes(path: Path, file: str) -> bytes:
             raise InputError([Problem("cannot be read: not a regular file", file=file)])
         if path.is_file() and path.stat().st_size > LARGEST_FILE_BYTES:
             message = (
-                "an ONNX file of more than 2 GB cannot be decoded; save the model with its weights as external data "
-                "(onnx.save_model with save_as_external_data=True), they are not read"
+                "an ONNX file of more than 2 GB cannot be decoded; save the model with its weights as external data, "
+                "which are not read (onnx.save_model with save_as_external_data=True)"
             )
             raise InputError([Problem(message, file=file)])
         content = _content(path)
     except FileNotFoundError:
         raise InputError([Problem("no such file", file=file)]) from None
     except ValueError:
-        # Of the walk over a large file, or a path with a character that no path may have.
+        # The walk over a large file raises ValueError, and so does a path with a character that no path can have.
         raise InputError([Problem("not an ONNX model, or a truncated one", file=file)]) from None
     except MemoryError:
         raise InputError([Problem("cannot be read: there is not enough memory", file=file)]) from None
@@ -160,11 +162,11 @@ def _read_bytes(path: Path, file: str) -> bytes:
 
 
 def _content(path: Path) -> bytes:
-    """Content of the file; a large file is read without the data of its weights, to save memory."""
+    """Content of the file. A large file is read without the data of its weights, to save memory."""
     if path.is_dir() or path.stat().st_size <= LARGEST_DATA_BYTES:
         return path.read_bytes()
     with path.open("rb") as file:
-        # Not closed here: an error in the walk still refers to parts of it.
+        # The mapping is not closed here, because an error in the walk still refers to parts of it.
         mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
     return without_weights(memoryview(mapped))
 
@@ -175,7 +177,7 @@ def _decode(content: bytes, file: str) -> onnx.ModelProto:
         model.ParseFromString(content)
     except (DecodeError, ValueError, RecursionError):
         raise InputError([Problem("not an ONNX model, or a truncated one", file=file)]) from None
-    # Text and random bytes sometimes decode to a message of unknown fields only; a model always has a version.
+    # Text and random bytes sometimes decode to a message that has only unknown fields. A model always has a version.
     if not model.HasField("graph") or not (model.ir_version or model.opset_import):
         raise InputError([Problem("not an ONNX model", file=file)])
     if model.ir_version >= _FIRST_IR_WITH_OPSETS and not model.opset_import:
@@ -184,7 +186,7 @@ def _decode(content: bytes, file: str) -> onnx.ModelProto:
 
 
 def _texts(graph: onnx.GraphProto | onnx.FunctionProto) -> Iterator[object]:
-    """Texts that later steps use; protobuf returns bytes instead if a text is not valid UTF-8."""
+    """Texts that later steps use. If a text is not valid UTF-8, protobuf returns bytes instead."""
     for node in graph.node:
         yield from (node.name, node.op_type, node.domain, node.overload, *node.input, *node.output)
         for attribute in node.attribute:

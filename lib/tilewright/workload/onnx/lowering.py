@@ -1,7 +1,8 @@
 """Lowering: conversion of one ONNX operator to loop nests with costs, to moves of data, or to a remark.
 
-Every operator family has a module in `operators/` with functions `lower_...(op: Lowering)`, registered by ONNX operator
-type. A function reads shapes, attributes and constants from `op` and adds nests and moves to it.
+Every operator family has a module in `operators/` with functions `lower_...(op: Lowering)`. These functions are
+registered by ONNX operator type. Such a function reads shapes, attributes and constants from `op`, and adds loop nests
+and moves to `op`.
 """
 
 import math
@@ -42,7 +43,7 @@ _EXCHANGED = {"I": "W", "W": "I"}
 
 @dataclass(frozen=True)
 class LoweredNode:
-    """Node of the future workload: a layer with costs, or (layer None) a move of data."""
+    """Node of the future workload: a layer with costs, or a move of data, whose layer is None."""
 
     name: str
     operator_type: str
@@ -55,7 +56,7 @@ class LoweredNode:
 
 @dataclass
 class Lowering:
-    """State of the lowering of one operator: its inputs and attributes, and the nodes made so far."""
+    """State of the lowering of one operator: its inputs and attributes, and the nodes that have been made so far."""
 
     node: OnnxNode
     graph: "ResolvedGraph"
@@ -77,7 +78,7 @@ class Lowering:
         return opsets.get("" if self.node.proto.domain in STANDARD_DOMAINS else self.node.proto.domain, 1)
 
     def has_input(self, index: int) -> bool:
-        """Whether input `index` is given; an optional input may be missing or have an empty name."""
+        """Whether input `index` is given. An optional input that is not given is missing or has an empty name."""
         return index < len(self.node.inputs) and bool(self.node.inputs[index])
 
     def input(self, index: int = 0) -> str:
@@ -105,15 +106,15 @@ class Lowering:
         return self.graph.tensors[tensor]
 
     def shape(self, tensor: str) -> Shape:
-        """Shape of a tensor of the file or of a temporary. Raises InputError if it is not known."""
+        """Shape of a tensor of the file or of a temporary tensor. Raises InputError if the shape is not known."""
         return self.temporaries[tensor].shape if tensor in self.temporaries else self.facts(tensor).shape
 
     def input_shape(self, index: int = 0) -> Shape:
-        """Shape of input `index`. Raises InputError if it is missing or not known."""
+        """Shape of input `index`. Raises InputError if the input is missing or its shape is not known."""
         return self.shape(self.input(index))
 
     def output_shape(self, index: int = 0) -> Shape:
-        """Shape of output `index`. Raises InputError if it is missing or not known."""
+        """Shape of output `index`. Raises InputError if the output is missing or its shape is not known."""
         return self.shape(self.output(index))
 
     def is_constant(self, tensor: str) -> bool:
@@ -121,13 +122,15 @@ class Lowering:
         return tensor not in self.temporaries and self.facts(tensor).is_constant
 
     def values(self, index: int) -> np.ndarray | None:
-        """Values of input `index` if they are constant and in the file; else None, also for a missing input."""
+        """Values of input `index` if they are constant and in the file. None otherwise, also for a missing input."""
         return self.facts(self.input(index)).values if self.has_input(index) else None
 
     # --- what it becomes ------------------------------------------------------------------------------------------
 
     def temporary(self, part: str, shape: Shape, like: str) -> str:
-        """Add a tensor between two parts of the operator, with the precision of tensor `like`; returns its name."""
+        """Add a tensor between two parts of the operator, with the precision of the tensor `like`; return the name of
+        the new tensor.
+        """
         model = self.tensor(like)
         name = f"{self.node.name}/{part}"
         while name in self.temporaries or name in self.graph.tensors:
@@ -136,7 +139,7 @@ class Lowering:
         return name
 
     def tensor(self, name: str) -> Tensor:
-        """Tensor of the file, or a temporary, with its precision."""
+        """Tensor of the file, or temporary tensor, with its precision."""
         if name in self.temporaries:
             return self.temporaries[name]
         return file_tensor(self.facts(name), self.policy)
@@ -156,16 +159,17 @@ class Lowering:
         further: Sequence[IndexMap] = (),
         is_exact: bool = True,
     ) -> None:
-        """Add a loop nest: one layer that reads `inputs` (operand I, or I and W, in equation order) and writes
-        `output`.
+        """Add a loop nest: one layer that reads `inputs` and writes `output`.
 
-        `others` are also read, at no cost (a bias). `costed` replaces accesses (key O, I, W) in the layer if the cost
-        model has no form for the true ones; `layer` replaces the whole layer. By default the layer follows from the
-        accesses. `further` are additional maps, for inputs that the loops of the layer cannot index. `part` and
-        `operator_type` name a part of a decomposed operator. The nest has as many operations (multiply-accumulates on
-        the MAC array) as the product of its loop sizes.
+        * `inputs` has operand I, or I and W, in equation order. If I is constant and W is computed, the two names are
+          exchanged, so that I is the computed tensor.
+        * `others` are also read, at no cost (a bias).
+        * `costed` replaces accesses (key O, I, W) in the layer if the cost model has no form for the true accesses.
+        * `layer` replaces the whole layer. By default, the layer follows from the accesses.
+        * `further` are additional maps, for inputs that the loops of the layer cannot index.
+        * `part` and `operator_type` name a part of a decomposed operator.
 
-        A computed tensor becomes I: if I is constant and W is computed, the two names are exchanged.
+        The number of operations of the nest (multiply-accumulates on the MAC array) is the product of its loop sizes.
         """
         if layer is None and self._are_exchanged(inputs):
             inputs = {"W": inputs["I"], "I": inputs["W"]}
@@ -190,21 +194,23 @@ class Lowering:
         self._raise_status(MODELLED)
 
     def move(self, *maps: IndexMap, part: str = "", operator_type: str = "") -> None:
-        """Add a move of data at no cost, whose outputs depend on its inputs by `maps`."""
+        """Add a move of data at no cost. Its outputs depend on its inputs as `maps` say."""
         name = f"{self.node.name}/{part}" if part else self.node.name
         outputs = dict.fromkeys(index_map.output.tensor for index_map in maps)
-        if not part:  # outputs that depend on nothing are made too
+        if not part:  # outputs without dependences are outputs of the move too
             outputs |= dict.fromkeys(name for name in self.node.outputs if name in self.graph.tensors)
         self._add(name, operator_type or self.node.operator_type, None, "", list(outputs), list(maps))
         self._raise_status(PASS_THROUGH)
 
     def approximated(self, reason: str) -> None:
-        """Record that cost or dependences are approximated, and why."""
+        """Record that cost or dependences are approximated, with the reason."""
         self._raise_status(APPROXIMATED)
         self.remarks.append(reason)
 
     def unsupported(self, reason: str) -> None:
-        """Record that the operator is not modelled, and why; every output depends on every input element."""
+        """Record that the operator is not modelled, with the reason. Every output then depends on
+        every input element.
+        """
         self.lowered.clear()
         self.temporaries.clear()
         known = [name for name in self.node.outputs if name in self.graph.tensors]
@@ -219,7 +225,7 @@ class Lowering:
     # --- inside ---------------------------------------------------------------------------------------------------
 
     def _are_exchanged(self, inputs: Mapping[str, TensorAccess]) -> bool:
-        """Whether I is constant and W is computed, so that the names are exchanged."""
+        """Whether I is constant and W is computed. The two names are then exchanged."""
         if set(inputs) != {"I", "W"}:
             return False
         return self.is_constant(inputs["I"].tensor) and not self.is_constant(inputs["W"].tensor)
@@ -257,7 +263,7 @@ def file_tensor(facts: TensorFacts, policy: str) -> Tensor:
 def whole_map(
     output: str, output_shape: Shape, source: str, source_shape: Shape, *, is_exact: bool = False
 ) -> IndexMap:
-    """Map in which every output element depends on every input element: a superset of any true dependence."""
+    """Map in which every output element depends on every input element. It is a superset of any true dependences."""
     written = tuple((f"D{axis}", size) for axis, size in enumerate(output_shape))
     read = tuple((f"S{axis}", size) for axis, size in enumerate(source_shape))
     return IndexMap(
@@ -269,22 +275,22 @@ def whole_map(
 
 
 def access(tensor: str, *axes: AxisIndex | str) -> TensorAccess:
-    """Access to a tensor; a text is the name of the loop that is the index of an axis."""
+    """Access to a tensor. An axis that is given as text is indexed by the loop of this name."""
     return TensorAccess(tensor, tuple(loop(axis) if isinstance(axis, str) else axis for axis in axes))
 
 
 _LOOPS = ("Loop", "Scan")
-"""Loop operators that remain after all those with a known number of iterations were unrolled."""
+"""Loop operators that remain after unrolling, because their number of iterations is not known."""
 LowerFunction = Callable[[Lowering], None]
 _LOWER_FUNCTIONS: dict[tuple[str, str], LowerFunction] = {}
 
 
 OPERATORS: Registry[LowerFunction] = Registry(__name__)
-"""Registry of lowering functions of plug-ins, which `lowers` registers when their modules are imported."""
+"""Registry of lowering functions of plug-ins. `lowers` registers a function when its module is imported."""
 
 
 def lowers(*operator_types: str, domain: str = "") -> Callable[[LowerFunction], LowerFunction]:
-    """Decorator that registers a function for operator types of a domain ('' is the standard one)."""
+    """Decorator that registers a function for operator types of a domain. '' is the standard domain."""
 
     def register(function: LowerFunction) -> LowerFunction:
         for operator_type in operator_types:
@@ -307,13 +313,13 @@ def is_registered(node: "onnx.NodeProto") -> bool:
 
 
 def lower(op: Lowering) -> None:
-    """Lower one operator; an operator without a registered function is unsupported. Raises InputError."""
+    """Lower one operator. An operator without a registered function is unsupported. Raises InputError."""
     proto = op.node.proto
     domain = "" if proto.domain in ("", "ai.onnx") else proto.domain
     function = _LOWER_FUNCTIONS.get((domain, proto.op_type))
     if function is None:
         is_loop = not domain and proto.op_type in _LOOPS
-        how_often = f"how often {proto.op_type} runs is decided at run time: " if is_loop else ""
+        how_often = f"the number of iterations of {proto.op_type} is decided at run time: " if is_loop else ""
         op.unsupported(f"{how_often}{op.node.operator_type} is not modelled")
         return
     if _is_empty(op):
@@ -333,7 +339,9 @@ def lower(op: Lowering) -> None:
 
 
 def _is_empty(op: Lowering) -> bool:
-    """Whether all outputs, or a computed input, have no elements (an empty constant means: not given)."""
+    """Whether all outputs, or a computed input, have no elements. (An empty constant input means that the input is not
+    given.)
+    """
     known = op.graph.tensors
     made = [known[name] for name in op.node.outputs if name in known]
     read = [known[name] for name in op.node.inputs if name in known and not known[name].is_constant]
@@ -348,7 +356,7 @@ def _why_empty(op: Lowering) -> str:
     first = known.get(op.node.inputs[0]) if op.node.inputs else None
     if "Conv" in proto.op_type and first is not None and 0 not in first.shape:
         return "the kernel is larger than the padded input: there is no output, no layer, and no work"
-    return "a tensor without elements: no layer, nothing is computed, nothing depends on it"
+    return "a tensor has no elements: there is no layer, no work, and no dependence"
 
 
 _MAY_BE_EMPTY: Mapping[tuple[str, str], tuple[int, ...]] = {
@@ -360,14 +368,14 @@ _MAY_BE_EMPTY: Mapping[tuple[str, str], tuple[int, ...]] = {
     ("com.microsoft", "GroupQueryAttention"): (3, 4),
     ("com.microsoft", "MultiHeadAttention"): (6, 7),
 }
-"""Inputs that may be empty although the operator does work, by (domain, operator): caches before the first token, and
-empty lists of indices.
+"""Inputs that can be empty although the operator does work, by (domain, operator). They are caches before the first
+token and lists of indices.
 """
 _EVERY_INPUT_MAY_BE_EMPTY = frozenset({"Concat", "Loop", "QLinearConcat", "Scan"})
 
 
 def _may_be_empty(op: Lowering) -> tuple[str, ...]:
-    """Names of the inputs that may be empty although the operator does work."""
+    """Names of the inputs that can be empty although the operator does work."""
     if op.node.proto.op_type in _EVERY_INPUT_MAY_BE_EMPTY:
         return op.node.inputs
     domain = "" if op.node.proto.domain == "ai.onnx" else op.node.proto.domain
@@ -376,7 +384,7 @@ def _may_be_empty(op: Lowering) -> tuple[str, ...]:
 
 
 def operation_count(nodes: Sequence[LoweredNode], unit: str) -> int:
-    """Operations (multiply-accumulates on the MAC array) of all layers that need `unit`."""
+    """Number of operations (multiply-accumulates on the MAC array) of all layers that need `unit`."""
     layers = [node.layer for node in nodes if node.layer is not None and node.unit == unit]
     return sum(layer.mac_count for layer in layers)
 

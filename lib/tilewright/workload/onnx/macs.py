@@ -1,4 +1,4 @@
-"""Multiply-accumulates of operators without costs, so that reports can say how much work is left out."""
+"""Multiply-accumulates of operators without costs, so that reports can say how much work has no costs."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -13,9 +13,10 @@ from tilewright.workload.onnx.products import conv_geometry
 
 
 def counted_macs(node: OnnxNode, shapes: Shapes) -> int | None:
-    """Multiply-accumulates of one operator from its shapes; None if the shapes do not determine them.
+    """Number of multiply-accumulates of one operator, from its shapes; None if the shapes do not determine it.
 
-    An operator has 0 only if its family does not multiply and accumulate, or if it is listed; never by default.
+    The number is 0 only in two cases: the family of the operator does not multiply and accumulate, or the operator is
+    listed as an operator without multiply-accumulates. An unknown operator never counts as 0.
     """
     if node.operator_type in (*UNMODELLED_WITHOUT_MACS, *SEQUENCE_TYPES):
         return 0
@@ -44,7 +45,9 @@ def _matmul(node: OnnxNode, shapes: Shapes) -> int:
 
 
 def _plain_conv(node: OnnxNode, shapes: Shapes) -> int:
-    """Multiply-accumulates of ConvInteger, DeformConv: output elements times the elements of one filter."""
+    """Multiply-accumulates of ConvInteger and DeformConv: number of output elements times number of elements of one
+    filter.
+    """
     return math.prod(node.output_shape(shapes)) * math.prod(node.input_shape(1, shapes)[1:])
 
 
@@ -53,15 +56,15 @@ def _plain_matmul(node: OnnxNode, shapes: Shapes) -> int:
 
 
 def _transposed_conv(node: OnnxNode, shapes: Shapes) -> int:
-    """Multiply-accumulates of a transposed convolution: each input element is multiplied by (output channels / group) *
-    kernel weights.
+    """Multiply-accumulates of a transposed convolution. Each input element is multiplied by (output channels / group)
+    * kernel weights.
     """
     return math.prod(node.input_shape(0, shapes)) * math.prod(node.input_shape(1, shapes)[1:])
 
 
 def _recurrent(node: OnnxNode, shapes: Shapes) -> int:
-    """Multiply-accumulates of a recurrent cell: W[directions, gates*hidden, inputs] and R[.., gates*hidden, hidden] at
-    every step.
+    """Multiply-accumulates of a recurrent cell. Every step multiplies by W[directions, gates*hidden, inputs] and by
+    R[directions, gates*hidden, hidden].
     """
     steps_times_batch = math.prod(node.input_shape(0, shapes)[:2])
     return steps_times_batch * (math.prod(node.input_shape(1, shapes)) + math.prod(node.input_shape(2, shapes)))

@@ -1,4 +1,4 @@
-"""Matrix products of ONNX operators as layers: batches, transposed operands, sizes."""
+"""Matrix products of ONNX operators as layers, with batches, transposed operands and checked sizes."""
 
 import math
 from dataclasses import dataclass
@@ -10,13 +10,13 @@ from tilewright.workload.onnx.node import OnnxNode, OperandRoles, Shape, Shapes,
 
 @dataclass(frozen=True)
 class MatrixProduct:
-    """Product out[batch, D, K] = sum over C of left[batch, D, C] * right[batch, C, K]. Batches: () or (B,) or (B,
-    H).
+    """Product out[batch, D, K] = sum over C of left[batch, D, C] * right[batch, C, K]. The batch sizes are (), (B,) or
+    (B, H).
     """
 
     out_batch: Shape
     left_batch: Shape
-    """Batch sizes of the left operand, as many as `out_batch`; 1 if all batches share the left operand."""
+    """Batch sizes of the left operand, as many as in `out_batch`. A size is 1 if all batches share the left operand."""
     right_batch: Shape | None
     """Batch sizes of the right operand; None if its shape is not known."""
     rows: int
@@ -25,15 +25,15 @@ class MatrixProduct:
 
     @property
     def mac_count(self) -> int:
-        """Multiply-accumulates: output elements times the depth of the sum."""
+        """Number of multiply-accumulates: output elements times the depth of the sum."""
         return math.prod(self.out_batch) * self.rows * self.columns * self.depth
 
 
 def matrix_product(node: OnnxNode, shapes: Shapes) -> MatrixProduct:
-    """Checked sizes of a Gemm or MatMul. Raises InputError.
+    """Sizes of a Gemm or MatMul, checked. Raises InputError.
 
-    Vectors become matrices of one row or column, and operands of lower rank are repeated over the batches, as ONNX
-    defines. More than two batch dimensions become (first, product of the others).
+    As ONNX defines, vectors become matrices of one row or one column, and operands of lower rank are repeated over the
+    batches. More than two batch dimensions become two: the first, and the product of the others.
     """
     left, out = node.input_shape(0, shapes), node.output_shape(shapes)
     right = shapes.get(node.inputs[1]) if len(node.inputs) > 1 else None
@@ -80,8 +80,8 @@ def _batch_sizes(shape: Shape, rank: int) -> Shape:
 def gemm_layer(node: OnnxNode, product: MatrixProduct, roles: OperandRoles, profile: ModelProfile) -> Layer:
     """Layer of a matrix product: O[b][h][d][k] += I[b][h][d][c] * W[c][k].
 
-    Bias, alpha and beta cost nothing, as in zigzag-dse 3.9.1. In that version W has the batch dimensions exactly if it
-    is not constant; under `trace_onnx_constants` an operand has the batch dimensions of its tensor.
+    Bias, alpha and beta cost nothing, as in zigzag-dse 3.9.1. In that version, W has the batch dimensions exactly if W
+    is not constant. With the switch `trace_onnx_constants`, an operand has the batch dimensions of its tensor.
     """
     names = ("B", "H")[: len(product.out_batch)]
     left, right = _dims_carried(product, product.left_batch, names), names
@@ -108,6 +108,6 @@ def gemm_layer(node: OnnxNode, product: MatrixProduct, roles: OperandRoles, prof
 
 
 def _dims_carried(product: MatrixProduct, batch: Shape, names: tuple[str, ...]) -> tuple[str, ...]:
-    """Batch dimensions over which an operand varies; a dimension of size 1 in the output counts as one of them."""
+    """Batch dimensions over which an operand varies. A dimension of size 1 in the output counts as such a dimension."""
     sizes = zip(names, batch, product.out_batch, strict=True)
     return tuple(name for name, own, full in sizes if own > 1 or full == 1)

@@ -13,7 +13,7 @@ from tilewright.workload.onnx.tensor_facts import TensorFacts
 
 Shape = tuple[int, ...]
 Shapes = Mapping[str, Shape]
-"""Shapes by tensor name, all sizes known; tensors of unknown shape are missing."""
+"""Shapes by tensor name. All sizes of these shapes are known; tensors of unknown shape are missing."""
 
 STANDARD_DOMAINS = frozenset({"", "ai.onnx"})
 
@@ -29,21 +29,23 @@ class GivenBits:
 
 @dataclass(frozen=True)
 class OnnxNode:
-    """Operator: its place in the order of execution, a name unique in the network, and its message."""
+    """Operator: its position in the order of execution, a name that is unique in the network, and its ONNX message."""
 
     node_id: int
     name: str
     proto: onnx.NodeProto
     opsets: Mapping[str, int] = field(default_factory=dict)
-    """Version of each operator set, by domain, for an operator from a function that imports other versions than the
-    model.
+    """Version of each operator set, by domain. It is given only for an operator of a function that imports other
+    versions than the model.
     """
     given: GivenBits = GivenBits()
     """Bits that a person gives for the operands; they count before attributes of the file."""
 
     @property
     def operator_type(self) -> str:
-        """Operator type, with its domain if that is not the standard one: Conv, com.example::Gelu."""
+        """Operator type, for example Conv. An operator of another domain than the standard domain has its domain in
+        front, as in com.example::Gelu.
+        """
         domain = self.proto.domain
         return self.proto.op_type if domain in STANDARD_DOMAINS else f"{domain}::{self.proto.op_type}"
 
@@ -84,7 +86,7 @@ class OnnxNode:
         return tuple(attribute.ints)
 
     def positive_integers(self, name: str, default: Shape, count: int) -> Shape:
-        """Value of the attribute `name`, `count` integers above 0. Raises InputError for other values."""
+        """Value of the attribute `name`, `count` integers above 0. Raises InputError if the value is different."""
         values = self.integers(name, default)
         if len(values) != count or any(value < 1 for value in values):
             raise self.error(f"attribute '{name}'", str(list(values)), f"{count} positive integers")
@@ -106,7 +108,7 @@ class OnnxNode:
         return self._shape(self.inputs[index], shapes)
 
     def output_shape(self, shapes: Shapes) -> Shape:
-        """Shape of the first output. Raises InputError if there is none or its shape is not known."""
+        """Shape of the first output. Raises InputError if there is no output or its shape is not known."""
         if not self.outputs or not self.outputs[0]:
             raise self.error(f"{self.operator_type} has no output")
         return self._shape(self.outputs[0], shapes)
@@ -117,13 +119,15 @@ class OnnxNode:
         return shapes[tensor]
 
     def error(self, message: str, value: str = "", allowed: str = "") -> InputError:
-        """InputError about this operator, to which the reader adds the file name."""
+        """InputError about this operator. The reader adds the file name."""
         return InputError([Problem(message, path=self.name, value=value, allowed=allowed)])
 
 
 @dataclass(frozen=True)
 class OperandRoles:
-    """Operands of one layer: their node inputs, which of them are constant, and the nodes that produce the others."""
+    """Operands of one layer: the node inputs that they are, the constant operands, and the nodes that produce the
+    other operands.
+    """
 
     activation_input: int
     """Index of the node input that is operand I."""
@@ -131,7 +135,7 @@ class OperandRoles:
     """Index of the node input that is operand W."""
     constant_operands: tuple[str, ...]
     sources: tuple[tuple[str, int], ...]
-    """Pairs (operand, id of the producing node), W before I as in zigzag-dse 3.9.1."""
+    """Pairs (operand, id of the producing node). W comes before I, as in zigzag-dse 3.9.1."""
 
     @property
     def weight_is_constant(self) -> bool:
@@ -140,19 +144,21 @@ class OperandRoles:
 
 
 PRECISION_ATTRIBUTES = frozenset({"act_size", "output_size", "weight_size"})
-"""Attributes that a user may add to any operator: bits of activations, of partial sums and of constants."""
+"""Attributes that a user can add to any operator: bits of activations (act_size), of partial sums (output_size) and of
+constants (weight_size).
+"""
 _DEFAULT_BITS = 8
 SELECTING = frozenset(
     {"MaxPool", "GlobalMaxPool", "MaxRoiPool", "ReduceMax", "ReduceMin", "ArgMax", "ArgMin", "TopK", "Hardmax"}
 )
-"""Operators that choose one of many values: a partial result is no wider than the result."""
+"""Operators that choose one of many values. Their partial results are no wider than the result."""
 _WIDEST_ACCUMULATOR_BITS = 32
-"""Width of accumulators of stored formats, unless an input is wider."""
+"""Bits of accumulators under the policy FILE, unless an input is wider."""
 
 
 @dataclass(frozen=True)
 class TensorPrecision:
-    """Bits per element and where they come from: override, quantisation, element type or assumed."""
+    """Bits per element, and the source of this number: override, quantisation, element type or assumed."""
 
     bits: int
     source: str
@@ -175,12 +181,14 @@ def tensor_precision(facts: TensorFacts, policy: str) -> TensorPrecision:
 
 
 def partial_sum_bits(node: OnnxNode, operand_bits: int, final_bits: int, accumulates: bool, policy: str) -> int:
-    """Bits of partial sums: those that a person gives, else the node's `output_size`, if given.
+    """Bits of partial sums.
 
-    Otherwise, if results are summed: for ASSUMED twice the widest input; for FILE 32 bits, or the width of the input if
-    larger. Otherwise the bits of the result.
+    Bits that a person gives come first (`--bits`), if results are summed. Then comes the attribute `output_size` of the
+    node. Otherwise, if results are summed, the bits are
+    twice those of the widest input under ASSUMED; under FILE they are 32, or the bits of the widest input if these are
+    more. If nothing is summed, they are the bits of the result.
 
-    Without `output_size` they are never fewer than the bits of the result: a product of bytes that is stored as INT32
+    Without `output_size`, partial sums are never narrower than the result: a product of bytes that is stored as INT32
     is summed in 32 bits. Raises InputError for an `output_size` that is not positive.
     """
     if node.given.partial is not None and accumulates:
@@ -194,7 +202,8 @@ def partial_sum_bits(node: OnnxNode, operand_bits: int, final_bits: int, accumul
 
 
 def overridden_bits(node: OnnxNode, *, is_weight: bool) -> int | None:
-    """Bits that the node's `weight_size` (constant operands) or `act_size` (all others) gives; None if it is missing.
+    """Bits that the node gives by the attribute `weight_size` (for constant operands) or `act_size` (for all other
+    operands). None if the attribute is missing.
 
     Raises InputError for a value that is not positive.
     """
@@ -208,7 +217,7 @@ def overridden_bits(node: OnnxNode, *, is_weight: bool) -> int | None:
 def precision_bits(node: OnnxNode, *, weight_is_activation: bool = False) -> tuple[tuple[str, int], ...]:
     """Bits of W, I, O_final and O (partial sums) from the attributes weight_size, act_size and output_size.
 
-    Defaults are 8, 8 and twice act_size, as in zigzag-dse 3.9.1; ONNX element types are ignored. A W that is an
+    The defaults are 8, 8 and twice act_size, as in zigzag-dse 3.9.1. ONNX element types are ignored. A W that is an
     activation has the bits of activations. Raises InputError for values that are not positive integers.
     """
     given = node.given

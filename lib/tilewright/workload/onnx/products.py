@@ -14,9 +14,9 @@ WEIGHT_INPUT = {"Conv": 1, "QLinearConv": 3}
 
 @dataclass(frozen=True)
 class ConvSizes:
-    """Sizes of a convolution, also of a transposed one.
+    """Sizes of a convolution. Transposed convolutions have the same sizes.
 
-    Spatial tuples are in ONNX order: (height, width) for two axes, (length,) for one.
+    Spatial tuples are in ONNX order: (height, width) for two axes, (length,) for one axis.
     """
 
     batch: int
@@ -33,13 +33,13 @@ class ConvSizes:
 
 @dataclass(frozen=True)
 class ConvGeometry(ConvSizes):
-    """A convolution that is not transposed."""
+    """Sizes of a convolution that is not transposed."""
 
     pads_after: Shape
 
     @property
     def mac_count(self) -> int:
-        """Multiply-accumulates: output elements times the inputs that each output element sums."""
+        """Number of multiply-accumulates: output elements times the number of inputs that each output element sums."""
         outputs = self.batch * self.out_channels * math.prod(self.out_size)
         return outputs * (self.in_channels // self.groups) * math.prod(self.kernel)
 
@@ -51,7 +51,7 @@ class ConvGeometry(ConvSizes):
 
 
 def conv_geometry(node: OnnxNode, shapes: Shapes) -> ConvGeometry:
-    """Checked geometry of a convolution of any number of spatial axes. Raises InputError."""
+    """Geometry of a convolution with any number of spatial axes, checked. Raises InputError."""
     weight_input = WEIGHT_INPUT.get(node.proto.op_type, 1)
     data, out = node.input_shape(0, shapes), node.output_shape(shapes)
     if len(data) < 3 or len(out) != len(data):
@@ -128,11 +128,11 @@ def _with_pads(node: OnnxNode, geometry: ConvGeometry) -> ConvGeometry:
 
 
 def conv_layer(node: OnnxNode, geometry: ConvGeometry, roles: OperandRoles, profile: ModelProfile) -> Layer:
-    """Layer of a convolution over one or two spatial axes; a single axis is X.
+    """Layer of a convolution over one or two spatial axes. A single axis is X.
 
     Dimension order, operand order and precisions are those of zigzag-dse 3.9.1. That tool assigns index 0 of
-    kernel_shape, strides, dilations and pads (the height) to X (fault B10). This function does the same, unless
-    `profile.onnx_height_is_y` is set or there is only one axis, which that tool refuses.
+    kernel_shape, strides, dilations and pads (the height) to X (fault B10). This function does the same in two
+    dimensions, unless `profile.onnx_height_is_y` is set. That tool refuses a convolution over one axis.
     """
     one_axis = len(geometry.kernel) == 1
     exchange = not (profile.onnx_height_is_y or one_axis)

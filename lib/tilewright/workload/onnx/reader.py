@@ -1,7 +1,7 @@
-"""Reader of an ONNX model: a workload, and a coverage that says which operators have costs.
+"""Reader of an ONNX model, with two results: a workload, and a coverage that says which operators have costs.
 
-Every operator that computes becomes one or several layers; operators that only move data become index maps. Operators
-whose results are known before run time vanish: their outputs are constants.
+Every operator that computes becomes one or several layers. Operators that only move data become index maps. Operators
+whose results are known before run time become constants, and have no node.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -37,14 +37,14 @@ from tilewright.workload.onnx.tensor_facts import TensorFacts
 from tilewright.workload.onnx.unused_parts import unused_of_model
 
 Reading = Callable[[onnx.ModelProto, ModelProfile, NetworkOptions], tuple[Workload, Coverage]]
-"""Function from a model to its (nameless) workload and coverage; raises InputError with all problems."""
+"""Function from a model to its workload (without a name) and its coverage. Raises InputError with all problems."""
 OTHER_READINGS: Registry[Reading] = Registry(__name__)
-"""Readers of the model profiles that do not use `read_every_operator`."""
+"""Readers for the model profiles that do not use `read_every_operator`, by the name of the profile."""
 
 
 @dataclass(frozen=True)
 class ParsedNetwork:
-    """Network read from an ONNX model, and its coverage."""
+    """Network that was read from an ONNX model, and its coverage."""
 
     workload: Workload
     coverage: Coverage
@@ -60,13 +60,13 @@ def read_onnx(
 ) -> ParsedNetwork:
     """Workload of an ONNX model, with its coverage.
 
-    With the profile's switch `model_every_operator`, all operators that compute become layers, and those that only move
-    data pass dependences on (see `read_every_operator`). Without it, the reader is that of zigzag-dse 3.9.1 (in
-    OTHER_READINGS).
+    With the profile's switch `model_every_operator`, all operators that compute become layers, and operators that only
+    move data pass dependences on (see `read_every_operator`). Without the switch, the reader of zigzag-dse 3.9.1 is
+    used (in OTHER_READINGS).
 
-    `source` is a path or a model in memory; weights are never loaded and may be missing. `name` defaults to the file's
-    stem or the graph's name. `dims` is short for options with these dims. The notices of the coverage are appended to
-    `notices`, if given.
+    `source` is a path or a model in memory. Weights are never loaded and can be missing. The default of `name` is the
+    file name without its suffix, or the name of the graph. `dims` are sizes of dynamic dimensions; if given, they
+    replace those of `options`. If `notices` is given, the notices of the coverage are appended to it.
 
     Raises InputError with all problems: an unreadable file, an inconsistent graph, unknown sizes.
     """
@@ -77,8 +77,6 @@ def read_onnx(
     model, file, default_name = load_model(source)
     try:
         if profile.model_every_operator:
-            # Here, because the other reading starts faster without the operators.
-
             workload, coverage = read_every_operator(model, profile, options)
         else:
             workload, coverage = OTHER_READINGS[REFERENCE.name](model, profile, options)
@@ -93,7 +91,7 @@ def read_onnx(
 def read_every_operator(
     model: onnx.ModelProto, profile: ModelProfile, options: NetworkOptions
 ) -> tuple[Workload, Coverage]:
-    """Workload (nameless) and coverage of a model. Raises InputError with all problems."""
+    """Workload (without a name) and coverage of a model. Raises InputError with all problems."""
     start_inference()
     register_operators()
     given = (dict(options.dims), dict(options.input_shapes), dict(options.branches))
@@ -119,7 +117,9 @@ def read_every_operator(
 
 @dataclass
 class _Reading:
-    """State of one reading: nodes so far, the producer of each tensor, coverage entries, remarks with their
+    """State of one reading.
+
+    It holds the nodes so far, the producer of each tensor, the entries of the coverage, and the remarks with their
     operators.
     """
 
@@ -157,8 +157,8 @@ class _Reading:
         return OperatorCoverage(node.operator_type, op.status, 1, macs, operations, bits)
 
     def _uncosted_macs(self, op: Lowering) -> int | None:
-        """Multiply-accumulates of an operator that is not modelled; None if they are unknown, and for all other
-        operators.
+        """Number of multiply-accumulates of an operator that is not modelled. None if the number is not known, and for
+        all other operators.
         """
         if op.status != UNSUPPORTED:
             return None
@@ -193,7 +193,9 @@ class _Reading:
         self.producer_of.update((output, node_id) for output in lowered.outputs)
 
     def _unique(self, name: str) -> str:
-        """Name that no other node has: the name of a part may coincide with that of another operator."""
+        """Name that no other node has. A suffix is needed if the name of a part is also the name of
+        another operator.
+        """
         base, number = name, 2
         while name in self.names:
             name, number = f"{base}__{number}", number + 1
@@ -201,8 +203,8 @@ class _Reading:
         return name
 
     def _sources(self, lowered: LoweredNode) -> Iterator[tuple[str, int]]:
-        """Pairs (operand, id of the producing node): W before I as in zigzag-dse 3.9.1, then inputs that are no
-        operands; each producer once.
+        """Pairs (operand, id of the producing node). W comes before I, as in zigzag-dse 3.9.1. Inputs that are not
+        operands follow, with each producer listed one time.
         """
         produced = [
             (index_map.operand, self.producer_of[index_map.input.tensor])
@@ -241,11 +243,11 @@ class _Reading:
 
 
 _OTHER_NAMES = {1: "I", 2: "W"}
-"""Names of the first edges of operators without a layer, by their number; later ones are I3, I4, ..."""
+"""Names of the first edges of operators without a layer, by number of the edge. Later edges are I3, I4, ..."""
 
 
 def _node_status(op: Lowering, is_move: bool) -> str:
-    """Status of a node: a move between the layers of a costed operator also passes through."""
+    """Status of a node. A move between the layers of an operator with costs has the status pass-through."""
     return PASS_THROUGH if is_move and op.status != UNSUPPORTED else op.status
 
 

@@ -1,4 +1,4 @@
-"""Facts of one tensor of an ONNX graph: its sizes, its type, and its values if known before run time."""
+"""Facts about one tensor of an ONNX graph: its sizes, its type, and its values if they are known before run time."""
 
 from dataclasses import dataclass
 
@@ -7,17 +7,17 @@ import numpy as np
 
 @dataclass(frozen=True)
 class TensorFacts:
-    """One tensor: all its sizes, its type, and its values if known before run time."""
+    """Facts about one tensor: all its sizes, its type, and its values if they are known before run time."""
 
     name: str
     shape: tuple[int, ...]
     element_type: int
     """Number of the element type in onnx.TensorProto.DataType."""
     is_constant: bool
-    """Whether the tensor is known before run time: a constant of the file, or computed from constants."""
+    """Whether the tensor is known before run time: it is a constant of the file, or computed from constants."""
     values: np.ndarray | None = None
     """Values of a small constant whose bytes are in the file; None for weights."""
     quantised_bits: int | None = None
-    """Bits of the integer that the tensor is or represents, if a quantiser or the element type gives them."""
+    """Bits of the integer that the tensor is or represents. They are given by a quantiser or by the element type."""
     given_bits: int | None = None
     """Bits that a person gives for the tensor (`--bits`)."""

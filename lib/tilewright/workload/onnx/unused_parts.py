@@ -1,8 +1,7 @@
-"""Unused parts of an ONNX model: attributes that are not read, and unused operator sets if the standard domain is
-missing.
+"""Unused parts of an ONNX model: attributes that an operator does not know, and unused operator sets.
 
-Tools add attributes of their own, and users misspell existing ones; in both cases the default applies. The coverage
-reports operators that are not known at all.
+Tools add attributes of their own, and users misspell existing attributes. In both cases the default applies. Operators
+that are not known at all are reported in the coverage.
 
 Source of attributes of contrib operators and quantisers: ContribOperators.md of ONNX Runtime, operators of qonnx.
 """
@@ -74,15 +73,13 @@ _QUANTISER = "bit_width has_inf has_nan has_subnormal max_val narrow rounding_mo
 
 
 def unused_of_model(model: onnx.ModelProto) -> list[Unused]:
-    """Notices of unknown parts, to which a reader adds the file. Raises InputError for attributes that a node has
-    twice.
-    """
+    """Notices of unknown parts. A reader adds the file name. Raises InputError if a node has an attribute twice."""
     return [*_unused_operator_sets(model), *_unused_attributes(model)]
 
 
 def _unused_operator_sets(model: onnx.ModelProto) -> list[Unused]:
-    """Notices of imported operator sets that no operator uses, if the standard domain is missing: it was probably
-    meant.
+    """Notices of imported operator sets that no operator uses. They are given only if the standard domain is missing,
+    because the model probably meant to import it.
     """
     versions = _opsets(model.opset_import)
     if "" in versions:
@@ -94,9 +91,10 @@ def _unused_operator_sets(model: onnx.ModelProto) -> list[Unused]:
 
 
 def _unused_attributes(model: onnx.ModelProto) -> list[Unused]:
-    """Notices of unknown attributes, one per operator type and name, at the first node that has the attribute.
+    """Notices of unknown attributes. There is one notice per operator type and attribute name, at the first node that
+    has the attribute.
 
-    Raises InputError for attributes that a node has twice, as it is undefined which one counts.
+    Raises InputError if a node has an attribute twice, because ONNX does not define which of the two counts.
     """
     functions = {(standard_domain(one.domain), one.name): one for one in model.functions}
     opsets = _opsets(model.opset_import)
@@ -145,7 +143,7 @@ def _opsets(imports: Sequence[onnx.OperatorSetIdProto]) -> dict[str, int]:
 
 
 def _all_nodes(nodes: Sequence[onnx.NodeProto]) -> Iterator[onnx.NodeProto]:
-    """The nodes, and those of their graphs at any depth."""
+    """The nodes, and the nodes of their subgraphs at any depth."""
     for node in nodes:
         yield node
         for attribute in node.attribute:
@@ -156,7 +154,7 @@ def _all_nodes(nodes: Sequence[onnx.NodeProto]) -> Iterator[onnx.NodeProto]:
 def _known(
     node: onnx.NodeProto, opsets: Mapping[str, int], functions: Mapping[tuple[str, str], onnx.FunctionProto]
 ) -> frozenset[str] | None:
-    """Attributes of an operator; None if it is not known."""
+    """Names of the attributes of an operator; None if the operator is not known."""
     domain = standard_domain(node.domain)
     function = functions.get((domain, node.op_type))
     if function is not None:
@@ -166,7 +164,7 @@ def _known(
 
 @functools.lru_cache(maxsize=4096)
 def known_attributes(operator: str, domain: str, version: int) -> frozenset[str] | None:
-    """Attributes of an operator in a version of its domain; None if it is not known."""
+    """Names of the attributes of an operator in a version of its domain; None if the operator is not known."""
     schema = find_schema(operator, domain, version)
     if schema is not None:
         return frozenset(schema.attributes)

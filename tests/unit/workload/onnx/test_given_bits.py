@@ -160,5 +160,5 @@ def test_other_networks_have_bits_of_their_own() -> None:
             "loop_sizes": [4, 4],
         }
     ]
-    with pytest.raises(InputError, match="this workload is none"):
+    with pytest.raises(InputError, match="is not an ONNX file"):
         parse_workload(layers, options=NetworkOptions(bits=(("weights", 4),)))

@@ -1,4 +1,6 @@
-"""Lowering of ONNX operators, one module per family; importing the package registers all of them."""
+"""Lowering of ONNX operators, with one module per family; `register_operators` registers the operators of all
+families.
+"""
 
 from importlib import import_module
 
@@ -26,7 +28,9 @@ _FAMILIES = (
 
 
 def register_operators() -> None:
-    """Import every family, and the modules of plug-ins, which registers their operators."""
+    """Import every family and every module of a plug-in. Each of these modules registers its operators when it is
+    imported.
+    """
     from tilewright.workload.onnx.lowering import OPERATORS
 
     for family in _FAMILIES:

@@ -1,6 +1,6 @@
 """Standard attention operator, in parts: scores, scaling, mask, softmax and the weighted sum.
 
-The parts accept heads in any tensor layout; other attention operators use them too.
+The parts accept heads in any tensor layout. The modules of other attention operators use these parts too.
 """
 
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ _SCORES = ("B", "H", "D", "K")
 
 @dataclass(frozen=True)
 class HeadTensor:
-    """Tensor of heads: [batch, heads, positions, width], or [batch, positions, heads * width] if flat."""
+    """Tensor of heads: [batch, heads, positions, width], or [batch, positions, heads * width] if it is flat."""
 
     tensor: str
     batch: int
@@ -26,10 +26,10 @@ class HeadTensor:
     width: int
     is_flat: bool = False
     start: int = 0
-    """First channel of the heads in a flat tensor that also holds other channels."""
+    """First channel of the heads, for a flat tensor that also holds other channels."""
 
     def at(self, head: Axis, position: Axis, channel: Axis) -> TensorAccess:
-        """Element at loop B and the given indices."""
+        """Element of the batch entry of loop B, at the given indices."""
         if not self.is_flat:
             return access(self.tensor, "B", head, position, channel)
         index, inner = as_index(head), as_index(channel)
@@ -43,25 +43,29 @@ class ScoreParts:
     """Operations on the scores between the two products."""
 
     hides_keys: bool = False
-    """Whether some key is hidden from some query: by causality, by a window, or by lengths known at run time."""
+    """Whether at least one key is hidden from at least one query: by causality, by a window, or by lengths that are
+    known at run time.
+    """
     masks: tuple[str, ...] = ()
     """Names of tensors that are broadcast to [batch, heads, queries, keys] and added."""
     has_softcap: bool = False
     others: tuple[tuple[str, tuple[Axis, ...]], ...] = ()
-    """Pairs (tensor, indices over the loops B, H, D, K): lengths at run time."""
+    """Pairs (tensor of lengths that are known at run time, its indices over the loops B, H, D, K)."""
     exposed: str = ""
-    """Name of the output that holds the scores; '' for none."""
+    """Name of the output that holds the scores; '' if there is no such output."""
     exposed_stage: int = 0
-    """Stage of the scores in that output: 0 after scaling, 1 after the soft cap, 2 after the mask, 3 after softmax."""
+    """Stage of the scores in the output `exposed`: 0 after scaling, 1 after the soft cap, 2 after the mask, 3 after
+    softmax.
+    """
 
 
 def attention(
     op: Lowering, query: HeadTensor, key: HeadTensor, value: HeadTensor, output: HeadTensor, parts: ScoreParts
 ) -> None:
-    """Add output = softmax(scale * query * key + mask) * value; consecutive query heads share a key head.
+    """Add output = softmax(scale * query * key + mask) * value. Consecutive query heads share a key head.
 
-    Multiply-accumulates: batch x query heads x queries x keys x (key width + value width). Raises InputError for heads
-    that do not fit.
+    The multiply-accumulates are batch x query heads x queries x keys x (key width + value width). Raises InputError if
+    the heads do not fit together.
     """
     if not query.batch == key.batch == value.batch:
         raise op.node.error(
@@ -69,7 +73,7 @@ def attention(
         )
     shared = query.heads // max(key.heads, 1)
     if key.heads < 1 or query.heads != shared * key.heads or value.heads != key.heads:
-        raise op.node.error("numbers of heads", f"{query.heads}, {key.heads}, {value.heads}", "multiples")
+        raise op.node.error("numbers of heads", f"{query.heads}, {key.heads}, {value.heads}", "the first a multiple")
     if query.width != key.width or value.positions != key.positions or value.width != output.width:
         raise op.node.error(
             "sizes of queries, keys and values",
@@ -96,7 +100,7 @@ def attention(
         is_exact=not parts.hides_keys,
     )
     if parts.hides_keys:
-        op.approximated("attention that hides keys from queries: each counts as seeing all keys, in work too")
+        op.approximated("attention that hides keys from queries: work and dependences are counted for all keys")
 
 
 def _product(op: Lowering, query: HeadTensor, key: HeadTensor, shape: tuple[int, ...], shared: int) -> str:
@@ -148,7 +152,9 @@ def _unary(op: Lowering, source: str, part: str, operator_type: str) -> str:
 
 
 def _masked(op: Lowering, scores: str, parts: ScoreParts) -> str:
-    """Name of the scores with the masks added; if keys are hidden without a mask tensor, one operation per score."""
+    """Name of the scores after the masks are added. If keys are hidden without a mask tensor, one operation per score
+    is added.
+    """
     names, shape = _SCORES, op.shape(scores)
     loops = tuple(zip(names, shape, strict=True))
     result = scores
@@ -174,7 +180,9 @@ def _masked(op: Lowering, scores: str, parts: ScoreParts) -> str:
 
 
 def joined(op: Lowering, past: str, new: HeadTensor, output: str, part: str) -> HeadTensor:
-    """Heads of a cache followed by the new ones; they are also written to `output` unless it is ''."""
+    """Heads of a cache, followed by the new heads. Unless `output` is '', they are also written to the tensor
+    `output`.
+    """
     before = op.shape(past)[2] if past else 0
     if not past and not output:
         return new
@@ -196,9 +204,9 @@ def joined(op: Lowering, past: str, new: HeadTensor, output: str, part: str) -> 
 
 
 def heads_of(op: Lowering, tensor: str, heads: int) -> HeadTensor:
-    """Heads of a tensor [batch, heads, positions, width], or [batch, positions, width of all `heads`].
+    """Heads of a tensor [batch, heads, positions, width] or [batch, positions, width of all `heads`].
 
-    Raises InputError for another rank, or for a width that is no multiple of `heads`.
+    Raises InputError if the tensor has another rank, or if its width is not a multiple of `heads`.
     """
     shape = op.shape(tensor)
     if len(shape) == 4:
@@ -211,8 +219,8 @@ def heads_of(op: Lowering, tensor: str, heads: int) -> HeadTensor:
 
 
 def added_bias(op: Lowering, data: HeadTensor, bias: str, start: int, part: str) -> HeadTensor:
-    """Heads after a bias was added, one value per channel of each head; the values start at element `start` of the
-    bias.
+    """Heads after a bias is added. The bias has one value per channel of each head; these values start at element
+    `start` of the tensor `bias`.
     """
     shape = op.shape(data.tensor)
     result = HeadTensor(
@@ -230,7 +238,7 @@ def added_bias(op: Lowering, data: HeadTensor, bias: str, start: int, part: str)
 
 
 def batch_access(op: Lowering, tensor: str, batch: int) -> tuple[Axis, ...]:
-    """Indices of a tensor with one value per batch: [batch] or [batch, 1]. Raises InputError for another shape."""
+    """Indices of a tensor [batch] or [batch, 1] with one value per batch entry. Raises InputError for another shape."""
     shape = op.shape(tensor)
     if len(shape) > 2 or shape[:1] not in ((batch,), (1,)) or any(size != 1 for size in shape[1:]):
         raise op.node.error(f"shape of tensor '{tensor}'", str(list(shape)), f"[{batch}]")
@@ -238,7 +246,9 @@ def batch_access(op: Lowering, tensor: str, batch: int) -> tuple[Axis, ...]:
 
 
 def output_heads(op: Lowering, query: HeadTensor, value: HeadTensor) -> HeadTensor:
-    """Output heads, in the layout of the output's rank. Raises InputError if its shape does not match the inputs."""
+    """Output heads, in the layout that the rank of the output gives. Raises InputError if the output shape does not
+    fit the inputs.
+    """
     shape = op.output_shape()
     flat = (query.batch, query.positions, query.heads * value.width)
     full = (query.batch, query.heads, query.positions, value.width)
@@ -264,14 +274,15 @@ def has_softcap(op: Lowering) -> bool:
 
 _STAGES = 4
 _MASK, _PAST_KEY, _PAST_VALUE, _LENGTHS = 3, 4, 5, 6
-"""Indices of the inputs of the standard operator other than query, key and value."""
+"""Indices of the inputs of the standard operator that come after query, key and value."""
 
 
 @lowers("Attention")
 def lower_attention(op: Lowering) -> None:
-    """Attention over heads with grouped queries, mask, causality, cache and soft cap (operator sets 23 on).
+    """Attention over heads with grouped queries, mask, causality, cache and soft cap (since operator set 23).
 
-    The cache goes before the new keys and values, and to the outputs. Raises InputError for shapes that do not fit.
+    The cache comes before the new keys and values. Cache and new entries together are also written to the outputs.
+    Raises InputError if shapes do not fit together.
     """
     query = heads_of(op, op.input(0), op.node.integer("q_num_heads", 0))
     key, value = (heads_of(op, op.input(index), op.node.integer("kv_num_heads", 0)) for index in (1, 2))
@@ -300,7 +311,9 @@ def lower_attention(op: Lowering) -> None:
 
 
 def _hides_keys(op: Lowering, query: HeadTensor, key: HeadTensor, offset: int) -> bool:
-    """Whether causality or a window hides some key from some query; `offset` is the position of the first query."""
+    """Whether causality or a window hides at least one key from at least one query. `offset` is the position of the
+    first query.
+    """
     left, right = (op.node.integer(f"{side}_window_size", -1) for side in ("left", "right"))
     if op.node.integer("is_causal", 0):
         right = 0

@@ -28,20 +28,22 @@ _NAMES = ("B", "H", "D", "J", "K")
 
 @lowers("RotaryEmbedding")
 def lower_rotary_embedding(op: Lowering) -> None:
-    """Inputs: data, cosines, sines, positions (optional). Three operations for each rotated element."""
+    """Rotation by position. Inputs are data, cosines, sines and (optional) positions. A rotated element takes three
+    operations.
+    """
     _rotate(op, 1, 2, 3)
 
 
 @lowers("RotaryEmbedding", domain="com.microsoft")
 def lower_microsoft_rotary_embedding(op: Lowering) -> None:
-    """Inputs: data, positions, cosines, sines. Three operations for each rotated element."""
+    """Rotation by position. Inputs are data, positions, cosines and sines. A rotated element takes three operations."""
     _rotate(op, 2, 3, 1)
 
 
 def _rotate(op: Lowering, cosines: int, sines: int, positions: int) -> None:
     """Add out[j][k] = x[j][k] * cos[k] -+ x[1 - j][k] * sin[k] for the members j = 0, 1 of every pair k.
 
-    Channels that are not rotated are passed on. Raises InputError for shapes that do not fit.
+    Channels that are not rotated are passed on. Raises InputError if shapes do not fit together.
     """
     data = _heads(op, op.input_shape(cosines)[-1])
     turned = op.node.integer("rotary_embedding_dim", 0) or data.width
@@ -65,13 +67,14 @@ def turn(
     is_interleaved: bool,
     prefix: str = "",
 ) -> None:
-    """Rotate the first `turned` channels of every head; `angles`: cosines and sines [batch, positions, turned / 2].
+    """Rotate the first `turned` channels of every head. `angles` names the cosines and the sines [batch, positions,
+    turned / 2].
 
-    Raises InputError if the numbers of channels do not fit.
+    Raises InputError if the numbers of channels do not fit together.
     """
     half = turned // 2
     if turned % 2 or turned > data.width or any(op.shape(name)[-1] != half for name in angles):
-        raise op.node.error("channels to turn", f"{turned} of {data.width}", f"twice {op.shape(angles[0])[-1]}")
+        raise op.node.error("channels to rotate", f"{turned} of {data.width}", f"twice {op.shape(angles[0])[-1]}")
     step, jump = (2, 1) if is_interleaved else (1, half)
     channel = affine(("J", jump), ("K", step))
     sizes = (data.batch, data.heads, data.positions, 2, half)
@@ -113,7 +116,7 @@ def _heads(op: Lowering, half: int) -> HeadTensor:
 
 
 def _known_places(op: Lowering, positions: int) -> list[list[int]] | None:
-    """Positions [batch, sequence] if they are constant; else None."""
+    """Positions [batch, sequence] if they are constant, else None."""
     numbers = op.values(positions)
     return numbers.tolist() if numbers is not None and numbers.ndim == 2 else None
 
@@ -121,11 +124,11 @@ def _known_places(op: Lowering, positions: int) -> list[list[int]] | None:
 def angles_of_places(
     op: Lowering, data: HeadTensor, cache: int, positions: int, part: str, *, known: list[list[int]] | None = None
 ) -> str:
-    """Name of input `cache` for every position, [batch, positions, half]: as given, or looked up by the input
-    `positions`.
+    """Name of the tensor [batch, positions, half] with the values of input `cache` for every position.
 
-    The input `positions` may have one value for all positions, or one per batch. Raises InputError for a cache of
-    another shape.
+    If the input `positions` is missing, input `cache` itself has this form. Otherwise its rows are looked up at these
+    positions. The input `positions` has a position for each token, one value per batch entry, or one value for all.
+    Raises InputError if the cache has another shape.
     """
     given, shape = op.input(cache), op.input_shape(cache)
     wanted = (data.batch, data.positions, shape[-1])
@@ -160,7 +163,7 @@ def angles_of_places(
         operator_type="Gather",
     )
     if not op.is_constant(given):
-        op.approximated("rotary embedding: the angles of every position count as read")
+        op.approximated("rotary embedding: each position is assumed to read the angles of all positions")
     return result
 
 
@@ -170,14 +173,14 @@ _Others = tuple[tuple[str, tuple[Axis, ...]], ...]
 
 @lowers("Attention", domain=_MICROSOFT)
 def lower_microsoft_attention(op: Lowering) -> None:
-    """Matrix product that computes queries, keys and values from one input, then attention over them.
+    """Attention over queries, keys and values that one matrix product computes from one input.
 
-    Raises InputError for shapes that do not fit.
+    Raises InputError if shapes do not fit together.
     """
     heads = op.node.integer("num_heads", 0)
     data, weights = op.input_shape(0), op.input_shape(1)
     if op.has_input(4) or op.has_output(1) or op.node.integer("do_rotary", 0):
-        op.unsupported("com.microsoft::Attention with a cache or rotation inside is not modelled")
+        op.unsupported("com.microsoft::Attention with a cache or with rotary embeddings is not modelled")
         return
     if len(data) != 3 or len(weights) != 2 or weights[0] != data[2] or heads < 1:
         raise op.node.error("shapes of input and weights", f"{list(data)}, {list(weights)}", "[B, S, C], [C, K]")
@@ -211,9 +214,9 @@ def _projection(op: Lowering, channels: int) -> str:
 
 @lowers("MultiHeadAttention", domain=_MICROSOFT)
 def lower_multi_head_attention(op: Lowering) -> None:
-    """Attention with as many key heads as query heads; a bias is added to queries, keys and values first.
+    """Attention with as many key heads as query heads. A bias is first added to queries, keys and values.
 
-    Raises InputError for shapes that do not fit.
+    Raises InputError if shapes do not fit together.
     """
     heads = op.node.integer("num_heads", 0)
     if not op.has_input(1) or not op.has_input(2):
@@ -241,7 +244,9 @@ def lower_multi_head_attention(op: Lowering) -> None:
 def _attend(
     op: Lowering, query: HeadTensor, key: HeadTensor, value: HeadTensor, *, mask: int, bias: int, hides_keys: bool
 ) -> None:
-    """Add attention with a padding mask at input `mask` and a term added to the scores at input `bias`."""
+    """Add attention with a padding mask at input `mask`, and with a term at input `bias` that is
+    added to the scores.
+    """
     padding = optional_input(op, mask)
     others: _Others = ()
     if padding:
@@ -264,8 +269,8 @@ def _attend(
 def lower_group_query_attention(op: Lowering) -> None:
     """Causal attention in which query heads share key heads, with rotation of queries and keys and with a cache.
 
-    Lengths are known only at run time: every query is assumed to see all keys of the cache. Raises InputError for
-    shapes that do not fit.
+    Lengths are known only at run time, so every query is assumed to see all keys of the cache. Raises InputError if
+    shapes do not fit together.
     """
     query, key, value = _query_key_value(op)
     if op.node.integer("do_rotary", 0):
@@ -284,7 +289,9 @@ def lower_group_query_attention(op: Lowering) -> None:
 
 
 def _query_key_value(op: Lowering) -> tuple[HeadTensor, HeadTensor, HeadTensor]:
-    """Heads of query, key and value: three tensors, or three parts of the first tensor if the others are missing."""
+    """Heads of query, key and value. They are three tensors, or three parts of the first tensor if the other two are
+    missing.
+    """
     heads, shared = op.node.integer("num_heads", 0), op.node.integer("kv_num_heads", 0)
     if op.has_input(1):
         query = heads_of(op, op.input(0), heads)
@@ -312,8 +319,8 @@ def _turned(op: Lowering, data: HeadTensor, prefix: str) -> HeadTensor:
 
 
 def _cached(op: Lowering, past: str, new: HeadTensor, present: str, length: str, part: str) -> HeadTensor:
-    """Heads of the cache with the new ones: after the old ones, or at a run-time position of a cache of fixed
-    length.
+    """Heads of the cache with the new entries. New entries come after the old ones; in a cache of fixed length, they
+    go to a position that is known at run time.
     """
     before = op.shape(past)[2] if past else 0
     if not present or op.shape(present)[2] == before + new.positions:
@@ -331,5 +338,5 @@ def _cached(op: Lowering, past: str, new: HeadTensor, present: str, length: str,
     if length:
         maps.append(IndexMap(outer, written, access(length, *batch_access(op, length, new.batch)), is_exact=False))
     op.move(*maps, part=part, operator_type="Concat")
-    op.approximated("a cache of fixed length: every element counts as one of the new ones, too")
+    op.approximated("a cache of fixed length: each element is assumed to depend on all new entries")
     return HeadTensor(present, new.batch, new.heads, shape[2], new.width)

@@ -1,4 +1,4 @@
-"""Convolutions: Conv, QLinearConv and ConvInteger over one to three axes, and deformable ones."""
+"""Convolutions: Conv, QLinearConv and ConvInteger over one to three axes, and deformable convolutions."""
 
 import math
 from dataclasses import replace
@@ -21,8 +21,8 @@ Loops = tuple[tuple[str, int], ...]
 
 _MOST_AXES = 3
 _AXES_OF_LAYER = 2
-"""Convolutions over at most this many axes have the layer of zigzag-dse; for others the layer follows from the
-accesses.
+"""Largest number of axes for which a convolution has the layer of zigzag-dse. With more axes, the layer follows from
+the accesses.
 """
 
 
@@ -33,23 +33,25 @@ def spatial_names(axes: int) -> tuple[str, ...]:
 
 @lowers("Conv", "QLinearConv", "ConvInteger")
 def lower_conv(op: Lowering) -> None:
-    """One nest: O[b][g,k][o*] += W[g,k][c][f*] * I[b][g,c][stride * o* + dilation * f* - padding].
+    """Convolution as one nest: O[b][g,k][o*] += W[g,k][c][f*] * I[b][g,c][stride * o* + dilation * f* - padding].
 
-    Multiply-accumulates: output elements times kernel times channels of a group, padding included. The bias costs
-    nothing. Raises InputError for shapes that do not fit.
+    The multiply-accumulates are output elements times kernel elements times channels of a group; products with padding
+    are counted too. The bias costs nothing. Raises InputError if shapes do not fit together.
     """
     _add_conv(op, op.output())
 
 
 @lowers("NhwcConv", "QLinearConv", domain="com.microsoft")
 def lower_conv_of_onnxruntime(op: Lowering) -> None:
-    """Same as Conv, with the channels of input and output last; the layout of filters is that of the standard."""
+    """Convolution as for Conv, with the channels of input and output last. The layout of filters is that of the
+    standard.
+    """
     _add_conv(op, op.output())
 
 
 @lowers("FusedConv", "NhwcFusedConv", domain="com.microsoft")
 def lower_fused_conv(op: Lowering) -> None:
-    """A convolution, then one operation per element: the activation and, if given, the sum with input 3."""
+    """Convolution, followed by one operation per element: the activation and, if given, the sum with input 3."""
     summed = [op.input(3)] if op.has_input(3) else []
     if not summed and not op.node.has("activation"):
         _add_conv(op, op.output())
@@ -62,7 +64,7 @@ def lower_fused_conv(op: Lowering) -> None:
 
 
 def _add_conv(op: Lowering, target: str, part: str = "") -> bool:
-    """Add the nest that writes `target`; returns False if the operator is unsupported."""
+    """Add the nest that writes `target`. Returns False if the operator is unsupported."""
     weight = 3 if op.node.proto.op_type == "QLinearConv" else 1
     geometry = _geometry(op)
     if len(geometry.kernel) > _MOST_AXES:
@@ -90,7 +92,9 @@ def _add_conv(op: Lowering, target: str, part: str = "") -> bool:
 
 
 def conv_loops(geometry: ConvGeometry) -> Loops:
-    """Loops and sizes in the order of zigzag-dse: B, K, G, OX, OY, C, FX, FY; OY and FY of size 1 for a single axis."""
+    """Loops and sizes in the order of zigzag-dse: B, K, G, OX, OY, C, FX, FY. If there is a single axis, OY and FY
+    have size 1.
+    """
     letters = spatial_names(len(geometry.kernel))
     outer = {f"O{letter}": size for letter, size in zip(letters, geometry.out_size, strict=True)}
     inner = {f"F{letter}": size for letter, size in zip(letters, geometry.kernel, strict=True)}
@@ -106,7 +110,9 @@ def conv_loops(geometry: ConvGeometry) -> Loops:
 
 
 def conv_accesses(geometry: ConvGeometry, tensors: dict[str, str]) -> tuple[TensorAccess, TensorAccess, TensorAccess]:
-    """Accesses to the output, the weights and the input of a convolution, whose tensors are under O, W and I."""
+    """Accesses to the output, the weights and the input of a convolution. `tensors` has their names under the keys O,
+    W and I.
+    """
     letters = spatial_names(len(geometry.kernel))
     channels = split_axis("G", geometry.out_channels // geometry.groups, "K")
     sources = split_axis("G", geometry.in_channels // geometry.groups, "C")
@@ -137,7 +143,7 @@ def _is_channels_last(op: Lowering) -> bool:
 
 
 def _beside(op: Lowering, geometry: ConvGeometry) -> list[TensorAccess]:
-    """Accesses to inputs without costs: the bias, and scales and zero points that are not one constant."""
+    """Accesses to inputs without costs: the bias, and scales and zero points except one-element constants."""
     kind = op.node.proto.op_type
     bias = {"Conv": 2, "FusedConv": 2, "NhwcConv": 2, "NhwcFusedConv": 2, "QLinearConv": 8}.get(kind)
     scales = {"QLinearConv": (1, 2, 4, 5, 6, 7), "ConvInteger": (2, 3)}.get(kind, ())
@@ -157,7 +163,8 @@ def bias_access(op: Lowering, index: int, channel: AxisIndex, channels: int) -> 
 
 @lowers("DeformConv")
 def lower_deformable_conv(op: Lowering) -> None:
-    """Convolution that samples its input at positions from another input: costs as of Conv, without the interpolation.
+    """Convolution that samples its input at positions from another input. It has the cost of a Conv; the interpolation
+    costs nothing.
 
     Each sample depends on the whole image of its channel, on its own offset and on its own mask. Raises InputError.
     """
@@ -179,7 +186,7 @@ def lower_deformable_conv(op: Lowering) -> None:
         unit=MAC_ARRAY,
         costed={"I": window},
     )
-    op.approximated("deformable convolution: cost without the interpolation, each sample may be anywhere in the image")
+    op.approximated("deformable convolution: the interpolation has no cost, and a sample can depend on the whole image")
 
 
 def _geometry_of_deformable(op: Lowering) -> ConvGeometry:
@@ -239,7 +246,7 @@ def _sample(op: Lowering, geometry: ConvGeometry, samples: str) -> None:
 
 
 def _flat_axis(loops: list[tuple[str, int]]) -> AxisIndex:
-    """Row-major position in the box of these loops."""
+    """Row-major position in the box that these loops span."""
     terms, step = [], 1
     for name, size in reversed(loops):
         terms.append((name, step))

@@ -1,11 +1,13 @@
 """ConvTranspose: every input element is multiplied by the whole filter, and results at the same position are summed.
 
-Along an axis an input position i and a tap f write the output position `stride * i + dilation * f - padding`. Taps that
-write positions of one residue modulo the stride are summed; taps of different residues never are. So the operator is
-several convolutions, one for each residue, and residues with equally many taps share a loop nest: f = F + period * T
-with period = stride / gcd(stride, dilation). If the output has stride times the input's length, the loop along the axis
-goes over outputs, and the input is a sliding window; otherwise the loop goes over inputs, and the number of
-multiply-accumulates is the same: input elements times taps. Results that the padding removes are counted.
+Along an axis, an input position i and a tap f write the output position `stride * i + dilation * f - padding`. Results
+of two taps are summed only if their output positions have the same residue modulo the stride. So the operator is
+several convolutions, one for each residue. Residues with equally many taps share a loop nest: f = F + period * T with
+period = stride / gcd(stride, dilation).
+
+If the output is stride times as long as the input, the loop along the axis goes over outputs, and the input is a
+sliding window. Otherwise the loop goes over inputs. The number of multiply-accumulates is the same in both cases:
+input elements times taps. Results that the padding removes are counted too.
 """
 
 import math
@@ -28,23 +30,25 @@ _MOST_AXES = 3
 
 @dataclass(frozen=True)
 class _Axis:
-    """One axis of one nest. Loops: O* over `length` positions, R* over `residues`, F* over `taps`."""
+    """One axis of one nest. Its loops are O* over `length` positions, R* over `residues`, and F* over `taps`."""
 
     letter: str
     length: int
     residues: int
     taps: int
     source: AxisIndex
-    """Input position."""
+    """Position in the input."""
     tap: AxisIndex
     """Position in the kernel."""
     partial: AxisIndex
-    """Position in the tensor of only these residues, which has `partial_length` positions per residue."""
+    """Position in the tensor that holds only the results of these residues. It has `partial_length` positions per
+    residue.
+    """
     partial_length: int
     output: AxisIndex
-    """Position in the output over the loops P* (positions) and R*."""
+    """Position in the output, over the loops P* (positions) and R* (residues)."""
     is_counted_by_input: bool = False
-    """Whether the loop goes over inputs, so that several taps write one position."""
+    """Whether the loop goes over inputs. Several taps then write the same position."""
 
     @property
     def loops(self) -> dict[str, int]:
@@ -53,13 +57,15 @@ class _Axis:
 
     @property
     def costed_partial(self) -> AxisIndex:
-        """Index of the partial result in the cost model: one dimension for each loop, using the longer of O* and F*."""
+        """Index of the partial result in the cost model. It has one dimension for each loop, with the longer one of O*
+        and F*.
+        """
         longer = "O" if self.length >= self.taps else "F"
         return affine((f"{longer}{self.letter}", self.residues), (f"R{self.letter}", 1))
 
     @property
     def costed_source(self) -> AxisIndex:
-        """Index of the input in the cost model, where `costed_partial` is that of the result."""
+        """Index of the input in the cost model, if `costed_partial` is the index of the result."""
         if self.length < self.taps:
             return affine((f"O{self.letter}", 1))
         return affine((f"O{self.letter}", 1), (f"F{self.letter}", -1))
@@ -67,10 +73,10 @@ class _Axis:
 
 @lowers("ConvTranspose")
 def lower_conv_transpose(op: Lowering) -> None:
-    """O[b][g,k][..] += I[b][g,c][..] * W[g,c][k][..], split by residues.
+    """Transposed convolution O[b][g,k][..] += I[b][g,c][..] * W[g,c][k][..], split by residues.
 
-    Multiply-accumulates: input elements times output channels of a group times kernel. The bias costs nothing. Raises
-    InputError for shapes that do not fit.
+    The multiply-accumulates are input elements times output channels of a group times kernel elements. The bias costs
+    nothing. Raises InputError if shapes do not fit together.
     """
     geometry = _geometry(op)
     axes = len(geometry.kernel)
@@ -91,7 +97,7 @@ def lower_conv_transpose(op: Lowering) -> None:
     if not whole:
         op.move(*maps, *_bias_map(op, geometry), part="interleave", operator_type="DepthToSpace")
     if any(part.is_counted_by_input for nest in nests for part in nest):
-        op.approximated("transposed convolution: results are counted by input positions, which leaves out its borders")
+        op.approximated("transposed convolution: results are counted by input positions, without the output borders")
 
 
 def _add_nest(op: Lowering, geometry: ConvSizes, parts: Sequence[_Axis], target: str, part: str) -> None:
@@ -131,7 +137,9 @@ def _add_nest(op: Lowering, geometry: ConvSizes, parts: Sequence[_Axis], target:
 
 
 def _axis_parts(geometry: ConvSizes, axis: int, *, exact: bool) -> list[_Axis]:
-    """Nests of one axis: one for each run of residues that have equally many taps and the same first input position."""
+    """Nests of one axis. Each nest has a run of residues that have equally many taps and the same first input
+    position.
+    """
     stride, dilation, kernel = geometry.strides[axis], geometry.dilations[axis], geometry.kernel[axis]
     period = stride // math.gcd(stride, dilation)
     letter = spatial_names(len(geometry.kernel))[axis]
@@ -149,7 +157,7 @@ def _axis_parts(geometry: ConvSizes, axis: int, *, exact: bool) -> list[_Axis]:
 
 
 def _runs_of_shift(geometry: ConvSizes, axis: int, taps: range) -> list[tuple[int, int, int]]:
-    """Runs of first taps that share the input position of output number 0, as (start, length, that position)."""
+    """Runs of first taps that share the input position of output number 0, as (start, length, this input position)."""
     stride, dilation, before = geometry.strides[axis], geometry.dilations[axis], geometry.pads_before[axis]
     runs: list[tuple[int, int, int]] = []
     for place, first in enumerate(taps):
@@ -162,7 +170,9 @@ def _runs_of_shift(geometry: ConvSizes, axis: int, taps: range) -> list[tuple[in
 
 
 def _axis_part(geometry: ConvSizes, axis: int, letter: str, run: tuple[int, int, int, int], by_output: bool) -> _Axis:
-    """Part of the residues `first` to `first + residues - 1`; `shift` is the input position of output number 0."""
+    """Part of the axis for the residues `first` to `first + residues - 1`. `shift` is the input position of output
+    number 0.
+    """
     first, residues, taps, shift = run
     stride, dilation, length = geometry.strides[axis], geometry.dilations[axis], geometry.in_size[axis]
     period = stride // math.gcd(stride, dilation)
@@ -201,7 +211,7 @@ def _partial_shape(geometry: ConvSizes, parts: Sequence[_Axis]) -> Shape:
 
 
 def _is_whole(op: Lowering, geometry: ConvSizes, parts: Sequence[_Axis]) -> bool:
-    """Whether there is only one nest, and it writes each element of the output directly at its place."""
+    """Whether there is only one nest, and this nest writes each element of the output directly to its position."""
     same_shape = _partial_shape(geometry, parts) == op.output_shape()
     return same_shape and all(
         axis.output.offset == 0
@@ -212,7 +222,7 @@ def _is_whole(op: Lowering, geometry: ConvSizes, parts: Sequence[_Axis]) -> bool
 
 
 def _placing(op: Lowering, geometry: ConvSizes, parts: Sequence[_Axis], partial: str) -> IndexMap:
-    """Map of the results of one nest to their places in the output; results outside the output are cropped."""
+    """Map of the results of one nest to their positions in the output. Results outside the output are cropped."""
     loops = [("B", geometry.batch), ("K", geometry.out_channels)]
     for axis in parts:
         loops += [(f"P{axis.letter}", axis.partial_length), (f"R{axis.letter}", axis.residues)]
@@ -246,7 +256,7 @@ def _geometry(op: Lowering) -> ConvSizes:
         channels = f"group {groups}, input {data[1]}, weights {list(weights[:2])}, output {out[1]}"
         raise op.node.error("channels do not fit", channels)
     if out[0] != data[0] or min(*data, *weights, *out) < 1:
-        raise op.node.error("a tensor of this convolution is empty, or its batch differs", f"{list(data)}, {list(out)}")
+        raise op.node.error("a tensor of this convolution is empty, or batches differ", f"{list(data)}, {list(out)}")
     pads = _pads_before(op, data[2:], out[2:], kernel, strides, dilations)
     return ConvSizes(data[0], groups, data[1], out[1], data[2:], out[2:], kernel, strides, dilations, pads)
 
@@ -254,7 +264,7 @@ def _geometry(op: Lowering) -> ConvSizes:
 def _pads_before(
     op: Lowering, in_size: Shape, out_size: Shape, kernel: Shape, strides: Shape, dilations: Shape
 ) -> Shape:
-    """Padding before each axis: as given, or derived from the difference between full size and output size."""
+    """Padding before each axis. It is given, or derived from the difference between full size and output size."""
     axes = len(in_size)
     mode = op.node.text("auto_pad", "NOTSET")
     given = op.node.integers("pads", ())

@@ -21,17 +21,18 @@ class _Term:
 
 @lowers("Einsum")
 def lower_einsum(op: Lowering) -> None:
-    """One nest for each product of two tensors, with one loop for each label; a lone tensor is summed or moved.
+    """Einsum with one nest for each product of two tensors, and with one loop for each label. A single tensor is
+    summed or moved.
 
-    A label that is neither in a later tensor nor in the output is summed as early as possible. A product with a sum is
-    counted as multiply-accumulates, as many as the product of its loop sizes. Raises InputError for an equation that
-    does not fit.
+    A label that is neither in a later tensor nor in the output is summed as early as possible. A product with a sum
+    counts as multiply-accumulates; their number is the product of its loop sizes. Raises InputError for an equation
+    that does not fit the inputs.
     """
     terms, output = _parsed(op)
     sizes = _sizes(op, terms)
     missing = [label for label in output if label not in sizes]
     if missing or len(set(output)) != len(output):
-        raise op.node.error("attribute 'equation'", repr(_equation(op)), "an output of labels of inputs, each once")
+        raise op.node.error("attribute 'equation'", repr(_equation(op)), "an output of different labels of the inputs")
     if tuple(sizes[label] for label in output) != op.output_shape():
         wanted = [sizes[label] for label in output]
         raise op.node.error("shape of the output", str(list(op.output_shape())), str(wanted))
@@ -63,7 +64,7 @@ def _lower_one(op: Lowering, term: _Term, result: _Term, sizes: dict[str, int]) 
 
 
 def _lower_two(op: Lowering, pair: tuple[_Term, _Term], target: _Term, sizes: dict[str, int], part: str) -> bool:
-    """Add the nest of one product; returns False if it has too many loops, and the operator is then unsupported."""
+    """Add the nest of one product. Returns False if the nest has too many loops; the operator is then unsupported."""
     labels = tuple(dict.fromkeys((*target.labels, *pair[0].labels, *pair[1].labels)))
     if len(labels) > _MOST_LOOPS:
         op.unsupported(f"an Einsum with more than {_MOST_LOOPS} labels in one product is not modelled")
@@ -89,14 +90,14 @@ def _loops(labels: Iterable[str], sizes: dict[str, int]) -> tuple[tuple[str, int
 
 
 def _loop_name(label: str) -> str:
-    """Name of the loop of a label: I -> II, i -> I, and label 0 of the ellipsis -> E0."""
+    """Name of the loop of a label: II for I, I for i, and E0 for label 0 of the ellipsis."""
     if label.isalpha():
         return 2 * label if label.isupper() else label.upper()
     return f"E{label}"
 
 
 def _access(op: Lowering, term: _Term) -> TensorAccess:
-    """Access to a term; an axis of size 1 has index 0 and is broadcast if its label is larger."""
+    """Access to a term. An axis of size 1 has index 0, so that it is broadcast if the size of its label is larger."""
     axes: list[AxisIndex] = [
         fixed() if size == 1 else loop(_loop_name(label))
         for label, size in zip(term.labels, op.shape(term.tensor), strict=True)
@@ -109,9 +110,9 @@ def _equation(op: Lowering) -> str:
 
 
 def _parsed(op: Lowering) -> tuple[list[_Term], tuple[str, ...]]:
-    """(inputs with their labels, labels of the output); the dimensions of an ellipsis are numbered from the end.
+    """(inputs with their labels, labels of the output). The dimensions of an ellipsis are numbered from the end.
 
-    Raises InputError for an equation that is malformed or that does not fit the ranks.
+    Raises InputError for an equation that is malformed or that does not fit the ranks of the inputs.
     """
     equation = _equation(op)
     left, arrow, right = equation.partition("->")
@@ -154,7 +155,7 @@ def _labels(text: str, hidden: int) -> tuple[str, ...]:
 
 
 def _sizes(op: Lowering, terms: Sequence[_Term]) -> dict[str, int]:
-    """Size of each label. Raises InputError if two tensors disagree; size 1 is broadcast."""
+    """Size of each label. Size 1 is broadcast. Raises InputError if two other sizes of a label differ."""
     sizes: dict[str, int] = {}
     for term in terms:
         for label, size in zip(term.labels, op.shape(term.tensor), strict=True):

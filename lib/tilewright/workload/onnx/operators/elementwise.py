@@ -1,8 +1,10 @@
 """Elementwise operators: activations, arithmetic with broadcasting, comparisons, choices.
 
-Each is one nest on the vector unit that computes every output element from the input elements with the same indices.
+Each operator is one nest on the vector unit. The nest computes every output element from the input elements with the
+same indices.
 
-It counts one operation per loop iteration: an element of an exponential counts as much as one of an addition.
+The nest counts one operation per loop iteration: an element of an exponential counts as much as an element of an
+addition.
 """
 
 import math
@@ -21,12 +23,12 @@ _MOST_OPERANDS = 2
 
 
 def element_loops(shape: Shape) -> Loops:
-    """Loops over all elements of a tensor; one loop of size 1 for a scalar, because a layer needs a loop."""
+    """Loops over all elements of a tensor. A scalar has one loop of size 1, because a layer needs at least one loop."""
     return tuple(zip(dimension_names(len(shape)), shape, strict=True)) or (("K", 1),)
 
 
 def element_access(tensor: str, shape: Shape, loops: Loops) -> TensorAccess:
-    """Access to a tensor by the last loops, broadcast along axes of size 1 and missing axes."""
+    """Access to a tensor by the last loops. The tensor is broadcast along axes of size 1 and along missing axes."""
     names = loops[len(loops) - len(shape) :] if shape else ()
     return access(tensor, *(_broadcast(axis, size, own) for axis, (size, own) in zip(shape, names, strict=True)))
 
@@ -36,12 +38,14 @@ def _broadcast(axis_size: int, name: str, loop_size: int) -> AxisIndex:
 
 
 def broadcast_shape(shapes: Iterable[Shape]) -> Shape:
-    """Common shape of tensors that are broadcast against each other. Raises ValueError if there is none."""
+    """Common shape of tensors that are broadcast against each other. Raises ValueError if there is no common shape."""
     return tuple(int(size) for size in np.broadcast_shapes(*shapes))
 
 
 def is_one_constant(op: Lowering, tensor: str) -> bool:
-    """Whether the tensor is a constant of one element, which is part of the instruction, not an operand."""
+    """Whether the tensor is a constant of one element. Such a constant is part of the instruction
+    and not an operand.
+    """
     return op.is_constant(tensor) and math.prod(op.shape(tensor)) == 1
 
 
@@ -57,8 +61,9 @@ def elementwise(
 ) -> None:
     """Add the nest `output = f(sources)`, element by element.
 
-    The first two sources of more than one element are the operands I and W. One-element constants need no memory;
-    everything else is read at no cost, as are `others`. Raises ValueError if a shape does not broadcast to the output.
+    The first two sources with more than one element are the operands I and W. Constants of one element need no memory.
+    All other sources, and `others`, are read at no cost. Raises ValueError if a shape does not broadcast to the
+    output.
     """
     shape = op.shape(output)
     if broadcast_shape([shape, *(op.shape(name) for name in (*sources, *others))]) != shape:
@@ -83,7 +88,7 @@ def combine(op: Lowering, output: str, sources: Sequence[str], operator_type: st
     """Combine any number of tensors from left to right, two at a time, as Sum, Max, Min and Mean do.
 
     The division of a Mean belongs to the last step. A single tensor is only passed on. `part` is the name of the last
-    step and the prefix of the names of the others.
+    step, and the prefix of the names of all other steps.
     """
     first, *following = sources
     if not following:
@@ -117,15 +122,19 @@ _MANY = ("Max", "Mean", "Min", "Sum")
 @lowers(*_UNARY)
 @lowers("Gelu", "QuickGelu", domain="com.microsoft")
 def lower_unary(op: Lowering) -> None:
-    """One operation per element. Other inputs (the type of CastLike) have no effect on the cost."""
+    """Unary operator: one operation per element. Other inputs (such as the type of CastLike) have no effect on the
+    cost.
+    """
     elementwise(op, op.output(), [op.input()])
 
 
 @lowers(*_BINARY)
 @lowers("BiasGelu", "BiasAdd", domain="com.microsoft")
 def lower_binary(op: Lowering) -> None:
-    """One operation per output element. A tensor with fewer axes than the other is broadcast along the leading axes.
-    Before opset 7 the attribute `axis` gives its position, and slopes of PRelu are per channel.
+    """Binary operator: one operation per output element. A tensor with fewer axes than the other tensor is broadcast
+    along the leading axes.
+
+    Before opset 7, the attribute `axis` gives the position of the second tensor, and slopes of PRelu are per channel.
     """
     first, second = op.input(0), op.input(1)
     if op.opset < 7 and 0 < len(op.shape(second)) < len(op.output_shape()) and op.shape(second) != (1,):
@@ -147,28 +156,31 @@ def _lower_aligned(op: Lowering, first: str, second: str, axis: int) -> None:
 
 @lowers(*_MANY)
 def lower_many(op: Lowering) -> None:
-    """Any number of tensors, combined two at a time; a single one is passed on. The division of Mean is not counted."""
+    """Any number of tensors, combined two at a time. A single tensor is passed on. The division of Mean is not
+    counted.
+    """
     combine(op, op.output(), [op.input(index) for index in range(len(op.node.inputs))], op.node.proto.op_type)
 
 
 @lowers("Clip")
 def lower_clip(op: Lowering) -> None:
-    """One operation per element; bounds computed at run time are dependences without costs."""
+    """Clip: one operation per element. Bounds that are computed at run time are dependences without costs."""
     bounds = [op.input(index) for index in (1, 2) if op.has_input(index)]
     elementwise(op, op.output(), [op.input()], others=bounds)
 
 
 @lowers("FastGelu", domain="com.microsoft")
 def lower_fast_gelu(op: Lowering) -> None:
-    """One operation per element; an optional bias is added along the last axis."""
+    """FastGelu: one operation per element. An optional bias is added along the last axis."""
     elementwise(op, op.output(), [op.input(index) for index in (0, 1) if op.has_input(index)])
 
 
 @lowers("Where")
 def lower_where(op: Lowering) -> None:
-    """One operation per element; two if condition and both choices are tensors, as a layer reads at most two tensors.
+    """Where: one operation per element. If condition and both choices are tensors, it takes two, because a layer reads
+    at most two tensors.
 
-    A constant condition always chooses the same elements; nevertheless each output depends on both choices.
+    A constant condition always chooses the same elements. The maps still let each output depend on both choices.
     """
     condition, chosen, other = op.input(0), op.input(1), op.input(2)
     sources, is_exact = [condition, chosen, other], not op.is_constant(condition)
@@ -183,16 +195,20 @@ def lower_where(op: Lowering) -> None:
 
 @lowers("Identity")
 def lower_identity(op: Lowering) -> None:
-    """Passes its input on. A sequence or an optional value has no shape, and is not modelled."""
+    """Identity: the input is passed on. Identity of a sequence or of an optional value is not modelled, because such a
+    value has no shape.
+    """
     if op.input() not in op.graph.tensors:
-        op.unsupported("Identity of a value that is no tensor is not modelled")
+        op.unsupported("Identity of a value that is not a tensor is not modelled")
         return
     op.move(identity_map(op.output(), op.input(), op.output_shape()))
 
 
 @lowers("Dropout")
 def lower_dropout(op: Lowering) -> None:
-    """Dropout: at inference it passes its input on, and the mask depends on nothing; in training mode it computes."""
+    """Dropout. At inference, the input is passed on, and the mask depends on nothing. In training mode, Dropout takes
+    one operation per element.
+    """
     training = op.values(2)
     is_training = op.has_input(2) and (training is None or bool(training.any()))
     if not is_training:
@@ -210,7 +226,9 @@ def lower_dropout(op: Lowering) -> None:
 @lowers("Trilu")
 @lowers("Trilu", domain="com.microsoft")
 def lower_trilu(op: Lowering) -> None:
-    """Moves the triangle that is kept; the rest is zero. If the diagonal is not known, everything may be kept."""
+    """Trilu: a move of the triangle that is kept; the other elements are zero. If the diagonal is not known, every
+    element can be kept.
+    """
     shape = op.output_shape()
     diagonal = op.values(1)
     if op.has_input(1) and diagonal is None:
@@ -220,7 +238,7 @@ def lower_trilu(op: Lowering) -> None:
     offset = int(diagonal.reshape(-1)[0]) if diagonal is not None else 0
     is_upper = bool(op.node.integer("upper", 1))
     rows, columns = shape[-2:]
-    # The loop DIAGONAL counts how far the column is from the diagonal; places outside the tensor drop out.
+    # The loop DIAGONAL counts the distance of the column from the diagonal. Positions outside the tensor are dropped.
     distance, sign = (columns - offset, 1) if is_upper else (rows + offset, -1)
     *outer, row = (name for name, _ in element_loops(shape[:-1]))
     sizes = [*element_loops(shape[:-1]), ("DIAGONAL", max(distance, 1))]
@@ -230,8 +248,8 @@ def lower_trilu(op: Lowering) -> None:
 
 @lowers("CumSum", "CumProd")
 def lower_cumulative(op: Lowering) -> None:
-    """One operation per element, as a running result; then a move without costs, by which each result depends on all
-    elements up to it.
+    """Running result with one operation per element, followed by a move without costs. In this move, each result
+    depends on all elements up to it.
     """
     shape = op.output_shape()
     given = op.values(1)
@@ -254,5 +272,5 @@ def lower_cumulative(op: Lowering) -> None:
 
 @lowers("RandomNormalLike", "RandomUniformLike")
 def lower_random(op: Lowering) -> None:
-    """One operation per element; the input values do not matter, so the dependences are a superset."""
+    """Random numbers: one operation per element. Input values do not matter, so the dependences are a superset."""
     elementwise(op, op.output(), [op.input()], is_exact=False)

@@ -1,7 +1,7 @@
 """Elementwise operators of quantised networks: quantisers of ONNX, onnxruntime, qonnx, and QLinear arithmetic.
 
-Each is one operation per element. Scales and zero points of one element are part of the instruction; a scale per
-channel or block is an operand.
+Each operator takes one operation per element. Scales and zero points of one element are part of the instruction. A
+scale per channel or per block is an operand.
 """
 
 from collections.abc import Sequence
@@ -22,8 +22,8 @@ QONNX_DOMAINS = ("qonnx.custom_op.general", "onnx.brevitas", "finn.custom_op.gen
 @lowers("QuantizeLinear", "DequantizeLinear")
 @lowers("QuantizeLinear", "DequantizeLinear", domain="com.microsoft")
 def lower_linear_quantiser(op: Lowering) -> None:
-    """One operation per element. The scale is for the whole tensor, for every index along `axis`, or for every block of
-    `block_size` elements along `axis`.
+    """Quantiser with one operation per element. It has one scale for the whole tensor, one for every index along
+    `axis`, or one for every block of `block_size` elements along `axis`.
     """
     shape = op.input_shape()
     given = [op.input(index) for index in (1, 2) if op.has_input(index)]
@@ -43,13 +43,15 @@ def lower_linear_quantiser(op: Lowering) -> None:
         data = [affine((own, block), (f"{own}IN", 1)) if own == name else loop(own) for own, _ in element_loops(shape)]
         accesses = [access(tensor, *(own for own, _ in element_loops(shape))) for tensor in given]
         if size % block:
-            op.approximated("the last block of a quantiser counts as a full one")
+            op.approximated("the last block of a quantiser is incomplete but counts as complete")
     inputs = {"I": TensorAccess(op.input(), tuple(data)), "W": accesses[0]}
     op.nest(loops, TensorAccess(op.output(), tuple(data)), inputs, others=accesses[1:])
 
 
 def lower_qonnx(op: Lowering) -> None:
-    """One operation for every element; scale, zero point and bit widths are broadcast against the data."""
+    """Quantiser of qonnx with one operation per element. Scale, zero point and bit widths are broadcast against the
+    data.
+    """
     settings = [op.input(index) for index in range(1, len(op.node.inputs)) if op.has_input(index)]
     elementwise(op, op.output(), [op.input(), *settings[:1]], others=settings[1:])
 
@@ -64,20 +66,23 @@ def _settings(op: Lowering, indices: Sequence[int]) -> list[str]:
 
 @lowers("QLinearAdd", "QLinearMul", domain="com.microsoft")
 def lower_quantised_binary(op: Lowering) -> None:
-    """Inputs A, scale, zero point, B, scale, zero point, and scale and zero point of the result."""
+    """Sum or product. Inputs are A with scale and zero point, B with scale and zero point, and scale and zero point of
+    the result.
+    """
     elementwise(op, op.output(), [op.input(0), op.input(3)], others=_settings(op, (1, 2, 4, 5, 6, 7)))
 
 
 @lowers("QLinearSigmoid", "QLinearLeakyRelu", domain="com.microsoft")
 def lower_quantised_unary(op: Lowering) -> None:
-    """Inputs X, scale, zero point, and scale and zero point of the result."""
+    """Function of one tensor. Inputs are X with scale and zero point, and scale and zero point of the result."""
     elementwise(op, op.output(), [op.input()], others=_settings(op, (1, 2, 3, 4)))
 
 
 @lowers("QLinearConcat", domain="com.microsoft")
 def lower_quantised_concat(op: Lowering) -> None:
-    """Inputs: scale and zero point of the result, then (tensor, scale, zero point) for each input. One operation per
-    element, and a move to its place along `axis`.
+    """Concatenation with one operation per element, and a move of each element to its position along `axis`.
+
+    Inputs are scale and zero point of the result, then (tensor, scale, zero point) for each part.
     """
     axis = normalised_axes(op, [op.node.integer("axis", 1)], len(op.output_shape()))[0]
     maps, offset = [], 0

@@ -15,9 +15,10 @@ _CODE_BITS = 8
 
 @lowers("EmbedLayerNormalization", domain=_MICROSOFT)
 def lower_embed_layer_normalization(op: Lowering) -> None:
-    """Sum of the rows of the tables of words, positions and segments, then LayerNormalization of the sum.
+    """LayerNormalization of a sum: the rows of the tables of words, positions and segments are added.
 
-    The mask index is the sum of the mask: one operation per element. Raises InputError for shapes that do not fit.
+    The mask index is the sum of the mask, with one operation per element. Raises InputError if shapes do not fit
+    together.
     """
     batch, length = op.input_shape(0)
     hidden = op.input_shape(2)[1]
@@ -31,12 +32,12 @@ def lower_embed_layer_normalization(op: Lowering) -> None:
     normalise_last_axis(op, total, 5, 6)
     if op.has_output(1):
         _mask_index(op)
-    op.approximated("which rows of a table are read is known at run time only: each may be any of them")
+    op.approximated("the rows that are read from a table are known only at run time: each is assumed to be any row")
 
 
 def _rows(op: Lowering, part: str, table: int, indices: int | None) -> str:
-    """Name of the rows of a table at the indices of an input, or at the positions in the sequence if there is no such
-    input.
+    """Name of the rows of a table at the indices of an input. If there is no such input, the rows are those of the
+    positions in the sequence.
     """
     batch, length, hidden = op.output_shape()
     count, width = op.input_shape(table)
@@ -73,10 +74,10 @@ def _mask_index(op: Lowering) -> None:
 
 @lowers("GatherBlockQuantized", domain=_MICROSOFT)
 def lower_block_gather(op: Lowering) -> None:
-    """Slices of a table at run-time indices, then their dequantisation, one operation per element.
+    """Slices of a table at run-time indices, followed by their dequantisation with one operation per element.
 
-    Elements narrower than a byte are packed along the last axis of the table. Raises InputError for shapes that do not
-    fit.
+    Elements narrower than a byte are packed along the last axis of the table. Raises InputError if shapes do not fit
+    together.
     """
     table, indices, output = op.input_shape(0), op.input_shape(1), op.output_shape()
     axis = normal_axis(op, op.node.integer("gather_axis", 0), len(table))

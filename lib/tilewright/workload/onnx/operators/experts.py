@@ -1,7 +1,7 @@
 """Mixtures of experts of the domain com.microsoft: a router sends tokens to experts, whose results are summed.
 
-The work is exact: every token goes to k experts. Which experts is known only at run time, so tokens are spread over the
-experts as evenly as possible.
+The work is exact, because every token goes to k experts. The choice of experts is known only at run time, so tokens
+are spread over the experts as evenly as possible.
 """
 
 from dataclasses import dataclass
@@ -11,14 +11,14 @@ from tilewright.workload.onnx.lowering import MAC_ARRAY, Lowering, access, lower
 from tilewright.workload.onnx.operators.softmax import softmax_parts
 
 _SEPARATE, _INTERLEAVED, _CONCATENATED = 0, 1, 2
-"""Values of `swiglu_fusion`: how gate and value of SwiGLU are stored."""
+"""Values of `swiglu_fusion`. They say how the gate and the value of SwiGLU are stored."""
 _ACTIVATIONS = {"relu": "Relu", "gelu": "Gelu", "silu": "Swish", "swiglu": "Swish", "identity": ""}
 
 
 @dataclass(frozen=True)
 class _Sizes:
-    """Sizes: tokens, channels, inner channels of an expert, experts, experts per token; (token, expert) pairs form one
-    group per expert.
+    """Sizes: tokens, channels, inner channels of an expert, experts, and experts per token. The (token, expert) pairs
+    form one group per expert.
     """
 
     tokens: int
@@ -30,19 +30,21 @@ class _Sizes:
 
     @property
     def each(self) -> int:
-        """Tokens per group."""
+        """Number of tokens per group."""
         return self.tokens * self.chosen // self.groups
 
     @property
     def loops(self) -> tuple[tuple[str, int], ...]:
-        """Loops: the group of an expert, and the token in the group."""
+        """Loops over the groups (one per expert) and over the tokens of a group."""
         return ("G", self.groups), ("D", self.each)
 
 
 @lowers("MoE", domain="com.microsoft")
 def lower_mixture_of_experts(op: Lowering) -> None:
-    """Softmax of the router and the choice of the k best, two products (three with a separate gate) for every pair of
-    token and expert, the activation between them, and the weighted sum. Raises InputError for shapes that do not fit.
+    """Mixture of experts: softmax of the router, choice of the k best experts, the experts, and the weighted sum.
+
+    Every pair of token and expert has two products, or three with a separate gate, and the activation between them.
+    Raises InputError if shapes do not fit together.
     """
     fusion = op.node.integer("swiglu_fusion", _SEPARATE)
     kind = op.node.text("activation_type", "relu")
@@ -63,7 +65,7 @@ def lower_mixture_of_experts(op: Lowering) -> None:
         inner = _combined(op, sizes, inner, third, ("K", "K"), "gated")
     second = _product(op, sizes, inner, 4, sizes.inner, sizes.hidden, "fc2")
     _gather(op, sizes, second, weights)
-    op.approximated("which experts a token meets is decided at run time: the tokens are spread evenly over the experts")
+    op.approximated("the experts of a token are chosen at run time: an even spread over the experts is assumed")
 
 
 def _sizes(op: Lowering, fusion: int) -> _Sizes:
@@ -72,7 +74,7 @@ def _sizes(op: Lowering, fusion: int) -> _Sizes:
     for size in shape[:-1]:
         tokens *= size
     if len(second) != 3 or not 1 <= chosen <= second[0]:
-        raise op.node.error("experts", f"{chosen} of {list(second[:1])}", "1 or more for every token")
+        raise op.node.error("experts per token", f"{chosen} of {list(second[:1])}", "1 to the number of experts")
     experts, _, inner = second
     expected = {1: (tokens, experts), 2: (experts, fusion * inner, hidden), 4: (experts, hidden, inner)}
     if op.has_input(6):
@@ -87,7 +89,7 @@ def _sizes(op: Lowering, fusion: int) -> _Sizes:
 
 
 def _route(op: Lowering, sizes: _Sizes) -> str:
-    """Name of the k largest probabilities of every token, after the softmax; comparisons are counted as for TopK."""
+    """Name of the k largest probabilities of every token after the softmax. Comparisons are counted as for TopK."""
     shape = (sizes.tokens, sizes.experts)
     probabilities = op.temporary("probabilities", shape, op.input(1))
     softmax_parts(op, op.input(1), probabilities, 1, "router_")
@@ -115,7 +117,7 @@ def _dispatch(op: Lowering, sizes: _Sizes) -> str:
 
 
 def _product(op: Lowering, sizes: _Sizes, source: str, index: int, depth: int, width: int, part: str) -> str:
-    """Name of the product of each group with the weights of its expert; the bias costs nothing."""
+    """Name of the product of each group with the weights of its expert. The bias costs nothing."""
     result = op.temporary(part, (sizes.groups, sizes.each, width), op.input(0))
     written, weights = access(result, "G", "D", "K"), op.input(index)
     further = []
@@ -136,7 +138,9 @@ def _product(op: Lowering, sizes: _Sizes, source: str, index: int, depth: int, w
 
 
 def _activated(op: Lowering, sizes: _Sizes, source: str, kind: str, fusion: int) -> str:
-    """Name of the activation; for SwiGLU with gate and value from one product, also their multiplication."""
+    """Name of the result of the activation. If one product gives both gate and value of SwiGLU, their multiplication
+    is included.
+    """
     operator = _ACTIVATIONS[kind]
     if not operator:
         return source
@@ -172,7 +176,7 @@ def _combined(
 
 
 def _gather(op: Lowering, sizes: _Sizes, source: str, weights: str) -> None:
-    """Add the move of its k results to every token, and their sum weighted by the router."""
+    """Add the move of the k results back to their token, and the sum of these results, weighted by the router."""
     back = op.temporary("returned", (sizes.tokens, sizes.chosen, sizes.hidden), op.output())
     outer = (("T", sizes.tokens), ("S", sizes.chosen), ("K", sizes.hidden))
     op.move(

@@ -1,4 +1,4 @@
-"""Operators that read or write at places given by a tensor of indices."""
+"""Operators that read or write at positions given by a tensor of indices."""
 
 import math
 from collections.abc import Sequence
@@ -34,12 +34,12 @@ from tilewright.workload.onnx.operators.movement import (
 Integers = npt.NDArray[np.int64]
 _MOST_INDICES = 1 << 20
 _COMPUTED = "the indices are computed at run time"
-_MANY = "the indices follow no short pattern"
+_MANY = "the indices have no short pattern"
 
 
 @lowers("Gather")
 def lower_gather(op: Lowering) -> None:
-    """Slices along one axis at the given indices; the axes of the indices replace that axis."""
+    """Slices along one axis at the given indices. The axes of the tensor of indices replace this axis."""
     ends, indices = ends_of(op), ends_of(op, 1)
     shape, picked = ends.source_shape, indices.source_shape
     axis = normal_axis(op, op.node.integer("axis", 0), len(shape))
@@ -68,7 +68,9 @@ def lower_gather(op: Lowering) -> None:
 
 @lowers("GatherElements")
 def lower_gather_elements(op: Lowering) -> None:
-    """Every output element reads the data at its own indices, with the index along one axis replaced."""
+    """Gather in which every output element reads the data at its own indices, with the index along
+    one axis replaced.
+    """
     ends, indices = ends_of(op), ends_of(op, 1)
     shape, picked = ends.source_shape, indices.source_shape
     axis = normal_axis(op, op.node.integer("axis", 0), len(shape))
@@ -128,7 +130,9 @@ def lower_gather_nd(op: Lowering) -> None:
 
 @lowers("OneHot")
 def lower_one_hot(op: Lowering) -> None:
-    """Every element along the new axis depends on the index at the remaining axes, and on both values."""
+    """One-hot vectors. Every element along the new axis depends on the index at the remaining axes, and on both
+    values.
+    """
     ends = ends_of(op)
     axis = normal_axis(op, op.node.integer("axis", -1), len(ends.output_shape))
     rest = [n for n in range(len(ends.output_shape)) if n != axis]
@@ -143,7 +147,9 @@ def lower_one_hot(op: Lowering) -> None:
 
 @lowers("ReverseSequence")
 def lower_reverse_sequence(op: Lowering) -> None:
-    """First elements along the time axis in reverse order, as many as the length of the batch entry."""
+    """Reversal of the first elements along the time axis. The length of the batch entry gives the number of these
+    elements.
+    """
     ends = ends_of(op)
     shape = ends.source_shape
     time, batch = op.node.integer("time_axis", 0), op.node.integer("batch_axis", 1)
@@ -165,7 +171,7 @@ def lower_reverse_sequence(op: Lowering) -> None:
     if lengths.shape != (shape[batch],) or (lengths < 0).any() or (lengths > shape[time]).any():
         raise op.node.error("sequence_lens", str(lengths.tolist()), f"{shape[batch]} integers 0 to {shape[time]}")
     if shape[time] * shape[batch] > _MOST_INDICES:
-        move_superset(op, "the sequences are too many or too long to be followed one by one")
+        move_superset(op, "the sequences are too many or too long for exact dependences")
         return
     places = np.broadcast_to(np.arange(shape[time]), (shape[batch], shape[time]))
     turned = np.where(places < lengths[:, None], lengths[:, None] - 1 - places, places)
@@ -173,24 +179,24 @@ def lower_reverse_sequence(op: Lowering) -> None:
     rest = [Stride(size, {n + 2: 1}, {n + 2: 1}) for n, size in enumerate(shape[2:])]
     pieces = pieces_or_none(np.stack([rows, turned], axis=-1))
     if pieces is None:
-        move_superset(op, "the sequence lengths follow no short pattern")
+        move_superset(op, "the sequence lengths have no short pattern")
         return
     move_all(op, [grid_map(ends, piece, (batch, time), (batch, time), rest) for piece in pieces])
 
 
 @lowers("Compress")
 def lower_compress(op: Lowering) -> None:
-    """Slices along an axis (or elements) whose condition is true."""
+    """Slices along an axis, or elements, whose condition is true."""
     ends = ends_of(op)
     shape = ends.source_shape
     condition = op.values(1)
     if condition is None or (not op.node.has("axis") and len(shape) > 1):
-        move_superset(op, "which elements are kept is told element by element or at run time")
+        move_superset(op, "the elements that are kept are chosen element by element or at run time")
         return
     axis = normal_axis(op, op.node.integer("axis", 0), len(shape))
     kept = np.flatnonzero(np.asarray(condition).reshape(-1)[: shape[axis]])
     if len(kept) != ends.output_shape[axis]:
-        raise op.node.error(f"the condition keeps {len(kept)} elements, the output has {ends.output_shape[axis]}")
+        raise op.node.error(f"the condition keeps {len(kept)} elements, but the output has {ends.output_shape[axis]}")
     axes = [[AxisPiece(0, 0, ((size, 1, 1),))] for size in shape]
     try:
         axes[axis] = axis_pieces(kept)
@@ -203,9 +209,10 @@ def lower_compress(op: Lowering) -> None:
 
 
 def indices_of(op: Lowering, index: int, size: int) -> Integers | None:
-    """Constant indices into an axis of `size`, negative ones counted from the end; None if they are not known.
+    """Constant indices into an axis of `size`; None if they are not known. Negative indices are counted from the end.
 
-    Indices into an axis of one element are always known: they are 0. Raises InputError for an index outside the axis.
+    Indices into an axis of one element are always known, because they are 0. Raises InputError for an index outside
+    the axis.
     """
     values = constant_integers(op, index)
     if values is None:
@@ -219,7 +226,9 @@ def indices_of(op: Lowering, index: int, size: int) -> Integers | None:
 
 
 def index_tuples(op: Lowering, index: int, sizes: tuple[int, ...]) -> Integers | None:
-    """Constant index tuples [..., axes] into axes of `sizes`; None if not known. Raises InputError."""
+    """Constant index tuples [..., axes] into axes of `sizes`; None if they are not known. Raises InputError for an
+    index outside its axis.
+    """
     values = constant_integers(op, index)
     if values is None:
         return None
@@ -233,7 +242,7 @@ def index_tuples(op: Lowering, index: int, sizes: tuple[int, ...]) -> Integers |
 
 
 def pieces_or_none(values: Integers, kept: npt.NDArray[np.bool_] | None = None) -> list[GridPiece] | None:
-    """Affine pieces of index vectors; None if there would be too many."""
+    """Affine pieces of index vectors; None if there are too many."""
     try:
         return grid_pieces(values, kept)
     except TooManyPiecesError:
@@ -241,18 +250,20 @@ def pieces_or_none(values: Integers, kept: npt.NDArray[np.bool_] | None = None) 
 
 
 def grid_places(sizes: Sequence[int]) -> Integers:
-    """Index tuple of every position of an array of these sizes: [..., axes]."""
+    """[..., axes] Index tuple of every position of an array of these sizes."""
     return np.moveaxis(np.indices(tuple(sizes), dtype=np.int64), 0, -1).copy()
 
 
 _MOST_PLACES = 1 << 19
-"""Largest number of elements written by a scatter for which dependences are exact."""
+"""Largest number of elements of the data of a scatter for which dependences are exact."""
 _REDUCTIONS = ("none", "add", "mul", "max", "min")
 
 
 @lowers("Scatter", "ScatterElements")
 def lower_scatter_elements(op: Lowering) -> None:
-    """Update elements are written at their own indices in the data, with the index along one axis replaced."""
+    """Scatter in which update elements are written at their own indices in the data, with the index along one axis
+    replaced.
+    """
     shape, picked, updates = (op.input_shape(number) for number in range(3))
     axis = normal_axis(op, op.node.integer("axis", 0), len(shape))
     if picked != updates or len(picked) != len(shape) or op.output_shape() != shape:
@@ -273,7 +284,7 @@ def lower_scatter_elements(op: Lowering) -> None:
 
 @lowers("ScatterND")
 def lower_scatter_nd(op: Lowering) -> None:
-    """Update slices are written at the index tuples in the last axis of the indices."""
+    """Scatter of update slices to the index tuples in the last axis of the indices."""
     shape, picked, updates = (op.input_shape(number) for number in range(3))
     depth = picked[-1] if picked else 0
     if not 1 <= depth <= len(shape) or updates != picked[:-1] + shape[depth:] or op.output_shape() != shape:
@@ -296,13 +307,13 @@ def lower_scatter_nd(op: Lowering) -> None:
 
 @lowers("TensorScatter")
 def lower_tensor_scatter(op: Lowering) -> None:
-    """Cache with new entries at positions that are known at run time."""
-    move_superset(op, "where the update goes is not followed")
+    """Cache with new entries at positions that are known only at run time."""
+    move_superset(op, "the position of the update is not known before run time")
 
 
 @lowers("Col2Im")
 def lower_col2im(op: Lowering) -> None:
-    """Overlapping blocks are summed in an image: one addition per element of the columns."""
+    """Sum of overlapping blocks in an image, with one addition per element of the columns."""
     shape, output = op.input_shape(), op.output_shape()
     block = op.values(2)
     axes = len(output) - 2
@@ -333,11 +344,11 @@ def lower_col2im(op: Lowering) -> None:
         costed={"O": access(op.output(), "B", "C", *apart)},
     )
     if any(size > stride for size, stride in zip(kernel, strides, strict=True)):
-        op.approximated("sums of overlapping blocks are costed as if every element of a block were written apart")
+        op.approximated("overlapping blocks have the cost of blocks that do not overlap in the output")
 
 
 def _scatter_pieces(op: Lowering, targets: Integers, depth: int) -> bool:
-    """Add moves of data and updates [..., depth] by exact pieces; returns whether there are few enough of them.
+    """Add moves of data and updates by exact pieces. Returns False if there are too many pieces.
 
     `targets` are the index tuples into the first `depth` axes of the data, one for every position of the updates.
     """
@@ -357,7 +368,7 @@ def _scatter_pieces(op: Lowering, targets: Integers, depth: int) -> bool:
 
 
 def _added_maps(data: Ends, updates: Ends, targets: Integers, depth: int) -> list[IndexMap] | None:
-    """Maps if updates are combined with the data and with one another; None if they would be too many."""
+    """Maps for updates that are combined with the data and with one another; None if there are too many maps."""
     pieces = pieces_or_none(targets)
     if pieces is None:
         return None
@@ -369,13 +380,14 @@ def _added_maps(data: Ends, updates: Ends, targets: Integers, depth: int) -> lis
 
 
 def _written_maps(data: Ends, updates: Ends, targets: Integers, depth: int) -> list[IndexMap] | None:
-    """Maps if updates replace the data; None if they would be too many."""
+    """Maps for updates that replace the data; None if there are too many maps."""
     sizes, rest = data.source_shape[:depth], data.source_shape[depth:]
     outer = targets.ndim - 1
     flat = np.zeros(targets.shape[:-1], dtype=np.int64)
     for axis, size in enumerate(sizes):
         flat = flat * size + targets[..., axis]
-    # numpy assigns in order: of several updates of one place the last one stays, as in the reference of ONNX.
+    # numpy assigns in order. If several updates write the same position, the last one stays, as in the reference of
+    # ONNX.
     writer = np.full(math.prod(sizes), -1, dtype=np.int64)
     writer[flat.reshape(-1)] = np.arange(flat.size)
     kept = (writer < 0).reshape(sizes)
@@ -398,7 +410,7 @@ def _swapped(index_map: IndexMap) -> IndexMap:
 
 def _say_superset(op: Lowering, where: str) -> None:
     op.approximated(
-        f"the indices are computed at run time or follow no short pattern: dependencies are a superset {where}"
+        f"the indices are computed at run time or have no short pattern: dependencies are a superset {where}"
     )
 
 
@@ -407,9 +419,9 @@ def _data_map(op: Lowering) -> IndexMap:
 
 
 def _computed(op: Lowering) -> list[int]:
-    """Positions of the inputs that cause work or dependencies, except the data input.
+    """Positions of the inputs that cause work or dependences, except the data input.
 
-    They are the updates (2), and the index tensor (1) if it is computed at run time.
+    They are 2 for the updates, and 1 for the indices if they are computed at run time.
     """
     return [number for number in (1, 2) if number == 2 or not op.is_constant(op.input(number))]
 

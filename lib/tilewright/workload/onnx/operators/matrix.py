@@ -1,7 +1,7 @@
 """Matrix products: Gemm, MatMul of any rank, their integer variants, and those of the domain com.microsoft.
 
-Those of com.microsoft are fused with other operators, quantised, or have packed weights. Convolutions share two helpers
-of this module: accesses of scales and biases, and the precision of a given layer.
+The products of com.microsoft are fused with other operators, are quantised, or have packed weights. Convolutions use
+two helpers of this module: one for accesses to scales and biases, and one for the precision of a given layer.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -20,7 +20,8 @@ Axis = AxisIndex | str
 
 
 def broadcast(op: Lowering, tensor: str, axes: Sequence[Axis], sizes: Mapping[str, int]) -> TensorAccess:
-    """Access to a tensor that is broadcast to a result indexed by `axes`: last axes aligned, size 1 repeated.
+    """Access to a tensor that is broadcast to a result indexed by `axes`. The last axes are aligned; axes of size 1
+    are repeated.
 
     `sizes` are the sizes of the loops. Raises InputError for a tensor that does not broadcast to the result.
     """
@@ -35,20 +36,19 @@ def broadcast(op: Lowering, tensor: str, axes: Sequence[Axis], sizes: Mapping[st
 
 
 def as_index(axis: Axis) -> AxisIndex:
-    """Index of an axis that may be given as the name of a loop."""
+    """Index of an axis. The axis can also be given as the name of a loop."""
     return loop(axis) if isinstance(axis, str) else axis
 
 
 def split_axis(outer: str, size: int, inner: str) -> AxisIndex:
-    """Index `outer * size + inner`: channels of groups, features of heads."""
+    """Index `outer * size + inner`, as for channels of groups or features of heads."""
     return affine((outer, size), (inner, 1))
 
 
 def scale_accesses(op: Lowering, inputs: Iterable[int], channel: Axis, channels: int) -> list[TensorAccess]:
-    """Accesses to scales and zero points of one value, or one per channel; one-element constants need no memory and are
-    left out.
+    """Accesses to scales and zero points that have one value, or one value per channel.
 
-    Raises InputError for another shape.
+    Constants of one element need no memory and are left out. Raises InputError for another shape.
     """
     accesses = []
     for index in inputs:
@@ -65,13 +65,13 @@ def scale_accesses(op: Lowering, inputs: Iterable[int], channel: Axis, channels:
 
 
 def constant_operands(op: Lowering, tensors: Mapping[str, str]) -> tuple[str, ...]:
-    """Operands that are known before run time, W first; `tensors` has the tensor of each operand."""
+    """Operands that are known before run time, W before I. `tensors` has the tensor of each operand."""
     return tuple(operand for operand in ("W", "I") if op.is_constant(tensors[operand]))
 
 
 def with_tensor_precision(op: Lowering, layer: Layer, tensors: Mapping[str, str]) -> Layer:
-    """Layer with the bits of its tensors (`tensors`: O, I, W -> tensor), or with the bits from attributes of the
-    node.
+    """Layer with the bits of its tensors, or with the bits that attributes of the node give. `tensors` has the tensor
+    of each operand O, I and W.
     """
     bits = {}
     for operand, name in tensors.items():
@@ -84,9 +84,7 @@ def with_tensor_precision(op: Lowering, layer: Layer, tensors: Mapping[str, str]
 
 
 def declare_superset(op: Lowering, *tensors: str) -> None:
-    """Declare that the last nest's dependences on these tensors are a superset, if the tensors are computed at run
-    time.
-    """
+    """Declare that the dependences of the last nest on these tensors are a superset. Constant tensors are skipped."""
     node = op.lowered[-1]
     changed = tuple(
         replace(index_map, is_exact=index_map.is_exact and index_map.input.tensor not in tensors)
@@ -98,8 +96,8 @@ def declare_superset(op: Lowering, *tensors: str) -> None:
 
 
 def declare_padding(op: Lowering, data: str, weights: str) -> None:
-    """Declare the last nest's dependences on weights a superset if padding is multiplied: those products have no
-    effect.
+    """Declare that the dependences of the last nest on `weights` are a superset if padding is multiplied. Products
+    with padding have no effect on the result.
     """
     shape = op.shape(data)
     for index_map in op.lowered[-1].index_maps:
@@ -117,18 +115,20 @@ _MOST_LOOPS = 16
 
 @dataclass(frozen=True)
 class ProductAccesses:
-    """Matrix product with the axes of both operands and the output in terms of loops."""
+    """Matrix product, with the axes of both operands and of the output as indices over loops."""
 
     left: TensorAccess
     right: TensorAccess
     output: TensorAccess
     loops: tuple[tuple[str, int], ...]
-    """Loops C, D, K, then batches. D or K is missing if an operand is a vector."""
+    """Loops C, D, K, then the batches. D or K is missing if an operand is a vector."""
 
 
 @lowers("Gemm")
 def lower_gemm(op: Lowering) -> None:
-    """O[d][k] += I[d][c] * W[c][k], each input transposed or not; alpha, beta and the bias cost nothing."""
+    """Matrix product O[d][k] += I[d][c] * W[c][k]. Each input can be transposed. Alpha, beta and the bias cost
+    nothing.
+    """
     product = matrix_product(op.node, _shapes(op, (0, 1)))
     left = ("C", "D") if op.node.integer("transA", 0) else ("D", "C")
     right = ("K", "C") if op.node.integer("transB", 0) else ("C", "K")
@@ -144,14 +144,16 @@ def lower_gemm(op: Lowering) -> None:
 
 @lowers("MatMul")
 def lower_matmul(op: Lowering) -> None:
-    """O[batches][d][k] += I[batches][d][c] * W[batches][c][k] with broadcasting; vectors have no rows or columns."""
+    """Matrix product O[batches][d][k] += I[batches][d][c] * W[batches][c][k] with broadcasting. For a vector, the loop
+    D or K is missing.
+    """
     matrix_product(op.node, _shapes(op, (0, 1)))
     add_product(op, product_accesses(op, op.input(0), op.input(1)), [], with_reference_layer=True)
 
 
 @lowers("MatMulInteger", "QLinearMatMul")
 def lower_integer_matmul(op: Lowering) -> None:
-    """Matrix product of integers; scales and zero points that are not one constant are also read."""
+    """Matrix product of integers. Scales and zero points that are not constants of one element are also read."""
     is_linear = op.node.proto.op_type == "QLinearMatMul"
     first, second = (0, 3) if is_linear else (0, 1)
     product = product_accesses(op, op.input(first), op.input(second))
@@ -167,7 +169,7 @@ def _shapes(op: Lowering, inputs: tuple[int, ...]) -> dict[str, Shape]:
 def product_accesses(
     op: Lowering, first: str, second: str, transposed: tuple[bool, bool] = (False, False)
 ) -> ProductAccesses:
-    """Loops and accesses of a product of two tensors. Raises InputError for shapes that do not fit."""
+    """Loops and accesses of a product of two tensors. Raises InputError if shapes do not fit together."""
     shapes, out = (op.shape(first), op.shape(second)), op.output_shape()
     if not shapes[0] or not shapes[1]:
         raise op.node.error("an operand of a matrix product is a scalar")
@@ -218,9 +220,9 @@ def add_product(
     part: str = "",
     with_reference_layer: bool = False,
 ) -> bool:
-    """Add the nest of a product; returns False if it is unsupported. A constant first operand is W.
+    """Add the nest of a product. Returns False if the product is unsupported. A constant first operand is W.
 
-    `with_reference_layer`: with up to two batch dimensions, the layer is that of zigzag-dse.
+    With `with_reference_layer`, a product with up to two batch dimensions has the layer of zigzag-dse.
     """
     if len(product.loops) > _MOST_LOOPS:
         op.unsupported(f"a matrix product with more than {_MOST_LOOPS} dimensions is not modelled")
@@ -246,9 +248,10 @@ def _reference_layer(op: Lowering, inputs: dict[str, TensorAccess], *, exchanged
 def product_scales(
     op: Lowering, product: ProductAccesses, rows: Iterable[int], columns: Iterable[int], whole: Iterable[int] = ()
 ) -> list[TensorAccess]:
-    """Accesses to scales and zero points at these inputs: one value, one per row or column, or [batches, rows, 1].
+    """Accesses to the scales and zero points at these inputs. They have one value, one value per row or column, or the
+    shape [batches, rows, 1].
 
-    One-element constants need no memory and are left out. Raises InputError for shapes that do not fit.
+    Constants of one element need no memory and are left out. Raises InputError if shapes do not fit together.
     """
     found = []
     sizes = dict(product.loops)
@@ -266,7 +269,7 @@ def product_scales(
 
 _MICROSOFT = "com.microsoft"
 _CODE_BITS = 8
-"""Bits of the elements in which MatMulNBits packs its weights."""
+"""Bits of the elements in which MatMulNBits stores its packed weights."""
 
 
 @lowers("FusedMatMul", "TransposeMatMul", domain=_MICROSOFT)
@@ -280,7 +283,7 @@ def lower_fused_matmul(op: Lowering) -> None:
 
 @lowers("FusedGemm", domain=_MICROSOFT)
 def lower_fused_gemm(op: Lowering) -> None:
-    """Matrix product with a bias, which costs nothing, then one operation per element: the activation."""
+    """Matrix product with a bias, which costs nothing. One operation per element follows: the activation."""
     product = product_accesses(op, op.input(0), op.input(1), _transposed(op))
     others = [broadcast(op, op.input(2), ("D", "K"), dict(product.loops))] if op.has_input(2) else []
     result = op.temporary("product", op.output_shape(), op.output())
@@ -291,9 +294,9 @@ def lower_fused_gemm(op: Lowering) -> None:
 
 @lowers("MatMulIntegerToFloat", "DynamicQuantizeMatMul", domain=_MICROSOFT)
 def lower_matmul_to_float(op: Lowering) -> None:
-    """Product of integers with a result in floats; scales, zero points and the bias cost nothing.
+    """Product of integers whose result is in floats. Scales, zero points and the bias cost nothing.
 
-    DynamicQuantizeMatMul also quantises its first operand; that costs nothing here, which a remark says.
+    DynamicQuantizeMatMul also quantises its first operand. This costs nothing here, and a remark says so.
     """
     product = product_accesses(op, op.input(0), op.input(1))
     is_dynamic = op.node.proto.op_type == "DynamicQuantizeMatMul"
@@ -308,7 +311,7 @@ def lower_matmul_to_float(op: Lowering) -> None:
 
 @lowers("QGemm", domain=_MICROSOFT)
 def lower_quantised_gemm(op: Lowering) -> None:
-    """Quantised matrix product; scales, zero points and the bias cost nothing."""
+    """Quantised matrix product. Scales, zero points and the bias cost nothing."""
     product = product_accesses(op, op.input(0), op.input(3), _transposed(op))
     others = product_scales(op, product, (1, 2), (4, 5), (7, 8))
     if op.has_input(6):
@@ -318,10 +321,11 @@ def lower_quantised_gemm(op: Lowering) -> None:
 
 @lowers("MatMulNBits", domain=_MICROSOFT)
 def lower_matmul_of_packed_weights(op: Lowering) -> None:
-    """O[..][k] += I[..][c] * W[k][c], weights packed [columns, blocks, bytes]; scales cost nothing.
+    """Matrix product O[..][k] += I[..][c] * W[k][c] with weights packed as [columns, blocks, bytes]. Scales cost
+    nothing.
 
-    A weight has the bits in which it is packed; in an incomplete last block only existing weights count. Raises
-    InputError for attributes and shapes that do not fit.
+    A weight has the bits in which it is packed. In an incomplete last block, only existing weights count. Raises
+    InputError if attributes or shapes do not fit together.
     """
     bits, block = op.node.integer("bits", 4), op.node.integer("block_size", 0)
     depth, columns = op.node.integer("K", 0), op.node.integer("N", 0)
@@ -348,7 +352,9 @@ def lower_matmul_of_packed_weights(op: Lowering) -> None:
 def _add_packed_product(
     op: Lowering, outer: tuple[tuple[str, int], ...], bits: int, beside: list[TensorAccess | None], *, is_exact: bool
 ) -> None:
-    """Add one loop over the depth; packed tensors are read block by block. `is_exact`: all blocks are complete."""
+    """Add one loop over the depth. Packed tensors are read block by block. `is_exact` says that all blocks are
+    complete.
+    """
     depth, columns = op.input_shape(0)[-1], op.output_shape()[-1]
     names = [name for name, _ in outer]
     loops = (("C", depth), ("K", columns), *outer)
@@ -371,7 +377,7 @@ def _add_packed_product(
 
 
 def _block_values(op: Lowering, index: int, blocks: int, columns: int) -> TensorAccess | None:
-    """Access to one value per block; None if the input has another shape."""
+    """Access to an input with one value per block; None if the input has another shape."""
     shape = op.input_shape(index)
     if shape == (columns * blocks,):
         return access(op.input(index), affine(("K", blocks), ("CB", 1)))

@@ -22,13 +22,13 @@ from tilewright.workload.onnx.node import Shape
 
 
 def ends_of(op: Lowering, source: int = 0, output: int = 0) -> Ends:
-    """Names and shapes of an output and an input. Raises InputError if one of them is missing."""
+    """Names and shapes of an output and an input. Raises InputError if the output or the input is missing."""
     read, written = op.input(source), op.output(output)
     return Ends(written, op.shape(written), read, op.shape(read))
 
 
 def permuted_strides(shape: Shape, order: Sequence[int] | None = None) -> list[Stride]:
-    """One loop per input axis of these sizes; output axis i is input axis order[i]."""
+    """Loops over the axes of an input of this shape. Output axis i is input axis order[i]."""
     axes = range(len(shape)) if order is None else order
     return [Stride(shape[source], {axis: 1}, {source: 1}) for axis, source in enumerate(axes)]
 
@@ -40,7 +40,7 @@ def whole_map_of(op: Lowering, source: int, output: int = 0, *, is_exact: bool =
 
 
 def move_all(op: Lowering, maps: Sequence[IndexMap]) -> None:
-    """Add a move with these maps, except for empty ones."""
+    """Add a move with these maps. Maps without elements are left out."""
     op.move(*(index_map for index_map in maps if all(size > 0 for _, size in index_map.loops)))
 
 
@@ -54,7 +54,7 @@ def move_superset(op: Lowering, reason: str) -> None:
 
 
 def normal_axis(op: Lowering, axis: int, rank: int) -> int:
-    """Number of an axis counted from the front. Raises InputError if there is no such axis."""
+    """Number of an axis, counted from the front. Raises InputError if the tensor has no such axis."""
     if not -rank <= axis < rank:
         raise op.node.error("axis", str(axis), f"{-rank} to {rank - 1}")
     return axis % rank
@@ -63,7 +63,7 @@ def normal_axis(op: Lowering, axis: int, rank: int) -> int:
 def shape_error(op: Lowering, shape: Shape) -> Exception:
     """Error for an output shape that does not follow from the operator."""
     return op.node.error(
-        f"the output has the shape {list(op.output_shape())}, and {list(shape)} follows from the inputs"
+        f"the output has the shape {list(op.output_shape())}, but {list(shape)} follows from the inputs"
     )
 
 
@@ -75,21 +75,21 @@ def constant_integers(op: Lowering, index: int) -> npt.NDArray[np.int64] | None:
 
 @lowers("Reshape", "Flatten", "Squeeze", "Unsqueeze")
 def lower_reshape(op: Lowering) -> None:
-    """Elements keep their row-major order; 0, -1 and allowzero are already resolved in the output shape."""
+    """Reshape: elements keep their row-major order. In the output shape, 0, -1 and allowzero are already resolved."""
     maps = reshape_maps(ends_of(op))
     if not all(index_map.is_exact for index_map in maps):
-        op.approximated("the axes of the shapes before and after do not fit together: dependencies are a superset")
+        op.approximated("the axes of the shapes before and after a reshape do not match: dependencies are a superset")
     op.move(*maps)
 
 
 @lowers("Transpose")
 def lower_transpose(op: Lowering) -> None:
-    """Output axis i is input axis perm[i]; by default in reverse order."""
+    """Transposition: output axis i is input axis perm[i]. The default is the reverse order."""
     ends = ends_of(op)
     rank = len(ends.source_shape)
     order = op.node.integers("perm", tuple(reversed(range(rank))))
     if sorted(order) != list(range(rank)):
-        raise op.node.error("attribute 'perm' must name every axis once", str(list(order)), f"0 to {rank - 1}")
+        raise op.node.error("attribute 'perm' must name every axis one time", str(list(order)), f"0 to {rank - 1}")
     if ends.output_shape != tuple(ends.source_shape[axis] for axis in order):
         raise shape_error(op, tuple(ends.source_shape[axis] for axis in order))
     move_all(op, [strided_map(ends, permuted_strides(ends.source_shape, order))])
@@ -105,24 +105,24 @@ def lower_concat(op: Lowering) -> None:
         ends = ends_of(op, number)
         shape = ends.source_shape
         if len(shape) != len(output) or shape[:axis] + shape[axis + 1 :] != output[:axis] + output[axis + 1 :]:
-            raise op.node.error(f"the shape of '{ends.source}' does not fit beside the others", str(list(shape)))
+            raise op.node.error(f"the shape of '{ends.source}' does not fit the other inputs", str(list(shape)))
         start = [offset if other == axis else 0 for other in range(len(output))]
         maps.append(strided_map(ends, permuted_strides(shape), start))
         offset += shape[axis]
     if offset != output[axis]:
-        raise op.node.error(f"the inputs have {offset} elements along axis {axis}, the output {output[axis]}")
+        raise op.node.error(f"the inputs have {offset} elements along axis {axis}, but the output has {output[axis]}")
     move_all(op, maps)
 
 
 @lowers("Split")
 def lower_split(op: Lowering) -> None:
-    """Parts of the input along an axis, in the order of the outputs; the output shapes give their sizes."""
+    """Parts of the input along an axis, in the order of the outputs. The output shapes give the sizes of the parts."""
     shape = op.input_shape()
     axis = normal_axis(op, op.node.integer("axis", 0), len(shape))
     maps, offset = [], 0
     for number in range(len(op.node.outputs)):
         if not op.has_output(number):
-            raise op.node.error(f"output {number} has no name: what it takes of the input is not known")
+            raise op.node.error(f"output {number} has no name, so its size and the parts after it are not known")
         ends = ends_of(op, 0, number)
         own = ends.output_shape
         if len(own) != len(shape) or own[:axis] + own[axis + 1 :] != shape[:axis] + shape[axis + 1 :]:
@@ -131,13 +131,13 @@ def lower_split(op: Lowering) -> None:
         maps.append(strided_map(ends, permuted_strides(own), None, start))
         offset += own[axis]
     if offset != shape[axis]:
-        raise op.node.error(f"the outputs have {offset} elements along axis {axis}, the input {shape[axis]}")
+        raise op.node.error(f"the outputs have {offset} elements along axis {axis}, but the input has {shape[axis]}")
     move_all(op, maps)
 
 
 @lowers("Expand")
 def lower_expand(op: Lowering) -> None:
-    """Axes of size 1 and missing leading axes are repeated."""
+    """Expansion: axes of size 1 and missing leading axes are repeated."""
     ends = ends_of(op)
     missing = len(ends.output_shape) - len(ends.source_shape)
     if missing < 0:
@@ -153,7 +153,7 @@ def lower_expand(op: Lowering) -> None:
 
 @lowers("Tile")
 def lower_tile(op: Lowering) -> None:
-    """Repetition of the input along every axis; the shapes give the number of repetitions."""
+    """Repetition of the input along every axis. The shapes give the number of repetitions."""
     ends = ends_of(op)
     if len(ends.output_shape) != len(ends.source_shape):
         raise shape_error(op, ends.source_shape)
@@ -168,7 +168,7 @@ def lower_tile(op: Lowering) -> None:
 
 @lowers("DepthToSpace", "SpaceToDepth")
 def lower_depth_space(op: Lowering) -> None:
-    """Blocks of space become channels or vice versa; the loops are block rows, block columns and channels."""
+    """Exchange between blocks of an image and channels. The loops are block rows, block columns and channels."""
     ends = ends_of(op)
     block = op.node.integer("blocksize", 0)
     if block < 1 or len(ends.source_shape) != 4 or len(ends.output_shape) != 4:
@@ -195,13 +195,13 @@ def lower_depth_space(op: Lowering) -> None:
 
 @lowers("Shape", "Size", "Constant", "ConstantOfShape", "EyeLike", "RandomNormal", "RandomUniform")
 def lower_source(op: Lowering) -> None:
-    """No element of the output depends on an element of an input; it depends at most on the input's shape."""
+    """Operator whose output depends on no element of an input. It depends at most on the shape of the input."""
     op.move()
 
 
 @lowers("Range")
 def lower_range(op: Lowering) -> None:
-    """Every element depends on start and step."""
+    """Range: every element depends on start and step."""
     move_all(op, [whole_map_of(op, number, is_exact=False) for number in (0, 2) if not _is_known(op, number)])
 
 
@@ -210,17 +210,21 @@ def _is_known(op: Lowering, index: int) -> bool:
 
 
 _MOST_INDICES = 1 << 22
-"""Longest axis that is padded by reflection or repetition element by element."""
+"""Largest length of an axis that is padded by reflection or repetition, because its elements are
+examined one by one.
+"""
 
 
 @lowers("Slice")
 def lower_slice(op: Lowering) -> None:
-    """Starts, ends, axes and steps are attributes before opset 10. Steps may be negative; ends may lie far outside."""
+    """Slice along axes. Starts, ends, axes and steps are attributes before opset 10. Steps can be negative; ends can
+    lie far outside.
+    """
     ends = ends_of(op)
     shape = ends.source_shape
     chosen = _slice_parameters(op, len(shape))
     if chosen is None:
-        move_superset(op, "where the slice starts and ends is not known before run time")
+        move_superset(op, "the start and the end of the slice are not known before run time")
         return
     pieces = [_whole_axis(size) for size in shape]
     sizes = list(shape)
@@ -235,12 +239,12 @@ def lower_slice(op: Lowering) -> None:
 
 @lowers("Pad")
 def lower_pad(op: Lowering) -> None:
-    """Padding of any mode; negative amounts crop. Amounts and axes are attributes before opset 11."""
+    """Padding of any mode. Negative amounts crop. Amounts and axes are attributes before opset 11."""
     ends = ends_of(op)
     shape = ends.source_shape
     amounts = _pad_amounts(op, len(shape))
     if amounts is None:
-        move_superset(op, "how much is padded is not known before run time")
+        move_superset(op, "the amount of padding is not known before run time")
         return
     mode = op.node.text("mode", "constant")
     if mode not in ("constant", "reflect", "edge", "wrap"):
@@ -252,7 +256,7 @@ def lower_pad(op: Lowering) -> None:
         pieces = [_padded_axis(size, *pads, mode) for size, pads in zip(shape, amounts, strict=True)]
         maps = separable_maps(ends, pieces)
     except TooManyPiecesError:
-        move_superset(op, "the padding repeats the input too often to be told piece by piece")
+        move_superset(op, "the padding repeats the input too often for exact dependences")
         return
     if mode == "constant" and op.has_input(2) and not op.is_constant(op.input(2)):
         maps.append(whole_map_of(op, 2))
@@ -261,7 +265,7 @@ def lower_pad(op: Lowering) -> None:
 
 @lowers("CenterCropPad")
 def lower_center_crop_pad(op: Lowering) -> None:
-    """Every axis is cropped or padded at both ends to its output size; an odd remainder is at the end."""
+    """Crop or padding of every axis at both ends to its output size. An odd remainder is at the end."""
     ends = ends_of(op)
     axes = []
     for size, own in zip(ends.output_shape, ends.source_shape, strict=True):
@@ -275,7 +279,7 @@ def _whole_axis(size: int) -> list[AxisPiece]:
 
 
 def _slice_parameters(op: Lowering, rank: int) -> list[tuple[int, int, int, int]] | None:
-    """Tuples (axis, start, end, step) of every sliced axis; None if unknown. Raises InputError for impossible
+    """Tuples (axis, start, end, step) of all sliced axes; None if they are not known. Raises InputError for impossible
     values.
     """
     if op.node.has("starts") or op.node.has("ends"):
@@ -297,12 +301,15 @@ def _slice_parameters(op: Lowering, rank: int) -> list[tuple[int, int, int, int]
         raise op.node.error("an axis is sliced twice", str(list(axes)))
     if 0 in steps:
         raise op.node.error("a step of 0", str(list(steps)), "any other integer")
-    # An end of the smallest integers means "to the front, included" for negative steps, as slice() has it too.
+    # For negative steps, an end near the smallest integer means "up to and including the front". Python's slice() has
+    # the same rule.
     return list(zip(normal, starts, stops, steps, strict=True))
 
 
 def _pad_amounts(op: Lowering, rank: int) -> list[tuple[int, int]] | None:
-    """Pairs (before, after) for every axis; None if unknown. Raises InputError for amounts of a wrong length."""
+    """Pairs (before, after) of padding for every axis; None if they are not known. Raises InputError for a wrong
+    number of amounts.
+    """
     axes: Sequence[int] = range(rank)
     if op.has_input(1):
         values = constant_integers(op, 1)
@@ -322,8 +329,8 @@ def _pad_amounts(op: Lowering, rank: int) -> list[tuple[int, int]] | None:
 
 
 def _padded_axis(size: int, before: int, after: int, mode: str) -> list[AxisPiece]:
-    """Pieces of one axis. Cropping comes before padding, so that only remaining elements are repeated, as in numpy and
-    ONNX.
+    """Pieces of one padded axis. Cropping comes before padding, so that only remaining elements are repeated, as in
+    numpy and ONNX.
     """
     total = size + before + after
     first, kept = max(-before, 0), size + min(before, 0) + min(after, 0)

@@ -1,7 +1,8 @@
 """Softmax and similar operators, and normalisations by mean and variance, decomposed into parts on the vector unit.
 
-A normalisation does per element: sum for the mean, subtraction, sum of squares, multiplication with the reciprocal
-deviation, and scale with shift as one operation. The reciprocal root is one operation per group of elements.
+A normalisation has five operations per element: the sum for the mean, the subtraction, the sum of squares, the
+multiplication by the reciprocal deviation, and scale with shift as one operation. The reciprocal root is one operation
+per group of elements.
 """
 
 import math
@@ -25,7 +26,7 @@ from tilewright.workload.onnx.resolution.custom import has_channels_last
 
 @lowers("LpNormalization")
 def lower_lp_normalization(op: Lowering) -> None:
-    """Norm along an axis (for p = 2 with its root), and a division: two operations per element."""
+    """Norm along an axis and a division: two operations per element. For p = 2, the norm has a root."""
     axes = normalised_axes(op, [op.node.integer("axis", -1)], len(op.input_shape()))
     few = reduced_shape(op.input_shape(), axes)
     is_euclidean = op.node.integer("p", 2) == 2
@@ -42,7 +43,9 @@ def lower_lp_normalization(op: Lowering) -> None:
 
 @lowers("LRN")
 def lower_local_response(op: Lowering) -> None:
-    """Squares summed over `size` neighbouring channels, their power, division: size + 2 operations per element."""
+    """Local response normalisation: squares summed over `size` neighbouring channels, a power, and a division. This
+    takes size + 2 operations per element.
+    """
     shape, size = op.input_shape(), op.node.integer("size", 0)
     if size < 1 or len(shape) < 2:
         raise op.node.error("attribute 'size'", str(size), "an integer >= 1, and an input of two axes or more")
@@ -59,7 +62,9 @@ def lower_local_response(op: Lowering) -> None:
 
 @lowers("DynamicQuantizeLinear")
 def lower_dynamic_quantise(op: Lowering) -> None:
-    """Minimum and maximum, their scale and zero point, quantisation: three operations per element."""
+    """Quantisation with a scale from the data: minimum, maximum, and quantisation. This takes three operations per
+    element.
+    """
     axes = range(len(op.input_shape()))
     least, most = (op.temporary(part, (), op.input()) for part in ("min", "max"))
     reduce_axes(op, op.input(), least, axes, part="min", operator_type="ReduceMin")
@@ -74,7 +79,7 @@ _Axes = tuple[AxisIndex | str, ...]
 
 @dataclass(frozen=True)
 class _Groups:
-    """Groups of elements that share statistics: loops over the data, and indices of data and statistics."""
+    """Groups of elements that share statistics: the loops over the data, and the indices of data and statistics."""
 
     loops: Loops
     data: _Axes
@@ -83,7 +88,7 @@ class _Groups:
 
 
 def _groups_along(shape: Shape, axes: Sequence[int]) -> _Groups:
-    """Groups along `axes` (from 0); the statistics have size 1 along these axes."""
+    """Groups along `axes` (counted from 0). The statistics have size 1 along these axes."""
     loops = element_loops(shape)
     names = tuple(name for name, _ in loops)
     statistics = tuple(fixed(0) if axis in axes else name for axis, name in enumerate(names))
@@ -102,7 +107,8 @@ def _normalise(
     deviation_output: int | None = None,
     target: str = "",
 ) -> None:
-    """Name of the result in `target`, by default output 0, after the parts of the normalisation of `source` were added.
+    """Add the parts of the normalisation of `source`. The result is in `target`; the default is output 0.
+
     Statistics are written to the optional outputs of the operator that are used.
     """
     shape, loops = op.shape(source), groups.loops
@@ -134,8 +140,8 @@ def _normalise(
 
 
 def _factor(op: Lowering, index: int, groups: _Groups) -> TensorAccess | None:
-    """Access to scale or shift at an input, broadcast against the data; None if missing or a constant of one
-    element.
+    """Access to scale or shift at an input, broadcast against the data. None if the input is missing or is a constant
+    of one element.
     """
     if not op.has_input(index) or is_one_constant(op, op.input(index)):
         return None
@@ -150,7 +156,7 @@ def _last_axes(op: Lowering) -> _Groups:
 
 @lowers("LayerNormalization")
 def lower_layer_normalization(op: Lowering) -> None:
-    """Normalisation along all axes from the given one on; the outputs Mean and InvStdDev are the statistics."""
+    """Normalisation along the given axis and all later axes. The outputs Mean and InvStdDev are the statistics."""
     groups = _last_axes(op)
     scale, shift = (_factor(op, index, groups) for index in (1, 2))
     _normalise(op, op.input(), groups, scale=scale, shift=shift, mean_output=1, deviation_output=2)
@@ -159,14 +165,14 @@ def lower_layer_normalization(op: Lowering) -> None:
 @lowers("RMSNormalization", "SimplifiedLayerNormalization")
 @lowers("SimplifiedLayerNormalization", domain="com.microsoft")
 def lower_rms_normalization(op: Lowering) -> None:
-    """Same as LayerNormalization, without mean and shift."""
+    """Normalisation as LayerNormalization, but without mean and shift."""
     groups = _last_axes(op)
     _normalise(op, op.input(), groups, is_centred=False, scale=_factor(op, 1, groups), deviation_output=1)
 
 
 @lowers("SkipLayerNormalization", "SkipSimplifiedLayerNormalization", domain="com.microsoft")
 def lower_skip_layer_normalization(op: Lowering) -> None:
-    """Sum of input, skip and an optional bias, then the normalisation along the last axis."""
+    """Sum of input, skip and an optional bias, followed by the normalisation along the last axis."""
     is_centred = op.node.proto.op_type == "SkipLayerNormalization"
     bias = 4 if is_centred else 3
     added = [op.input(0), op.input(1)] + ([op.input(bias)] if op.has_input(bias) else [])
@@ -190,7 +196,7 @@ def lower_skip_layer_normalization(op: Lowering) -> None:
 
 
 def normalise_last_axis(op: Lowering, source: str, scale: int, shift: int) -> None:
-    """Add LayerNormalization of `source` along its last axis into output 0, with scale and shift at the given
+    """Add LayerNormalization of `source` along its last axis into output 0. `scale` and `shift` are the indices of
     inputs.
     """
     shape = op.shape(source)
@@ -200,7 +206,7 @@ def normalise_last_axis(op: Lowering, source: str, scale: int, shift: int) -> No
 
 @lowers("InstanceNormalization")
 def lower_instance_normalization(op: Lowering) -> None:
-    """Normalisation along all spatial axes; scale and shift per channel."""
+    """Normalisation along all spatial axes, with scale and shift per channel."""
     shape = op.input_shape()
     groups = _groups_along(shape, range(2, len(shape)))
     scale, shift = (access(op.input(index), groups.data[1]) for index in (1, 2))
@@ -209,16 +215,18 @@ def lower_instance_normalization(op: Lowering) -> None:
 
 @lowers("GroupNormalization")
 def lower_group_normalization(op: Lowering) -> None:
-    """Normalisation along the channels of a group (loops G, C) and all spatial axes; scale and shift per channel, or
-    per group before opset 21.
+    """Normalisation along the channels of a group (loops G, C) and all spatial axes. Scale and shift are per channel;
+    before opset 21 they can be per group.
     """
     _normalise_groups(op, op.input(), op.node.integer("num_groups", 0), op.output())
 
 
 @lowers("GroupNorm", "SkipGroupNorm", domain="com.microsoft")
 def lower_group_norm_of_onnxruntime(op: Lowering) -> None:
-    """Same as GroupNormalization, by default with the channels last. A skip and a bias (of the same shape, or per
-    channel) may be added first, and the activation SiLU may follow: one operation per element each.
+    """Normalisation as GroupNormalization, by default with the channels last.
+
+    A skip and a bias can be added first; the bias has the same shape or one value per channel. The activation SiLU can
+    follow. Each of these takes one operation per element.
     """
     source = op.input()
     if op.node.proto.op_type == "SkipGroupNorm":
@@ -239,7 +247,9 @@ def lower_group_norm_of_onnxruntime(op: Lowering) -> None:
 
 
 def _normalise_groups(op: Lowering, source: str, count: int, target: str, *, is_channels_last: bool = False) -> None:
-    """Add a normalisation by groups. Raises InputError for a number of groups that does not divide the channels."""
+    """Add a normalisation by groups. Raises InputError if the number of groups does not divide the
+    number of channels.
+    """
     shape = op.shape(source)
     channels = shape[-1 if is_channels_last else 1] if len(shape) > 1 else 0
     if count < 1 or len(shape) < 2 or channels % count:
@@ -268,12 +278,13 @@ def lower_mean_variance_normalization(op: Lowering) -> None:
 
 @lowers("BatchNormalization")
 def lower_batch_normalization(op: Lowering) -> None:
-    """Batch normalisation at inference: per element one multiplication with a scale and addition of a shift. Both are
-    per channel (or, before opset 9 with `spatial` 0, per element of an image). They are computed from scale, shift,
-    mean and variance before run time, at no cost.
+    """Batch normalisation at inference: one multiplication by a scale and one addition of a shift per element.
+
+    Scale and shift are per channel. Before opset 9, with `spatial` 0, they are per element of an image. They are
+    computed from scale, shift, mean and variance before run time, at no cost.
     """
     if op.node.integer("training_mode", 0) or any(op.has_output(index) for index in range(1, len(op.node.outputs))):
-        op.unsupported("BatchNormalization in training mode")
+        op.unsupported("BatchNormalization in training mode is not modelled")
         return
     shape = op.input_shape()
     loops = element_loops(shape)
@@ -287,4 +298,4 @@ def lower_batch_normalization(op: Lowering) -> None:
     inputs = {"I": access(op.input(), *names), "W": scale}
     op.nest(loops, access(op.output(), *names), inputs, others=others)
     if not all(op.is_constant(op.input(index)) for index in range(1, 5)):
-        op.approximated("the scale and shift of a BatchNormalization whose statistics are computed cost nothing")
+        op.approximated("a BatchNormalization has computed statistics: its scale and shift cost nothing")

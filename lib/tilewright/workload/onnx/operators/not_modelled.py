@@ -1,7 +1,7 @@
 """**Not modelled**, and named in the coverage: work that depends on values or that no loop nest here describes.
 
-Their shapes are known if onnx infers them, and every output depends on all inputs. An operator that is in no family is
-not modelled either, unless onnx defines it by a function, which then replaces it.
+The shapes of these operators are known if onnx infers them. Every output depends on all inputs. An operator in no
+family is not modelled either, unless onnx defines it by a function, which then replaces it.
 """
 
 import onnx
@@ -11,10 +11,10 @@ from tilewright.workload.onnx.lowering import Lowering, lowers
 
 _REASONS = {
     "": {
-        "how much work there is, and mostly the size of the result, depends on values": (
+        "the amount of work, and often the size of the result, depends on values": (
             "NonZero Unique NonMaxSuppression Multinomial"
         ),
-        "no loop nest of the form that layers have describes it": "Det DFT STFT MelWeightMatrix ImageDecoder",
+        "a layer cannot describe it as a loop nest": "Det DFT STFT MelWeightMatrix ImageDecoder",
         "it works on text": "StringConcat StringNormalizer StringSplit RegexFullMatch TfIdfVectorizer",
         "it moves tensors in and out of a sequence or an optional value that is not known before run time": " ".join(
             SEQUENCE_TYPES
@@ -32,7 +32,7 @@ _REASONS = {
     },
     "ai.onnx.preview.training": {"it is a step of training": "Adagrad Adam Gradient Momentum"},
 }
-"""Operators that are not modelled, by domain and reason."""
+"""Operators that are not modelled, by domain and by the reason."""
 _REASON_OF = {
     (domain, name): reason
     for domain, reasons in _REASONS.items()
@@ -42,7 +42,7 @@ _REASON_OF = {
 
 
 def lower_not_modelled(op: Lowering) -> None:
-    """Records that the operator is not modelled, and the reason."""
+    """Record that the operator is not modelled, with the reason."""
     proto = op.node.proto
     reason = _REASON_OF["" if proto.domain == "ai.onnx" else proto.domain, proto.op_type]
     op.unsupported(f"{op.node.operator_type} is not modelled ({reason})")
@@ -53,5 +53,5 @@ for _domain, _names in ((domain, " ".join(reasons.values()).split()) for domain,
 
 
 def is_not_modelled(node: onnx.NodeProto) -> bool:
-    """Whether an operator is in this list."""
+    """Whether an operator is listed here as not modelled."""
     return ("" if node.domain == "ai.onnx" else node.domain, node.op_type) in _REASON_OF

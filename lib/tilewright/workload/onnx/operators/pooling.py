@@ -1,7 +1,7 @@
 """Pooling on the vector unit: windows over one to three spatial axes, and whole images.
 
-One operation per element of every window, padding included; the division of an average and the root of an Lp pool
-belong to the last operation.
+A pool takes one operation per element of every window; padding counts too. The division of an average and the root of
+an Lp pool belong to the last operation.
 """
 
 from collections.abc import Sequence
@@ -28,7 +28,7 @@ class PoolWindows:
 
 
 def pool_windows(op: Lowering) -> PoolWindows:
-    """Windows from the attributes. Raises InputError for wrong numbers of axes and sizes below 1."""
+    """Windows that the attributes give. Raises InputError for wrong numbers of axes, and for sizes below 1."""
     data, output = (channels_second(op, shape) for shape in (op.input_shape(), op.output_shape()))
     axes = len(data) - 2
     if axes not in _SPATIAL_NAMES or len(output) != len(data):
@@ -55,12 +55,12 @@ def pool_windows(op: Lowering) -> PoolWindows:
 
 
 def channels_second(op: Lowering, shape: Shape) -> Shape:
-    """Shape with the channels second, as in the standard, also for a pool that has the channels last."""
+    """Shape with the channels second, as in the standard. The given shape can also have the channels last."""
     return (shape[0], shape[-1], *shape[1:-1]) if _is_channels_last(op) and len(shape) > 2 else shape
 
 
 def _in_order(op: Lowering, axes: Sequence[AxisIndex | str]) -> list[AxisIndex | str]:
-    """Indices of axes, given in the order of the standard, in the order of the file."""
+    """Indices of axes in the order of the file. They are given in the order of the standard."""
     return [axes[0], *axes[2:], axes[1]] if _is_channels_last(op) else list(axes)
 
 
@@ -71,9 +71,10 @@ def _is_channels_last(op: Lowering) -> bool:
 @lowers("MaxPool", "AveragePool", "LpPool")
 @lowers("NhwcMaxPool", "QLinearAveragePool", domain="com.microsoft")
 def lower_pool(op: Lowering) -> None:
-    """Loops B, K, OY, OX, FY, FX (only X, or Z too). The indices of MaxPool have the same dependences as its maxima.
+    """Pool with loops B, K, OY, OX, FY, FX (only X, or Z too). The indices of MaxPool have the same dependences as its
+    maxima.
 
-    Windows that reach beyond the image (padding, `ceil_mode`) depend only on their part inside.
+    Windows that reach beyond the image (padding, `ceil_mode`) depend only on the elements inside the image.
     """
     windows = pool_windows(op)
     spatial = _SPATIAL_NAMES[len(windows.kernel)]
@@ -95,7 +96,9 @@ def lower_pool(op: Lowering) -> None:
 @lowers("GlobalAveragePool", "GlobalMaxPool", "GlobalLpPool")
 @lowers("QLinearGlobalAveragePool", domain="com.microsoft")
 def lower_global_pool(op: Lowering) -> None:
-    """Loops B, K and one for each spatial axis (FY, FX, ...); the output sums or compares over all spatial loops."""
+    """Pool of whole images, with loops B, K and one loop for each spatial axis (FY, FX, ...). The output sums or
+    compares over all spatial loops.
+    """
     data = channels_second(op, op.input_shape())
     spatial = _SPATIAL_NAMES.get(len(data) - 2) or [str(axis) for axis in range(len(data) - 2)]
     names = ["B", "K", *(f"F{name}" for name in spatial)]
@@ -108,19 +111,22 @@ def lower_global_pool(op: Lowering) -> None:
 
 @lowers("MaxUnpool")
 def lower_max_unpool(op: Lowering) -> None:
-    """One operation per element of the input; its position in the output is known only at run time."""
+    """Unpooling with one operation per element of the input. The position of an element in the output is known only at
+    run time.
+    """
     placed = op.temporary("placed", op.input_shape(), op.input())
     elementwise(op, placed, [op.input(0), op.input(1)], part="placed")
     op.move(whole_map(op.output(), op.output_shape(), placed, op.input_shape()), part="scattered")
-    op.approximated("MaxUnpool puts its elements where run-time indices say: each output may depend on all of them")
+    op.approximated("MaxUnpool places elements at run-time indices: each output can depend on all elements")
 
 
 @lowers("RoiAlign", "MaxRoiPool")
 def lower_regions(op: Lowering) -> None:
-    """Samples of every region, then one operation per sample.
+    """Samples of every region, followed by one operation per sample.
 
-    RoiAlign interpolates four pixels at each of the `sampling_ratio` squared positions of a bin. If that number depends
-    on the region, and for MaxRoiPool, a bin counts as four samples.
+    RoiAlign interpolates four pixels at each of the `sampling_ratio` squared positions of a bin. If `sampling_ratio`
+    is not given, the number of positions depends on the region, and a bin counts as four samples. A bin of MaxRoiPool
+    also counts as four samples.
     """
     shape = op.output_shape()
     ratio = op.node.integer("sampling_ratio", 0)
@@ -137,4 +143,4 @@ def lower_regions(op: Lowering) -> None:
         maps.append(IndexMap(loops, gathered, access(op.input(2), "B"), is_exact=False))
     op.move(*maps, part="samples")
     op.nest(loops, access(op.output(), "B", "K", "OY", "OX"), {"I": gathered})
-    op.approximated("which pixels a region reads is known at run time only: it may depend on all of the channel")
+    op.approximated("the pixels that a region reads are known only at run time: it can depend on the whole channel")

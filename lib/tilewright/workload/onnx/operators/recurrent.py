@@ -1,9 +1,9 @@
 """LSTM, GRU and RNN: products of all inputs at once, then per step products of the state and arithmetic of gates.
 
-A step depends on the steps before it. If an operator has too many steps to be separate parts, consecutive steps form a
-block: the state inside a block is then assumed to depend on all inputs of the block.
+A step depends on the steps before it. If an operator has too many steps for one part per step, consecutive steps form
+a block. The state inside a block is then assumed to depend on all inputs of the block.
 
-The three operators share one module, since they differ only in a step.
+The three operators share one module, because they differ only in the arithmetic of a step.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -27,21 +27,23 @@ class RecurrentSizes:
     directions: int
     gates: int
     batch_first: bool
-    """Attribute `layout`: whether X is [batch, steps, features] and a state [batch, directions, hidden]."""
+    """Whether the attribute `layout` is set: X is then [batch, steps, features], and a state is [batch, directions,
+    hidden].
+    """
     channels_last: bool = False
-    """Whether W and R are [directions, features or hidden, gates * hidden], instead of with the last two axes
-    exchanged.
+    """Whether W and R are [directions, features or hidden, gates * hidden]. If not, their last two
+    axes are exchanged.
     """
 
     def weights(self, tensor: str, direction: int, channel: AxisIndex) -> TensorAccess:
-        """Access to W or R at an output channel and loop C."""
+        """Access to W or R at an output channel and at the input channel of loop C."""
         axes: tuple[Axis, Axis] = ("C", channel) if self.channels_last else (channel, "C")
         return access(tensor, fixed(direction), *axes)
 
 
 @dataclass(frozen=True)
 class Value:
-    """Tensor with one batch axis and channels as its last axis; the value begins at channel `start`."""
+    """Tensor with one batch axis, and with channels as its last axis. The value begins at channel `start`."""
 
     tensor: str
     before: tuple[Axis, ...] = ()
@@ -51,17 +53,17 @@ class Value:
     start: int = 0
 
     def at(self, channel: str) -> TensorAccess:
-        """Access at loop B and at a loop over channels."""
+        """Access at the batch entry of loop B, with channels along a loop."""
         return access(self.tensor, *self.before, "B", *self.after, affine((channel, 1), offset=self.start))
 
     def channels(self, start: int) -> "Value":
-        """Same tensor, from `start` channels further on."""
+        """Value in the same tensor that begins `start` channels later."""
         return Value(self.tensor, self.before, self.after, self.start + start)
 
 
 @dataclass(frozen=True)
 class RecurrentSteps:
-    """Consecutive steps of one direction while they are lowered."""
+    """Consecutive steps of one direction, while they are lowered."""
 
     op: Lowering
     sizes: RecurrentSizes
@@ -70,7 +72,7 @@ class RecurrentSteps:
     """Time of the earliest step of the block, in the order of the tensor."""
     length: int
     products: str
-    """Name of the tensor [steps, batch, gates * hidden]: the products of the inputs, biases included."""
+    """Name of the tensor [steps, batch, gates * hidden] with the products of the inputs, including biases."""
     prefix: str
 
     @property
@@ -84,17 +86,17 @@ class RecurrentSteps:
         return affine(("D", 1), offset=self.first) if self.length > 1 else fixed(self.first)
 
     def input_product(self, gate: int) -> Value:
-        """Product of the inputs for gate `gate`; the products of later gates follow in the same tensor."""
+        """Product of the inputs for gate `gate`. In the same tensor, the products of later gates follow."""
         return Value(self.products, (self.time,), (), gate * self.sizes.hidden)
 
     def last(self, value: Value, *, is_reverse: bool) -> Value:
-        """Value after the last step in the order of execution."""
+        """Value after the step that is executed last."""
         if self.length == 1:
             return value
         return Value(value.tensor, (fixed(0 if is_reverse else self.length - 1),), (), value.start)
 
     def state_product(self, part: str, state: Value, gate: int, gates: int) -> Value:
-        """Product of a state and the recurrence weights of `gates` gates, from `gate` on."""
+        """Product of a state and the recurrence weights of `gates` gates, beginning with `gate`."""
         hidden = self.sizes.hidden
         result = self._new(part, gates * hidden)
         weights = self.sizes.weights(self.op.input(2), self.direction, affine(("K", 1), offset=gate * hidden))
@@ -113,7 +115,7 @@ class RecurrentSteps:
     def arithmetic(
         self, part: str, operator_type: str, values: Sequence[Value | TensorAccess], gates: int = 1
     ) -> Value:
-        """Result of one operation per element on two values over `gates` gates."""
+        """Result of one operation per element on two values, over `gates` gates."""
         result = self._new(part, gates * self.sizes.hidden)
         accesses = [value.at("K") if isinstance(value, Value) else value for value in values]
         self.op.nest(
@@ -126,7 +128,9 @@ class RecurrentSteps:
         return result
 
     def inner_state(self, part: str, previous: Sequence[Value]) -> Value:
-        """State before each step of the block, assumed to depend on all inputs of the block and on earlier states."""
+        """State before each step of the block. It is assumed to depend on all inputs of the block and on earlier
+        states.
+        """
         result = self._new(part, self.sizes.hidden)
         loops = (*self.times, ("B", self.sizes.batch), ("C", self.sizes.hidden))
         output = result.at("C")
@@ -147,7 +151,7 @@ class RecurrentSteps:
 
 
 def input_products(op: Lowering, sizes: RecurrentSizes, direction: int, prefix: str) -> str:
-    """Name of the products of all inputs and the input weights, [steps, batch, gates * hidden]; biases cost nothing."""
+    """Name of the products [steps, batch, gates * hidden] of all inputs and the input weights. Biases cost nothing."""
     channels = sizes.gates * sizes.hidden
     result = op.temporary(f"{prefix}inputs", (sizes.steps, sizes.batch, channels), op.input())
     data = ("B", "D", "C") if sizes.batch_first else ("D", "B", "C")
@@ -169,13 +173,15 @@ def input_products(op: Lowering, sizes: RecurrentSizes, direction: int, prefix: 
 
 
 def starts_at_zero(op: Lowering) -> bool:
-    """Whether an initial state is missing: products with it then have no effect on the first step."""
+    """Whether an initial state is missing and therefore zero. Products with this state then have no effect on the
+    first step.
+    """
     states = (5, 6) if op.node.proto.op_type.endswith("LSTM") else (5,)
     return not all(op.has_input(index) for index in states)
 
 
 def initial_state(op: Lowering, sizes: RecurrentSizes, index: int, direction: int, part: str) -> Value:
-    """Initial state at input `index`; if it is missing, zeros that depend on nothing."""
+    """Initial state at input `index`. If the input is missing, the state is zeros that depend on nothing."""
     if op.has_input(index):
         if sizes.batch_first:
             return Value(op.input(index), (), (fixed(direction),))
@@ -188,10 +194,10 @@ def initial_state(op: Lowering, sizes: RecurrentSizes, index: int, direction: in
 _MOST_NODES = 480
 """Approximate largest number of nodes for one operator."""
 _SEQUENCE_LENGTHS, _INITIAL_STATE, _INITIAL_CELL, _PEEPHOLES = 4, 5, 6, 7
-"""Indices of the inputs other than X, W, R and B."""
+"""Indices of the inputs that come after X, W, R and B."""
 
 States = tuple[Value, ...]
-"""Hidden state, followed by the cell state for LSTM."""
+"""Hidden state. For an LSTM, the cell state follows."""
 
 
 @dataclass(frozen=True)
@@ -213,16 +219,16 @@ class _Ran:
 
 @lowers("LSTM", "GRU", "RNN")
 def lower_recurrent(op: Lowering) -> None:
-    """Products of the inputs of all steps, then a chain of steps for each direction.
+    """Recurrent operator: products of the inputs of all steps, then a chain of steps for each direction.
 
-    Multiply-accumulates: steps x batch x directions x gates x hidden x (features + hidden). Sequence lengths do not
-    shorten the work. Raises InputError for shapes that do not fit.
+    The multiply-accumulates are steps x batch x directions x gates x hidden x (features + hidden). Sequence lengths do
+    not shorten the work. Raises InputError if shapes do not fit together.
     """
     kind = _KINDS[op.node.proto.op_type]
     sizes = _sizes(op, kind)
     length = _block_length(sizes, kind.nodes(op))
     if length > 1:
-        op.approximated(f"dependencies over time are followed for {length} steps at once, not step by step")
+        op.approximated(f"dependencies over time are those of blocks of {length} steps, not of single steps")
     ran: list[_Ran] = []
     for direction, is_reverse in enumerate(_directions(op)):
         ran += _run(op, sizes, kind, direction, length, is_reverse=is_reverse)
@@ -231,11 +237,11 @@ def lower_recurrent(op: Lowering) -> None:
 
 @lowers("DynamicQuantizeLSTM", domain="com.microsoft")
 def lower_quantised_lstm(op: Lowering) -> None:
-    """LSTM with integer weights, channels last. The quantisation of its activations is left out, which a remark
-    says.
+    """LSTM with integer weights, whose channels are last. The quantisation of its activations costs nothing, and a
+    remark says so.
     """
     lower_recurrent(op)
-    op.approximated("DynamicQuantizeLSTM without the cost of quantising activations")
+    op.approximated("DynamicQuantizeLSTM: the quantisation of activations has no cost")
 
 
 def _run(
@@ -287,8 +293,8 @@ def _peephole_gate(block: RecurrentSteps, product: Value, cell: Value, gate: int
 
 
 def _gru_step(block: RecurrentSteps, states: States) -> States:
-    """State after a step with gates in the order z, r, h: h' = (1 - z) * n + z * h, n from r * h, or from r * (R h) if
-    linear_before_reset.
+    """State after a step with gates in the order z, r, h: h' = (1 - z) * n + z * h. n comes from r * h, or from r * (R
+    h) if linear_before_reset is set.
     """
     hidden, (state,) = block.sizes.hidden, states
     if block.op.node.integer("linear_before_reset", 0):
@@ -323,7 +329,7 @@ _KINDS = {
 
 
 def _block_length(sizes: RecurrentSizes, nodes: int) -> int:
-    """Number of steps of a block: 1 unless that makes too many nodes."""
+    """Number of steps of a block. It is 1 unless there are then too many nodes."""
     if sizes.directions * sizes.steps * nodes <= _MOST_NODES:
         return 1
     blocks = max(1, _MOST_NODES // (sizes.directions * (nodes + 2)))
@@ -331,7 +337,7 @@ def _block_length(sizes: RecurrentSizes, nodes: int) -> int:
 
 
 def _directions(op: Lowering) -> tuple[bool, ...]:
-    """Whether each direction runs backwards. Raises InputError."""
+    """Whether each direction runs backwards. Raises InputError if the direction is not known."""
     text = op.node.text("direction", "forward")
     known = {"forward": (False,), "reverse": (True,), "bidirectional": (False, True)}
     if text.lower() not in known:
@@ -366,10 +372,10 @@ def _sizes(op: Lowering, kind: _Kind) -> RecurrentSizes:
 
 
 def _outputs(op: Lowering, sizes: RecurrentSizes, ran: list[_Ran]) -> None:
-    """Add moves of the states to the used ones of the outputs Y (all steps), Y_h and Y_c (the last step)."""
+    """Add moves of the states to the outputs that are used: Y (all steps), Y_h and Y_c (the last step)."""
     has_lengths = _has_lengths(op, sizes)
     if has_lengths:
-        op.approximated("sequence lengths do not shorten the work, and every last state may be that of any step")
+        op.approximated("sequence lengths do not shorten the work, and a last state can be the state of any step")
     loops = (("B", sizes.batch), ("K", sizes.hidden))
     if op.has_output(0):
         maps = []
@@ -415,7 +421,7 @@ def _move(op: Lowering, output: str, maps: list[IndexMap], part: str, *, with_le
 
 
 def _has_lengths(op: Lowering, sizes: RecurrentSizes) -> bool:
-    """Whether some sequence of the batch may be shorter than the tensor."""
+    """Whether some sequence of the batch can be shorter than the tensor."""
     if not op.has_input(_SEQUENCE_LENGTHS):
         return False
     values = op.values(_SEQUENCE_LENGTHS)

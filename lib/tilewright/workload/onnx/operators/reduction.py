@@ -1,6 +1,6 @@
 """Reductions on the vector unit: sums, extremes and norms along axes, and the operators that choose along an axis.
 
-One operation per element of the input; the division of a mean belongs to the last operation.
+A reduction takes one operation per element of the input. The division of a mean belongs to the last operation.
 """
 
 import math
@@ -14,7 +14,7 @@ from tilewright.workload.onnx.operators.elementwise import element_loops, elemen
 _AXES_INPUT_SINCE = {"ReduceSum": 13}
 _AXES_INPUT_SINCE_DEFAULT = 18
 _AFTERWARDS = {"ReduceL2": "Sqrt", "ReduceLogSum": "Log", "ReduceLogSumExp": "Log"}
-"""Operator that is applied to every result of the reduction."""
+"""Operator that is applied to each result of the reduction, by the type of the reduction."""
 _UNCHANGED_ALONE = frozenset({"ReduceSum", "ReduceMean", "ReduceMax", "ReduceMin", "ReduceProd"})
 """Reductions that leave a single element unchanged."""
 
@@ -30,8 +30,8 @@ def normalised_axes(op: Lowering, axes: Sequence[int], rank: int) -> tuple[int, 
 def reduce_axes(
     op: Lowering, source: str, output: str, axes: Sequence[int], part: str = "", operator_type: str = ""
 ) -> None:
-    """Add the nest that reduces `source` along `axes` (from 0) into `output`, which has size 1 along them or lacks
-    them.
+    """Add the nest that reduces `source` along `axes` (counted from 0) into `output`. Along these axes, `output` has
+    size 1 or no axis.
     """
     shape, reduced = op.shape(source), op.shape(output)
     loops = element_loops(shape)
@@ -43,12 +43,12 @@ def reduce_axes(
 
 
 def reduced_shape(shape: Shape, axes: Sequence[int]) -> Shape:
-    """Shape with size 1 along `axes` (from 0)."""
+    """Shape with size 1 along `axes` (counted from 0)."""
     return tuple(1 if axis in axes else size for axis, size in enumerate(shape))
 
 
 def _reduction_axes(op: Lowering) -> tuple[int, ...] | None:
-    """Axes of a reduction, from 0; () for no axis; None if they are computed at run time."""
+    """Axes of a reduction, counted from 0; () for no axis; None if the axes are computed at run time."""
     rank = len(op.input_shape())
     kind = op.node.proto.op_type
     given: Sequence[int] | None = None
@@ -72,8 +72,8 @@ def _all_or_none(op: Lowering, rank: int) -> tuple[int, ...]:
     *("ReduceSum", "ReduceSumSquare"),
 )
 def lower_reduction(op: Lowering) -> None:
-    """One nest over the input; the root of an L2 norm, the logarithm of a sum and the exponentials inside it are parts
-    of their own. Absolute values and squares belong to the addition.
+    """Reduction as one nest over the input. The root of an L2 norm, the logarithm of a sum, and the exponentials
+    before the sum are further parts. Absolute values and squares belong to the addition.
     """
     axes = _reduction_axes(op)
     kind, source, output = op.node.proto.op_type, op.input(), op.output()
@@ -100,32 +100,34 @@ def lower_reduction(op: Lowering) -> None:
 
 
 def _reduce_unknown_axes(op: Lowering) -> None:
-    """Add one operation per element of the input; any element may reach any result."""
+    """Add one operation per element of the input. Each result is assumed to depend on all elements."""
     shape = op.input_shape()
     combined = op.temporary("combined", shape, op.output())
     elementwise(op, combined, [op.input()], part="combined")
     axes = whole_map(op.output(), op.output_shape(), op.input(1), op.input_shape(1))
     op.move(whole_map(op.output(), op.output_shape(), combined, shape), axes)
-    op.approximated("a reduction along axes that are computed at run time: each result may depend on all elements")
+    op.approximated("a reduction along axes that are computed at run time: each result can depend on all elements")
 
 
 @lowers("QLinearReduceMean", domain="com.microsoft")
 def lower_quantised_mean(op: Lowering) -> None:
-    """One nest over the input."""
+    """Mean of quantised elements, as one nest over the input."""
     axes = normalised_axes(op, op.node.integers("axes", ()), len(op.input_shape()))
     reduce_axes(op, op.input(), op.output(), axes or range(len(op.input_shape())))
 
 
 @lowers("ArgMax", "ArgMin")
 def lower_arg_extreme(op: Lowering) -> None:
-    """One comparison per element of the input."""
+    """Index of the largest or smallest element, with one comparison per element of the input."""
     axes = normalised_axes(op, [op.node.integer("axis", 0)], len(op.input_shape()))
     reduce_axes(op, op.input(), op.output(), axes)
 
 
 @lowers("TopK")
 def lower_top_k(op: Lowering) -> None:
-    """One comparison of every element with every result; values and indices depend on all elements along the axis."""
+    """Largest or smallest k elements, with one comparison of every element with every result. Values and indices
+    depend on all elements along the axis.
+    """
     rank = len(op.input_shape())
     axis = normalised_axes(op, [op.node.integer("axis", -1)], rank)[0]
     results = op.output_shape()

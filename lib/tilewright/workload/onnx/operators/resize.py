@@ -1,11 +1,14 @@
 """Resize, Upsample, and sampling at places that are computed at run time, on the vector unit.
 
-An output element reads the product of the taps along its axes: 1 for `nearest`, 2 per axis for `linear`, 4 for `cubic`,
-more with antialiasing. If the taps of every axis are affine in loops (integer factors, strides), the operator is one
-nest. Otherwise moves without costs gather the taps axis by axis, and a nest sums them; that nest counts as reading one
-input element per output element, because neighbours share their taps.
+A tap is an input position that an output position reads. Along an axis, an output position has one tap for `nearest`,
+two for `linear`, four for `cubic`, and more with antialiasing. The number of taps of an output element is the product
+over its axes.
 
-Taps and nests share one module, since the rounding rule decides which nest is possible.
+If the taps of every axis are affine in loops (integer factors, strides), the operator is one nest. Otherwise, moves
+without costs gather the taps axis by axis, and a nest sums them. This nest counts as if it read one input element per
+output element, because neighbours share their taps.
+
+Taps and nests share one module, because the rounding rule decides which nest is possible.
 """
 
 import math
@@ -24,13 +27,15 @@ from tilewright.workload.onnx.operators.reduction import normalised_axes
 
 Floats = npt.NDArray[np.float64]
 Taps = npt.NDArray[np.int64]
-"""Input position of each tap, or NOWHERE: [output position, tap]."""
+"""[output position, tap] Input position of each tap, or NOWHERE."""
 NEAREST, LINEAR, CUBIC = "nearest", "linear", "cubic"
 MODES = (NEAREST, LINEAR, CUBIC)
 _SMALLEST_WEIGHT = 1e-12
-"""Smallest weight that is no rounding error of zero: a scale of 0.6 in float32 gives neighbours weights of 1e-8."""
+"""Smallest weight that is not a rounding error of zero. For example, a scale of 0.6 in float32 gives neighbours
+weights of 1e-8.
+"""
 _MOST_TAPS = 1 << 22
-"""Largest number of elements of a table of taps; larger tables are not made."""
+"""Largest number of elements of a table of taps. Larger tables are not made."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +52,7 @@ class ResizeRules:
 
 @dataclass(frozen=True)
 class ResizedAxis:
-    """One axis: its sizes, the scale that gives positions, and the region (0 to 1) for tf_crop_and_resize."""
+    """One axis: its sizes, the scale that determines positions, and the region (0 to 1) for tf_crop_and_resize."""
 
     in_size: int
     out_size: int
@@ -64,14 +69,15 @@ def tap_count(rules: ResizeRules, axis: ResizedAxis) -> int:
 
 
 def axis_taps(rules: ResizeRules, axis: ResizedAxis) -> Taps:
-    """Taps of an axis in ascending order, from the first one with a weight. Raises ValueError for unknown rules and for
-    too large tables.
+    """Taps of an axis in ascending order, beginning with the first tap that has a weight.
+
+    Raises ValueError for unknown rules and for tables that are too large.
     """
     if axis.out_size * tap_count(rules, axis) > _MOST_TAPS:
         raise ValueError("too many taps")
     places = _source_positions(rules.coordinates, axis)
     below = np.ceil(places).astype(np.int64) - 1
-    ratios = places - below  # in (0, 1]: of a position on a pixel, that pixel is the upper neighbour
+    ratios = places - below  # in (0, 1]: if a position lies on a pixel, this pixel is the upper neighbour
     if rules.mode == NEAREST:
         is_upper = _takes_upper(rules.nearest_mode, ratios)
         read, weights = (below + is_upper)[:, None], np.ones((axis.out_size, 1))
@@ -90,7 +96,7 @@ def axis_taps(rules: ResizeRules, axis: ResizedAxis) -> Taps:
 
 
 def _compact(read: Taps, is_read: npt.NDArray[np.bool_]) -> Taps:
-    """Positions from the first one that is read, each once."""
+    """Positions, beginning with the first position that is read. Each position occurs one time."""
     count = read.shape[1]
     first = np.where(is_read, read, np.iinfo(np.int64).max).min(axis=1)
     taps = np.full(read.shape, NOWHERE, dtype=np.int64)
@@ -159,15 +165,17 @@ def _cubic(coefficient: float) -> Callable[[Floats], Floats]:
 
 
 _MOST_PIECES = 1024
-"""Largest number of maps of one axis; with more, every output position may depend on the whole axis."""
+"""Largest number of maps of one axis. If there are more, each output position is assumed to depend
+on the whole axis.
+"""
 _ASYMMETRIC_UNTIL = 10
-"""The last operator set whose Resize has no coordinate_transformation_mode."""
+"""Last operator set whose Resize has no attribute coordinate_transformation_mode."""
 _KEEP_ASPECT_RATIO = {"not_larger": min, "not_smaller": max}
 
 
 @dataclass(frozen=True)
 class _AxisForm:
-    """Affine taps of one axis: loops of the output position, loop over the taps, indices of both tensors."""
+    """Affine taps of one axis: loops of the output position, loop over the taps, and indices of both tensors."""
 
     output_loops: Loops
     tap_loops: Loops
@@ -177,7 +185,7 @@ class _AxisForm:
 
 @lowers("Resize", "Upsample")
 def lower_resize(op: Lowering) -> None:
-    """Every form of Resize (operator sets 10 to 19) and Upsample."""
+    """Resize (operator sets 10 to 19) and Upsample, in all their forms."""
     rules = _rules(op)
     source, result = op.input_shape(), op.output_shape()
     if len(source) != len(result):
@@ -223,7 +231,7 @@ def _floats(op: Lowering, name: str) -> list[float]:
 
 
 def _axes(op: Lowering, rules: ResizeRules) -> list[ResizedAxis] | None:
-    """Every axis with its scale; None if scales or the region are known only at run time. Raises InputError."""
+    """Axes with their scales. None if scales or the region are known only at run time. Raises InputError."""
     source, result = op.input_shape(), op.output_shape()
     rank = len(source)
     stated = op.node.integers("axes", ()) if op.opset > _ASYMMETRIC_UNTIL else ()
@@ -243,10 +251,11 @@ def _axes(op: Lowering, rules: ResizeRules) -> list[ResizedAxis] | None:
 
 
 def _scales(op: Lowering, places: Sequence[int], source: Shape, result: Shape) -> list[float] | None:
-    """Scale of every axis, as given or from the sizes; None if not known."""
+    """Scale of every axis, as given or computed from the sizes; None if it is not known."""
     by_size = [after / before for before, after in zip(source, result, strict=True)]
     stated: list[float] | None = _floats(op, "scales") or None
-    # Before operator set 11 the scales are input 1; from then on input 1 is the region and input 3 the sizes.
+    # Before operator set 11, input 1 has the scales. Since then, input 1 is the region, input 2 has the scales and
+    # input 3 the sizes.
     scales_input = 1 if op.node.proto.op_type == "Upsample" or op.opset <= _ASYMMETRIC_UNTIL else 2
     if stated is None and op.has_input(scales_input) and op.input_shape(scales_input) != (0,):
         values = op.values(scales_input)
@@ -277,7 +286,9 @@ def _tap_name(name: str) -> str:
 
 
 def _form(name: str, axis: ResizedAxis, taps: Taps | None) -> _AxisForm | None:
-    """Affine form of an axis, if it is unchanged, a window with integer steps, or an integer repetition; else None."""
+    """Affine form of an axis that is unchanged, a window with integer steps, or repeated an integer number of times;
+    else None.
+    """
     out, count = axis.out_size, axis.in_size
     if taps is None:
         return _AxisForm(((name, out),), (), loop(name), loop(name))
@@ -307,7 +318,7 @@ def _affine_nest(op: Lowering, forms: Sequence[_AxisForm]) -> None:
 
 
 def _gathered(op: Lowering, tables: Sequence[Taps | None], written: str = "", part: str = "") -> None:
-    """Gather the taps along one axis after another, then sum them in the output, or in the tensor `written`."""
+    """Gather the taps along one axis after another. Then sum the taps in the output, or in the tensor `written`."""
     result, source = op.output_shape(), op.input()
     loops = list(element_loops(result))
     taps = [(number, table) for number, table in enumerate(tables) if table is not None]
@@ -332,7 +343,7 @@ def _gathered(op: Lowering, tables: Sequence[Taps | None], written: str = "", pa
 
 
 def _tap_maps(op: Lowering, gathered: str, source: str, place: int, table: Taps) -> list[IndexMap]:
-    """Maps from a tensor to its taps along the axis `place`; exact unless there are too many."""
+    """Maps from a tensor to its taps along the axis `place`. They are exact unless there are too many of them."""
     shape = op.shape(source)
     others = [(f"D{axis}", size) for axis, size in enumerate(shape) if axis != place]
     outer = [loop(name) for name, _ in others]
@@ -348,7 +359,7 @@ def _tap_maps(op: Lowering, gathered: str, source: str, place: int, table: Taps)
     except TooManyPiecesError:
         pieces = None
     if pieces is None or len(pieces) > _MOST_PIECES:
-        op.approximated("a resize by a factor that is no simple fraction: outputs may depend on a whole axis")
+        op.approximated("a resize by a factor that is not a simple fraction: outputs can depend on a whole axis")
     if not pieces or len(pieces) > _MOST_PIECES:
         whole = (("P", table.shape[0]), ("T", table.shape[1]), ("S", shape[place]))
         return [one_map(whole, loop("P"), loop("T"), loop("S"), False)]
@@ -364,7 +375,9 @@ def _tap_maps(op: Lowering, gathered: str, source: str, place: int, table: Taps)
 
 
 def _superset(op: Lowering, rules: ResizeRules) -> None:
-    """Add the nest for scales that are known only at run time: every changed axis may be read as a whole."""
+    """Add the nest for scales that are known only at run time. Each output is assumed to depend on the whole length of
+    every changed axis.
+    """
     source, result = op.input_shape(), op.output_shape()
     by_size = [ResizedAxis(before, after, after / before) for before, after in zip(source, result, strict=True)]
     is_region = rules.coordinates == "tf_crop_and_resize"
@@ -374,7 +387,7 @@ def _superset(op: Lowering, rules: ResizeRules) -> None:
         else np.full((axis.out_size, tap_count(rules, axis)), -1)
         for axis in by_size
     ]
-    op.approximated("a resize whose scales or region are known at run time only")
+    op.approximated("a resize whose scales or region are known only at run time")
     resized = op.temporary("resized", result, op.output())
     _gathered(op, unknown, resized, "resized")
     computed = [op.input(index) for index in range(1, len(op.node.inputs)) if op.has_input(index)]
@@ -391,8 +404,8 @@ _TAPS_OF_AN_AXIS = {"nearest": 1, "linear": 2, "bilinear": 2, "cubic": 4, "bicub
 @lowers("GridSample")
 @lowers("GridSample", domain="com.microsoft")
 def lower_grid_sample(op: Lowering) -> None:
-    """Samples at computed positions, then one operation per sample: 1 sample for `nearest`, 2 per axis for `linear`, 4
-    for cubic.
+    """Samples at computed positions, followed by one operation per sample. `nearest` has 1 sample; `linear` has 2
+    samples per axis, cubic has 4 per axis.
     """
     result, source = op.output_shape(), op.input_shape()
     mode = op.node.text("mode", "linear")
@@ -412,13 +425,14 @@ def lower_grid_sample(op: Lowering) -> None:
         part="samples",
     )
     op.nest(loops, access(op.output(), *names[:-1]), {"I": gathered})
-    op.approximated("which elements GridSample reads is known at run time only: it may depend on all of the channel")
+    op.approximated("the elements that GridSample reads are known only at run time: it can depend on the whole channel")
 
 
 @lowers("AffineGrid")
 def lower_affine_grid(op: Lowering) -> None:
-    """One operation for every coefficient of every coordinate. A coefficient has no effect where its coordinate is 0,
-    so the dependences are a superset.
+    """Grid of coordinates, with one operation for every coefficient of every coordinate.
+
+    A coefficient has no effect if its coordinate is 0, so the dependences are a superset.
     """
     batch, rows, columns = op.input_shape()
     result = op.output_shape()

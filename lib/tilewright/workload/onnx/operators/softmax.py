@@ -12,8 +12,10 @@ _SINGLE_AXIS_SINCE = 13
 
 
 def softmax_parts(op: Lowering, source: str, output: str, axis: int | Sequence[int], prefix: str = "") -> None:
-    """Add softmax of `source` along one or several axes into `output`: maximum, exponentials of the differences, their
-    sum, division; four operations per element. `prefix` starts the names of the parts.
+    """Add the softmax of `source` along one or several axes into `output`.
+
+    Its parts are the maximum, the exponentials of the differences, their sum, and the division: four operations per
+    element. `prefix` is the beginning of the names of the parts.
     """
     shape = op.shape(source)
     axes = normalised_axes(op, [axis] if isinstance(axis, int) else axis, len(shape))
@@ -28,7 +30,7 @@ def softmax_parts(op: Lowering, source: str, output: str, axis: int | Sequence[i
 
 
 def _log_softmax_parts(op: Lowering, source: str, output: str, axes: Sequence[int]) -> None:
-    """Add maximum, differences, exponentials, sum, its logarithm, differences: five operations per element."""
+    """Add maximum, differences, exponentials, sum, logarithm of the sum, differences: five operations per element."""
     shape, few = op.shape(source), reduced_shape(op.shape(source), axes)
     maximum = op.temporary("max", few, source)
     reduce_axes(op, source, maximum, axes, part="max", operator_type="ReduceMax")
@@ -44,9 +46,11 @@ def _log_softmax_parts(op: Lowering, source: str, output: str, axes: Sequence[in
 
 
 def _softmax_axes(op: Lowering) -> tuple[int, ...]:
-    """Axes of a softmax: the last one by default; before opset 13 all axes from the given one on (1 by default)."""
+    """Axes of a softmax: the given axis (by default, the last axis). Before opset 13: the given axis (1 by default)
+    and all later axes.
+    """
     rank = len(op.input_shape())
-    # QLinearSoftmax of onnxruntime says in an attribute which meaning it has.
+    # QLinearSoftmax of onnxruntime has an attribute that gives the opset of its meaning.
     if op.node.integer("opset", max(op.opset, 1)) >= _SINGLE_AXIS_SINCE:
         return normalised_axes(op, [op.node.integer("axis", -1)], rank)
     stated = op.node.integer("axis", 1)
@@ -57,19 +61,19 @@ def _softmax_axes(op: Lowering) -> tuple[int, ...]:
 @lowers("Softmax")
 @lowers("QLinearSoftmax", domain="com.microsoft")
 def lower_softmax(op: Lowering) -> None:
-    """See `softmax_parts`."""
+    """Softmax, in the parts of `softmax_parts`."""
     softmax_parts(op, op.input(), op.output(), _softmax_axes(op))
 
 
 @lowers("LogSoftmax")
 def lower_log_softmax(op: Lowering) -> None:
-    """See `_log_softmax_parts`."""
+    """Logarithm of a softmax, in the parts of `_log_softmax_parts`."""
     _log_softmax_parts(op, op.input(), op.output(), _softmax_axes(op))
 
 
 @lowers("Hardmax")
 def lower_hardmax(op: Lowering) -> None:
-    """Maximum along the axes and a comparison with it: two operations per element."""
+    """Maximum along the axes, and a comparison with this maximum: two operations per element."""
     axes = _softmax_axes(op)
     maximum = op.temporary("max", reduced_shape(op.input_shape(), axes), op.input())
     reduce_axes(op, op.input(), maximum, axes, part="max", operator_type="ReduceMax")
