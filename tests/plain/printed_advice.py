@@ -154,7 +154,7 @@ class Advice:
                 ):
                     share = (now - then) / now if now else 0.0
                     self.expect(is_change(row[name], share if abs(share) > 1e-12 else 0.0), row, share)
-        self.expect(not told, "no such change", told)
+        self.expect(not told, "there is no change with this number", told)
 
     def judge_ports(self, gains: dict[str, float | None]) -> None:
         """What `explain` says that a wider port saves is what it says."""

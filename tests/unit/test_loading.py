@@ -185,7 +185,7 @@ def test_what_is_no_artifact_is_told(single: tuple[Path, Any], tmp_path: Path) -
         with pytest.raises(tilewright.InputError, match="cannot be read as a"):
             tilewright.load(tmp_path / name)
     (tmp_path / "cn_graph.json").write_text("{}")
-    with pytest.raises(tilewright.InputError, match="has no schedule yet"):
+    with pytest.raises(tilewright.InputError, match="without a schedule"):
         tilewright.load(tmp_path)
     with pytest.raises(tilewright.InputError, match="is no file that can be read back"):
         tilewright.load(TINY / "config.yaml")

@@ -202,7 +202,7 @@ def test_contexts_are_spread_over_whole_blocks() -> None:
         (["--batches", "0"], "--batches"),
         (["--chunk", "1000"], "multiple of 1024"),
         (["--exploit-data-locality"], "exploit_data_locality"),
-        (["--workload", "config/workload/fsrcnn.yaml"], "is no language model"),
+        (["--workload", "config/workload/fsrcnn.yaml"], "is not a language model"),
     ],
 )
 def test_what_is_wrong_is_told(options: list[str], told: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -53,7 +53,7 @@ def test_changes_under_new_seals(project: Project, monkeypatch: pytest.MonkeyPat
     summary = read_artifact(results / wide / "summary.json")
     summary.payload["energy_pj"] *= 2
     write_document(results / wide / "summary.json", summary.schema, summary.payload, summary.provenance)
-    with pytest.raises(tilewright.ArtifactError, match=r"summary.json is not what its job wrote"):
+    with pytest.raises(tilewright.ArtifactError, match=r"summary.json differs from the file that its job wrote"):
         tilewright.audit("results")
     seal_again(results, f"{wide}/map", f"{wide}/summary.json")
     hardware = read_artifact(results / narrow)
@@ -66,4 +66,4 @@ def test_changes_under_new_seals(project: Project, monkeypatch: pytest.MonkeyPat
     ]
     (refused,) = found["not_audited"]
     assert refused["place"] == "results/single/two_layers-narrow"
-    assert f"its hardware has changed since it was made, or is another one: results/{narrow}" in refused["reason"]
+    assert f"its hardware has changed since it was made, or is another file: results/{narrow}" in refused["reason"]

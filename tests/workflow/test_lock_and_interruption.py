@@ -68,7 +68,7 @@ def test_two_checkouts_with_one_folder_of_results(project: Project) -> None:
     told = first.communicate(timeout=60)[1]
     assert time.monotonic() - start < 2 + 4 * os.getloadavg()[0] / (os.cpu_count() or 1)
     assert first.returncode == 130
-    assert told.endswith("interrupted: what was finished is kept; the same command goes on from there\n")
+    assert told.endswith("interrupted: what was finished is kept; run the same command again to continue\n")
     assert not (project.root / LOCK).exists()
 
 

@@ -248,7 +248,7 @@ CLASHES = {
         '"leakage_mw"',
         "has the field 'leakage_mw', which another attribute has",
     ),
-    "an energy in a term": ('"power_mw"', '"energy_pj"', "which takes a power, not energy_pj"),
+    "an energy in a term": ('"power_mw"', '"energy_pj"', "which needs a power, not energy_pj"),
     "no such owner": (
         '"memory", "refresh_mw"',
         '"memories", "refresh_mw"',

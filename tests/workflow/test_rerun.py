@@ -137,7 +137,7 @@ def test_a_run_that_leaves_something_behind_an_edit_says_so(
     assert main(command) == 0
     edit(project.root / "config" / "hardware" / "narrow.yaml", "r_cost: 50", "r_cost: 51")
     assert main(command) == 2
-    assert "not up to date: what they are made of has changed during this run" in capsys.readouterr().err
+    assert "not up to date, because inputs have changed during this run" in capsys.readouterr().err
 
 
 def test_what_is_due_is_made_behind_a_job_that_snakemake_forces(project: Project) -> None:

@@ -75,7 +75,7 @@ def test_damaged_artifact_is_told_and_rebuilt(built: Project, project: Project) 
         file.write_bytes(before.replace(b"5", b"6", 1))
         os.utime(file, ns=(age, age))
         done = snakemake(project, "--cores", "2")
-        assert f"results/{name}: not the bytes that were written, it is made again" in done.stderr
+        assert f"results/{name}: was changed or deleted after it was written; it is made again" in done.stderr
         assert done.returncode == 0
         assert file.read_bytes() == before
     assert project.artifacts() == built.artifacts()

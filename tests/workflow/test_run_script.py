@@ -162,7 +162,7 @@ def test_results_of_another_file_of_the_same_name_are_not_overwritten(project: P
     claim(project.root / "results" / "configurations" / "other", [str(project.root / "other.yaml")])
     done = run_script(project, "-n", config="elsewhere/other.yaml")
     assert done.returncode == 2
-    assert "results_dir: results of another configuration are there" in done.stderr
+    assert "results_dir: this folder has results of another configuration" in done.stderr
     (folder / "other.yaml").write_text(f"results_dir: mine\n{OTHER}")
     done = run_script(project, config="elsewhere/other.yaml")
     assert done.returncode == 0, done.stderr

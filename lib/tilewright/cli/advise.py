@@ -1,6 +1,4 @@
-"""`tilewright advise`: changes that would improve a run, and hardware that could be removed, on one or several
-cores.
-"""
+"""`tilewright advise`: changes that would improve a run on one or several cores, and hardware that can be removed."""
 
 import re
 from collections.abc import Mapping
@@ -49,7 +47,7 @@ if TYPE_CHECKING:
 
 
 STEM = "advice"
-"""Stem of the files that are written."""
+"""Name of the written files without their suffix."""
 FACTORS = "a whole number or a fraction above 1, up to 1024: 2, 1.5, 4/3"
 LARGEST_FACTOR = 1024
 _FACTOR = re.compile(r"[0-9]{1,9}(\.[0-9]{1,9}|/0*[1-9][0-9]{0,8})?")
@@ -69,7 +67,7 @@ def _advised(
     mapping_changes: bool,
     show_progress: bool = False,
 ) -> "Advices":
-    """Effects of each change; requested files are written."""
+    """Effects of each change. Files that `write` and `output` ask for are written."""
     from tilewright.designs.trials import advices_of
     from tilewright.search.progress import search_progress
 
@@ -84,7 +82,9 @@ def _advised(
         explained, changes = _explained_run(run, given, network_options, by, mapping_changes)
         count = len(changes) + len(explained.others)
     if write is not None and not 1 <= write[0] <= count:
-        raise InputError([Problem("no such change", path="write", value=str(write[0]), allowed=f"1 to {count}")])
+        raise InputError(
+            [Problem("there is no change with this number", path="write", value=str(write[0]), allowed=f"1 to {count}")]
+        )
     with search_progress(count + 1, run.name, show_progress, unit="designs", least=1) as advance:
         found = advices_of(explained, changes, search=search, jobs=jobs, advance=advance)
     if write is not None:
@@ -108,15 +108,16 @@ def _show(found: "Advices", output: Path | None, write: tuple[int, Path] | None,
 
 
 @verb(
-    """List what would help the run in the folder RUN: every change of one number of its hardware file, and of one
-    spatial mapping of its mapping file, with its exact gain.
+    """List changes that would improve the run in the folder RUN, each with its exact gain.
 
-    The numbers are widths of ports, sizes of memories, sides of the array and energies, each changed alone. Gains are
-    given for the same mappings, and for a new search. A change of a spatial mapping removes a loop or replaces it by
-    another one. A second list has hardware that can be removed without loss. --write writes the file with the change of
-    a given number in the list. On several cores, widths of links are changed too, and gains are given for the same
-    tiles, and for the same allocation with new cost tables; --write writes the changed file, that of the accelerator or
-    of a core.
+    A change sets one number of the hardware file, or one spatial mapping of the mapping file. The numbers are widths of
+    ports, sizes of memories, sides of the array, and energies. The gain is computed for the mappings of the run, and
+    for newly searched mappings. A change of a spatial mapping removes a loop, or replaces the loop by another one. A
+    second list has the hardware that can be removed without loss.
+
+    --write writes the changed file: give the number of the change in the list. On several cores, widths of links are
+    changed too; the gain is computed for the tiles of the run, and for the allocation of the run with new cost tables.
+    There, --write writes the changed file of the accelerator or of a core.
 
     Example: tilewright advise results/single/resnet18-tpu_like --write 1 wider.yaml
     """,
@@ -127,31 +128,37 @@ def _show(found: "Advices", output: Path | None, write: tuple[int, Path] | None,
 @network_keywords
 def advise(
     run: Annotated[FilePath, ARGUMENT],
-    factor: Annotated[float | str, Help("By how much a number is changed.", type=str)] = 2,
+    factor: Annotated[float | str, Help("Factor by which a number is changed, above 1.", type=str)] = 2,
     search: Annotated[bool, Help("Also search new mappings for each change.")] = True,
-    hardware: Annotated[FilePath | None, Help("Hardware file of the run, where it is not found.")] = None,
-    workload: Annotated[FilePath | None, Help("Workload of the run, where it is not found.")] = None,
-    mapping: Annotated[FilePath | None, Help("Mapping of the run, where it is not found.")] = None,
+    hardware: Annotated[FilePath | None, Help("Hardware file of the run, if the command does not find it.")] = None,
+    workload: Annotated[FilePath | None, Help("Workload of the run, if the command does not find it.")] = None,
+    mapping: Annotated[FilePath | None, Help("Mapping of the run, if the command does not find it.")] = None,
     write: Annotated[
         tuple[int, FilePath] | None,
-        Help("Write the hardware file with this change.", metavar="NUMBER FILE", type=(int, FILE)),
+        Help(
+            "Number of a change in the list, and the file to write with this change.",
+            metavar="NUMBER FILE",
+            type=(int, FILE),
+        ),
     ] = None,
     jobs: int = 1,
     output: Annotated[FilePath | None, Help(f"Folder for {STEM}.csv and {STEM}.json.")] = None,
     network_options: NetworkOptions | None = None,
     mapping_changes: Annotated[
-        bool, Help("Also change spatial mappings of the mapping file; each change is searched.")
+        bool, Help("Also change spatial mappings of the mapping file, with a new search for each.")
     ] = True,
 ) -> "Advices":
-    """Effects of each change of one number of the hardware file of a run, the best first, at the same mappings and,
-    with `search`, with newly searched ones; and hardware that can be removed without loss.
+    """Effects of changes of a run, the best change first, and the hardware that can be removed without loss.
 
-    With `mapping_changes` also each change of a spatial mapping of its mapping file, newly searched.
+    Each change sets one number of the hardware file. Its effect is computed for the mappings of the run and, with
+    `search`, for newly searched mappings. With `mapping_changes`, spatial mappings of the mapping file are changed too,
+    one at a time; each of these changes is searched anew.
 
-    `run` is its folder; the other descriptions are those of the run, which are found as the command finds them. `write`
-    is a number in the list and the file to write with that change (on several cores that of the accelerator or of the
-    core). `output` is a folder for a table and JSON. Energies are in pJ. Raises ArtifactError for a folder without a
-    run, InputError for descriptions that are not those of the run.
+    `run` is the folder of the run. `hardware`, `workload` and `mapping` are its inputs; inputs that are not given are
+    found as the command finds them. `write` is the number of a change in the list, and the file to write with this
+    change (on several cores the file of the accelerator or of the core). `output` is a folder for a table and a JSON
+    file. Energies are in pJ. Raises ArtifactError for a folder without a run, and InputError for inputs that are not
+    those of the run.
     """
     given = (run, factor, search, hardware, workload, mapping, write)
     return _advised(*given, jobs, output, network_options, mapping_changes)
@@ -160,7 +167,7 @@ def advise(
 def _explained_run(
     run: Path, given: dict[str, Path | None], network_options: NetworkOptions, by: Fraction, mapping_changes: bool
 ) -> "tuple[ExplainedRun, tuple[FileChange, ...]]":
-    """(run on one core in a folder with its inputs, changes of its hardware file by a factor)."""
+    """(run on one core with its inputs, changes that multiply or divide a number of its hardware file by a factor)."""
     from tilewright.designs.changes import possible_changes
     from tilewright.hardware.whole_text import hardware_document
 
@@ -180,13 +187,13 @@ def _mapping_changes(explained: "ExplainedRun", paths: dict[str, Path]) -> "tupl
 
 
 def write_changed(found: "Advices", number: int, path: Path) -> None:
-    """Write the file that a change modifies, with that change. Raises InputError if it cannot be written."""
+    """Write the input file of a change with the change made. Raises InputError if no input file is known."""
     from tilewright.hardware.text_edits import changed_text
     from tilewright.hardware.whole_text import hardware_text
 
     change = found.found[number - 1].change
     if not change.file:
-        message = "is of a mapping of which no file was found: name it with --mapping"
+        message = "changes a mapping whose file was not found: name the file with --mapping"
         raise InputError([Problem(message, path="write", value=str(number))])
     write_atomically(path, changed_text(hardware_text(Path(change.file)), change.settings))
 
@@ -237,14 +244,17 @@ def _explained(
 def _paths(
     run: DescribedRun, given: "Given", network_options: NetworkOptions, is_system: bool = False
 ) -> dict[str, Path]:
-    """The descriptions of a run. Raises InputError for those that are not found, for hardware of another run, and for
-    hardware without a text that could be changed."""
+    """Paths of the input files of a run, by kind. Raises InputError for files that are not found, for hardware of
+    another run, and for a hardware artifact that does not contain its file.
+    """
     from tilewright.hardware.whole_text import text_in
 
     hardware = given[HARDWARE]
     if hardware is not None:
         if is_artifact(existing_file(hardware, HARDWARE)) and not text_in(hardware):
-            message = "is an artifact, in which nothing can be changed: the file that it was read from is needed"
+            message = (
+                "is an artifact without the text of its file, so it cannot be changed: give the hardware file instead"
+            )
             raise InputError([Problem(message, str(hardware))])
         run.check(HARDWARE, hardware_digest(hardware), str(hardware))
     found = run.descriptions(given, network_options, is_system, is_changed=True)
@@ -255,13 +265,13 @@ def _paths(
 
 
 def _options(stated: JsonObject, folder: Path) -> "SearchOptions":
-    """Options of the run. Raises InputError if its search cannot be described by options."""
+    """Search options of a run. Raises InputError if options alone do not describe the search of the run."""
     from tilewright.base.objectives import OBJECTIVES
     from tilewright.base.parameters import made_of
     from tilewright.search.options import SearchOptions
 
     if "pipeline" in stated or stated.get("objective") not in OBJECTIVES:
-        message = "has a pipeline of its own, and a change cannot be searched by it"
+        message = "was made by a pipeline of its own, which cannot search a change"
         raise InputError([Problem(message, str(folder))])
     return made_of(SearchOptions, stated)
 
@@ -273,8 +283,9 @@ Document = Mapping[str, Any]
 def explained_system_run(
     folder: Path, given: Given, network_options: NetworkOptions, by: Fraction
 ) -> "tuple[ExplainedSystemRun, tuple[FileChange, ...]]":
-    """(run in a folder with its inputs, changes of its accelerator file and its core files by a factor). Raises
-    InputError if the files are not those of the run.
+    """(run on several cores with its inputs, changes of a number of its accelerator or core files by a factor).
+
+    Raises InputError if the files are not those of the run.
     """
     from tilewright.designs.changes import system_changes
     from tilewright.designs.held_mappings import Outcome
@@ -292,7 +303,7 @@ def explained_system_run(
     paths = _paths(run, given, network_options, is_system=True)
     settings = ScheduleSettings.of(artifact.provenance["options"])
     if settings.schedule_model != CAUSAL or "pipeline" in artifact.provenance["options"]:
-        message = "has a pipeline or a schedule model of its own, and a change cannot be searched by it"
+        message = "was made by a pipeline or a schedule model of its own, which cannot search a change"
         raise InputError([Problem(message, str(folder))])
     problems = Problems()
     document = hardware_document(paths[HARDWARE])
@@ -317,13 +328,15 @@ def explained_system_run(
 
 
 def _search_options(folder: Path, core_files: tuple[str, ...]) -> "CnSearchOptions":
-    """Options of the cost tables. Raises InputError if the tables differ in them, or cannot be described by options."""
+    """Search options of the cost tables. Raises InputError if two tables have different options, or if options alone do
+    not describe the search of the tables.
+    """
     from tilewright.base.parameters import made_of
     from tilewright.search.options import CnSearchOptions
 
     stated = [read_artifact(cost_table(folder / COSTS, name)).provenance["options"] for name in core_files]
     if any(one != stated[0] for one in stated) or "pipeline" in stated[0]:
-        message = "its cost tables have a pipeline of their own, and a change cannot be searched by it"
+        message = "has cost tables that were made by a pipeline of their own, which cannot search a change"
         raise InputError([Problem(message, str(folder))])
     return made_of(CnSearchOptions, stated[0])
 

@@ -1,4 +1,4 @@
-"""`tilewright allocate`: allocation of layers to cores, found by a genetic algorithm or proven to be the best."""
+"""`tilewright allocate`: allocation of layers to cores by a genetic algorithm, or a proven optimal allocation."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -61,7 +61,7 @@ def _found(
     tell: Tell,
     show_progress: bool,
 ) -> "MultiCoreResult":
-    """Result of the command."""
+    """Result of the verb, from its command-line options."""
     from tilewright.pipeline.stages.base import Control
     from tilewright.pipeline.stages.descriptions import Descriptions
 
@@ -95,7 +95,7 @@ def _echo(document: dict[str, Any], output: Path | None, verbose: bool, as_json:
     if "proof" in search:
         echo_text(_proof_text(search["proof"]), nl=True)
     if search["infeasible"]:
-        echo(f"{search['infeasible']:,} without a schedule: {search['infeasible_reasons'][0]['reason']}")
+        echo(f"{search['infeasible']:,} allocations have no schedule: {search['infeasible_reasons'][0]['reason']}")
     for row in document["single_core"]:
         rest = f", {row['parts_elsewhere']} of {row['parts']} parts elsewhere" if row["parts_elsewhere"] else ""
         echo(
@@ -132,18 +132,19 @@ def allocate(
     mapping: Annotated["MappingSource | None", MAPPING_FILE] = None,
     cns: Annotated["FilePath | CnProblem | None", CNS_FOLDER] = None,
     output: Annotated[FilePath | None, Help(f"Folder for {ALLOCATION}, {PARETO}, {FIXED_MAPPING}, ...")] = None,
-    single_core: Annotated[bool, Help("Compare with everything on one core, for each.")] = True,
+    single_core: Annotated[bool, Help("Also schedule the whole network on each single core, for comparison.")] = True,
     strict: bool = False,
     pipeline: PipelineSource = None,
     network_options: NetworkOptions | None = None,
     exports: FilePath | None = None,
 ) -> "MultiCoreResult":
-    """Best allocation of cores that is found, with its schedule, by options given by name.
+    """Best allocation of cores that the search finds, with its schedule. Options are given by name.
 
-    `costs` is the result of the function `cost` for all cores, or the folder of the tables; with a folder, the folder
-    of the CN graph and the descriptions are needed too. `output` is the folder that the command writes. Stages that
-    write files write them into the folder `exports`, by default that of the output. Raises InputError for wrong
-    settings, and with `strict` for input without effect; MappingError if no allocation has a schedule.
+    `costs` is the result of the function `cost` for all cores, or the folder of the cost tables. If it is a folder,
+    `cns`, `hardware`, `workload` and `mapping` are needed too. The files of the command are written to the folder
+    `output`. Stages that write files write to the folder `exports`; the default is a subfolder of `output`. Raises
+    InputError for wrong settings, and with `strict` for input without effect; MappingError if no allocation has a
+    schedule.
     """
     from tilewright.pipeline.stages.base import Control
 
@@ -166,8 +167,8 @@ def _allocated(
     pipeline: PipelineSource,
     control: "Control",
 ) -> "MultiCoreResult":
-    """Result of the search, also written if there is an `output`. Raises InputError if stages write files and have no
-    folder for them, and for any other wrong input.
+    """Result of the search, which is also written to the folder `output` if it is given. Raises InputError for wrong
+    input, and if stages write files but no folder for these files is known.
     """
     from tilewright.pipeline.stages.multi.inputs import read_inputs
     from tilewright.pipeline.stages.multi.result import MultiCoreResult
@@ -186,7 +187,7 @@ def _allocated(
     refuse_unused(notices, strict)
     control.on_notices(notices)
     if output:
-        make_folder(output)  # a place that cannot be written is told before the search, not after it
+        make_folder(output)  # a folder that cannot be written is an error before the search, not after it
     placed = replace(control, threads=asked.job_count, exports=exports or Path(EXPORTS))
     found = replace(stages.result(inputs, MultiCoreResult, placed), single_core=single_core)
     if output:
@@ -209,7 +210,7 @@ def _write(folder: Path, found: "MultiCoreResult", made_by: JsonObject) -> None:
 
 
 def texts_of(found: "MultiCoreResult") -> dict[str, str]:
-    """Texts of the files that are written with the allocation, by file name."""
+    """Texts of the files that are written beside the allocation, by file name."""
     return {
         GENERATIONS: _csv_of_generations(found.allocation),
         PARETO: _csv_of_front(found.document),
@@ -220,14 +221,14 @@ def texts_of(found: "MultiCoreResult") -> dict[str, str]:
 def stages_of_search(
     pipeline: PipelineSource, search: AllocationOptions, settings: ScheduleSettings, exports: Path | None
 ) -> "Slice":
-    """Stages that search. Raises InputError if one of them writes files and has no folder for them."""
+    """Stages that search the allocation. Raises InputError if a stage writes files and `exports` is None."""
     from tilewright.pipeline.stages.multi.allocation import InterCoreMapping
     from tilewright.search.options import CnSearchOptions
 
     of_run = {**search.as_dict(), **settings.as_dict()}
     stages = read_slice("allocate", InterCoreMapping, pipeline, search.part(CnSearchOptions), of_run)
     if stages.exports and exports is None:
-        raise InputError([Problem("a stage of the pipeline writes files: the option is needed", path="-o")])
+        raise InputError([Problem("a stage of the pipeline writes files, so this option is needed", path="-o")])
     return stages
 
 
@@ -238,12 +239,12 @@ def _csv_of_generations(result: "AllocationResult") -> str:
 
 
 def _csv_of_front(document: dict[str, Any]) -> str:
-    """Rows, one for each point; the core ids of all parts, in order, are one text."""
+    """CSV text with one row for each point. The column `cores` has the core ids of all parts, in order."""
     return csv_text([{**row, "cores": " ".join(map(str, row["cores"]))} for row in document["front"]])
 
 
 def _proof_text(proof: JsonObject) -> str:
-    """Line on what is proven."""
+    """One line that says how far the allocation is proven to be the best."""
     if proof["is_proven"]:
         return f"proven to be the best over {ALLOWED_ALLOCATIONS}: {proof['rule']}"
-    return f"not proven to be the best: over {ALLOWED_ALLOCATIONS}, none is more than {proof['gap']:.1%} better"
+    return f"not proven to be the best: over {ALLOWED_ALLOCATIONS}, no other one is more than {proof['gap']:.1%} better"

@@ -1,4 +1,4 @@
-"""`tilewright attention`: scores, softmax and weighted values on one core, fused if that is better."""
+"""`tilewright attention`: scores, softmax and weighted values of attention on one core, fused if that is better."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -53,7 +53,7 @@ def _searched(
     tell: Tell = silent,
     show_progress: bool = False,
 ) -> "tuple[_Found, list[Path]]":
-    """(best ways to run each attention, files that are written of them)."""
+    """(best way to run each attention, paths of the written files)."""
     sizes = Sizes(tuple(tile_units), tuple(tile_heads), tuple(tile_queries), tuple(tile_keys), tuple(order))
     _check_sizes(sizes)
     numbers = context_list(contexts) if isinstance(contexts, str) else contexts
@@ -79,10 +79,10 @@ def _show(made: "tuple[_Found, list[Path]]", as_json: bool) -> None:
 
 
 @verb(
-    """Find the best way to run each attention of a language model on one core: fused in tiles, or layer by layer.
-
-    In a fused attention, the scores of a tile of queries and keys are consumed before the next tile begins, so that
-    scores never leave the chip. All tile sizes, both orders and all memories are searched, with a proof.
+    """Find the best way to run each attention of a language model on one core: fused in tiles, or layer by layer.    In
+    a fused attention, the scores of a tile of queries and keys are used before the next tile begins, so that the
+    scores never leave the chip. The search covers all tile sizes, both loop orders and all memories. The best result is
+    proven.
 
     Example: tilewright attention --hardware config/hardware/tpu_like_vector.yaml --mapping
     config/mapping/tpu_like_vector.yaml --workload config/workload/qwen2.5_0.5b_decode.yaml --objective energy
@@ -99,36 +99,41 @@ def attention(
     mapping: Annotated["MappingSource", MAPPING_FILE],
     *,
     contexts: Annotated[
-        Sequence[int], Help("Tokens that the last query sees: 1k,4k or first:last:how-many; k: 1,024.", type=str)
+        Sequence[int],
+        Help("Context lengths in tokens: a list (1k,4k) or first:last:how-many; k means 1,024.", type=str),
     ] = (),
     memory_sizes: Annotated[
-        str, Help("A memory of other sizes, at the same costs: sram_2MB='64 KiB,256 KiB,2 MiB'.")
+        str, Help("Sizes to try for one memory, whose other costs stay: sram_2MB='64 KiB,256 KiB,2 MiB'.")
     ] = "",
     tile_queries: Annotated[
-        Sequence[int], Limits(least=1), Help("Queries of a tile; repeatable; several without it.")
+        Sequence[int], Limits(least=1), Help("Number of queries in a tile; repeat to try several; default: many.")
     ] = (),
-    tile_keys: Annotated[Sequence[int], Limits(least=1), Help("Keys of a tile; repeatable; several without it.")] = (),
+    tile_keys: Annotated[
+        Sequence[int], Limits(least=1), Help("Number of keys in a tile; repeat to try several; default: many.")
+    ] = (),
     tile_heads: Annotated[
-        Sequence[int], Limits(least=1), Help("Query heads of a key head in a tile; repeatable.")
+        Sequence[int], Limits(least=1), Help("Number of query heads per key head in a tile; repeat to try several.")
     ] = (),
     tile_units: Annotated[
-        Sequence[int], Limits(least=1), Help("Key heads, of all requests, in a tile; repeatable.")
+        Sequence[int], Limits(least=1), Help("Number of key heads in a tile, over all requests; repeat to try several.")
     ] = (),
-    order: Annotated[Sequence[str], OneOf(ORDERS), Help("Which loop is outside; repeatable; both.")] = ORDERS,
+    order: Annotated[Sequence[str], OneOf(ORDERS), Help("Outer loop of the tiles; default: try both.")] = ORDERS,
     time_budget_s: Annotated[
         float,
         Limits(least=0),
-        Help("Seconds to search layers of an attention; then the best found is the result, with what is left to win."),
+        Help(
+            "Time limit in seconds for the layers of one attention. Then the best result so far and its gap are given."
+        ),
     ] = TIME_BUDGET_S,
     search: Named[LayerOptions],
     output: Annotated[FilePath | None, Help(f"Folder for {ATTENTION} and {ATTENTION_TABLE}.")] = None,
     strict: bool = False,
 ) -> "tuple[AttentionOptimum, ...]":
-    """Best way to run each attention of a language model on one core, fused or not, with its proof or bound.
+    """Best way to run each attention of a language model on one core, fused or not, with a proof or a bound.
 
-    Arguments are those of the command. Raises InputError for wrong descriptions, for a workload that is no language
-    model or has no attention, for a core that does not run all of its layers, and with `strict` for input without
-    effect; MappingError if a layer has no mapping that fits.
+    The arguments are the options of the command. Raises InputError for wrong input files, for a workload that is not a
+    language model or has no attention, for a core that cannot run all layers of an attention, and with `strict` for
+    input without effect; MappingError if a layer has no mapping that fits.
     """
     given = (workload, hardware, mapping, contexts, memory_sizes, tile_queries, tile_keys, tile_heads, tile_units)
     return _searched(*given, order, time_budget_s, search, output, strict)[0].optima
@@ -152,9 +157,9 @@ class _Found:
 
 
 def _check_sizes(sizes: Sizes) -> None:
-    """Raise InputError for sizes below 1 and unknown orders."""
+    """Raise InputError for a size below 1 and for an unknown order."""
     problems = [
-        Problem("sizes of tiles are whole numbers from 1 on", path=f"tile_{axis}", value=repr(size))
+        Problem("the size of a tile must be a whole number of at least 1", path=f"tile_{axis}", value=repr(size))
         for axis in ("units", "heads", "queries", "keys")
         for size in getattr(sizes, axis)
         if not isinstance(size, int) or size < 1
@@ -171,9 +176,9 @@ def _check_sizes(sizes: Sizes) -> None:
 def attention_problems(
     given: tuple[Any, Any, Any], points: AttentionPoints, options: LayerOptions, notices: list[str]
 ) -> "tuple[str, list[AttentionCosts]]":
-    """(name of a workload, cost models of each of its attentions at each point).
+    """(name of the workload, cost models: one for each attention at each context length and memory size).
 
-    Raises InputError for everything that is wrong with the descriptions, and for a workload without attention.
+    Raises InputError with all errors of the input files, and for a workload without attention.
     """
     from tilewright.pipeline.stages.descriptions import Descriptions
     from tilewright.pipeline.stages.run import read_problem

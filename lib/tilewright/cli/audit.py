@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 SHARE = "1%"
 SEED = 0
 MOST_TOLD = 10
-"""Largest number of differences per result, and of results left out, that are printed without -v."""
+"""Largest number of lines printed without -v: differences of one result, and results left out."""
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,9 @@ class Audit:
         return f"{len(self.different):,} different ({names}), {equal:,} equal, bit by bit"
 
     def _exceptions(self) -> Iterator[str]:
-        """Parts of the sentence on results that the audit does not cover, and on other versions of the code."""
+        """Parts of the sentence on results that the audit does not cover, and on results of another version of the
+        code.
+        """
         if self.left_out:
             counts = Counter(left.item.kind for left in self.left_out)
             told = _joined([_several(counts[kind], kind, PLURALS[kind]) for kind in PLURALS if counts[kind]])
@@ -93,8 +95,9 @@ class Audit:
             yield f"{told} {'was' if is_one else 'were'} made by another version of the code"
 
     def lines(self, most: int | None) -> list[str]:
-        """Lines with the differences and both values, with the results left out, and with those that cannot be
-        recomputed.
+        """Lines on differences (with both values), on results left out, and on results that cannot be recomputed.
+
+        `most` limits the differences of one result and the results left out; None means no limit.
         """
         told = []
         for made in self.different:
@@ -186,9 +189,9 @@ def _show(found: Audit, verbose: bool, as_json: bool) -> int:
 
 @verb(
     """Recompute a random share of the layers, computation nodes and designs in FOLDER, and compare them bit by bit.
-
-    FOLDER was written by a verb, or contains such folders. All its files are verified first. Nothing is written to it,
-    and no stored result is reused. The command prints a sentence to quote; the exit code is 1 if a value differs.
+    FOLDER is a folder that a verb wrote, or a folder with such folders in it. The command first verifies all files. It
+    writes nothing to FOLDER and does not reuse stored results. It prints a sentence to quote; the exit code is 1 if a
+    value differs.
 
     Example: tilewright audit results --share 1% --seed 7
     """,
@@ -198,20 +201,22 @@ def _show(found: Audit, verbose: bool, as_json: bool) -> int:
 @network_keywords
 def audit(
     folder: Annotated[FilePath, ARGUMENT],
-    share: Annotated[str | float, Help("How much of it: 1%, 0.01 or 100%.", metavar="SHARE")] = SHARE,
-    seed: Annotated[int, Limits(least=0), Help("Which results these are.")] = SEED,
-    hardware: Annotated[FilePath | None, Help("Hardware of a run that does not find its own.")] = None,
-    workload: Annotated[FilePath | None, Help("Network of a run that does not find its own.")] = None,
-    mapping: Annotated[FilePath | None, Help("Mapping file of a run that does not find its own.")] = None,
-    space: Annotated[FilePath | None, Help("File of a space of designs that does not find its own.")] = None,
+    share: Annotated[
+        str | float, Help("Share of the results to recompute: 1%, 0.01 or 100%.", metavar="SHARE")
+    ] = SHARE,
+    seed: Annotated[int, Limits(least=0), Help("Seed of the random choice of results.")] = SEED,
+    hardware: Annotated[FilePath | None, Help("Hardware file of a run, if the command does not find it.")] = None,
+    workload: Annotated[FilePath | None, Help("Workload of a run, if the command does not find it.")] = None,
+    mapping: Annotated[FilePath | None, Help("Mapping file of a run, if the command does not find it.")] = None,
+    space: Annotated[FilePath | None, Help("File of a space of designs, if the command does not find it.")] = None,
     network_options: NetworkOptions | None = None,
 ) -> dict[str, Any]:
-    """Result of recomputing a random share of the results in a folder and comparing it bit by bit, as the verb does.
+    """Recompute a random share of the results in a folder, compare bit by bit, and return the outcome as JSON values.
 
-    `sentence` sums up the result. `differences` has a row for each value that differs, `left_out` for each result that
-    a time budget ended, `not_audited` for each file that cannot be recomputed, and `notes` has remarks. Raises
-    InputError for a folder without results, for a wrong share, and if nothing can be recomputed; ArtifactError for
-    damaged files.
+    `sentence` sums up the outcome. `differences` has a row for each value that differs. `left_out` has a row for each
+    result whose search was ended by a time budget. `not_audited` has a row for each file that cannot be recomputed.
+    `notes` has remarks. Raises InputError for a folder without results, for a wrong share, and if no result can be
+    recomputed; ArtifactError for damaged files.
     """
     return _audited(folder, share, seed, hardware, workload, mapping, space, network_options).as_dict()
 
@@ -222,7 +227,7 @@ def _joined(words: Sequence[str]) -> str:
 
 
 def _verify(folder: Path) -> None:
-    """Raise ArtifactError with every file that was changed after it was written."""
+    """Raise ArtifactError that names every file that was changed after tilewright wrote it."""
     from tilewright.base.artifacts.verification import verify_part
 
     verified = verify_part(folder)
@@ -233,7 +238,7 @@ def _verify(folder: Path) -> None:
 def _made_again(
     found: "Sequence[Audited]", chosen: Sequence[AuditItem], refused: list[NotAudited], show_progress: bool
 ) -> list[Made]:
-    """Drawn results, recomputed folder by folder; a folder for which that fails is added to `refused`."""
+    """Drawn results, recomputed folder by folder. A folder that cannot be recomputed is added to `refused`."""
     from tilewright.search.progress import search_progress
 
     wanted = set(map(id, chosen))

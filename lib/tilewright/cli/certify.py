@@ -1,4 +1,4 @@
-"""`tilewright check-front`: verification of the certificate of complete fronts."""
+"""`tilewright check-front`: check of a certificate, which says that Pareto fronts are complete."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -35,7 +35,7 @@ def _verdict(
 
     folder = Path(folder)
     if not (folder / CERTIFICATE).is_file() and folder.is_dir() and kind_of_folder(folder) is not None:
-        message = f"no complete fronts: {said_of_folder(folder)}"
+        message = f"has no complete fronts: it {said_of_folder(folder)}"
         raise InputError([Problem(message, str(folder), allowed="a folder that `tilewright front` wrote")])
     source = _space_of(folder) if space is None else Path(space)
     read = read_space(source)
@@ -52,11 +52,12 @@ def _show(verdict: "CertificateVerdict", as_json: bool) -> int:
 
 
 @verb(
-    """Check the certificate in FOLDER, which `tilewright front` made, and report what was checked.
+    """Check the certificate that `tilewright front` wrote to FOLDER.
 
-    All designs of the space are counted and their areas recomputed. Dominance is checked for all designs. The costs of
-    the designs on the fronts, and of a sample of the others, are recomputed one by one, as `tilewright map` does it.
-    With --all the families of all designs are recomputed too. The exit code is 1 if anything is wrong.
+    The command counts all designs of the space, recomputes their areas, and checks the dominance of all designs. It
+    recomputes the costs of each design on the fronts, and of a sample of the other designs, one by one as `tilewright
+    map` does. With --all it also recomputes the costs of all families of designs. The exit code is 1 if the certificate
+    is wrong.
 
     Example: tilewright check-front results/front/edge_sram
     """,
@@ -65,31 +66,34 @@ def _show(verdict: "CertificateVerdict", as_json: bool) -> int:
 )
 def check_front(
     folder: Annotated[FilePath, ARGUMENT],
-    space: Annotated[FilePath | None, Help("The file of the space, if it is not where it was.")] = None,
-    sample: Annotated[int, Limits(least=0), Help("Designs to cost alone.")] = SAMPLE,
-    seed: Annotated[int, Limits(least=0), Help("Which designs these are.")] = 0,
-    everything: Annotated[bool, Help("Cost all families again.", flag="--all")] = False,
+    space: Annotated[FilePath | None, Help("File of the space, if it was moved.")] = None,
+    sample: Annotated[
+        int, Limits(least=0), Help("Number of designs, not on a front, whose costs are recomputed.")
+    ] = SAMPLE,
+    seed: Annotated[int, Limits(least=0), Help("Seed of the random choice of these designs.")] = 0,
+    everything: Annotated[bool, Help("Recompute the costs of all families of designs.", flag="--all")] = False,
     jobs: int = 1,
 ) -> "JsonObject":
-    """Result of checking the certificate in a folder: what was checked, and `problems`, [] if the certificate is true.
+    """Check the certificate in a folder. Returns counts of the checked parts, and the errors found as `problems`.
 
-    Raises InputError if there is no certificate, or no space.
+    `problems` is [] if the certificate is true. Raises InputError if the certificate or the file of the space is
+    missing.
     """
     return _as_dict(_verdict(folder, space, sample, seed, everything, jobs))
 
 
 def verdict_text(verdict: "CertificateVerdict") -> str:
-    """Lines on what was checked and what is wrong."""
+    """Lines that say which parts were checked and which errors were found."""
     checked = [
-        f"{verdict.designs:,} designs counted, with their areas; {verdict.fronts} fronts compared",
-        f"{verdict.members:,} designs on fronts and {verdict.costed:,} others costed again, each alone",
+        f"{verdict.designs:,} designs and their areas recomputed; {verdict.fronts} fronts compared",
+        f"costs of {verdict.members:,} designs on fronts and {verdict.costed:,} other designs recomputed one by one",
     ]
     if verdict.families:
-        checked.append(f"all {verdict.families:,} families costed again")
+        checked.append(f"costs of all {verdict.families:,} families recomputed")
     elif not verdict.problems:
-        checked.append("costs of all others: as the certificate says (--all makes them again)")
+        checked.append("costs of all other designs taken from the certificate (--all recomputes them)")
     result = [f"WRONG: {problem.message}: {problem.value}".rstrip(": ") for problem in verdict.problems]
-    return terminal_lines([*checked, *(result or ["the certificate is true as far as this was checked"])])
+    return terminal_lines([*checked, *(result or ["no error found: the checked parts of the certificate are true"])])
 
 
 def _as_dict(verdict: "CertificateVerdict") -> "JsonObject":
@@ -98,9 +102,9 @@ def _as_dict(verdict: "CertificateVerdict") -> "JsonObject":
 
 
 def _space_of(folder: Path) -> Path:
-    """File of the space that a folder names. Raises InputError if it names none."""
+    """File of the space that the folder names. Raises InputError if the folder names no file."""
     try:
         return Path(folder / (folder / SPACE_PATH).read_text(encoding="utf-8").strip())
     except OSError:
-        message = "does not say which space it is of: give its file"
+        message = "does not name the file of the space: give the file"
         raise InputError([Problem(message, str(folder / SPACE_PATH), path="--space")]) from None

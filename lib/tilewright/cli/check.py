@@ -1,4 +1,4 @@
-"""`tilewright check`: physical invariants, verified on the artifacts of one run."""
+"""`tilewright check`: verification of physical invariants on the artifacts of one run."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -29,7 +29,7 @@ def _checked(
     network_options: NetworkOptions | None,
     tell: Tell = silent,
 ) -> "list[Check]":
-    """The checks, written if there is an `output` and none fails."""
+    """Results of all checks. They are written to `output` if it is given and no check fails."""
     from tilewright.results.checks import checks_document, failure_message
 
     run, network_options = Path(run), network_options or NetworkOptions()
@@ -71,11 +71,14 @@ def _show(checks: "list[Check]", output: Path | None, verbose: bool, as_json: bo
 
 
 @verb(
-    """Verify physical invariants on the folder RUN that `map`, `fuse` or `schedule` wrote, or with hardware, workload
-    and mapping the certificates of `depth-first --optimum` and `attention`. A failed check is our bug: exit code 1.
+    """Verify physical invariants of the results in the folder RUN. A failed check is a bug of ours: exit code 1.
 
-    Accesses and energies are checked with the hardware of the run, and on several cores the scheduling problem with all
-    its descriptions. They are found in its folder, beside it, in `config`, or in the working folder; else name them.
+    RUN was written by `map`, `fuse` or `schedule`. It can also be a folder with a certificate of `depth-first
+    --optimum` or `attention`; then give --hardware, --workload and --mapping.
+
+    To check accesses and energies, the command needs the hardware of the run. To check the scheduling problem of a run
+    on several cores, it needs hardware, workload and mapping. It looks for these files in RUN, beside RUN, in `config`
+    and in the working folder. If they are elsewhere, give their paths.
 
     Example: tilewright check results/single/resnet18-tpu_like
     """,
@@ -85,17 +88,22 @@ def _show(checks: "list[Check]", output: Path | None, verbose: bool, as_json: bo
 @network_keywords
 def check(
     run: Annotated[FilePath, ARGUMENT],
-    hardware: Annotated[FilePath | None, Help("Hardware of the run, where it is not found.")] = None,
-    workload: Annotated[FilePath | None, Help("Workload of a run on several cores, where it is not found.")] = None,
-    mapping: Annotated[FilePath | None, Help("Mapping of a run on several cores, where it is not found.")] = None,
-    output: Annotated[FilePath | None, Help("Artifact to write (checks.json).")] = None,
+    hardware: Annotated[FilePath | None, Help("Hardware file of the run, if the command does not find it.")] = None,
+    workload: Annotated[
+        FilePath | None, Help("Workload of a run on several cores, if the command does not find it.")
+    ] = None,
+    mapping: Annotated[
+        FilePath | None, Help("Mapping of a run on several cores, if the command does not find it.")
+    ] = None,
+    output: Annotated[FilePath | None, Help("File for the results of the checks (checks.json).")] = None,
     network_options: NetworkOptions | None = None,
 ) -> "list[Check]":
-    """Physical invariants, verified on the folder of a run; with its descriptions, which are found as the command finds
-    them, more of them.
+    """Checks of physical invariants on the folder of a run.
 
-    `output` is an artifact to write; it is not written if a check fails. Raises ArtifactError if a file is missing or
-    damaged, InputError for wrong descriptions.
+    Some checks need the input files of the run: `hardware`, `workload` and `mapping`. Files that are not given are
+    found as the command finds them; if a file is not found, its checks are left out. `output` is the file for the
+    results; it is not written if a check fails. Raises ArtifactError if a file of the run is missing or damaged, and
+    InputError for wrong input files.
     """
     return _checked(run, hardware, workload, mapping, output, network_options)
 
@@ -107,7 +115,7 @@ def _check_single(run: Path, given: Mapping[str, Path | None], tell: Tell) -> "t
     unused = [kind for kind in (WORKLOAD, MAPPING) if given[kind] is not None]
     if unused:
         raise InputError(
-            [Problem(f"{run} is a run of one core, for which it has no use", path=name) for name in unused]
+            [Problem(f"{run} is a run on one core, whose check does not use this file", path=name) for name in unused]
         )
     layers = read_artifact(run / LAYERS, "tilewright/layers")
     summary = read_artifact(run / SUMMARY, "tilewright/single-summary")

@@ -1,4 +1,4 @@
-"""`tilewright check` for certificates of optima: depth-first schedules and fused attentions."""
+"""`tilewright check` of certificates, which prove optimal depth-first schedules and fused attentions."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,9 +14,10 @@ if TYPE_CHECKING:
 def check_depth_first(
     file: Path, described: tuple[Path | None, Path | None, Path | None], network_options: NetworkOptions
 ) -> "tuple[list[Check], dict[str, str]]":
-    """(checks of the certificate in a file for hardware, workload and mapping, its digest).
+    """(checks of the certificate in a file, digest of the file).
 
-    Raises InputError if a description is missing, or if the file is no certificate.
+    `described` has the paths of hardware, workload and mapping. Raises InputError if one of them is missing, or if the
+    file is not a certificate.
     """
     from tilewright.cli.depth_first import described_problem
     from tilewright.tiles.depth_first.certificate_check import check_certificate, read_certified
@@ -28,7 +29,7 @@ def check_depth_first(
 
 
 def check_complete(described: tuple[Path | None, Path | None, Path | None]) -> None:
-    """Raise InputError that names each missing one of hardware, workload and mapping."""
+    """Raise InputError if hardware, workload or mapping is missing; the error names each missing file."""
     missing = [name for name, path in zip(("hardware", "workload", "mapping"), described, strict=True) if path is None]
     if missing:
         raise InputError(
@@ -42,9 +43,10 @@ def check_complete(described: tuple[Path | None, Path | None, Path | None]) -> N
 def check_attention(
     file: Path, described: tuple[Path | None, Path | None, Path | None]
 ) -> "tuple[list[Check], dict[str, str]]":
-    """(checks of the certificates in a file for hardware, workload and mapping, its digest).
+    """(checks of the certificates in a file, digest of the file).
 
-    Raises InputError if a description is missing, or if the file has no certificates.
+    `described` has the paths of hardware, workload and mapping. Raises InputError if one of them is missing, or if the
+    file has no certificates.
     """
     from tilewright.cli.attention import attention_problems
     from tilewright.tiles.attention.certificate_check import check_certificates, read_certified

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from tilewright.results.checks import Check
 
 Given = Mapping[str, Path | None]
-"""HARDWARE, WORKLOAD, MAPPING -> the path that is given."""
+"""Path that the user gave for each of HARDWARE, WORKLOAD and MAPPING; None if no path was given."""
 Tell = Callable[[Sequence[str]], None]
 
 
@@ -34,9 +34,9 @@ def check_folder(
 ) -> "tuple[list[Check], dict[str, str]]":
     """(checks of a run in a folder, digests of the checked files).
 
-    CN graph, cost tables and allocation are looked at where the folder has them; with hardware, workload and mapping,
-    given or found, the scheduling problem is made again and compared. What cannot be is told. Raises InputError for
-    files that are damaged, or missing in part.
+    CN graph, cost tables and allocation are checked if the folder has them. If hardware, workload and mapping are given
+    or found, the scheduling problem is recomputed and compared. A notice says which parts are not checked. Raises
+    InputError for damaged files, and if only some of the needed files are found.
     """
     from tilewright.multicore.nodes.graph import read_cn_graph
     from tilewright.multicore.scheduling.core_costs import read_core_costs
@@ -62,7 +62,7 @@ def check_folder(
     found = _descriptions(described, given, network_options, tell) if has_parts or any(given.values()) else None
     if found is None and not has_parts:
         missing = [name for name, there in ((CN_GRAPH, graph), (COSTS, costs)) if there is None]
-        tell([f"{run} does not have {' and '.join(missing)}: what the schedule was made of is not checked"])
+        tell([f"{run} does not have {' and '.join(missing)}: the inputs of the schedule are not checked"])
     assembled = None if found is None else _assembled(run, found, network_options, summary.payload["settings"])
     return check_multi_run(artifact, summary.payload, graph, costs, allocation, assembled), digests
 
@@ -70,18 +70,19 @@ def check_folder(
 def _descriptions(
     run: DescribedRun, given: Given, network_options: NetworkOptions, tell: Tell
 ) -> dict[str, Path] | None:
-    """The descriptions of a run; None, which is told, where none is given and not all are found.
+    """Paths of hardware, workload and mapping of a run, by kind.
 
-    Raises InputError where only some are given and not all others are found.
+    If no path is given and a file is not found, the result is None, and a notice says so. Raises InputError if some
+    paths are given and another file is not found.
     """
     found = run.descriptions(given, network_options, is_system=True)
     missing = run.not_found(found)
     if any(given.values()):
-        message = "is needed too: the problem is made of all three"
+        message = "is needed too: the check needs hardware, workload and mapping"
         if missing:
             raise InputError([Problem(f"{message}; {one.message}", path=one.path) for one in missing])
     elif missing:
-        tell([f"{one}; what the schedule was made of is not checked" for one in missing])
+        tell([f"{one}; the inputs of the schedule are not checked" for one in missing])
         return None
     digest_of: dict[str, Callable[[Path], str]] = {
         HARDWARE: hardware_digest,
@@ -97,7 +98,7 @@ def _descriptions(
 def _assembled(
     run: Path, described: Mapping[str, Path], network_options: NetworkOptions, settings: JsonObject
 ) -> "AssembledProblem":
-    """The scheduling problem of the descriptions."""
+    """Scheduling problem, made from hardware, workload and mapping."""
     from tilewright.multicore.scheduling.assembly import model_problem
     from tilewright.multicore.scheduling.options import ScheduleSettings
     from tilewright.pipeline.stages import descriptions

@@ -1,4 +1,4 @@
-"""`tilewright cns`: a network cut into computation nodes, with the data flow between them."""
+"""`tilewright cns`: graph of computation nodes into which a network is cut, with the data flow between the nodes."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -46,8 +46,9 @@ def _cut(
     verbose: bool = False,
     tell: Tell = silent,
 ) -> "tuple[SystemProblem, CnProblem]":
-    """(descriptions that were read, network in CNs), also written if there is an `output`. Raises InputError with
-    everything that is wrong.
+    """(input files that were read, network in CNs). The CN graph is also written to `output` if it is given.
+
+    Raises InputError with all errors of the input.
     """
     from tilewright.pipeline.stages.base import Control
     from tilewright.pipeline.stages.descriptions import Descriptions
@@ -64,7 +65,9 @@ def _cut(
     options, stages = told.attempt(tiling), None
     if options is not None:
         stages = told.attempt(read_slice, "cns", GenerateCNWorkloadHybrid, pipeline, settings=options.as_dict())
-    # Of options that are wrong, the others still say how the network is cut; of stages of the user's, nothing does.
+    # If some options are wrong, the correct ones still say how the network is cut. With a pipeline of the user, only
+    # its
+    # stages know it.
     cutting = None if is_given(pipeline) else options or tiling.sound(CUTTING)
     problem = told.attempt(read_checked, given, cutting)
     if problem is not None and strict:
@@ -72,7 +75,7 @@ def _cut(
     cut = None
     if problem is not None and stages is not None:
         cut = told.attempt(Slice.result, stages, problem, CnProblem, Control(on_notices=tell_some))
-    elif problem is not None:  # all other problems are told with those of the stages
+    elif problem is not None:  # so that problems of the graph are reported together with those of the stages
         told.attempt(check_cn_graph, problem, cutting, tell_some)
     notices: list[str] = [] if options is None or stages is None else [*unused_options(stages, tiling)]
     notices += [] if problem is None else problem.notices
@@ -111,8 +114,7 @@ def _show(made: "tuple[SystemProblem, CnProblem]", output: Path | None, verbose:
 
 
 @verb(
-    """Cut a network into computation nodes (CNs), and report everything that is wrong with hardware, network and
-    mapping.
+    """Cut a network into computation nodes (CNs). All errors of hardware, network and mapping are reported at once.
 
     Example: tilewright cns --hardware config/hardware/multi/quad_core.yaml --workload config/workload/resnet18.onnx
     --mapping config/mapping/multi/quad_core.yaml --cn-define-mode 1 --hint-loops '[["OY", "all"]]' -o out
@@ -136,11 +138,11 @@ def cns(
     network_options: NetworkOptions | None = None,
     strict: bool = False,
 ) -> "CnProblem":
-    """Network cut into computation nodes (CNs); `output` is the folder that the command writes.
+    """Network cut into computation nodes (CNs). `output` is the folder that the command writes.
 
-    Arguments are those of the command by name, and may be objects in memory. Raises InputError with everything that is
-    wrong with the descriptions and the cutting options, and with `strict` for work without costs and for input without
-    effect.
+    The arguments have the names of the options of the command. Input files can also be objects in memory. Raises
+    InputError with all errors of the input files and of the options, and with `strict` for work without costs and for
+    input without effect.
     """
     return _cut(workload, hardware, mapping, tiling, output, pipeline, network_options, strict)[1]
 
@@ -148,8 +150,8 @@ def cns(
 def _write(
     folder: Path, problem: "SystemProblem", stated: JsonObject, graph: "CnGraph", notices: Sequence[str]
 ) -> None:
-    """Write the graph. Unused input is recorded in the provenance, so that it does not change the digest of the
-    graph.
+    """Write the CN graph. Notices of unused input are recorded in the provenance, so they do not change the digest of
+    the graph.
     """
     from tilewright.multicore.nodes.graph import write_cn_graph
     from tilewright.pipeline.stages.multi.items import input_digests
@@ -166,5 +168,5 @@ def _count(number: int, one: str, many: str = "") -> str:
 def _some(notices: Sequence[str], verbose: bool) -> list[str]:
     told = [notice for notice in dict.fromkeys(notices) if not isinstance(notice, Unused)]
     shown = told if verbose or len(told) <= _MOST_NOTICES else told[:_MOST_NOTICES]
-    more = [f"{len(told) - len(shown)} more; -v tells all"] if len(shown) < len(told) else []
+    more = [f"{len(told) - len(shown)} more; -v prints all"] if len(shown) < len(told) else []
     return [*shown, *more, *unused_in(notices)]

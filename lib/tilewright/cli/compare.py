@@ -1,4 +1,4 @@
-"""`tilewright compare`: differences between two runs, or two designs of a space."""
+"""`tilewright compare`: differences between two runs, or between two designs of a space."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from tilewright.results.two_runs import RunComparison
 
 STEM = "comparison"
-"""Stem of the files that are written."""
+"""Name of the written files without their suffix."""
 
 
 def _compared(a: FilePath, b: FilePath, network: str) -> "RunComparison":
@@ -47,9 +47,9 @@ def _show(compared: "RunComparison", output: Path | None, as_json: bool) -> None
 @verb(
     """Compare the run B with the run A: energy and latency by term, memory and layer, the largest differences first.
 
-    A and B are each the folder of a run on one or several cores, a file layers.jsonl, or FOLDER:DESIGN, a design of the
-    space whose results are in FOLDER. All differences add up to that of the totals. Runs of different networks are
-    refused; options that differ are named.
+    A and B are each the folder of a run on one or several cores, a file layers.jsonl, or FOLDER:DESIGN. The last form
+    names a design of the space whose results are in FOLDER. The differences add up to the difference of the totals. If
+    options of the runs differ, the report names them. Runs of different networks cannot be compared.
 
     Example: tilewright compare results/single/resnet18-tpu_like results/single/resnet18-eyeriss_like -o differences
     """,
@@ -60,10 +60,10 @@ def compare(
     a: Annotated[FilePath, Argument(type=str)],
     b: Annotated[FilePath, Argument(type=str)],
     output: Annotated[FilePath | None, Help(f"Folder for {STEM}.csv, .json, .svg and .png.")] = None,
-    network: Annotated[str, Help("Of designs of a space with several networks: the one to compare.")] = "",
+    network: Annotated[str, Help("Network to compare, for designs of a space with several networks.")] = "",
 ) -> "pandas.DataFrame":
-    """Table of the differences of run `b` from run `a`: a row for each layer, term and memory, the largest difference
-    first.
+    """Table of the differences of run `b` from run `a`. It has a row for each layer, term and memory, the row with the
+    largest difference first.
 
     Each run is a folder, a file layers.jsonl, or `FOLDER:DESIGN`, a design of a space. If a design has several
     networks, `network` selects one. `output` is a folder for the table as CSV and JSON, and a figure. Energies are in
@@ -78,7 +78,7 @@ def compare(
 
 
 def _ledger(given: str, network: str) -> "RunLedger":
-    """Ledger of a run or a design that a text names. Raises InputError, ArtifactError."""
+    """Ledger of the run or the design that the text names. Raises InputError and ArtifactError."""
     path = Path(given)
     folder, _, design = given.rpartition(":")
     if folder and not path.exists():

@@ -16,10 +16,11 @@ def _show(text: str, as_json: bool) -> None:
 
 
 @verb(
-    """Print the script that makes SHELL complete verbs, options, their values and files at the tabulator key.
+    """Print a script. With it, SHELL completes verbs, options, their values, and file names at the tab key.
 
-    For bash, in ~/.bashrc: eval "$(tilewright completion bash)". For zsh the same in ~/.zshrc, after compinit. For
-    fish: tilewright completion fish > ~/.config/fish/completions/tilewright.fish
+    For bash, add this line to ~/.bashrc: eval "$(tilewright completion bash)". For zsh, add eval "$(tilewright
+    completion zsh)" to ~/.zshrc, below compinit. For fish, run once: tilewright completion fish >
+    ~/.config/fish/completions/tilewright.fish
 
     Example: tilewright completion bash
     """,

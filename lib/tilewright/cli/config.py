@@ -1,8 +1,8 @@
-"""Reader of config/config.yaml: the runs with their files and options, or everything that is wrong with it.
+"""Reader of config/config.yaml, which lists runs with their files and options; all errors are reported at once.
 
-The Snakefile imports this module whenever it is parsed, so it imports nothing larger than YAML.
+The Snakefile imports this module each time Snakemake parses it, so this module imports nothing larger than YAML.
 
-One class reads the runs, because its methods share what was read before.
+One class reads all runs, because the runs share files that were read before.
 """
 
 import itertools
@@ -54,16 +54,16 @@ from tilewright.results.schedule_options import ScheduleFigureOptions
 from tilewright.search.options import ZIGZAG, CoreSearchOptions
 
 OPEN_MAPPING = "multi/open"
-"""Mapping file of runs that search for a plan and name no mapping file."""
+"""Mapping file of a run that searches for a plan and names no mapping file."""
 FUSION_KEY, SEARCHED = "fusion", "search"
 
 
 def says_nothing(entry: Mapping[str, Any], values: Mapping[str, Any]) -> bool:
-    """Whether a run on several cores leaves open how its network is cut and mapped.
+    """Whether a run on several cores does not decide how its network is cut and mapped.
 
-    `values` are those of its keys, including those from the top of the configuration. The run names no mapping file, no
-    mapping file has the name of its hardware, and no key sets `fusion`, tiles, stacks, stages, or a schedule that the
-    search does not support.
+    `values` are the values of the keys of the run, including keys at the top of the configuration. The result is True
+    if the run names no mapping file, no mapping file has the name of the hardware, and no key sets `fusion`, tiles,
+    stacks, stages, or a schedule that the search for plans does not support.
     """
     if entry.get("mapping") is not None or not isinstance(entry.get("hardware"), str):
         return False
@@ -79,26 +79,26 @@ DRAWN = frozenset(parameter.name for parameter in parameters_of(ScheduleFigureOp
 """Keys that decide how a schedule is drawn."""
 
 SPACES, FRONTS = "spaces", "fronts"
-"""Keys with design spaces: to explore, and to find the complete fronts of."""
+"""Keys that list design spaces: spaces to explore, and spaces whose complete Pareto fronts are searched."""
 RUN_KEYS = ("flow", *DESCRIPTIONS, *KEYS, "pipeline")
 RUNS_PER_JOB = "runs_per_job"
-"""Key with the number of runs on one core per job."""
+"""Key for the number of runs on one core that one job of the pipeline makes."""
 MANY_JOBS = 50
-"""Number of jobs among which the runs on one core are divided if there are more runs, unless `runs_per_job` is
-given.
+"""Largest number of jobs for the runs on one core if `runs_per_job` is not given. If there are more runs, each job
+makes several runs.
 """
 TOP_KEYS = ("runs", "sweeps", SPACES, FRONTS, KEY, RUNS_PER_JOB, *NETWORK_KEYS, *KEYS, "pipeline")
 _VALUES_THAT_ARE_LISTS = ("pipeline", *(key for key, parameter in KEYS.items() if parameter.takes_list))
 
 
 def read_config(path: Path | str) -> RunPlan:
-    """Plan of a configuration file. Raises InputError with every problem."""
+    """Runs of a configuration file. Raises InputError with all problems of the file."""
     document = load_yaml(path)
     return plan_of(document.data, [document])
 
 
 def plan_of(config: Any, documents: Sequence[YamlDocument] = ()) -> RunPlan:
-    """Plan of a loaded configuration; `documents` give the line of each key. Raises InputError."""
+    """Runs of a configuration that is loaded. `documents` give the line of each key for messages. Raises InputError."""
     reader = _Reader(list(documents))
     plan = reader.read(config)
     if reader.problems:
@@ -111,12 +111,12 @@ class _Reader:
     documents: list[YamlDocument]
     problems: list[Problem] = field(default_factory=list)
     unused: list[Unused] = field(default_factory=list)
-    """Input without effect."""
+    """Notices of input without effect."""
     effects: dict[str, bool] = field(default_factory=dict)
-    """Whether some run uses a key at the top, by key, for keys that another run does not use."""
+    """Whether at least one run uses a key at the top, by key. Keys that every run uses can be missing."""
     files: dict[str, dict[str, str]] = field(default_factory=lambda: {kind: {} for kind in DESCRIPTIONS})
     systems: dict[str, bool | None] = field(default_factory=dict)
-    """Whether each hardware file describes several cores, by file; many runs share a file."""
+    """Whether a hardware file describes several cores, by file. It is kept because many runs share a file."""
 
     def read(self, config: Any) -> RunPlan:
         if not self._is_configuration(config):
@@ -137,7 +137,9 @@ class _Reader:
             self._tell((name,), "has no effect in any run")
         spaces, fronts = self._spaces(config, SPACES), self._spaces(config, FRONTS)
         if not (runs or spaces or fronts) and not self.problems:
-            self._note("no runs: give at least one entry under runs, sweeps, spaces or fronts", ())
+            self._note(
+                "the configuration has no runs: give at least one entry under runs, sweeps, spaces or fronts", ()
+            )
         arguments = network_arguments(config, tuple(self.files["workload"]), self._note)
         files = [document.file for document in self.documents]
         results = results_folder(files, config.get(KEY), self._note)
@@ -146,7 +148,7 @@ class _Reader:
         return RunPlan(*made, tuple(self.unused), per_job)
 
     def _runs_per_job(self, config: dict[str, Any], count: int) -> int:
-        """Number of runs on one core per job."""
+        """Number of runs on one core that one job makes. `count` is the number of all these runs."""
         given = config.get(RUNS_PER_JOB)
         if given is None:
             return -(-count // MANY_JOBS)
@@ -200,7 +202,7 @@ class _Reader:
         return found
 
     def _check_space(self, file: Path, key: str) -> None:
-        # For configurations that have spaces alone.
+        # Imported here, because only configurations with spaces need it.
         from tilewright.designs.parts import check_space
         from tilewright.designs.space_reader import read_space
 
@@ -212,7 +214,7 @@ class _Reader:
             self.problems += [problem for problem in error.problems if problem not in self.problems]
 
     def _globs(self, path: tuple[str, ...], entry: Mapping[str, Any]) -> Globs | None:
-        """Matches of the globs of a run or sweep; None if one has no match, which is recorded as a problem."""
+        """Files that match the globs of a run or sweep. None if a glob matches no file; then a problem is recorded."""
         found: Globs = {}
         for kind in DESCRIPTIONS:
             value = entry.get(kind)
@@ -234,14 +236,14 @@ class _Reader:
             self._note("unknown flow", (*path, "flow"), value=repr(flow), allowed=", ".join(FLOWS))
         for key in entry:
             if flow in FLOWS and key in KEYS and flow not in flows_of(key):
-                self._note(f"only runs with flow: {flows_of(key)[0]} have this key", (*path, key))
+                self._note(f"this key is only for runs with flow: {flows_of(key)[0]}", (*path, key))
         if flow == MULTI and says_nothing(entry, _values(MULTI, entry, defaults)):
             entry = {**entry, FUSION_KEY: SEARCHED}
         names = {kind: self._file(kind, path, entry) for kind in DESCRIPTIONS}
         self._check_hardware(flow, (*path, "hardware"), names["hardware"])
         flow = flow if flow in FLOWS else SINGLE
         values = _values(flow, entry, defaults)
-        # A default pipeline is one of single cores: its stages mean nothing where several share the work.
+        # A pipeline at the top of the file has stages for one core, so runs on several cores do not use it.
         is_own = "pipeline" in entry
         pipeline = entry["pipeline"] if is_own else None if flow == MULTI else defaults.get("pipeline")
         if pipeline is not None and flow == SINGLE:
@@ -276,11 +278,13 @@ class _Reader:
         entry: Mapping[str, Any],
         defaults: Mapping[str, Any],
     ) -> None:
-        """Record options of a run that others overrule, and options at the top that no run uses."""
+        """Record options of a run that have no effect because of its other options, and which options at the top the
+        run uses.
+        """
         found = [group.without_effect() for group in made.values() if group is not None]
         without = {name: why for one in found for name, why in one.items()}
         if flow == MULTI:
-            without.pop("seed", None)  # which the search for an allocation has, too
+            without.pop("seed", None)  # also used by the search for an allocation
         if values.get("split_layers") is True:
             without.pop("split_W_percentage", None)
         for name, why in without.items():
@@ -301,7 +305,7 @@ class _Reader:
     def _check_search_of_plans(
         self, values: Mapping[str, Any], path: tuple[str, ...], entry: Mapping[str, Any]
     ) -> None:
-        """Check the keys that a run may have next to `fusion: search`: those that the search can keep fixed."""
+        """Check the keys of a run with `fusion: search`. The run can only set keys that the search can keep fixed."""
         if values.get(FUSION_KEY) != SEARCHED:
             if entry.get("nb_plans") is not None:
                 self._note("has no effect without fusion: search", (*path, "nb_plans"))
@@ -312,12 +316,14 @@ class _Reader:
             if parameter.name not in searched and is_said:
                 self._note("cannot be held fixed by fusion: search", (*path, parameter.name))
         if values.get("pipeline") is not None:
-            self._note("a pipeline of its own is for runs with fusion: given", (*path, "pipeline"))
+            self._note("a pipeline can only be given for runs with fusion: given", (*path, "pipeline"))
 
     def _made(
         self, kind: type[Parameters], values: Mapping[str, Any], path: tuple[str, ...], entry: Mapping[str, Any]
     ) -> Parameters | None:
-        """Parameters of one class of a run; problems of values inherited from the top are recorded once, at the top."""
+        """Parameters of one class for a run. A problem of a value from the top of the file is recorded at the top, one
+        time for all runs.
+        """
         names = [parameter.name for parameter in parameters_of(kind)]
         try:
             return kind(**{name: values[name] for name in names if name in values})
@@ -328,18 +334,24 @@ class _Reader:
             return None
 
     def _check_hardware(self, flow: str | None, path: tuple[str, ...], name: str) -> None:
-        """Check the kind of the hardware file: an accelerator for a run on several cores, a core for a run on one."""
+        """Check the kind of the hardware file: a run on several cores needs an accelerator, a run on one core a
+        core.
+        """
         file = self.files["hardware"].get(name)
         if file and file not in self.systems:
             self.systems[file] = is_system(file)
         several = self.systems.get(file or "")
         if flow == SINGLE and several:
-            self._note("is an accelerator of several cores, which flow: multi is for", path, value=repr(name))
+            self._note("is an accelerator of several cores: use flow: multi", path, value=repr(name))
         if flow == MULTI and several is False:
-            self._note("is the file of one core; flow: multi is for several", path, value=repr(name))
+            self._note(
+                "is the file of one core; flow: multi needs an accelerator of several cores", path, value=repr(name)
+            )
 
     def _file(self, kind: str, path: tuple[str, ...], entry: dict[str, Any]) -> str:
-        """Name of a description file, which is added to `files`; a bare name is a file in config/<kind>/."""
+        """Name of an input file of a run. The file is added to `files`. A name without a suffix is looked up in
+        config/<kind>/.
+        """
         value = entry.get(kind)
         if value is None and kind == "mapping" and entry.get(FUSION_KEY) == SEARCHED:
             value = OPEN_MAPPING
@@ -352,7 +364,7 @@ class _Reader:
         name = name_of(kind, file.name)
         if not file.is_file():
             place, known = known_files(kind, value)
-            # A file in a folder is named with it; that is easily forgotten.
+            # The name of a file in a subfolder includes the subfolder; users forget it easily.
             near = next((other for other in known if other.endswith(f"/{value}")), nearest_name(value, known))
             self._note(f"no such {kind} file in {place}", (*path, kind), value=repr(value), nearest=near)
         elif not re.fullmatch(NAME_PATTERN, name):
@@ -363,7 +375,7 @@ class _Reader:
         return name
 
     def _check_defaults(self, config: Mapping[str, Any]) -> None:
-        """Check options at the top by themselves, including those that no run uses."""
+        """Check each option at the top of the file alone, including options that no run uses."""
         for key, value in config.items():
             if key not in KEYS or (value is None and key in SETTINGS):
                 continue
@@ -381,7 +393,7 @@ class _Reader:
                 self.problems.append(Problem(message, document.file, document.line_of(path), place))
 
     def _is_configuration(self, config: Any) -> bool:
-        """Whether the data is a configuration; another kind of file is reported once."""
+        """Whether the data is a configuration. If it is another kind of file, only this problem is reported."""
         document = next(iter(self.documents), YamlDocument("config", config))
         try:
             refuse_other_kind(replace(document, data=config), CONFIG)
@@ -412,22 +424,24 @@ class _Reader:
         file, line = "config", 0
         for document in self.documents:
             if not line:
-                # A place within a value, as loops[0], stands where the value does.
+                # A place within a value, such as loops[0], has the line of the key loops.
                 keys = tuple(key.partition("[")[0] for key in path)
                 file, line = document.file, document.line_of(keys)
         return file, line
 
 
 def _has_figures(values: Mapping[str, Any]) -> bool:
-    """Whether figures of a run are drawn as files: if `figures` says so, or if a drawing option is given."""
+    """Whether figures of a run are written as files: the value of `figures`; without it, whether a drawing option is
+    given.
+    """
     return bool(values.get("figures", any(key in values for key in DRAWN)))
 
 
 def _values(flow: str, entry: Mapping[str, Any], defaults: Mapping[str, Any]) -> dict[str, Any]:
-    """Values of the keys of a run, including those of the top. A null gives a key for several cores its default.
+    """Values of the keys of a run, including keys at the top. The value null gives a key for several cores its default.
 
-    The reference model has only convolutions and matrix products, so at the top it applies only to runs on one core.
-    Values of the preset of a run overrule those of the top.
+    The reference model has only convolutions and matrix products, so the key `model` at the top applies only to runs on
+    one core. Values of the preset of a run overrule values at the top.
     """
     left_out = ("model",) if flow == MULTI else ()
     implied = SEARCH_OF.get(flow, CoreSearchOptions).implied(entry)
@@ -437,12 +451,13 @@ def _values(flow: str, entry: Mapping[str, Any], defaults: Mapping[str, Any]) ->
 
 
 def expand_sweep(entry: dict[str, Any]) -> Iterator[tuple[str, JsonObject]]:
-    """Pairs (name, run), one for every combination of the lists of a sweep.
+    """Pairs (name, run), one pair for each combination of values of the lists of a sweep.
 
-    The name is workload-hardware, followed by the other swept values: resnet18-tpu_like-objective-energy.
+    The name consists of workload and hardware, then the key and value of each other list: for example,
+    resnet18-tpu_like-objective-energy.
     """
     keys = list(entry)
-    # Loops, stacks and pipelines are lists by themselves.
+    # A single value of loops, stacks or pipeline is already a list, so these keys are not swept.
     lists = {key for key, value in entry.items() if isinstance(value, list) and key not in _VALUES_THAT_ARE_LISTS}
     choices = [value if key in lists else [value] for key, value in entry.items()]
     swept = [key for key in keys if key in lists and key not in ("workload", "hardware")]
@@ -462,13 +477,14 @@ def read_stages(
     settings: Mapping[str, Any] | None,
     documents: Sequence[YamlDocument],
 ) -> tuple[Stages, list[Problem]]:
-    """(stages of the value of `pipeline` at a path, its problems).
+    """(stages of the value `pipeline`, problems of this value).
 
-    `settings` are those of a run on several cores, None for a run on one core.
+    `path` has the keys of the value in the file. `settings` are the settings of a run on several cores; None for a run
+    on one core.
     """
     if pipeline is None:
         return Stages(), []
-    # Imported where somebody writes a pipeline: stages know the types of the cost model, which need numpy.
+    # Imported only if a pipeline is given: stages import the types of the cost model, which need numpy.
     from tilewright.base.artifacts.digests import canonical_text, content_digest
     from tilewright.pipeline.stages.base import is_own
     from tilewright.pipeline.stages.multi.pipeline import check_multi_pipeline
@@ -480,13 +496,15 @@ def read_stages(
         built, problems = check_pipeline(pipeline, options)
     else:
         built, problems = check_multi_pipeline(pipeline, options, settings)
-        # What is wrong with a setting is told at its own key.
+        # A problem of a setting is reported at the key of the setting, so it is left out here.
         problems = [problem for problem in problems if not is_of_setting(problem, settings)]
     problems = [placed(problem, path, documents) for problem in problems]
     if built is None:
         return Stages(), problems
     if settings is None and not all(is_own(type(stage)) for stage in built.parsers().stages):
-        message = "parsers of one's own run in `tilewright map` only: runs share what parsers have read"
+        message = (
+            "parsers of the user run in `tilewright map` only, because the runs of a configuration share parsed files"
+        )
         document = next((found for found in documents if found.line_of(path)), None)
         place = (document.file, document.line_of(path)) if document else ("config", 0)
         problems.append(Problem(message, *place, ".".join(path)))

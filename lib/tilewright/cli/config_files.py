@@ -1,4 +1,4 @@
-"""Files that a configuration names: names and globs, digests on which each step depends, and folders of results."""
+"""Files that a configuration names: lookup of names and globs, and digests of the inputs of each step."""
 
 import glob
 import itertools
@@ -30,7 +30,7 @@ DESCRIPTIONS: dict[str, tuple[str, ...]] = {
     "workload": (".onnx", ".yaml", ".yml"),
     "mapping": (".yaml", ".yml"),
 }
-"""Suffixes that are tried for a bare name in config/<kind>/, by kind of file."""
+"""Suffixes of files, by kind of file. They are tried in this order for a name without suffix in config/<kind>/."""
 SPACE = "space"
 """Kind of the files of design spaces."""
 SUFFIXES = {**DESCRIPTIONS, SPACE: (".yaml", ".yml")}
@@ -38,7 +38,9 @@ SUFFIXES = {**DESCRIPTIONS, SPACE: (".yaml", ".yml")}
 
 
 def find_file(kind: str, value: str) -> Path:
-    """File that a run names: a path unchanged; a bare name in config/<kind>/ with the first suffix that exists."""
+    """File that a run names. A path with a suffix is returned unchanged. A name without suffix is looked up in
+    config/<kind>/; the first suffix with which a file exists is added.
+    """
     if value.endswith(SUFFIXES[kind]):
         return Path(value)
     candidates = [Path("config") / kind / f"{value}{suffix}" for suffix in SUFFIXES[kind]]
@@ -46,7 +48,7 @@ def find_file(kind: str, value: str) -> Path:
 
 
 def known_files(kind: str, value: str) -> tuple[Path, list[str]]:
-    """(path where a file was looked for, names of existing files of the kind)."""
+    """(folder in which a file was looked for, names of the existing files of this kind)."""
     if value.endswith(SUFFIXES[kind]):
         place = Path(value).parent
         files = place.glob("*") if place.is_dir() else []
@@ -57,13 +59,15 @@ def known_files(kind: str, value: str) -> tuple[Path, list[str]]:
 
 
 def some_of(names: Sequence[str], shown: int = 8) -> str:
-    """Text of the first `shown` of many names."""
+    """Text with the first `shown` names, and with the number of the remaining names."""
     more = f", and {len(names) - shown} more" if len(names) > shown else ""
     return ", ".join(names[:shown]) + more
 
 
 def mapping_for(hardware: str) -> str:
-    """Mapping for a run that names none: the one with the name of its hardware, in the same subfolder if it exists."""
+    """Mapping for a run that names no mapping: the file with the name of the hardware, in the same subfolder if it
+    exists there.
+    """
     path, folder = find_file("hardware", hardware), Path("config", "hardware")
     if path.is_relative_to(folder):
         place = path.relative_to(folder)
@@ -74,28 +78,29 @@ def mapping_for(hardware: str) -> str:
 
 
 def name_of(kind: str, value: str) -> str:
-    """Name of a file of a kind, without folder and suffix. Other dots belong to the name: tpu_like.v2."""
+    """Name of a file without folder and suffix. Other dots belong to the name, as in tpu_like.v2."""
     name = Path(value).name
     suffix = next((suffix for suffix in SUFFIXES[kind] if name.endswith(suffix)), "")
     return name.removesuffix(suffix)
 
 
 Globs = dict[tuple[str, str], list[str]]
-"""Matches by (kind of file, glob)."""
+"""Names or paths of matching files, by (kind of file, glob)."""
 NAMED = ("workload", "hardware", "mapping")
-"""Kinds of files whose names make the name of a run, in order."""
+"""Kinds of files whose names are added to the name of a run, in this order."""
 _CONTENT_OF_CORES = {"memories", "cores"}
 _CONTENT_OF_VARIANTS = "vary"
 
 
 def is_glob(value: Any) -> bool:
-    """Whether a value of a configuration is a glob; the path of an existing file is none."""
+    """Whether a value of a configuration is a glob. The path of an existing file is not a glob."""
     return isinstance(value, str) and any(sign in value for sign in "*?[") and not Path(value).is_file()
 
 
 def matching(kind: str, value: str) -> list[str]:
-    """Sorted matches of a glob in the form in which a run names files: paths if it ends with a suffix; else names in
-    config/<kind>/, or paths if nothing matches there. Hidden files and files of variants are excluded.
+    """Files that match a glob, sorted, in the form in which a run names files. If the glob ends with a suffix, these
+    are paths. Otherwise they are names of files in config/<kind>/, or paths if no file matches there. Hidden files and
+    files of variants are excluded.
     """
     suffixes, folder = DESCRIPTIONS[kind], Path("config", kind)
     if value.endswith(suffixes):
@@ -105,8 +110,8 @@ def matching(kind: str, value: str) -> list[str]:
 
 
 def expand_run(name: str, entry: Mapping[str, Any], globs: Globs) -> Iterator[tuple[str, JsonObject]]:
-    """Pairs (name, run), one for every combination of matches of the globs of a run. The names of the files are added
-    to the name in the order workload, hardware, mapping: mine-systolic-16x16.
+    """Pairs (name, run), one pair for each combination of files that match the globs of a run. The names of these files
+    are added to the name of the run in the order workload, hardware, mapping: for example, mine-systolic-16x16.
     """
     keys = [key for key in NAMED if (key, entry.get(key)) in globs]
     for values in itertools.product(*(globs[key, entry[key]] for key in keys)):
@@ -115,13 +120,13 @@ def expand_run(name: str, entry: Mapping[str, Any], globs: Globs) -> Iterator[tu
 
 
 def expand_choices(entry: Mapping[str, Any], globs: Globs) -> JsonObject:
-    """Sweep whose globs are replaced by their matches, each file once."""
+    """Sweep in which each glob is replaced by the files that match it. A file that is named twice is kept one time."""
     found = dict(entry)
     for key in {key for key, _ in globs}:
         value = entry[key]
         given = value if isinstance(value, list) else [value]
         names = [name for choice in given for name in (globs[key, choice] if is_glob(choice) else [choice])]
-        # A list may hold anything here: what is wrong with it is told of each run.
+        # A list can still have wrong values here; they are reported when each run is read.
         found[key] = [name for index, name in enumerate(names) if name not in names[:index]]
     return found
 
@@ -143,14 +148,14 @@ def _is_of_variants(path: Path) -> bool:
 
 
 Note = Callable[..., None]
-"""Function note(message, path, value=, allowed=, nearest=) that records a problem."""
+"""Type of a function `note(message, path, value=, allowed=, nearest=)`, which records a problem."""
 
 
 ROLE_IDS = ("pooling_core_id", "simd_core_id", "offchip_core_id")
-"""Keys of a regular graph that give a core a role."""
+"""Keys of the `graph` of an accelerator file. Each gives a role to the core whose id is its value."""
 GRAPH_KEYS_OF_CORE = ("type", "operator_types")
 GRAPH_KEYS_OF_MEMORY = ("size", "operands", "served_dimensions", "force_double_buffering")
-"""Keys of a memory in a core file on which the graph of computation nodes depends."""
+"""Keys of a memory in a core file. The graph of computation nodes depends on the values of these keys only."""
 
 
 @dataclass(frozen=True)
@@ -168,9 +173,9 @@ class SystemFiles:
     path_of: Mapping[str, Path]
     """Path of each core file by name, in the order of core ids."""
     offchip_id: int | None
-    """Id of the off-chip core; None if there is none."""
+    """Id of the off-chip core; None if the accelerator has no off-chip core."""
     contained: Mapping[str, Any] = field(default_factory=dict)
-    """Descriptions, by name, of cores that are inside the accelerator file and have no path."""
+    """Descriptions, by name, of cores that are written in the accelerator file itself and have no file."""
 
     @cached_property
     def core_names(self) -> tuple[str, ...]:
@@ -189,8 +194,10 @@ class SystemFiles:
         return input_digest(self.path_of[name]) if name in self.path_of else "missing"
 
     def of_cost_table(self, name: str) -> str:
-        """Digest of the inputs of the cost table of one core file: that file, the cores that use it, their roles and
-        what they can run, and the off-chip memory from which too large operands stream.
+        """Digest of the inputs of the cost table of one core file.
+
+        The inputs are the core file, the cores that use it, their roles, the operators that they can run, and the file
+        of the off-chip core, from which operands stream that are too large for the core.
         """
         uses = [[core_id, *self._use(core_id)] for core_id, found in self.name_of.items() if found == name]
         offchip = self.name_of.get(self.offchip_id) if self.offchip_id is not None else None
@@ -198,8 +205,8 @@ class SystemFiles:
 
     @cached_property
     def of_graph(self) -> str:
-        """Digest of the inputs of the graph of computation nodes: the cores, what they can run, and what their memories
-        hold; neither links nor costs.
+        """Digest of the inputs of the graph of computation nodes: the cores, the operators that they can run, and the
+        sizes and operands of their memories. Links and costs are not part of it.
         """
         cores = [[core_id, name, self._use(core_id)] for core_id, name in self.name_of.items()]
         said = {name: _document_of(path).data for name, path in self.path_of.items()} | dict(self.contained)
@@ -207,7 +214,7 @@ class SystemFiles:
         return said_digest([cores, self.offchip_id, self.data.get("core_memory_sharing"), capacities])
 
     def _use(self, core_id: int) -> list[Any]:
-        """Roles of a core and what it can run, from the accelerator file."""
+        """Roles of a core and the operators that it can run, from the accelerator file."""
         graph, core_id = table(self.data.get("graph")), core_copies(self.data).get(core_id, core_id)
         roles = [key for key in ROLE_IDS if graph.get(key) == core_id]
         said = (table(self.data.get(key)).get(core_id) for key in ("core_roles", "core_operator_types"))
@@ -215,7 +222,7 @@ class SystemFiles:
 
 
 def read_system(file: Path | str) -> SystemFiles:
-    """Content of an accelerator file and its core files. Never raises."""
+    """Content of an accelerator file and of its core files. No error is raised; unreadable files count as empty."""
     path = Path(file)
     document = _document_of(path)
     data = table(document.data)

@@ -1,4 +1,4 @@
-"""Folders of the results and logs of a configuration, and the mark of the configuration that owns them."""
+"""Folders for the results and logs of a configuration, and the file that names the configuration in the folder."""
 
 import re
 from collections.abc import Sequence
@@ -13,14 +13,14 @@ if TYPE_CHECKING:
 
 
 DEFAULT_CONFIG = Path("config/config.yaml")
-"""Configuration whose results are in RESULTS itself."""
+"""Configuration whose results are directly in RESULTS, not in a subfolder."""
 
 
 RESULTS, LOGS = Path("results"), Path("logs")
 
 
 OTHERS = "configurations"
-"""Folder in RESULTS for the results of all other configurations, each in a subfolder with the name of its file."""
+"""Folder in RESULTS for all other configurations. Each configuration has a subfolder with the name of its file."""
 
 
 PARTS = ("hardware", "workload", "mapping", "single", "multi", "pareto", "space", "front")
@@ -35,18 +35,18 @@ MARK = ".configuration"
 
 
 _FOLDER = re.compile(r"[A-Za-z0-9_+-][A-Za-z0-9_.+-]*")
-"""Pattern of folder names without a special meaning for Snakemake or a shell."""
+"""Pattern of folder names that have no special meaning for Snakemake or for a shell."""
 
 
 def results_folder(files: Sequence[str], said: Any, note: Note) -> Path:
-    """Folder of results of the configuration in these files, relative to the project; `said` is its `results_dir`, or
-    None. Problems are recorded with `note`.
+    """Folder for the results of the configuration in these files, relative to the project. `said` is the value of the
+    key `results_dir`, or None without this key. Problems are recorded with `note`.
     """
     folder = _default_folder(files) if said is None else _said_folder(files, said, note)
     others = _owners(folder)
     if others and files and others != [_name(file) for file in files] and all(Path(file).is_file() for file in others):
-        words = "results of another configuration are there: rename this one, or give results_dir"
-        note(words, (KEY,), value=repr(str(folder)), allowed=f"it is that of {', '.join(others)}")
+        words = "this folder has results of another configuration: rename this configuration, or give results_dir"
+        note(words, (KEY,), value=repr(str(folder)), allowed=f"the folder belongs to {', '.join(others)}")
     return folder
 
 
@@ -64,7 +64,7 @@ def claim(results: Path, files: Sequence[str]) -> None:
 def _default_folder(files: Sequence[str]) -> Path:
     if not files or [_name(file) for file in files] == [str(DEFAULT_CONFIG)]:
         return RESULTS
-    # A file name may hold anything; what means something to Snakemake or to a shell is left out of the folder's name.
+    # A file name can have characters that are special to Snakemake or to a shell; the folder name is made without them.
     name = "+".join(re.sub(r"[^A-Za-z0-9_.+-]", "_", Path(file).stem) for file in files)
     return RESULTS / OTHERS / name.lstrip(".")
 
@@ -85,7 +85,12 @@ def _said_folder(files: Sequence[str], said: Any, note: Note) -> Path:
             allowed="another folder",
         )
     elif folder.parts[0] == str(RESULTS) and len(folder.parts) > 1 and folder.parts[1] in PARTS:
-        note("lies in the results of config/config.yaml", (KEY,), value=repr(said), allowed="another folder")
+        note(
+            "this folder is inside the results of config/config.yaml",
+            (KEY,),
+            value=repr(said),
+            allowed="another folder",
+        )
     return folder
 
 
@@ -97,6 +102,6 @@ def _owners(folder: Path) -> list[str]:
 
 
 def _name(file: str) -> str:
-    """Path of a file relative to the project folder if it is inside, else absolute."""
+    """Path of a file, relative to the working folder if the file is inside it, otherwise absolute."""
     path, here = Path(file).resolve(), Path.cwd()
     return str(path.relative_to(here)) if path.is_relative_to(here) else str(path)

@@ -1,4 +1,4 @@
-"""Options of ONNX files in a configuration, as command line arguments: sizes, branches, precisions."""
+"""Options for ONNX files in a configuration (sizes, branches, precisions), as command-line arguments."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -13,11 +13,13 @@ if TYPE_CHECKING:
 
 
 NETWORK_KEYS = ("dims", "input_shapes", "branches", "precision", "bits")
-"""Keys, each with a table by workload name of sizes, shapes, branches or bits, or with the name of a precision."""
+"""Keys of the configuration. Each has a table by workload name; the values are tables of sizes, shapes, branches or
+bits, or the name of a precision.
+"""
 
 
 def network_arguments(config: Mapping[str, Any], workloads: Sequence[str], note: Note) -> dict[str, tuple[str, ...]]:
-    """Arguments by workload name; every problem is recorded with `note`."""
+    """Command-line arguments by workload name. Each problem is recorded with `note`."""
     found: dict[str, list[str]] = {}
     for key in NETWORK_KEYS:
         table = config.get(key) or {}
@@ -96,5 +98,5 @@ def _is_size(size: Any) -> bool:
 
 
 def _short(value: Any) -> str:
-    # Python refuses to write very long numbers.
+    # Python refuses to convert very long numbers to text.
     return "more" if isinstance(value, int) and not isinstance(value, bool) and value >= 2**63 else repr(value)[:60]

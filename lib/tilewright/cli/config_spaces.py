@@ -1,4 +1,4 @@
-"""Design space for the rules of the workflow."""
+"""Input files, shards and parts of a design space, for the jobs of the pipeline."""
 
 from functools import cached_property
 from pathlib import Path
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 class ExploredSpace:
-    """Input files of a space, and its shards or parts; the file is read when it is first needed."""
+    """Design space of a configuration, with its input files, shards and parts. The file is read at the first use."""
 
     def __init__(self, file: str) -> None:
         self.file = file
@@ -24,30 +24,32 @@ class ExploredSpace:
 
     @cached_property
     def shards(self) -> "dict[str, SpacePart]":
-        """Shards by their file name."""
+        """Shards of the space (each a set of designs that one job evaluates), by file name."""
         from tilewright.designs.parts import shards_of
 
         return {shard.file_name: shard for shard in shards_of(self.space)}
 
     @cached_property
     def parts(self) -> "dict[str, SpacePart]":
-        """Parts of the costs of families by their file name."""
+        """Parts of the space (each a set of families whose costs one job computes), by file name."""
         from tilewright.designs.parts import parts_of
 
         return {part.file_name: part for part in parts_of(self.space)}
 
     @property
     def files(self) -> list[str]:
-        """Files on which all shards and parts depend; their digests include the designs themselves."""
+        """Paths of the networks and the mapping, on which all shards and parts depend. The digests of shards and parts
+        include the designs.
+        """
         mapping = [] if self.space.mapping is None else [self.space.mapping]
         return [str(path) for path in (*(network.file for network in self.space.networks), *mapping)]
 
     def digest(self, name: str) -> str:
-        """Digest of the inputs of the shard with this name, without suffix."""
+        """Digest of the inputs of a shard. `name` is the file name without suffix."""
         return self._digests.of(self.shards[f"{name}.parquet"])
 
     def part_digest(self, name: str) -> str:
-        """Digest of the inputs of the part with this name, without suffix."""
+        """Digest of the inputs of a part. `name` is the file name without suffix."""
         return self._part_digests.of(self.parts[f"{name}.parquet"])
 
     @cached_property

@@ -1,4 +1,4 @@
-"""`tilewright cost`: costs of the computation nodes of a run on one core."""
+"""`tilewright cost`: costs of all computation nodes of a network on one core."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -44,7 +44,7 @@ def _costed_or_interrupted(
     tell: Tell,
     show_progress: bool,
 ) -> "CostedCnProblem":
-    """Costs of the CNs; an interruption says what is kept of them."""
+    """Costs of the CNs. If the user interrupts the search, the error says how many results are kept."""
     from tilewright.pipeline.stages.base import Control
     from tilewright.pipeline.stages.descriptions import Descriptions
 
@@ -107,22 +107,22 @@ def cost(
     workload: Annotated["WorkloadSource | None", NETWORK_FILE] = None,
     mapping: Annotated["MappingSource | None", MAPPING_FILE] = None,
     core: Annotated[
-        str, Help("Core file of it, by its name without folder and suffix.", metavar="NAME", is_required=True)
+        str, Help("Core file of the accelerator: its name without folder and suffix.", metavar="NAME", is_required=True)
     ] = "",
-    output: Annotated[FilePath | None, Help("Artifact to write (cost/NAME.jsonl).")] = None,
+    output: Annotated[FilePath | None, Help("File for the cost table (cost/NAME.jsonl).")] = None,
     strict: bool = False,
     pipeline: PipelineSource = None,
     network_options: NetworkOptions | None = None,
     jobs: int = 1,
     store: "FilePath | Store | None" = None,
 ) -> "CostedCnProblem":
-    """Costs of the CNs on a core file, by options given by name, which override those of an object `options`.
+    """Costs of the CNs on one core file, or on all core files. Options given by name override those of `options`.
 
-    `cns` is the result of the function `cns`, or the folder that it wrote; with a folder, the descriptions are needed
-    too. `core` is the name of the core file without folder and suffix, or '' for all cores of the accelerator, which
-    `allocate` needs. `output` is the table of that core, or the folder of the tables of all. Results are kept for later
-    searches only in a `store`. Raises InputError for wrong options and stages, for an unknown core, and with `strict`
-    for input without effect.
+    `cns` is the result of the function `cns`, or the folder that it wrote. If it is a folder, `hardware`, `workload`
+    and `mapping` are needed too. `core` is the name of a core file without folder and suffix, or '' for all cores of
+    the accelerator; `allocate` needs all of them. `output` is the file for the cost table of the core, or the folder
+    for the tables of all cores. Without a `store`, results are not kept for later searches. Raises InputError for wrong
+    options and stages, for an unknown core, and with `strict` for input without effect.
     """
     from tilewright.pipeline.stages.base import Control
 
@@ -141,7 +141,7 @@ def _costed(
     pipeline: PipelineSource,
     control: "Control",
 ) -> "CostedCnProblem":
-    """Costs of the CNs, also written if there is an `output`. Raises InputError with everything that is wrong."""
+    """Costs of the CNs. They are also written to `output` if it is given. Raises InputError with all errors."""
     from tilewright.pipeline.stages.multi.costs import IntraCoreMapping, costed, lanes_notices_of_cns
 
     told = Problems()
@@ -160,7 +160,7 @@ def _costed(
     control.on_notices(notices)
     files = {} if output is None else {name: output if core else cost_table(output, name) for name in cores}
     for file in files.values():
-        make_folder(file.parent)  # a place that cannot be written is told before the search, not after it
+        make_folder(file.parent)  # a folder that cannot be written is an error before the search, not after
     found = costed(stages, problem, control)
     if output:
         _write(files, cns, problem, found, stages.stated(encode(chosen), model=found.cost_model), unused)
@@ -185,7 +185,7 @@ def _write(
 
 
 def _read(given: "Descriptions | None", cns: "FilePath | CnProblem", core: str) -> "CnProblem":
-    """Network in CNs. Raises InputError with everything that is wrong with it or the core."""
+    """Network in CNs. Raises InputError with all errors of the network and the core."""
     from tilewright.pipeline.stages.multi.core_mapping import unknown_core_file
     from tilewright.pipeline.stages.multi.inputs import graph_problems, read_cns
     from tilewright.pipeline.stages.multi.items import CnProblem
@@ -210,4 +210,4 @@ def _read(given: "Descriptions | None", cns: "FilePath | CnProblem", core: str) 
 def _kept(count: int, store: Path | None) -> str:
     if store is None:
         return "nothing was written"
-    return f"{count} finished mappings are kept in {store}; the same command goes on from there"
+    return f"{count} finished mappings are kept in {store}; run the same command again to continue"

@@ -1,4 +1,4 @@
-"""`tilewright cost-library`: the library of costs, its costs of a memory, and how they are derived."""
+"""`tilewright cost-library`: entries of the library of costs, and derivation of the costs of a memory."""
 
 from collections.abc import Sequence
 from typing import Annotated, Any
@@ -48,7 +48,10 @@ def _show(rows: list[JsonObject], names: Sequence[str], hardware: FilePath | Non
 
 
 @verb(
-    """List the costs of the library, or explain NAMES: entries with their sources, or costs of a memory step by step.
+    """List the library of costs, or explain NAMES.
+
+    The explanation of an entry gives its source. The name sram, register_file or auto_cost_extraction, with --size and
+    --width, derives the costs of a memory step by step.
 
     Example: tilewright cost-library sram --size "48 KiB" --width 64 --node-nm 28 --cells lstp
     """,
@@ -56,19 +59,22 @@ def _show(rows: list[JsonObject], names: Sequence[str], hardware: FilePath | Non
 )
 def cost_library(
     names: Annotated[Sequence[str], ARGUMENT] = (),
-    kind: Annotated[str, Help("Only entries of a kind, as dram or link.")] = "",
-    hardware: Annotated[FilePath | None, Help("Explain the costs of the memories of a hardware file.")] = None,
-    size: Annotated[str | int, Help("Size of a memory of sram, register_file or auto_cost_extraction: 64 KiB.")] = "",
-    width: Annotated[int | None, Limits(least=1), Help("Width of its words in bits.")] = None,
-    node_nm: Annotated[float | None, Limits(above=0), Help("Its node in nm.")] = None,
-    cells: Annotated[str, OneOf(tuple(sorted(CELLS))), Help("Cells of an SRAM.")] = "hp",
+    kind: Annotated[str, Help("Kind of the entries to list, such as dram or link.")] = "",
+    hardware: Annotated[FilePath | None, Help("Hardware file whose memory costs are explained.")] = None,
+    size: Annotated[
+        str | int, Help("Size of the memory, for sram, register_file or auto_cost_extraction: 64 KiB.")
+    ] = "",
+    width: Annotated[int | None, Limits(least=1), Help("Width of a word of the memory, in bits.")] = None,
+    node_nm: Annotated[float | None, Limits(above=0), Help("Technology node of the memory, in nm.")] = None,
+    cells: Annotated[str, OneOf(tuple(sorted(CELLS))), Help("Type of the cells of an SRAM.")] = "hp",
 ) -> list[JsonObject]:
-    """Rows, one for each entry of the library, or for each named entry.
+    """Rows, one for each entry of the library, or for each name in `names`.
 
-    The name `sram`, `register_file` or `auto_cost_extraction` stands for a memory of a `size` in words of `width` bits.
-    The name of a DRAM with `width` stands for an access of that many bits. With `hardware`, there is a row for each
-    memory of a file: its costs, their source, and their derivation. Energies are in pJ, areas in mm2 or um2, as the
-    keys say. Raises InputError for unknown names, and for memories without costs in the library.
+    The names `sram`, `register_file` and `auto_cost_extraction` stand for a memory with the given `size`, in words of
+    `width` bits. The name of a DRAM, if `width` is given, stands for an access of `width` bits. If `hardware` is given,
+    there is a row for each memory of the file, with its costs, their source, and their derivation. Energies are in pJ;
+    areas are in mm2 or um2, as the key says. Raises InputError for unknown names, and for memories for which the
+    library has no costs.
     """
     if hardware is not None:
         return _of_hardware(hardware)
@@ -82,7 +88,15 @@ def _of_kind(kind: str) -> list[LibraryEntry]:
     if kind and kind not in kinds:
         near = nearest_name(kind, kinds)
         raise InputError(
-            [Problem("no such kind", path="--kind", value=repr(kind), allowed=", ".join(kinds), nearest=near)]
+            [
+                Problem(
+                    "there is no entry of this kind",
+                    path="--kind",
+                    value=repr(kind),
+                    allowed=", ".join(kinds),
+                    nearest=near,
+                )
+            ]
         )
     return [entry for entry in entries().values() if kind in ("", entry.kind)]
 
@@ -95,7 +109,14 @@ def _named(name: str, size: str | int, width: int | None, node_nm: float | None,
         known = [SRAM, REGISTER_FILE, ZIGZAG, *entries()]
         near = nearest_name(name, known)
         raise InputError(
-            [Problem("no such cost", value=repr(name), allowed="`tilewright cost-library` lists them", nearest=near)]
+            [
+                Problem(
+                    "the library has no such entry",
+                    value=repr(name),
+                    allowed="`tilewright cost-library` lists them",
+                    nearest=near,
+                )
+            ]
         )
     return entry_row(entries()[name])
 
@@ -105,7 +126,7 @@ def _memory(name: str, size: str | int, width: int | None, node_nm: float | None
     if name in (SRAM, REGISTER_FILE):
         needs["--node-nm"] = node_nm
     if missing := [option for option, value in needs.items() if not value]:
-        raise InputError([Problem(f"{name} needs it", path=option) for option in missing])
+        raise InputError([Problem(f"{name} needs this option", path=option) for option in missing])
     bits = width or 0
     try:
         size_bits = parse_size_bits(int(size) if str(size).isdigit() else size) if size else 0
@@ -163,5 +184,5 @@ def _listing(rows: list[dict[str, Any]]) -> str:
         what = row["what"] if row["bandwidth_gbyte_s"] is None else f"{row['what']}, {row['bandwidth_gbyte_s']:g} GB/s"
         table.add_row(row["name"], what, row["energy_per"], row["checked"], *cells, spread, area)
     tables = ended_lines(table_lines())
-    more = "`tilewright cost-library NAME` says where one is from. SRAM of CACTI 7:"
+    more = "`tilewright cost-library NAME` gives the source of an entry. SRAM of CACTI 7:"
     return f"{render(table)}{len(rows)} entries; {more}\n{tables}"

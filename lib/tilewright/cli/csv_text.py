@@ -5,8 +5,8 @@ from tilewright.base.json_values import JsonObject
 
 
 def csv_text(rows: list[JsonObject]) -> str:
-    """CSV text of rows with equal keys; '' for no rows."""
-    import csv  # here, because --help starts faster without
+    """CSV text of rows that all have the same keys; '' if there are no rows."""
+    import csv  # imported here: --help starts faster
     import io
 
     buffer = io.StringIO()

@@ -1,4 +1,4 @@
-"""`tilewright depth-first`: a chain of layers on one core in tiles that go through all layers one after another."""
+"""`tilewright depth-first`: a chain of layers on one core, one tile after another through all layers of a stack."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -53,7 +53,7 @@ def _scheduled(
     tell: Tell = silent,
     show_progress: bool = False,
 ) -> "tuple[_Found, list[Path]]":
-    """(schedules, files that are written of them)."""
+    """(schedules, paths of the written files)."""
     points = (_several(tile_x), _several(tile_y), _several(overlap_mode))
     asked = _Asked(points, _several(cut), time_budget_s, optimum, strict)
     given, options = (hardware, workload, mapping), network_options or NetworkOptions()
@@ -72,16 +72,16 @@ def _show(made: "tuple[_Found, list[Path]]", search: Given[TileOptions], as_json
     if paths:
         echo_paths(paths, as_json)
     if found.optimum is not None and found.optimum.is_interrupted:
-        raise InterruptedRunError("this is the best schedule so far, and what is left to win")
+        raise InterruptedRunError("the result is the best schedule so far, with its gap to the optimum")
 
 
 @verb(
-    """Compute the costs of a chain of layers on one core depth-first, for all combinations of given widths, heights and
-    modes.
+    """Compute the costs of a chain of layers on one core in depth-first order, for all combinations of the given tile
+    widths, tile heights and modes.
 
-    One tile goes through all layers of a stack before the next one begins. Data that neighbouring tiles share is
-    computed again (fully-recompute), kept to the right and computed again below (h-cached-v-recompute), or kept
-    (fully-cached).
+    One tile goes through all layers of a stack before the next tile begins. The mode says how data is handled that
+    neighbouring tiles share: it is recomputed (fully-recompute), kept for the next tile in the row but recomputed for
+    the next row (h-cached-v-recompute), or kept for both (fully-cached).
 
     Example: tilewright depth-first --hardware config/hardware/tpu_like.yaml --workload
     config/workload/three_convolutions.yaml --tile-x 8 --tile-y 8 --tile-y 64
@@ -98,47 +98,52 @@ def depth_first(
     hardware: Annotated["AcceleratorSource", HARDWARE_FILE],
     mapping: Annotated[
         "MappingSource | None",
-        Help("Mapping file or artifact; without it all spatial mappings are searched."),
+        Help("Mapping file or artifact; default: all spatial mappings are searched."),
     ] = None,
     *,
-    tile_x: Annotated[int | Sequence[int], Help("Width of tiles of the output; repeatable.")] = (),
-    tile_y: Annotated[int | Sequence[int], Help("Height of tiles of the output; repeatable.")] = (),
-    overlap_mode: Annotated[
-        str | Sequence[str], Help(f"One of {', '.join(MODES)}; repeatable; all three without it.")
+    tile_x: Annotated[
+        int | Sequence[int], Help("Width of a tile of the output; repeat to evaluate several widths.")
     ] = (),
-    cut: Annotated[str | Sequence[str], Help("Layer after which a stack ends; repeatable.")] = (),
+    tile_y: Annotated[
+        int | Sequence[int], Help("Height of a tile of the output; repeat to evaluate several heights.")
+    ] = (),
+    overlap_mode: Annotated[
+        str | Sequence[str], Help(f"Mode: {', '.join(MODES)}; repeat to give several; default: all three.")
+    ] = (),
+    cut: Annotated[str | Sequence[str], Help("Layer after which a stack ends; repeat to end several stacks.")] = (),
     optimum: Annotated[
-        bool, Help("Find the best schedule, with a proof: all cuts, and all sizes and modes not given.")
+        bool,
+        Help("Find the best schedule, with a proof. All cuts are tried, and all sizes and modes unless you give them."),
     ] = False,
     time_budget_s: Annotated[
         float,
         Limits(least=0),
-        Help("Seconds after which --optimum tells the best found and what is left to win."),
+        Help("Time limit of --optimum in seconds. Then the best schedule so far and its gap are given."),
     ] = TIME_BUDGET_S,
     search: Named[TileOptions],
     output: Annotated[FilePath | None, Help(f"Folder for {DEPTH_FIRST} and {DEPTH_FIRST_TABLE}.")] = None,
     network_options: NetworkOptions | None = None,
     strict: bool = False,
 ) -> "tuple[DepthFirstSchedule, ...]":
-    """Depth-first costs of a chain of layers on one core, for every combination of tile sizes and modes.
+    """Depth-first costs of a chain of layers on one core, for each combination of tile sizes and modes.
 
-    With `optimum` the result is only the best schedule, over all cuts, and over all sizes and modes that are not given;
-    the certificate is in the file `output`. Arguments are those of the command. Raises InputError with everything that
-    is wrong, also for networks that are no chains, and with `strict` for work without costs and for input without
-    effect; MappingError if a layer of a tile has no mapping that fits.
+    With `optimum`, the result is only the best schedule. All cuts are searched, and all sizes and modes unless they are
+    given. The certificate is written to the folder `output`. The arguments are the options of the command. Raises
+    InputError with all errors of the input, for networks that are not chains, and with `strict` for work without costs
+    and for input without effect; MappingError if a layer of a tile has no mapping that fits.
     """
     tiles = (tile_x, tile_y, overlap_mode, cut, optimum, time_budget_s)
     return _scheduled(workload, hardware, mapping, *tiles, search, output, network_options, strict)[0].schedules
 
 
 def _several(given: Any) -> tuple[Any, ...]:
-    """Tuple of one value or of several values."""
+    """Tuple of the given values; one value becomes a tuple with one element."""
     return (given,) if isinstance(given, int | float | str) else tuple(given)
 
 
 @dataclass(frozen=True)
 class _Asked:
-    """Request: points to evaluate, or an optimum to search."""
+    """Request of a user: points to evaluate, or an optimum to search."""
 
     points: tuple[tuple[int, ...], tuple[int, ...], tuple[str, ...]]
     """Tile widths, tile heights and modes."""
@@ -153,7 +158,7 @@ class _Asked:
         return self.time_budget_s if self.is_optimum else None
 
     def unused(self) -> list[Unused]:
-        """Input without effect."""
+        """Notices of input without effect."""
         if self.is_optimum or self.time_budget_s == TIME_BUDGET_S:
             return []
         return [unused_option("time_budget_s", "has no effect without optimum", self.time_budget_s)]
@@ -163,16 +168,16 @@ class _Asked:
         problems = []
         if self.seconds is None:
             missing = [name for name, given in zip(("--tile-x", "--tile-y"), self.points, strict=False) if not given]
-            problems += [Problem("nothing to cost without it, unless with --optimum", path=name) for name in missing]
+            problems += [Problem("is needed without --optimum", path=name) for name in missing]
         elif self.cuts:
-            problems.append(Problem("cuts are searched with --optimum, and cannot be given", path="--cut"))
+            problems.append(Problem("--optimum searches the cuts, so they cannot be given", path="--cut"))
         if problems:
             raise InputError(problems)
 
 
 @dataclass(frozen=True)
 class _Found:
-    """Schedules, and the certificate of the optimum."""
+    """Schedules that were found and, if an optimum was searched, its certificate."""
 
     schedules: "tuple[DepthFirstSchedule, ...]"
     optimum: "Optimum | None" = None
@@ -220,7 +225,7 @@ def _costed(
     advance: Callable[[int], None],
     told: Problems,
 ) -> _Found:
-    """Schedules. Raises InputError for everything that is wrong, including the problems in `told`."""
+    """Schedules that were found. Raises InputError with all errors, including the problems already in `told`."""
     from tilewright.tiles.depth_first.bounds import check_boundable
     from tilewright.tiles.depth_first.certificate import DepthFirstSpace
     from tilewright.tiles.depth_first.optimum import find_optimum
@@ -245,7 +250,7 @@ def _costed(
 def described_problem(
     given: tuple[Any, Any, Any], options: TileOptions, network: NetworkOptions
 ) -> tuple[Any, Any, Any]:
-    """(workload, core, mapping) of hardware, workload and mapping files."""
+    """(workload, core, mapping), read from the files of hardware, workload and mapping."""
     hardware, workload, mapping = given
     problem = _problem((hardware, workload, mapping), options, network)
     return problem.workload, problem.core, problem.mapping
@@ -301,7 +306,7 @@ def table_text(found: "Sequence[DepthFirstSchedule]") -> str:
 
 
 def optimum_text(found: "Optimum", lpf_limit: int | None) -> str:
-    """Lines on the best schedule and its bound, if layers of tiles are mapped by loma with `lpf_limit`."""
+    """Lines on the best schedule and its bound. `lpf_limit` is the limit of loma, which maps the layers of a tile."""
     from tilewright.base.proof import TilePlans, optimum_line
     from tilewright.base.units import count_text
 

@@ -1,7 +1,7 @@
-"""Finds the descriptions that a run was made of: given ones, those in its folder or beside it, and those of `config`
-folders nearby.
+"""Lookup of the input files of a run: hardware, workload and mapping.
 
-A description belongs to the run if its digest is in the provenance of the run.
+A file that the user gives is used. Otherwise the file is searched in the folder of the run, beside this folder, and in
+`config`. A file belongs to the run if the provenance of the run has the digest of the file.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -24,51 +24,54 @@ from tilewright.workload.network_options import NetworkOptions
 
 HARDWARE, WORKLOAD, MAPPING = "hardware", "workload", "mapping"
 KEPT = {HARDWARE: ACCELERATOR, WORKLOAD: WORKLOAD_FILE, MAPPING: MAPPING_FILE}
-"""The artifacts of descriptions that a run keeps in its folder."""
+"""Names of the artifacts that a run keeps in its folder, by kind of input."""
 _OWN_MAPPINGS = (FIXED_MAPPING, f"{PLAN}/{FIXED_MAPPING}")
-"""Mapping files that `tilewright fuse` wrote for a run."""
+"""Mapping files that `tilewright fuse` writes into the folder of a run."""
 _BESIDE = {
     HARDWARE: "hardware/*/accelerator.json",
     WORKLOAD: "workload/*/*/workload.json",
     MAPPING: "mapping/*/mapping.json",
 }
-"""Paths of the descriptions that the pipeline writes, below its folder of results."""
+"""Globs of the artifacts that the pipeline writes, by kind of input, relative to its folder of results."""
 WRITTEN = Path("config")
-"""Folder with the descriptions of a project, below the working folder."""
+"""Folder with the input files of a project, relative to the working folder."""
 OF_DESIGN = "hardware.yaml"
-"""Hardware file of a design of a space, next to its runs."""
+"""Name of the hardware file of a design of a space; the file is beside the runs of the design."""
 
 
 @dataclass(frozen=True)
 class DescribedRun:
-    """Folder of a run, and the digests of its descriptions."""
+    """Run with the digests of its input files. The methods find these files."""
 
     folder: Path
     digests: Mapping[str, str]
-    """Digests of HARDWARE, WORKLOAD and MAPPING."""
+    """Digests of the inputs of the run, by kind: HARDWARE, WORKLOAD and MAPPING."""
     core: str
-    """Name of the core, often also that of its file and of the mapping file."""
+    """Name of the core. The hardware file and the mapping file often have the same name."""
     workload: str
-    """Name of the network, which is that of its file."""
+    """Name of the network, which is also the name of its file without suffix."""
     model: str
 
     @classmethod
     def of(cls, folder: Path, made_by: Mapping[str, Any], summary: Mapping[str, Any] | None = None) -> "DescribedRun":
-        """Run in a folder, from the provenance of its records and from its summary, if it is on one core."""
+        """Run in a folder. `made_by` is the provenance of the run; `summary` is the summary of a run on one core."""
         names = ("hardware", "workload", "model")
         return cls(folder, made_by.get("inputs", {}), *((summary or {}).get(name, "") for name in names))
 
     def artifact(self, kind: str) -> Path | None:
-        """The description of a kind in the folder of the run, or that the pipeline left beside it; None where there is
-        none."""
+        """Artifact of an input in the folder of the run, or one that the pipeline wrote beside this folder; None if no
+        artifact is found.
+        """
         return self._beside(kind, mapping_digest if kind == MAPPING else lambda path: read_artifact(path).digest)
 
     def hardware(self) -> Path | None:
-        """The hardware that the run kept, that the pipeline left, or that a person wrote; None where there is none."""
+        """Hardware of the run: an artifact or, if there is none, the file of the user; None if neither is found."""
         return self.artifact(HARDWARE) or self.hardware_file()
 
     def changeable_hardware(self) -> Path | None:
-        """The hardware file as a person wrote it, or else the artifact with its text; None where there is none."""
+        """Hardware file of the user or, if it is not found, an artifact with the text of the file; None if neither is
+        found.
+        """
         from tilewright.hardware.whole_text import text_in
 
         def digest_of(path: Path) -> str:
@@ -77,7 +80,7 @@ class DescribedRun:
         return self.hardware_file() or self._beside(HARDWARE, digest_of)
 
     def mapping(self) -> Path | None:
-        """The mapping that the run kept, that the pipeline left, or that a person wrote; None where there is none."""
+        """Mapping of the run: an artifact or, if there is none, the file of the user; None if neither is found."""
         return self.artifact(MAPPING) or self.mapping_file()
 
     def mapping_file(self) -> Path | None:
@@ -85,8 +88,8 @@ class DescribedRun:
         return self._first(MAPPING, self._written(MAPPING), mapping_digest)
 
     def network(self, core: Core, options: NetworkOptions) -> Path | None:
-        """Workload that the pipeline wrote next to the run, which ran on `core`, or the user's workload of the same
-        name; None if there is none.
+        """Workload of the run, which ran on `core`: an artifact that the pipeline wrote beside the run, or a file of
+        the user with the same name; None if neither is found.
         """
         from tilewright.workload.source import parse_workload, read_parsed
 
@@ -97,14 +100,16 @@ class DescribedRun:
         return self._network(beside, digest_of, options)
 
     def system_network(self, options: NetworkOptions) -> Path | None:
-        """Network of a run on several cores, with all its layers."""
+        """Workload file of a run on several cores; None if it is not found."""
         digest_of = partial(system_network_digest, options=options)
         return self._network(partial(self.artifact, WORKLOAD), digest_of, options)
 
     def _network(
         self, beside: Callable[[], Path | None], digest_of: Callable[[Path], str], options: NetworkOptions
     ) -> Path | None:
-        """The network beside the run, or one of its name; options, where they are given, are for the latter."""
+        """Network artifact beside the run, or file of the user with the name of the network. If `options` are given,
+        the file of the user is tried first, because the options apply only to it.
+        """
         named = partial(self._first, WORKLOAD, self._named_networks(), digest_of)
         first, then = (beside, named) if options == NetworkOptions() else (named, beside)
         return first() or then()
@@ -116,10 +121,10 @@ class DescribedRun:
         is_system: bool = False,
         is_changed: bool = False,
     ) -> dict[str, Path | None]:
-        """Kind -> the description that is given, or else the one that is found; None where there is none.
+        """Path of each input, by kind: the path that is given or, without it, the path that is found; otherwise None.
 
-        With `is_changed` the hardware has a text, of which numbers can be changed. Raises InputError for hardware that
-        is given and cannot be read.
+        With `is_changed`, only hardware is found whose text is known, so that numbers in it can be changed. Raises
+        InputError if the given hardware cannot be read.
         """
         hardware = given[HARDWARE] or (self.changeable_hardware() if is_changed else self.hardware())
         if given[WORKLOAD] is not None:
@@ -132,16 +137,17 @@ class DescribedRun:
         return {HARDWARE: hardware, WORKLOAD: workload, MAPPING: mapping}
 
     def contradiction(self, kind: str, digest: str) -> str:
-        """What is told of a description that is not that of the run; '' for that of the run."""
+        """Message that an input is not the input of the run; '' if it is the input of the run. `digest` is its
+        digest.
+        """
         if self.digests.get(kind) in (None, digest):
             return ""
-        return f"is not the {kind} of the run in {self.folder}: it is another one, or was changed since"
+        return f"is not the {kind} of the run in {self.folder}: it is another file, or it was changed after the run"
 
     def not_found(self, found: Mapping[str, object]) -> list[Problem]:
-        """Problems of descriptions that were not found; `found` has the result of the search by kind.
+        """Problems, one for each input that was not found. `found` has the path of each input, by kind, or None.
 
-        The network can only be verified if the hardware is found: without the hardware, a network of the right name is
-        accepted.
+        Without the hardware, a network cannot be verified. Then a network with the right name is accepted.
         """
         lacking = [kind for kind, path in found.items() if path is None]
         if HARDWARE in lacking and (self._named_networks() or paths_of(self.folder, WORKLOAD)):
@@ -151,7 +157,7 @@ class DescribedRun:
         return [Problem(message.format(kind, *self._lacking_file(kind)), path=f"--{kind}") for kind in lacking]
 
     def _lacking_file(self, kind: str) -> tuple[Path, str]:
-        """The file of the run that would be a description, and what is wrong with it."""
+        """(artifact in the folder of the run, reason for which it cannot be used)."""
         file = self.folder / KEPT[kind]
         if not file.is_file():
             return file, "is not there"
@@ -162,14 +168,14 @@ class DescribedRun:
         return file, "is of another run" if is_other else "does not have its text"
 
     def hardware_file(self) -> Path | None:
-        """Hardware file of the run that a user wrote, or that of a design that `tilewright explore --show` ran; None if
-        it is not found.
+        """Hardware file of the user, or the hardware file of a design that `tilewright explore --show` ran; None if
+        neither is found.
         """
         return self._first(HARDWARE, (self.folder.parent / OF_DESIGN, *self._written(HARDWARE)), hardware_digest)
 
     def _written(self, kind: str, suffixes: tuple[str, ...] = YAML_SUFFIXES) -> list[Path]:
-        """User's files that may be of a kind: in the folder for that kind, in the folder of the run, and in the working
-        folder. Files with the name of the core come first.
+        """Files of the user that can be inputs of a kind. They are in the folder of `config` for this kind, in the
+        folder above the run, and in the working folder. Files with the name of the core come first.
         """
         places = (WRITTEN / kind).rglob("*"), self.folder.parent.glob("*"), Path().glob("*")
         files = [
@@ -185,7 +191,7 @@ class DescribedRun:
         return [path for path in self._written(WORKLOAD, (".onnx", *YAML_SUFFIXES)) if path.stem == self.workload]
 
     def check(self, kind: str, digest: str, path: str) -> None:
-        """Raise InputError if a description is not that of the run."""
+        """Raise InputError if an input is not the input of the run. `digest` is the digest of the input."""
         if message := self.contradiction(kind, digest):
             raise InputError([Problem(message, path)])
 
@@ -204,7 +210,9 @@ class DescribedRun:
 
 
 def paths_of(folder: Path, kind: str) -> list[Path]:
-    """Files of a kind of description in the folder of a run, then those that the pipeline left beside it."""
+    """Paths of the artifacts of an input: first those in the folder of the run, then those that the pipeline wrote
+    beside this folder.
+    """
     names = (*(_OWN_MAPPINGS if kind == MAPPING else ()), KEPT[kind])
     own = [folder / name for name in names if (folder / name).is_file()]
     above = folder.resolve().parents
@@ -212,21 +220,21 @@ def paths_of(folder: Path, kind: str) -> list[Path]:
 
 
 def core_in(hardware: Path) -> Core:
-    """The core of a hardware file or artifact. Raises InputError."""
+    """Core that a hardware file or artifact describes. Raises InputError."""
     from tilewright.pipeline.sources import parse_accelerator, single_core
 
     return single_core(parse_accelerator(hardware))
 
 
 def network_digest(network: Workload, core: Core) -> str:
-    """Digest of the part of a network that a run on a core has: without the layers that the core cannot run."""
+    """Digest of a network without the layers that the core cannot run. The run on this core has this digest."""
     from tilewright.mapping.runnable import restrict_to_core, without_layers_left_out
 
     return content_digest(encode(without_layers_left_out(restrict_to_core(network, core)[0])))
 
 
 def system_network_digest(path: Path, options: NetworkOptions) -> str:
-    """Digest of the network in a file as used in a run on several cores. Raises InputError."""
+    """Digest of the network in a file, as runs on several cores record it. Raises InputError."""
     from tilewright.pipeline.stages.multi.items import MODEL
     from tilewright.workload.source import parse_workload
 

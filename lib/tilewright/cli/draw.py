@@ -13,8 +13,8 @@ from tilewright.hardware.system import MultiCoreAccelerator
 @verb(
     """Draw the memories of a hardware file or artifact above the array: operands, sizes, instances, ports, costs.
 
-    For an accelerator with several cores, one figure shows its cores, links and buses, and one more figure each core
-    file, under the name of that file.
+    For an accelerator with several cores, one figure shows its cores, links and buses. Each core file has another
+    figure, with the name of the core file in its file name.
 
     Example: tilewright draw config/hardware/tpu_like.yaml -o tpu_like.svg
     """,
@@ -22,10 +22,12 @@ from tilewright.hardware.system import MultiCoreAccelerator
 )
 def draw(
     hardware: Annotated[AcceleratorSource, ARGUMENT],
-    output: Annotated[FilePath, Help("File to write, .svg; a .png stands beside it.")],
+    output: Annotated[FilePath, Help("SVG file to write; a PNG file with the same name is written beside it.")],
 ) -> list[Path]:
-    """Draw the memories of a core above its array, as SVG and PNG; returns the files. For an accelerator with several
-    cores also its cores, links and buses. Raises InputError for a wrong description.
+    """Draw the memories of a core above its array, as SVG and PNG; returns the paths of the files.
+
+    For an accelerator with several cores, a figure of its cores, links and buses is drawn too. Raises InputError for a
+    wrong hardware file.
     """
     keep_font_cache_here()
     from tilewright.results.hierarchy_figure import write_hierarchy_figure

@@ -1,4 +1,4 @@
-"""`tilewright evaluate`: the costs of given mappings, from options, a mapping file or a file of points.
+"""`tilewright evaluate`: costs of given mappings, from a mapping file or a file of points.
 
 A file of points has one mapping per line, as a JSON object.
 """
@@ -54,15 +54,15 @@ Loops = tuple[tuple[str, int], ...]
 Links = tuple[tuple[str, str], ...]
 Boundaries = tuple[tuple[str, tuple[int, ...]], ...]
 Point = tuple[Layer, MappingConstraints]
-"""(layer, complete mapping that is given for it)."""
+"""(layer, complete mapping of the layer)."""
 GIVEN = SearchOptions(model=EvaluateOptions.model)
-"""Options of a mapping that is given, unless others are."""
+"""Options for the evaluation of given mappings, if the caller gives no options."""
 REQUIRED_KEYS = ("layer", "spatial_mapping", "loop_order")
 KEYS = (*REQUIRED_KEYS, "memory_operand_links", "level_boundaries")
 
 
 def read_points(given: FilePath | Sequence[Table[str, Any]], layers: Sequence[Layer]) -> list[Point]:
-    """Points of a file or of a list, in order. Raises InputError with all problems of all points."""
+    """Points of a file or of a list, in the same order. Raises InputError with the problems of all points."""
     by_name = {layer.name: layer for layer in layers}
     problems: list[Problem] = []
     if isinstance(given, str | PathLike):
@@ -76,7 +76,7 @@ def read_points(given: FilePath | Sequence[Table[str, Any]], layers: Sequence[La
             _PointReader("", 0, f"points[{place}]", problems).read(text, by_name) for place, text in enumerate(texts)
         ]
     if not read:
-        problems.append(Problem("holds no point: one JSON object a line is needed", file))
+        problems.append(Problem("has no points: it must have one JSON object per line", file))
     if problems:
         raise InputError(problems)
     return [point for point in read if point]
@@ -92,7 +92,7 @@ def _text_of(path: Path) -> str:
 
 
 class _PointReader:
-    """Reader of one line, which records its problems."""
+    """Reader of one point. It records the problems of the point."""
 
     def __init__(self, file: str, line: int, place: str, problems: list[Problem]) -> None:
         self.file = file
@@ -127,7 +127,7 @@ class _PointReader:
         except json.JSONDecodeError as error:
             self._note(f"is not JSON: {error.msg} at column {error.colno}")
         except (ValueError, OverflowError, RecursionError):
-            self._note("is not JSON that can be read: a number is too long or the nesting too deep")
+            self._note("is JSON that cannot be read: a number is too long, or the nesting is too deep")
         else:
             if isinstance(point, dict):
                 return point
@@ -155,7 +155,7 @@ class _PointReader:
         for array_dimension, factors in table.items():
             place = f"spatial_mapping.{array_dimension}"
             if not isinstance(factors, dict):
-                self._note("must be a table of loop dimension to factor", place, _shown(factors))
+                self._note("must be a table from loop dimensions to factors", place, _shown(factors))
                 continue
             for dimension, factor in factors.items():
                 self._check_size(factor, f"{place}.{dimension}")
@@ -181,7 +181,7 @@ class _PointReader:
             return MappingConstraints.memory_operand_links
         place, table = "memory_operand_links", point["memory_operand_links"]
         if not isinstance(table, dict):
-            self._note("must be a table of layer operand to memory operand", place, _shown(table))
+            self._note("must be a table from layer operands to memory operands", place, _shown(table))
             return ()
         for operand, memory_operand in table.items():
             if layer and operand not in layer.operands:
@@ -195,16 +195,16 @@ class _PointReader:
             return ()
         place, table = "level_boundaries", point["level_boundaries"]
         if not isinstance(table, dict):
-            self._note("must be a table of layer operand to a list of numbers of loops", place, _shown(table))
+            self._note("must be a table from layer operands to lists of numbers of loops", place, _shown(table))
             return ()
         for operand in layer.operands if layer else ():
             if operand not in table:
-                self._note("needs the numbers of loops of each operand", f"{place}.{operand}")
+                self._note("is missing: each operand needs its numbers of loops", f"{place}.{operand}")
         return tuple((operand, self._bounds(operand, bounds, layer, loops)) for operand, bounds in table.items())
 
     def _bounds(self, operand: str, bounds: object, layer: Layer | None, loops: int) -> tuple[int, ...]:
-        """Number of loops up to and including each memory of an operand; numbers never decrease, the last is that of
-        all loops.
+        """Number of loops up to and including each memory of an operand. The numbers never decrease, and the last
+        number is at most the number of all loops.
         """
         place = f"level_boundaries.{operand}"
         if layer and operand not in layer.operands:
@@ -212,14 +212,14 @@ class _PointReader:
         elif not isinstance(bounds, list) or not bounds or any(type(bound) is not int for bound in bounds):
             self._note("must be a list of whole numbers, one for each memory of the operand", place, _shown(bounds))
         elif bounds != sorted(bounds) or not 0 <= bounds[0] <= bounds[-1] <= loops:
-            told = f"must not fall from memory to memory, nor be more than the {loops} loops of loop_order"
+            told = f"must not decrease from memory to memory, and must not exceed the {loops} loops of loop_order"
             self._note(told, place, _shown(bounds))
         else:
             return tuple(bounds)
         return ()
 
     def _check_size(self, value: object, place: str) -> None:
-        # A bool is an int to Python, but not a size.
+        # In Python a bool is an int, but it is not a size.
         if type(value) is not int or not 1 <= value <= LARGEST_WHOLE_NUMBER:
             self._note("must be a whole number from 1 to 2^53", place, _shown(value))
 
@@ -229,7 +229,7 @@ class _PointReader:
 
 
 def _shown(value: object) -> str:
-    """Value as written in the file, shortened."""
+    """Text of a value as in the file, shortened to 40 characters."""
     text = json.dumps(value, ensure_ascii=False)
     return text if len(text) <= 40 else text[:37] + "..."
 
@@ -240,15 +240,17 @@ OPEN_ORDER = "temporal_ordering leaves loops open; give every loop with its size
 @click.command()
 @click.option("--hardware", required=True, type=FILE, help="Hardware file or artifact.")
 @click.option("--workload", required=True, type=FILE, help="ONNX or YAML file, or artifact.")
-@click.option("--mapping", type=FILE, help="Mapping file whose entries fix the whole mapping, as export writes.")
+@click.option(
+    "--mapping", type=FILE, help="Mapping file whose entries fix complete mappings, as `tilewright export` writes it."
+)
 @click.option(
     "--points",
     type=FILE,
-    help="JSON lines: {layer, spatial_mapping, loop_order, ...}; see docs/mappings.md#keep-a-mapping.",
+    help="File of points, JSON lines: {layer, spatial_mapping, loop_order, ...}; see docs/mappings.md#keep-a-mapping.",
 )
-@click.option("--layer", "layer_name", default="", help="Only this layer; default: all.")
+@click.option("--layer", "layer_name", default="", help="Name of the only layer to evaluate; default: all layers.")
 @parameter_option(EvaluateOptions, "temporal_mapping_type", default=None)
-@click.option("-o", "--output", type=FILE, help="JSON lines to write: what --json prints.")
+@click.option("-o", "--output", type=FILE, help="File for the JSON lines that --json prints.")
 @network_options
 @parameter_option(EvaluateOptions, "model", default=EvaluateOptions.model)
 @strict_option()
@@ -310,20 +312,20 @@ def evaluate(
     network_options: NetworkOptions | None = None,
     strict: bool = False,
 ) -> "LayerRecord | tuple[LayerRecord, ...]":
-    """Record with the costs of one given mapping of a layer on a core, loops innermost first; or, from the descriptions
-    that the command takes, one record for each mapping of a file or of points.
+    """Costs of one given mapping of a layer on a core, as a record, or of many given mappings, one record each.
 
-    `level_boundaries` are, for each operand, the numbers of loops up to and including each of its memories, as in a
-    record of a search that chose them; by default the allocator decides. `points` is a file of JSON lines, or a list of
-    tables; `layer` then selects one layer by name. `output` is the file of JSON lines that the command writes. Raises
-    InputError for wrong descriptions, and with `strict` for input without effect; MappingError if a mapping does not
-    fit: the output is still written, and says which one.
+    For one mapping, give the objects `layer`, `core`, `spatial_mapping` and `loop_order` (innermost loop first). For
+    many mappings, give `hardware`, `workload`, and `mapping` or `points` (a file of JSON lines, or a list of tables);
+    `layer` is then the name of the only layer to evaluate. `level_boundaries` has, for each operand, the number of
+    loops up to and including each memory, as records have them; by default the allocator decides. `output` is the file
+    that the command writes; it also names mappings that do not fit. Raises InputError for wrong input files, and with
+    `strict` for input without effect; MappingError if a mapping does not fit.
     """
     from tilewright.pipeline.stages.descriptions import Descriptions
 
     file = None if output is None else Path(output)
     if isinstance(layer, Layer):
-        _refuse(f"has no use beside the layer {layer.name}", hardware=hardware, workload=workload, mapping=mapping)
+        _refuse(f"cannot be given with layer {layer.name}", hardware=hardware, workload=workload, mapping=mapping)
         if core is None or spatial_mapping is None or loop_order is None:
             raise InputError("a layer needs a core, a spatial_mapping and a loop_order")
         from tilewright.search import evaluate as engine
@@ -336,10 +338,10 @@ def evaluate(
         return record
     if not isinstance(layer, str):
         raise InputError([Problem("is neither a layer nor a name", path="layer", value=type(layer).__name__)])
-    _refuse("needs a layer in memory", core=core, spatial_mapping=spatial_mapping, loop_order=loop_order)
+    _refuse("needs a layer object", core=core, spatial_mapping=spatial_mapping, loop_order=loop_order)
     missing = [name for name, one in (("hardware", hardware), ("workload", workload)) if one is None]
     if missing:
-        raise InputError([Problem("is needed, or a layer and a core in memory", path=name) for name in missing])
+        raise InputError([Problem("is needed without a layer and a core object", path=name) for name in missing])
     given = Descriptions(hardware, workload, mapping, network_options or NetworkOptions())
     which = (points, layer, asked, options or GIVEN, file)
     found = _evaluated(given, *which, strict, lambda one: None, lambda notices: None)
@@ -351,18 +353,18 @@ def evaluate(
 
 @dataclass(frozen=True)
 class _Evaluated:
-    """Result of the evaluation of a mapping."""
+    """Result of the evaluation of one mapping."""
 
     layer: Layer
     record: "LayerRecord | None"
-    """Record of its costs; None if it does not fit."""
+    """Record with the costs of the mapping; None if the mapping does not fit."""
     reason: str = ""
     notices: tuple[str, ...] = ()
-    """Notices of the descriptions."""
+    """Notices of the input files."""
 
     @property
     def line(self) -> str:
-        """Line as JSON."""
+        """JSON text of the result, one line."""
         from tilewright.cost.record import record_row
 
         refusal = {"layer": {"name": self.layer.name}, "error": self.reason}
@@ -380,7 +382,7 @@ def _evaluated(
     tell: Callable[[_Evaluated], None],
     tell_notices: Callable[[Sequence[str]], None],
 ) -> list[_Evaluated]:
-    """Results of all mappings, each reported as soon as it is known; also written if there is an `output`."""
+    """Results of all mappings. `tell` gets each result at once. The results are written to `output` if it is given."""
     from tilewright.pipeline.sources import existing_file, parse_accelerator, parse_workload, single_core
     from tilewright.pipeline.stages.run import read_problem
     from tilewright.search.evaluate import evaluate_given
@@ -427,7 +429,7 @@ def _evaluated(
 
 
 def _options(base: SearchOptions, asked: Given[EvaluateOptions]) -> SearchOptions:
-    """Options with the given ones replaced."""
+    """Options `base`, with the values that `asked` gives."""
     made = asked()
     return replace(base, **{name: getattr(made, name) for name in asked.values})
 
@@ -438,7 +440,7 @@ def _write(output: Path | None, found: list[_Evaluated]) -> None:
 
 
 def _refuse(message: str, **given: object) -> None:
-    """Raise InputError for arguments that must not be given together."""
+    """Raise InputError with the message for each argument that is not None."""
     problems = [Problem(message, path=name) for name, one in given.items() if one is not None]
     if problems:
         raise InputError(problems)
@@ -449,14 +451,21 @@ def _chosen(points: list[Point], layer_name: str, network: Workload) -> list[Poi
     if not chosen:
         names = [node.layer.name for node in network.nodes if node.layer]
         raise InputError(
-            [Problem("no such layer", path="layer", value=repr(layer_name), nearest=nearest_name(layer_name, names))]
+            [
+                Problem(
+                    "no such layer",
+                    path="layer",
+                    value=repr(layer_name),
+                    nearest=nearest_name(layer_name, names),
+                )
+            ]
         )
     return chosen
 
 
 def _points_of_mapping(network: Workload, mapping: Mapping, layer_name: str, temporal_mapping_type: str) -> list[Point]:
-    """Layers with their entries. Raises InputError for entries that are no complete mapping, or have another type than
-    the requested one.
+    """Layers, each with its entry of the mapping file. Raises InputError for an entry that is not a complete mapping,
+    and for an entry with another type than the requested one.
     """
     points = [
         (node.layer, mapping.constraints_for(node.layer))
@@ -473,7 +482,7 @@ def _points_of_mapping(network: Workload, mapping: Mapping, layer_name: str, tem
         if any(loop.dimension == WILDCARD or loop.size is None for loop in entry.temporal_ordering)
     ]
     problems += [
-        Problem(f"the entry says otherwise than --temporal-mapping-type {temporal_mapping_type}", path=name, value=own)
+        Problem(f"the entry contradicts --temporal-mapping-type {temporal_mapping_type}", path=name, value=own)
         for name, entry in entries.items()
         if temporal_mapping_type and (own := entry.temporal_mapping_type or "") not in ("", temporal_mapping_type)
     ]
@@ -483,7 +492,7 @@ def _points_of_mapping(network: Workload, mapping: Mapping, layer_name: str, tem
 
 
 def _for_layers(names: list[str]) -> str:
-    """Text on the layers to which an entry applies."""
+    """Text with the number of layers to which an entry applies; '' for one layer."""
     return f" (for {len(names)} layers, such as {names[0]})" if len(names) > 1 else ""
 
 

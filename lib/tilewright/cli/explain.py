@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 _Given = Mapping[str, Path | None]
-"""Path that is given for each of HARDWARE, WORKLOAD, MAPPING."""
+"""Path that the user gave for each of HARDWARE, WORKLOAD and MAPPING; None if no path was given."""
 
 
 def _show(found: "Bottlenecks", output: Path | None, only: Part, as_json: bool) -> None:
@@ -51,11 +51,14 @@ def _show(found: "Bottlenecks", output: Path | None, only: Part, as_json: bool) 
     """Show the parts of the energy and the cycles of the run in the folder RUN, and the memory port that limits each
     layer.
 
-    Cycles by cause and energy by memory, operand and direction add up to the totals. For idle units of the array the
-    report shows which side is not full, and whether the mapping file is the cause. The limiting port of a layer is the
-    one whose doubling in width would save most cycles of the same mapping. The descriptions of the run are found next
-    to it if `make run` made it, in `config`, or in the working folder; otherwise name them. On several cores the report
-    shows what each core computes and waits for, and the core, link or memory whose doubling would save most.
+    The report splits the cycles by cause, and the energy by memory, operand and direction; the parts add up to the
+    totals. If units of the array are idle, it shows which side of the array is not full, and whether the mapping file
+    is the cause. The limiting port of a layer is the port for which twice the width would save most cycles, with the
+    same mapping.
+
+    The command looks for the input files of the run beside RUN if `make run` made the run, in `config`, and in the
+    working folder. If they are elsewhere, give their paths. For a run on several cores, the report shows when each core
+    computes and waits, and for which core, link or memory a doubling would save most cycles.
 
     Example: tilewright explain results/single/resnet18-tpu_like --layer conv1
     """,
@@ -65,23 +68,23 @@ def _show(found: "Bottlenecks", output: Path | None, only: Part, as_json: bool) 
 @network_keywords
 def explain(
     run: Annotated[FilePath, ARGUMENT],
-    layer: Annotated[str, Help("Only this layer, with all of its ports.", metavar="NAME")] = "",
-    hardware: Annotated[FilePath | None, Help("Hardware of the run, where it is not found.")] = None,
-    workload: Annotated[FilePath | None, Help("Workload of the run, where it is not found.")] = None,
+    layer: Annotated[str, Help("Name of one layer to report, with all ports that it uses.", metavar="NAME")] = "",
+    hardware: Annotated[FilePath | None, Help("Hardware file of the run, if the command does not find it.")] = None,
+    workload: Annotated[FilePath | None, Help("Workload of the run, if the command does not find it.")] = None,
     network_options: NetworkOptions | None = None,
     output: Annotated[
         FilePath | None, Help(f"Folder for {BOTTLENECKS}.csv, .json, .svg, .png and {PORT_LIMITS} or {CORE_CYCLES}.")
     ] = None,
     only: Part = "",
-    mapping: Annotated[FilePath | None, Help("Mapping of the run, where it is not found.")] = None,
+    mapping: Annotated[FilePath | None, Help("Mapping of the run, if the command does not find it.")] = None,
 ) -> "Bottlenecks":
     """Parts of the energy and the cycles of a run, or of one of its layers, and the memory port that limits each layer.
 
-    `run` is its folder. `hardware`, `workload` and `mapping` are those of the run; by default they are searched next to
-    the run, and in `config` below the working folder. Without the first two no port is named. `output` is a folder for
-    tables, JSON and a figure, or for `only` one part of these, `tables` (with the JSON) or `figures`. Energies are in
-    pJ. Raises ArtifactError for a folder without a run, InputError for a missing folder, for descriptions that are not
-    those of the run, and for an unknown layer.
+    `run` is the folder of the run. `hardware`, `workload` and `mapping` are the input files of the run; by default they
+    are searched beside the run, and in `config` in the working folder. If hardware or workload is not found, no port is
+    named. `output` is a folder for tables, a JSON file and a figure. `only` limits the output to `tables` (with the
+    JSON file) or `figures`. Energies are in pJ. Raises ArtifactError for a folder without a run, and InputError for a
+    missing folder, for input files of another run, and for an unknown layer.
     """
     folder = Path(run)
     named = {HARDWARE: hardware, WORKLOAD: workload, MAPPING: mapping}
@@ -98,7 +101,7 @@ def explain(
 
 
 def written_files(folder: Path, only: Part = "", has_cores: bool = False) -> list[Path]:
-    """Files that `write_bottlenecks` writes; `has_cores`: for a run on several cores."""
+    """Paths of the files that `write_bottlenecks` writes. `has_cores` is True for a run on several cores."""
     tables = [f"{BOTTLENECKS}.csv", f"{BOTTLENECKS}.json"], [CORE_CYCLES if has_cores else PORT_LIMITS]
     figures = [f"{BOTTLENECKS}.svg", f"{BOTTLENECKS}.png"]
     named = {TABLES: [*tables[0], *tables[1]], FIGURES: figures}
@@ -106,7 +109,9 @@ def written_files(folder: Path, only: Part = "", has_cores: bool = False) -> lis
 
 
 def write_bottlenecks(found: "Bottlenecks", folder: Path, only: Part = "") -> list[Path]:
-    """Write tables, JSON and a figure of bottlenecks into a folder, or `only` one part of these; returns the files."""
+    """Write tables, a JSON file and a figure of bottlenecks into a folder, or `only` one part of these; returns
+    paths.
+    """
     make_folder(folder)
     if only != FIGURES:
         from tilewright.results.bottlenecks import bottlenecks_object, port_table, share_table
@@ -153,13 +158,13 @@ def _of_one_core(folder: Path, given: _Given, network_options: NetworkOptions) -
         found = bottlenecks_of(ledger, placed, *read)
         array = _array(placed, *read, mapping, artifact.provenance.get("options", {}))
         return replace(found, array=array, made_of=made_of(artifact))
-    except InputError as error:  # the run is whole, but stages of its own made it
+    except InputError as error:  # the run is complete, but it was made by stages of the user
         return bottlenecks_of(ledger, placed, unknown=str(error.problems[0]))
 
 
 def _read(run: DescribedRun, found: _Given, network_options: NetworkOptions) -> "tuple[Core, Workload] | str":
-    """Core and network of a run, or a text on the one that is not found. Raises InputError if they are not those of the
-    run.
+    """Core and network of a run, or a text that says which of them is not found. Raises InputError if a file belongs to
+    another run.
     """
     from tilewright.pipeline.sources import parse_accelerator, parse_workload, single_core
 
@@ -179,7 +184,9 @@ def _read(run: DescribedRun, found: _Given, network_options: NetworkOptions) -> 
 def _array(
     placed: "Sequence[PlacedLayer]", core: "Core", network: "Workload", mapping: Path | None, options: dict[str, Any]
 ) -> "ArrayUses":
-    """Use of the array by the layers of a run; for a run with a user's pipeline without causes."""
+    """Use of the array by the layers of a run. Without a mapping file, or with a pipeline of the user, the causes of
+    idle units are left out.
+    """
     from tilewright.base.parameters import made_of
     from tilewright.pipeline.sources import parse_mapping
     from tilewright.results.array_use import array_uses
@@ -193,7 +200,9 @@ def _array(
 
 
 def _places(path: Path, mapping: "MappingOfLayers") -> dict[tuple[str, str], str]:
-    """Place in the file that fixes the lanes, by (entry, array dimension); {} for an artifact, which has no lines."""
+    """File and line of each spatial mapping in a mapping file, by (entry, array dimension). {} for an artifact, which
+    has no lines.
+    """
     from tilewright.base.artifacts.envelope import is_artifact
     from tilewright.base.yamlfile import load_yaml
 
@@ -208,7 +217,7 @@ def _places(path: Path, mapping: "MappingOfLayers") -> dict[tuple[str, str], str
 
 
 def _refuse_descriptions(*given: Path | None) -> None:
-    message = "a run on several cores has no use for it: what limits a core there is its schedule"
+    message = "cannot be given for a run on several cores, whose bottlenecks are in its schedule"
     problems = [Problem(message, str(path)) for path in given if path is not None]
     if problems:
         raise InputError(problems)
@@ -224,12 +233,12 @@ def _of_several_cores(folder: Path) -> "Bottlenecks":
     run = scheduled_run(folder)
     view = ScheduleView(run.artifact)
     cores = cores_report(view, run.core_costs, run.summary, _node_ids(folder))
-    unknown = "" if cores else "schedules of this model do not say what waits for what"
+    unknown = "" if cores else "schedules of this model do not record the causes of waiting"
     found = bottlenecks_of(ledger_of_run(folder.name, run), unknown=unknown)
     return replace(found, chain=latency_chain(view), cores=cores)
 
 
 def _node_ids(folder: Path) -> list[int] | None:
-    """Ids of the layers of a run on several cores; None if its graph is not in the folder."""
+    """Ids of the layers of a run on several cores; None if the CN graph is not in the folder."""
     graph = folder / CN_GRAPH
     return [layer["node_id"] for layer in read_artifact(graph).payload["layers"]] if graph.is_file() else None

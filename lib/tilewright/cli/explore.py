@@ -1,4 +1,4 @@
-"""`tilewright explore`: the costs of all designs of a space, and its Pareto front."""
+"""`tilewright explore`: costs of all designs of a space, and the Pareto front of these designs."""
 
 from collections.abc import Sequence
 from contextlib import nullcontext
@@ -42,24 +42,28 @@ if TYPE_CHECKING:
 
 PAGE, CSV = "explore.html", "space.csv"
 DESIGNS, HARDWARE = "designs", OF_DESIGN
-"""Folder of the designs that are shown, and the hardware file in the folder of each design."""
+"""Name of the folder for the runs of --show, and name of the hardware file in the subfolder of each design."""
 
 
 @click.command()
 @click.argument("space", type=FILE)
 @click.option("-o", "--output", type=FILE, help="Folder for shards, tables, figures and the page.")
 @jobs_option
-@click.option("--shard", type=click.IntRange(min=0), help="Make this shard alone and no answer, as a job of a cluster.")
-@click.option("--gather", is_flag=True, help="Make no shard, and the answer of those that are there.")
-@click.option("--no-store", is_flag=True, help="Neither read nor write earlier results; the output is the same.")
+@click.option(
+    "--shard",
+    type=click.IntRange(min=0),
+    help="Number of the only shard to evaluate, for jobs of a cluster. No fronts are computed.",
+)
+@click.option("--gather", is_flag=True, help="Evaluate no shard; compute the fronts from the existing shards.")
+@click.option("--no-store", is_flag=True, help="Do not read or write stored results. The output is the same.")
 @click.option(
     "--store",
     type=FILE,
     default=DEFAULT_STORE,
     show_default=True,
-    help="Folder of earlier results: mappings of the tiles of designs of several cores.",
+    help="Folder of stored results: mappings of the tiles of multi-core designs.",
 )
-@click.option("--show", metavar="DESIGN", help="Make the full run with report of one design, by its name, and no more.")
+@click.option("--show", metavar="DESIGN", help="Name of one design: only its full run and report are made.")
 @strict_option()
 @common_options
 def command(
@@ -75,11 +79,11 @@ def command(
     verbose: bool,
     as_json: bool,
 ) -> None:
-    """Evaluate every design of the file SPACE on its networks, and mark those that no other design beats.
+    """Evaluate every design of the file SPACE on the networks of this file, and mark the designs on the Pareto front.
 
-    The costs of a design are bitwise those of `tilewright map`, or for several cores of `tilewright schedule`. Shards
-    that exist and are up to date are not computed again; finished shards survive an interruption. A design that fits no
-    layer, or that is no valid accelerator, is a row of the table with the reason.
+    The costs of a design are bit by bit equal to the costs by `tilewright map` or, for several cores, by `tilewright
+    schedule`. Shards that are up to date are not evaluated again, so a search that was interrupted continues with the
+    other shards. If a design is not a valid accelerator, or if a layer has no mapping on it, the table has the reason.
 
     Example: tilewright explore config/space/edge_sram.yaml -o results/space/edge_sram --jobs 2
     """
@@ -122,13 +126,14 @@ def explore(
     store: "FilePath | Store | None" = None,
     strict: bool = False,
 ) -> "pandas.DataFrame":
-    """Table of the costs of every design of a space on each of its networks, one row for each; `pareto`: on the front.
+    """Table with the costs of every design of a space: one row for each design and network.
 
-    `space` is a file or its content as a dict. `output` is a folder for shards, tables, figures and a page. `shard`
-    computes only that shard, `gather` only makes the answer from existing shards, `show` makes the full run of the
-    design of that name. `store` keeps mappings of the tiles of multi-core designs for later designs. Unused input is
-    listed in the `attrs` of the table. Raises InputError with everything that is wrong with the space, its networks or
-    its mapping, and with `strict` for input without effect.
+    The column `pareto` says whether the design is on the Pareto front. `space` is a file, or the content of a file as a
+    dict. `output` is a folder for shards, tables, figures and a page. With `shard`, only the shard with this number is
+    evaluated. With `gather`, the table is made from existing shards only. With `show`, only the full run of the design
+    with this name is made. `store` keeps mappings of the tiles of multi-core designs for later designs. The `attrs` of
+    the table list unused input. Raises InputError with all errors of the space, the networks and the mapping, and with
+    `strict` for input without effect.
     """
     from tilewright.designs.design_cost import Sharing
     from tilewright.designs.space_reader import read_space
@@ -153,8 +158,9 @@ def explore(
 
 
 def _unused(space: "Space", jobs: int, shard: int | None, gather: bool, show: str | None) -> list[str]:
-    """Options without effect, and unused parts of files if only an answer is made; otherwise the reader has reported
-    the latter.
+    """Notices of options without effect, and of unused parts of the networks.
+
+    With `show` and with `shard`, the networks are not checked for unused parts.
     """
     from tilewright.designs.unused_parts import unused_of_networks
 
@@ -179,9 +185,11 @@ def _explored(
     notices: Sequence[str],
     show_progress: bool = False,
 ) -> "Answer | None":
-    """Answer, also written into a folder; None if only a shard is made."""
+    """Fronts and tables of the space, which are also written to `output` if it is given. None if only a shard is
+    evaluated.
+    """
     _check_shard(space, output, shard, gather)
-    # Shards are jobs of their own, which run beside each other in one folder.
+    # Jobs that evaluate one shard each run in parallel in one folder, so they do not lock it.
     with holding(output) if output is not None and shard is None else nullcontext():
         return _answered(source, space, output, jobs, shard, gather, sharing, notices, show_progress)
 
@@ -222,14 +230,14 @@ def _answered(
 
 
 def _check_shard(space: "Space", output: Path | None, shard: int | None, gather: bool) -> None:
-    """Raise InputError for options that exclude each other, and for an unknown shard."""
+    """Raise InputError for options that cannot be combined, and for an unknown shard."""
     from tilewright.designs.parts import shards_of
 
     problems = []
     if (shard is not None or gather) and output is None:
         problems.append(Problem("the option is needed to make or gather shards", path="-o"))
     if shard is not None and gather:
-        problems.append(Problem("either makes a shard or gathers them", path="--shard, --gather"))
+        problems.append(Problem("these options cannot be combined", path="--shard, --gather"))
     count = len(shards_of(space))
     if shard is not None and shard >= count:
         problems.append(Problem("no such shard", path="--shard", value=str(shard), allowed=f"0 to {count - 1}"))
@@ -238,8 +246,8 @@ def _check_shard(space: "Space", output: Path | None, shard: int | None, gather:
 
 
 def _shown(space: "Space", output: Path | None, name: str) -> list[Path]:
-    """Write the hardware file of a design, and run, check and draw it on every network; returns the folders and the
-    file.
+    """Write the hardware file of a design; run the design on every network, check the runs, and draw them. Returns the
+    paths of the file and of the folders of the runs.
     """
 
     from tilewright.cli.shown_design import run_design
@@ -267,7 +275,7 @@ def _shown(space: "Space", output: Path | None, name: str) -> list[Path]:
 
 
 def _told_before(space: "Space", output: Path | None) -> str:
-    """Text on the number of designs and of shards to evaluate, printed before the evaluation."""
+    """Text with the numbers of designs and shards to evaluate, which is printed before the evaluation."""
     from tilewright.designs.explore import shard_states
     from tilewright.designs.parts import ShardDigests, shards_of
 
@@ -280,7 +288,7 @@ def _told_before(space: "Space", output: Path | None) -> str:
 
 
 def _progress(space: "Space", shard: int | None, shown: bool) -> Any:
-    """Progress bar over designs."""
+    """Progress bar that counts designs."""
     from tilewright.designs.parts import shards_of
     from tilewright.search.progress import search_progress
 

@@ -1,4 +1,4 @@
-"""`tilewright export`: the mappings and results of a run in other forms, for programs and people."""
+"""`tilewright export`: mappings and results of a run in other file formats."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -40,16 +40,16 @@ def _show(found: Any, run: Path, form: str, output: Path | None, verbose: bool, 
 
 
 @verb(
-    """Export what is in the folder RUN that `tilewright map` wrote.
+    """Write the mappings or the results of a run in another format. RUN is a folder that `tilewright map` wrote.
 
     \b
-    mapping        mapping file that reads back to the same numbers; with --hardware,
-                   unused array dimensions stay unused
+    mapping        mapping file with which the costs are the same again; with
+                   --hardware, unused array dimensions stay unused
     loop-nest      loop nests, for reading
     loop-ordering  loop_ordering.txt of zigzag-dse
-    simple-json    energy and latency as zigzag-dse writes them, a file a layer
-    complete-json  all outputs and inputs as zigzag-dse writes them, a file a layer;
-                   needs --hardware and --workload
+    simple-json    energy and latency as zigzag-dse writes them, one file per layer
+    complete-json  all outputs and inputs as zigzag-dse writes them, one file per
+                   layer; needs --hardware and --workload
     pickle         the same objects as a pickled list of dicts in one file
 
     Example: tilewright export results/single/resnet18-tpu_like --hardware config/hardware/tpu_like.yaml -o found.yaml
@@ -59,22 +59,24 @@ def _show(found: Any, run: Path, form: str, output: Path | None, verbose: bool, 
 @network_keywords
 def export(
     run: Annotated[FilePath, ARGUMENT],
-    form: Annotated[str, OneOf((*TEXTS, *DATA)), Help("What to write; see below.", flag="--format")] = MAPPING,
-    hardware: Annotated[FilePath | None, Help("Hardware of the run, file or artifact.")] = None,
-    workload: Annotated[FilePath | None, Help("Workload of the run, file or artifact.")] = None,
+    form: Annotated[str, OneOf((*TEXTS, *DATA)), Help("Format to write; see above.", flag="--format")] = MAPPING,
+    hardware: Annotated[FilePath | None, Help("Hardware file or artifact of the run.")] = None,
+    workload: Annotated[FilePath | None, Help("Workload file or artifact of the run.")] = None,
     network_options: NetworkOptions | None = None,
-    output: Annotated[FilePath | None, Help("File, for JSON a folder; default: standard output.")] = None,
+    output: Annotated[
+        FilePath | None, Help("File to write, or folder for the JSON formats; default: standard output.")
+    ] = None,
 ) -> Any:
-    """Result of `tilewright map` in another form: a text, or plain data for JSON; with an `output`, the files that were
-    written for JSON or a pickle.
+    """Mappings or results of a run of `tilewright map` in another format.
 
-    `form` is one of TEXTS or DATA. Raises ArtifactError for a folder without records, InputError if an input of the
-    form is missing.
+    `form` is one of TEXTS or DATA. The result is a text for TEXTS, and plain data for DATA. For DATA with an `output`,
+    it is the list of the files that were written. Raises ArtifactError for a folder without records, and InputError if
+    the format needs an input that is not given.
     """
     run, output = existing_run(Path(run)), None if output is None else Path(output)
     if is_multi_run(run):
-        message = "is a run on several cores, and exports are of one core"
-        allowed = f"`tilewright report` has its tables, and {FIXED_MAPPING} is the mapping file that reproduces it"
+        message = "is a run on several cores; only runs on one core can be exported"
+        allowed = f"use `tilewright report` for tables, and {FIXED_MAPPING} as the mapping file of the run"
         raise InputError([Problem(message, str(run), allowed=allowed)])
     records = read_records(run)
     if form in TEXTS:
@@ -118,11 +120,11 @@ def _simple(records: "tuple[LayerRecord, ...]", summary: JsonObject, output: Pat
 def _descriptions(
     form: str, hardware: FilePath | None, workload: FilePath | None, model: str, network_options: NetworkOptions
 ) -> tuple["Core", "Workload"]:
-    """(core, workload) of the run. Raises InputError if one is not given."""
+    """(core, workload) of the run. Raises InputError if hardware or workload is not given."""
     from tilewright.pipeline.sources import parse_accelerator, parse_workload, single_core
 
     missing = [
-        Problem(f"{form} tells the inputs too: the option is needed", path=f"--{name}")
+        Problem(f"{form} also contains the inputs, so this option is needed", path=f"--{name}")
         for name, given in (("hardware", hardware), ("workload", workload))
         if given is None
     ]
@@ -151,6 +153,6 @@ def _complete(
     if form != PICKLE:
         return values
     if output is None:
-        raise InputError([Problem("a pickle is not text: the option is needed", path="-o")])
+        raise InputError([Problem("a pickle is not text, so this option is needed", path="-o")])
     write_pickle(output, values)
     return [output]

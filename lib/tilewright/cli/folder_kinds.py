@@ -1,4 +1,4 @@
-"""Kinds of folders that users give to a verb instead of a run, and the verbs that read them."""
+"""Kinds of folders that users give to a verb by mistake, in place of the folder of a run."""
 
 from pathlib import Path
 from typing import NamedTuple
@@ -22,29 +22,31 @@ from tilewright.base.steps import (
 
 
 class FolderKind(NamedTuple):
-    """Kind of folder that a verb writes."""
+    """Kind of folder, with a hint for users who give such a folder to a verb that needs a run."""
 
     files: tuple[str, ...]
-    """Patterns of files, of which at least one exists."""
+    """Patterns of file names. A folder has this kind if a file matches one of them."""
     what: str
     remedy: str
-    """Text that names the verb for the folder."""
+    """Text that names the verb that reads the folder or completes it."""
 
 
 RUN = "a folder that `tilewright map`, `tilewright schedule` or `tilewright fuse` wrote"
 KINDS = (
     FolderKind((SCHEDULE,), "a schedule without its summary", f"`tilewright schedule` writes {SUMMARY} beside it"),
-    FolderKind(
-        (ALLOCATION,), "an allocation, and the run has no schedule yet", "`tilewright schedule` makes the run of it"
-    ),
+    FolderKind((ALLOCATION,), "an allocation without a schedule", "`tilewright schedule` completes the run"),
     FolderKind((FUSION,), "a plan without its schedule", "`tilewright fuse` writes both"),
     FolderKind(
         (CN_GRAPH,),
-        "computation nodes, and the run has no schedule yet",
-        "`tilewright cost`, `allocate` and `schedule` make the run of them",
+        "computation nodes without a schedule",
+        "`tilewright cost`, `allocate` and `schedule` complete the run",
     ),
-    FolderKind((LAYERS,), f"layers without {SUMMARY}", "`tilewright map` writes both; `tilewright compare` takes them"),
-    FolderKind((SUMMARY,), f"{SUMMARY} without the layers or the schedule of it", "the verb that wrote it writes both"),
+    FolderKind(
+        (LAYERS,), f"layers without {SUMMARY}", "`tilewright map` writes both; `tilewright compare` reads the layers"
+    ),
+    FolderKind(
+        (SUMMARY,), f"{SUMMARY} without its layers or its schedule", "the verb that wrote this file writes both"
+    ),
     FolderKind(
         (f"{SPACE}.parquet", "shards"),
         "designs that `tilewright explore` evaluated",
@@ -65,12 +67,12 @@ KINDS = (
     FolderKind((COURT,), "verdicts of `tilewright accuracy`", "`tilewright.load` reads them"),
     FolderKind(
         (f"{BOTTLENECKS}.json", "advice.json", LAYER_TABLE, "differences.json"),
-        "what was said of a run, not the run",
+        "tables or reports about a run, not the run",
         "give the folder of the run itself",
     ),
     FolderKind(
         ("*_simple.json", "*_complete.json", "*_loop_nest.svg"),
-        f"files that stages or `tilewright export` wrote ({EXPORTS})",
+        f"files that pipeline stages or `tilewright export` wrote ({EXPORTS})",
         "give the folder of the run itself",
     ),
     FolderKind(
@@ -78,10 +80,10 @@ KINDS = (
         "rows of `tilewright evaluate`",
         "`tilewright map` with the same --mapping makes the run, and `tilewright.load` reads the rows",
     ),
-    FolderKind((f"*/{SUMMARY}",), "folders of runs", "give one of them"),
+    FolderKind((f"*/{SUMMARY}",), "folders of runs", "give one of these folders"),
     FolderKind(("*.yaml", "*.yml"), "YAML files", "`tilewright validate` reads them, and `tilewright map` makes runs"),
 )
-"""Kinds of folders; the first match counts."""
+"""All kinds of folders. A folder has the first kind that matches."""
 
 
 def kind_of_folder(folder: Path) -> FolderKind | None:
@@ -90,19 +92,21 @@ def kind_of_folder(folder: Path) -> FolderKind | None:
 
 
 def said_of_folder(folder: Path) -> str:
-    """Text on the content of a path that is no run, with the verb for it."""
+    """Text that says what a path is, or what a folder has, if it is not a run. It names a verb that reads the
+    folder.
+    """
     if not folder.exists():
         return "is not there"
     if not folder.is_dir():
-        return "is a file, and no folder of a run"
+        return "is a file, not the folder of a run"
     kind = kind_of_folder(folder)
     if kind is None:
         nothing = next(folder.iterdir(), None) is None
-        what = "is empty" if nothing else "holds nothing that tilewright reads as a run"
-        return f"{what}: no such artifact as {LAYERS} or {SCHEDULE}"
-    return f"holds {kind.what}: {kind.remedy}"
+        what = "is empty" if nothing else "has no files of a run"
+        return f"{what}: it has neither {LAYERS} nor {SCHEDULE}"
+    return f"has {kind.what}: {kind.remedy}"
 
 
 def other_folder(folder: Path, wanted: str = RUN) -> ArtifactError:
-    """Error for a folder that is no finished run."""
-    return ArtifactError([Problem(f"no finished run: {said_of_folder(folder)}", str(folder), allowed=wanted)])
+    """Error for a folder that is not a finished run. `wanted` says which folder is needed."""
+    return ArtifactError([Problem(f"has no finished run: it {said_of_folder(folder)}", str(folder), allowed=wanted)])

@@ -1,4 +1,4 @@
-"""`tilewright front`: the complete Pareto fronts of a space, without a search for every design."""
+"""`tilewright front`: complete Pareto fronts of a space of designs, without a search for each single design."""
 
 import os
 from collections.abc import Sequence
@@ -25,7 +25,9 @@ if TYPE_CHECKING:
     from tilewright.designs.space import Space
 
 PAGE, CERTIFICATE, SPACE_PATH = "front.html", "certificate.parquet", "space.txt"
-"""File names of the page, the certificate, and the path of the space file, which is relative to the folder."""
+"""File names of the page, of the certificate, and of the file that has the path of the space file (relative to the
+folder).
+"""
 
 
 def _answer(
@@ -38,7 +40,7 @@ def _answer(
     tell: Tell = silent,
     show_progress: bool = False,
 ) -> "Answer | None":
-    """Answer, also written into the folder; None if only a part was costed."""
+    """Fronts and tables, which are also written into the folder. None if the costs of only one part were computed."""
     source, folder = Path(space), Path(output)
     read, notices = _read(source, part, strict)
     tell(unused_in(notices))
@@ -61,11 +63,13 @@ def _show(answer: "Answer | None", output: Path, as_json: bool) -> None:
 
 
 @verb(
-    """Find all designs of the file SPACE that no other design beats, and a certificate that there are no others.
+    """Find all designs of the file SPACE that are on a Pareto front, and write a certificate that the fronts are
+    complete.
 
-    The fronts are those of `tilewright explore`. Designs that differ in unit energies, areas, widths of words and sizes
-    of memories are evaluated together, with bitwise the same costs as alone. Limits are reported only for designs on a
-    front. Costs that exist and are up to date are not computed again. `tilewright check-front` checks the certificate.
+    The fronts are equal to those of `tilewright explore`, but take less time: designs that differ only in unit
+    energies, areas, word widths and memory sizes form a family, which is evaluated as a whole. The costs are bit by bit
+    the same. Bottlenecks are reported only for designs on a front. Costs that are up to date are not computed again.
+    `tilewright check-front` checks the certificate.
 
     Example: tilewright front config/space/edge_sram.yaml -o results/front/edge_sram --jobs 2
     """,
@@ -77,15 +81,16 @@ def front(
     output: Annotated[FilePath, Help("Folder for costs, certificate, tables and the page.")],
     jobs: int = 1,
     part: Annotated[
-        int | None, Limits(least=0), Help("Cost the designs of this part alone, as a job of a cluster.")
+        int | None, Limits(least=0), Help("Number of the only part whose costs are computed, for jobs of a cluster.")
     ] = None,
-    gather: Annotated[bool, Help("Cost no designs, and find the fronts from the parts that are there.")] = False,
+    gather: Annotated[bool, Help("Compute no costs; find the fronts from the existing parts.")] = False,
     strict: bool = False,
 ) -> "pandas.DataFrame":
-    """Table of all designs of a space that are on its front over all networks; `output` also gets the proof.
+    """Table of all designs of a space on the Pareto front over all networks.
 
-    `part` evaluates only the designs of that part, `gather` none. Unused input is listed in the `attrs` of the table.
-    Raises InputError with everything that is wrong with the space, its networks or its mapping, and with `strict` for
+    The tables and the certificate are written to the folder `output`. With `part`, only the costs of the part with this
+    number are computed. With `gather`, the fronts are found from existing parts only. The `attrs` of the table list
+    unused input. Raises InputError with all errors of the space, the networks and the mapping, and with `strict` for
     input without effect.
     """
     import pandas
@@ -97,9 +102,9 @@ def front(
 
 
 def _read(source: Path, part: int | None, strict: bool) -> "tuple[Space, list[str]]":
-    """(space, notices of unused input); notices of networks are included if an answer is made.
+    """(space, notices of unused input). With a `part`, notices of networks are left out.
 
-    Raises InputError, with `strict` also for unused input.
+    Raises InputError for a wrong file, and with `strict` for unused input.
     """
     from tilewright.designs.space_reader import read_space
     from tilewright.designs.unused_parts import unused_of_networks
@@ -113,7 +118,7 @@ def _read(source: Path, part: int | None, strict: bool) -> "tuple[Space, list[st
 
 
 def _lock(output: Path, part: int | None) -> AbstractContextManager[None]:
-    """Lock of the folder; jobs for parts take no lock, as they run in parallel."""
+    """Lock of the folder. Jobs for one part take no lock, because they run in parallel."""
     return holding(output) if part is None else nullcontext()
 
 
@@ -127,7 +132,7 @@ def _found(
     parts = parts_of(space)
     problems = []
     if part is not None and gather:
-        problems.append(Problem("either costs designs or goes by the parts that are there", path="--part, --gather"))
+        problems.append(Problem("these options cannot be combined", path="--part, --gather"))
     if part is not None and part >= len(parts):
         problems.append(Problem("no such part", path="--part", value=str(part), allowed=f"0 to {len(parts) - 1}"))
     if problems:
@@ -152,7 +157,7 @@ def _progress(title: str, total: int | None, unit: str, shown: bool) -> Any:
 
 
 def _written(found: "CompleteFront", source: Path, output: Path, notices: Sequence[str]) -> "Answer":
-    """Answer, also written into the folder."""
+    """Fronts and tables, which are also written into the folder."""
     from tilewright.designs.answer import answer_of
     from tilewright.designs.figures import write_figures
     from tilewright.designs.page import write_page

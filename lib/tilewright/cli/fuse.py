@@ -1,4 +1,4 @@
-"""`tilewright fuse`: joint search for stacks, tiles, parts between cores, cores and scheduling rules."""
+"""`tilewright fuse`: joint search for stacks, tiles, splits of layers between cores, cores and scheduling rules."""
 
 import contextlib
 import time
@@ -38,11 +38,11 @@ if TYPE_CHECKING:
     from tilewright.plans.search import Progress
 
 BLANK: tuple[dict[str, str], ...] = ({"name": "default"},)
-"""Mapping file that fixes nothing: every core that can run a layer may run it."""
+"""Content of a mapping file that fixes nothing: each core that can run a layer is allowed to run it."""
 TOLERATED_S = 2.0
-"""Seconds over the time budget that are not reported."""
+"""Largest excess over the time budget, in seconds, that is not reported."""
 START_HELP = (
-    f"Folder or {FUSION} of an earlier search: its plan is tried first, as it is, so that nothing worse comes out."
+    f"Folder or {FUSION} of an earlier search. Its plan is tried first, so the result is not worse than this plan."
 )
 _MOST_CUTS_SHOWN, _MOST_RELOADS_SHOWN = 8, 3
 
@@ -60,8 +60,9 @@ def _fused(
     tell: Tell = silent,
     show_progress: bool = False,
 ) -> "tuple[Fusion, float]":
-    """(result of the search, also written if there is an `output`; seconds of all this). Raises InputError with
-    everything that is wrong.
+    """(result of the search, run time in seconds). The result is also written to the folder `output` if it is given.
+
+    Raises InputError with all errors of the input.
     """
     from tilewright.pipeline.stages.descriptions import Descriptions
     from tilewright.pipeline.stages.preflight.network import read_checked
@@ -75,7 +76,7 @@ def _fused(
     folder = None if output is None else Path(output)
     told = Problems()
     chosen = told.attempt(options)
-    # Of options that are wrong, the others still say what is wrong with files.
+    # If some options are wrong, the correct ones still allow a check of the files.
     sound = chosen or options.sound(("layer_stacks", "stack_cutoffs", "operands_to_prefetch"))
     cutting = None if sound is None else told.attempt(_cutting, sound)
     prefetch = () if sound is None else sound.operands_to_prefetch or ()
@@ -84,7 +85,7 @@ def _fused(
     stacks, unused = checked or ((), [])
     unused += options.unused()
     if not (run or output):
-        unused.append(unused_option("run", "has no effect without an output: nothing is written", False))
+        unused.append(unused_option("run", "has no effect without an output, because nothing is written", False))
     if problem is not None:
         problem = replace(problem, notices=(*problem.notices, *unused, *parts_left_out(problem)))
         if strict:
@@ -98,7 +99,7 @@ def _fused(
     task = None if earlier is None else start_task(earlier, str(start), space, accelerator)
     tell(to_tell(problem.notices, strict))
     if folder:
-        make_folder(folder)  # a place that cannot be written is told before the search, not after it
+        make_folder(folder)  # a folder that cannot be written is an error before the search, not after
     with holding(folder) if folder else contextlib.nullcontext():
         with _progress(problem, chosen, show_progress) as progress:
             found = fused(problem, chosen, stacks or None, progress, start_s=start_s, start=task)
@@ -120,11 +121,12 @@ def _show(made: "tuple[Fusion, float]", output: Path | None, verbose: bool, as_j
             echo(f"{output / FUSION}  {output / FIXED_MAPPING}  {output / FUSION_PAGE}")
     if found.is_interrupted:
         kept = f"; the best is in {output}" if output else ""
-        raise InterruptedRunError(f"{len(found.found.tried):,} plans were looked at{kept}")
+        raise InterruptedRunError(f"{len(found.found.tried):,} plans were evaluated{kept}")
 
 
 @verb(
-    """Find how a network is fused on several cores: stacks, tiles, parts between cores, cores, and how it is scheduled.
+    """Find the best way to run a network on several cores: stacks of fused layers, tiles, splits of layers between
+    cores, cores, and scheduling rules.
 
     Example: tilewright fuse --hardware config/hardware/multi/quad_core.yaml --workload config/workload/resnet18.onnx
     -o out
@@ -141,49 +143,50 @@ def fuse(
     hardware: Annotated["AcceleratorSource", SYSTEM_FILE],
     mapping: Annotated[
         "MappingSource | None",
-        Help("Mapping file or artifact: what it says is fixed. By default nothing is."),
+        Help("Mapping file or artifact. Its entries stay fixed; default: nothing is fixed."),
     ] = None,
     *,
     options: Named[FusionOptions],
     start: Annotated[FilePath | None, Help(START_HELP, metavar="PATH")] = None,
     output: Annotated[FilePath | None, Help(f"Folder for {FUSION}, {FIXED_MAPPING}, the schedule, ...")] = None,
-    run: Annotated[bool, Help("Write the schedule too, not the plan alone.")] = True,
+    run: Annotated[bool, Help("Write the schedule too, not only the plan.")] = True,
     network_options: NetworkOptions | None = None,
     strict: bool = False,
 ) -> "Fusion":
-    """Best plan that is found to fuse a network on several cores, by options given by name.
+    """Best plan that the search finds to fuse a network on several cores. Options are given by name.
 
-    Whatever `mapping` or options fix about cores, stacks and schedules stays fixed; everything else is searched.
-    `start` is the folder or the file of an earlier answer: the result is never worse than the plan of that answer here.
-    `output` is the folder that the command writes, with the schedule unless `run` is false. Raises InputError with
-    everything that is wrong with descriptions and options, and with `strict` for work without costs and for input
-    without effect; MappingError if no plan has a schedule.
+    Cores, stacks and schedule settings that `mapping` or an option fixes stay fixed; all others are searched. `start`
+    is the folder or the file of an earlier result. Its plan is evaluated with the inputs of this call, and the result
+    is never worse than this plan. `output` is the folder that the command writes; with `run`, the schedule is written
+    too. Raises InputError with all errors of the input files and options, and with `strict` for work without costs and
+    for input without effect; MappingError if no plan has a schedule.
     """
     return _fused(workload, hardware, mapping, options, start, output, run, network_options, strict)[0]
 
 
 def _over_budget(found: "Fusion", seconds: float) -> str:
-    """Reason why the call exceeded its time budget; '' if it did not."""
+    """Note that says why the call exceeded its time budget; '' if it did not exceed the budget."""
     budget = found.options.fusion_time_budget_s
     if budget is None or seconds <= budget + TOLERATED_S:
         return ""
     with_schedule = [one for one in found.found.tried if one.figures is not None]
-    why = "the first plan with a schedule, its bounds, check and files take that long"
+    why = "the first plan with a schedule, its bounds, its check and its files take this time"
     if len(with_schedule) > 1:
-        why = "bounds, check and files of the plan that was found take longer than those of the first plan"
+        why = "bounds, check and files took longer for the best plan than for the first plan"
     return f"note: the call took {seconds:.0f} s of a time budget of {budget:g} s: {why}"
 
 
 def _cutting(options: FusionOptions) -> TilingOptions:
-    """Tiling with the stacks that the options fix. Raises InputError for wrong ones."""
+    """Tiling options with the stacks that the options fix. Raises InputError for wrong stacks."""
     return TilingOptions(layer_stacks=options.layer_stacks, stack_cutoffs=options.stack_cutoffs or ())
 
 
 def _checked(
     problem: "SystemProblem", cutting: TilingOptions | None, prefetch: Sequence[str]
 ) -> tuple[tuple[tuple[int, ...], ...], list[Unused]]:
-    """(fixed stacks, () if they are searched; unused parts of the files). Raises InputError with everything that is
-    wrong.
+    """(stacks that are fixed, unused parts of the files). The stacks are () if they are searched.
+
+    Raises InputError with all errors of the files and the stacks.
     """
     from tilewright.pipeline.stages.preflight.network import preflight
 
@@ -196,7 +199,7 @@ def _checked(
 
 @contextlib.contextmanager
 def _progress(problem: "SystemProblem", options: FusionOptions, shown: bool) -> Iterator["Progress"]:
-    """Progress bar of the search, in the form of that for allocations."""
+    """Progress bar of the search for plans. It looks like the progress bar of `tilewright allocate`."""
     from tilewright.multicore.allocation.progress import allocation_progress
     from tilewright.multicore.allocation.result import Evaluation, SearchProgress
 
@@ -211,7 +214,7 @@ def _progress(problem: "SystemProblem", options: FusionOptions, shown: bool) -> 
 
 
 def _write(folder: Path, given: "Descriptions", found: "Fusion", run: bool) -> None:
-    """Write the files of the answer, and those of the schedule."""
+    """Write the files of the plan and, if `run` is true, the files of its schedule."""
     from tilewright.pipeline.stages.multi.items import input_digests
     from tilewright.plans.answer import tried_rows
     from tilewright.results.multi.fusion_page import fusion_page
@@ -230,7 +233,7 @@ def _write(folder: Path, given: "Descriptions", found: "Fusion", run: bool) -> N
 
 
 def _write_run(folder: Path, mapping: Path, given: "Descriptions", found: "Fusion") -> None:
-    """Write the files of the schedule for the mapping file, with the same functions as its verbs."""
+    """Write the files of the schedule of the plan, with the functions of the verbs `cns`, `cost` and `schedule`."""
     from tilewright.cli.cns import cns
     from tilewright.cli.cost import cost
     from tilewright.cli.schedule import schedule
@@ -246,7 +249,7 @@ def _write_run(folder: Path, mapping: Path, given: "Descriptions", found: "Fusio
 
 
 def _text(document: dict[str, Any], in_full: bool) -> str:
-    """Text of the answer for people."""
+    """Text of the result for a terminal. With `in_full`, all stacks, reloads and cuts are listed."""
     from tilewright.base.proof import covered_by
     from tilewright.results.multi.summary import reload_lines
     from tilewright.results.run_tables import edp_text
@@ -261,7 +264,7 @@ def _text(document: dict[str, Any], in_full: bool) -> str:
         f"lower bounds over {covered_by(bound)}: {bound[LATENCY_CYCLES]:,} cycles, {energy_text(bound[ENERGY_PJ])};"
         f" gap to them: {document['gap_latency']:.1%} in latency, {document['gap_energy']:.1%} in energy,"
         f" {document['gap_edp']:.1%} in EDP",
-        f"{search['plans']:,} plans and {search['segments']:,} parts of the network were looked at,"
+        f"{search['plans']:,} plans and {search['segments']:,} parts of the network were evaluated,"
         f" in {search['schedules']:,} schedules; stopped by {search['stopped_by'].replace('_', ' ')}",
     ]
     lbl = document["layer_by_layer"]
@@ -284,8 +287,8 @@ def _text(document: dict[str, Any], in_full: bool) -> str:
 
 def _start_line(start: dict[str, Any]) -> str:
     if "reason" in start:
-        return f"the start has no schedule here: {start['reason']}"
-    return f"the start as it is: {start[LATENCY_CYCLES]:,} cycles, {energy_text(start[ENERGY_PJ])}"
+        return f"the plan of --start has no schedule with these inputs: {start['reason']}"
+    return f"the plan of --start, unchanged: {start[LATENCY_CYCLES]:,} cycles, {energy_text(start[ENERGY_PJ])}"
 
 
 def _stack_line(stack: dict[str, Any]) -> str:
@@ -297,7 +300,7 @@ def _stack_line(stack: dict[str, Any]) -> str:
 def _cut_line(cut: dict[str, Any]) -> str:
     where = f"cut between {cut['after']} and {cut['before']}"
     if cut["without"] is None:
-        return f"{where}: without it there is no schedule"
+        return f"{where}: without this cut there is no schedule"
     cycles, energy = cut["saves_latency_cycles"], cut["saves_energy_pj"]
     if not cycles and not energy:
         return f"{where}: no difference in latency or energy"

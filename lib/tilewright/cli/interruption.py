@@ -1,10 +1,10 @@
-"""Handling of Ctrl-C: a command ends within two seconds, from its first moment on, with one line.
+"""Handling of Ctrl-C: at any time, a command ends within two seconds and prints one line.
 
-Before a verb is found, the process ends at once. Later, the main thread is interrupted, so that verbs can report what
-is kept. If the main thread does not end soon, because it runs compiled code or waits for processes, the process is
-ended. Files are written completely or not at all.
+Before a verb is found, the process ends at once. Later, the main thread is interrupted, so that verbs can report which
+results are kept. If the main thread does not end soon, because it runs compiled code or waits for processes, the whole
+process is ended. Files are written completely or not at all.
 
-Only the standard library is imported, because this module is imported before anything else.
+Only the standard library is imported, because this module is imported before all other modules.
 """
 
 import os
@@ -14,30 +14,32 @@ import threading
 from types import FrameType
 
 INTERRUPTED = 130
-KEPT = "interrupted: files written before are kept, nothing is half-written"
+KEPT = "interrupted: files written before are kept; no file is incomplete"
 PATIENCE_S = 1.5
 _is_told = threading.Event()
 _is_asked = threading.Event()
 
 
 def begin() -> None:
-    """End the process at once on Ctrl-C, while the command is still being imported."""
+    """Set the handler of Ctrl-C for the time while the command is imported: it ends the process at once."""
     signal.signal(signal.SIGINT, lambda number, frame: _end())
 
 
 def interrupt_verb() -> None:
-    """Interrupt the verb on Ctrl-C, and end the process if the verb continues."""
+    """Set the handler of Ctrl-C while a verb runs: it interrupts the verb, and ends the process if the verb
+    continues.
+    """
     signal.signal(signal.SIGINT, _interrupt)
 
 
 def tell(line: str) -> None:
-    """Print that the command was interrupted, and what is kept."""
+    """Print a line that says that the command was interrupted and which results are kept."""
     _is_told.set()
     print(line, file=sys.stderr, flush=True)
 
 
 def _interrupt(number: int, frame: FrameType | None) -> None:
-    if _is_asked.is_set():  # asked a second time
+    if _is_asked.is_set():  # Ctrl-C was pressed a second time
         _end()
     _is_asked.set()
     watch = threading.Timer(PATIENCE_S, _end)

@@ -1,4 +1,4 @@
-"""`tilewright options`: every parameter with its default, limits, meaning, and the class that declares it."""
+"""`tilewright options`: list of all parameters with their defaults, limits, meanings and declaring classes."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import MISSING
@@ -17,7 +17,7 @@ def _show(rows: Sequence[Mapping[str, Any]], as_json: bool) -> None:
         echo_json(rows)
         return
     for row in rows:
-        place = f"{row['flow']}; {', '.join(row['verbs']) or 'workflow only'}" if row["flow"] else "in a pipeline only"
+        place = f"{row['flow']}; {', '.join(row['verbs']) or 'workflow only'}" if row["flow"] else "only in pipelines"
         echo(f"{row['name']}  ({place})")
         echo(f"    {row['sentence']}")
         default = "required" if row["default"] is None else f"default {row['default']}"
@@ -32,20 +32,20 @@ def _show(rows: Sequence[Mapping[str, Any]], as_json: bool) -> None:
     show=_show,
 )
 def options() -> list[dict[str, Any]]:
-    """Parameters of configurations, verbs and stages: a row for each key of a flow, then for each parameter that only
-    stages have.
+    """Parameters of configurations, verbs and stages. There is one row for each key of a flow; then one row for each
+    parameter that only pipeline stages have.
     """
     return [*(_of_runs(flow, parameter) for flow in FLOWS for parameter in KEYS_OF[flow].values()), *_of_stages()]
 
 
 def _of_runs(flow: str, parameter: Parameter) -> dict[str, Any]:
-    """Row of a key of the runs of a flow."""
+    """Row for a key that runs of a flow have."""
     verbs = [verb for group in groups_of(flow) if parameter.name in group.names for verb in group.verbs]
     return _row(parameter, flow, list(dict.fromkeys(verbs))) | {"option": flag_of(parameter)}
 
 
 def _of_stages() -> list[dict[str, Any]]:
-    """Rows of parameters that only stages have, which a pipeline sets."""
+    """Rows for parameters that only stages have. A user sets them in a pipeline."""
     from tilewright.pipeline.stages.catalogue import CATALOGUES
 
     kinds = {catalogue.stage_class(name) for catalogue in CATALOGUES.values() for name in catalogue.names}

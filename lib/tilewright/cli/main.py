@@ -1,4 +1,4 @@
-"""Dispatch, error messages and exit codes: 0 done, 2 the user's input is wrong, 1 our bug, 130 interrupted."""
+"""Start of a verb, error messages and exit codes: 0 success, 1 a bug of ours, 2 wrong input, 130 interrupted."""
 
 import importlib
 import importlib.util
@@ -22,19 +22,19 @@ if TYPE_CHECKING:
 
 USER_ERROR, OUR_BUG, INTERRUPTED = 2, 1, interruption.INTERRUPTED
 DUE = "--due"
-"""First argument of a job of the pipeline, before the order of the unit that it makes
-(`base/artifacts/manifest.py`).
+"""First argument of a job of the pipeline. The second argument is the path of an order, which describes the unit that
+the job makes (`base/artifacts/manifest.py`).
 """
 PROGRAM, COMPLETION_VARIABLE = "tilewright", "_TILEWRIGHT_COMPLETE"
-"""Name of the command, and the variable with which shells ask it for completions; click derives the variable from the
-name.
+"""Name of the command, and the environment variable with which a shell asks for completions. Click derives the name of
+the variable from the name of the command.
 """
 GROUPS: dict[str, dict[str, tuple[str, str]]] = {
     "Files": {
         "validate": ("tilewright.cli.validate", "Check files and say everything that is wrong with them."),
         "parse": ("tilewright.cli.parse", "Read hardware, a workload or a mapping; write its artifact."),
         "draw": ("tilewright.cli.draw", "Draw the memory hierarchy of a core."),
-        "vary": ("tilewright.cli.vary", "Write hardware files that differ from one in named ways."),
+        "vary": ("tilewright.cli.vary", "Write variants of a hardware file, each with named changes."),
         "cost-library": (
             "tilewright.cli.costs",
             "Show the library of costs with its sources, and the cost of a memory.",
@@ -55,22 +55,25 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         ),
     },
     "Several cores": {
-        "fuse": ("tilewright.cli.fuse", "Find how a network is cut, fused and given to several cores."),
+        "fuse": ("tilewright.cli.fuse", "Find how to cut and fuse a network, and which core runs what."),
         "split": ("tilewright.cli.split", "Split layers whose weights are too large for the memories of the cores."),
         "cns": ("tilewright.cli.cns", "Cut a network into computation nodes for several cores."),
-        "cost": ("tilewright.cli.cost", "Cost the computation nodes of a network on one of several cores."),
+        "cost": ("tilewright.cli.cost", "Compute the cost of all computation nodes on one of several cores."),
         "allocate": ("tilewright.cli.allocate", "Find which of several cores runs what."),
         "schedule": ("tilewright.cli.schedule", "Schedule the computation nodes of a network on its cores."),
     },
     "Language models": {
-        "tokens": ("tilewright.cli.tokens", "Cost of tokens of a language model over contexts and batches."),
-        "serving": ("tilewright.cli.serving", "Write operator times of a language model for simulators of serving."),
+        "tokens": ("tilewright.cli.tokens", "Compute the cost of tokens of a language model, by context and batch."),
+        "serving": ("tilewright.cli.serving", "Write the operator times of a language model for serving simulators."),
     },
     "Designs": {
-        "explore": ("tilewright.cli.explore", "Evaluate all designs of a space, and list those that no other beats."),
+        "explore": (
+            "tilewright.cli.explore",
+            "Evaluate all designs of a space, and list the best ones (Pareto front).",
+        ),
         "front": ("tilewright.cli.front", "Find the complete Pareto fronts of a space, with a certificate."),
         "check-front": ("tilewright.cli.certify", "Check a certificate of complete fronts again."),
-        "advise": ("tilewright.cli.advise", "Find changes that would help a run, each with its gain."),
+        "advise": ("tilewright.cli.advise", "Find changes that would improve a run, and the gain of each change."),
     },
     "Results": {
         "explain": (
@@ -83,41 +86,44 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         ),
         "report": ("tilewright.cli.report", "Write figures, tables and loop nests of one run."),
         "page": ("tilewright.cli.page", "Write many runs as one page for a browser."),
-        "summarize": ("tilewright.cli.summarize", "Write one table of many runs."),
-        "pareto": ("tilewright.cli.pareto", "List the runs that no other beats in energy, latency and area."),
-        "results": ("tilewright.cli.results", "Show where the results of a configuration lie."),
+        "summarize": ("tilewright.cli.summarize", "Write one table with the results of many runs."),
+        "pareto": ("tilewright.cli.pareto", "List the runs on the Pareto front of energy, latency and area."),
+        "results": ("tilewright.cli.results", "Show the folders of the results of a configuration."),
         "check": ("tilewright.cli.check", "Verify physical invariants on the artifacts of one run."),
-        "audit": ("tilewright.cli.audit", "Make a random share of results again, and compare bit by bit."),
+        "audit": ("tilewright.cli.audit", "Recompute a random share of the results, and compare bit by bit."),
     },
     "Other tools and chips": {
         "translate": (
             "tilewright.cli.translate",
-            "Say a script for zigzag-dse or Stream as a command and a configuration.",
+            "Turn a script for zigzag-dse or Stream into a command and a configuration.",
         ),
         "conformance": ("tilewright_evidence.conformance", "Compare with numbers of the reference tool."),
-        "compare-chips": ("tilewright_evidence.validation", "Compare with chips: published cases, both models."),
-        "accuracy": ("tilewright_evidence.court.verb", "Compare predictions with measurements that others made."),
+        "compare-chips": (
+            "tilewright_evidence.validation",
+            "Compare both models with published measurements of chips.",
+        ),
+        "accuracy": ("tilewright_evidence.court.verb", "Compare predictions with measurements of other groups."),
     },
     "Upkeep": {
-        "store": ("tilewright.cli.store", "Look after stored results and artifacts."),
+        "store": ("tilewright.cli.store", "Manage stored results and artifacts."),
         "warm-up": ("tilewright.cli.warm_up", "Compile all kernels now instead of in the first runs."),
         "completion": (
             "tilewright.cli.completion",
-            "Print the completion of verbs, options and files for bash, zsh or fish.",
+            "Print a completion script for bash, zsh or fish.",
         ),
     },
 }
-"""Verbs with (module that has a click command called `command`, one line of help), by heading of `--help`."""
+"""Verbs by heading of `--help`. Each verb has a tuple: (module that declares the verb, one line of help)."""
 VERBS = {verb: entry for verbs in GROUPS.values() for verb, entry in verbs.items()}
-"""Entries of all verbs, by verb."""
+"""Tuple of each verb, as in `GROUPS`, by verb."""
 
 
 class InterruptedRunError(Exception):
-    """Ctrl-C, with one line that says what was kept."""
+    """Interruption by Ctrl-C. The message is one line on the results that were kept."""
 
 
 class _LazyGroup(click.Group):
-    """Command group that imports the module of a verb when the verb is requested; the list of verbs needs no import."""
+    """Command group that imports the module of a verb when a user calls the verb. The list of verbs needs no import."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return [verb for verb, (module, _) in VERBS.items() if importlib.util.find_spec(module)]
@@ -140,7 +146,8 @@ class _LazyGroup(click.Group):
         from click.shell_completion import CompletionItem
 
         verbs = [CompletionItem(verb, help=text) for verb, (_, text) in VERBS.items() if verb.startswith(incomplete)]
-        # The options of the group itself; with its verbs click would import all of them.
+        # Only options of the group are completed by click: to complete verbs, click would import the modules of all
+        # verbs.
         return verbs + (click.Command.shell_complete(self, ctx, incomplete) if incomplete.startswith("-") else [])
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
@@ -165,15 +172,15 @@ class _LazyGroup(click.Group):
 
 
 def _note_repeated(command: click.Command, args: list[str]) -> None:
-    """Record options that are given more than once, of which the last counts."""
+    """Record options that are given more than once. The last value of such an option counts."""
     try:
         given = command.make_parser(click.Context(command, resilient_parsing=True)).parse_args(list(args))[2]
     except click.UsageError:
-        return  # told when the command is run
+        return  # click reports the error when the command runs
     once = [one for one in dict.fromkeys(given) if isinstance(one, click.Option) and not one.multiple]
     repeated = [one for one in once if given.count(one) > 1 and (one.secondary_opts or not one.is_flag)]
     if repeated:
-        from tilewright.cli.options import note_repeated  # here, because commands that are in order start faster
+        from tilewright.cli.options import note_repeated  # here: most commands start faster
 
         note_repeated([str(one.name) for one in repeated], is_told="--strict" not in args)
 
@@ -205,8 +212,8 @@ def main(arguments: list[str] | None = None) -> int:
 def _make(due: Path, given: list[str]) -> int:
     """Run a verb as a job of the pipeline that makes a unit; returns the exit code.
 
-    If no verb is given, the verb of the order is run, whose arguments may exceed the length of a command line. If the
-    order has none either, all units that this one needs are made.
+    If `given` is empty, the verb and the arguments are read from the order, because they can be too long for a command
+    line. If the order has no verb either, all units that the due unit needs are made.
     """
     from tilewright.base.artifacts.manifest import read_order
     from tilewright.cli.together import make_together, make_unit
@@ -250,7 +257,9 @@ def _dispatch(given: list[str]) -> int:
 
 
 def _say_usage_error(error: click.ClickException) -> None:
-    """Print the message of click about unknown arguments and options, which may contain file names."""
+    """Print a message of click about arguments and options. The message can contain file names, so it is made safe for
+    a terminal.
+    """
     said = io.StringIO()
     error.show(said)
     echo_text(said.getvalue(), err=True)
@@ -264,7 +273,7 @@ def _say_user_error(error: TilewrightError, verbose: bool) -> None:
 
 
 def _print_traceback() -> None:
-    import traceback  # here, because commands that go well start faster without
+    import traceback  # imported here: commands without an error start faster
 
     echo_text(traceback.format_exc(), err=True)
 
@@ -274,4 +283,4 @@ def _say_our_bug(error: Exception, verbose: bool) -> None:
         _print_traceback()
     echo_text(f"internal error: {type(error).__name__}: {error}", err=True, nl=True)
     hint = "" if verbose else " Run again with -v for the traceback."
-    echo(f"This is a fault of tilewright {__version__}, please report it.{hint}", err=True)
+    echo(f"This is a bug in tilewright {__version__}. Please report it.{hint}", err=True)

@@ -1,4 +1,4 @@
-"""`tilewright map`: the best mapping of every layer of a network on one core."""
+"""`tilewright map`: search for the best mapping of every layer of a network on one core."""
 
 from collections.abc import Sequence
 from contextlib import nullcontext
@@ -43,10 +43,10 @@ if TYPE_CHECKING:
     from tilewright.search.store import Store
 
 FOLDED = (
-    "exploit_data_locality is off, since layers of this network stand for several: `written_out: true` in the workload"
-    " file writes each out, and then data stay on chip between them"
+    "exploit_data_locality is off, because a layer of this network stands for several equal blocks. With `written_out:"
+    " true` in the workload file, each block has its own layers, and data can stay on chip between them"
 )
-"""Notice where the default cannot follow data from layer to layer."""
+"""Notice for networks in which the default option cannot follow data from layer to layer."""
 
 
 def _searched(
@@ -64,7 +64,7 @@ def _searched(
     tell: Tell,
     show_progress: bool,
 ) -> "MappedWorkload":
-    """Result of the search; an interruption says what is kept of it."""
+    """Result of the search. If the user interrupts it, the error says how many results are kept."""
     from tilewright.pipeline.stages.base import Control
     from tilewright.pipeline.stages.descriptions import Descriptions
 
@@ -110,7 +110,9 @@ def _show(mapped: "MappedWorkload", output: Path | None, verbose: bool, as_json:
 
 
 def _tried(mapped: "MappedWorkload") -> str:
-    """Work of the search. Branch and bound counts partial loop orders: of a layer it costs only the best mapping."""
+    """Text with the work of the search. For branch and bound, this is the number of partial loop orders, because only
+    the best mapping of a layer is evaluated completely.
+    """
     partial_orders = sum(record.search.get("nodes", 0) for record in mapped.records)
     if partial_orders:
         return f"{partial_orders:,} partial loop orders searched"
@@ -138,7 +140,8 @@ def map_workload(
     *,
     search: Named[MapOptions],
     written: Annotated[
-        Sequence[FilePath], Help("File behind an artifact, to tell its lines and notices; repeatable.")
+        Sequence[FilePath],
+        Help("File from which an artifact was read, for line numbers in messages; can be given several times."),
     ] = (),
     output: Annotated[FilePath | None, Help(f"Folder for {LAYERS}, {SUMMARY}, {EXPORTS}.")] = None,
     pipeline: "PipelineSource | Pipeline" = None,
@@ -150,13 +153,13 @@ def map_workload(
 ) -> "MappedWorkload":
     """Best mapping of every layer of a network on the core of `hardware`: records and a summary.
 
-    Options are given by name, and override those of an object `options`. All other arguments are those of the command;
-    `network_options` may also be given in parts by name (`dims={"sequence": 128}`). `output` is the folder that the
-    command writes. `pipeline` is a list of stages or of edits of the default pipeline, or a file with it, as in a
-    configuration; stages may also be classes or objects. Stages that write files write them into the folder `exports`,
-    by default that of the output. Results are kept for later searches only in a `store`. Raises InputError for wrong
-    descriptions and pipelines, and with `strict` for work without costs and for input without effect; MappingError if
-    nothing fits.
+    Options are given by name; they override those of the object `options`. The other arguments are options of the
+    command. The parts of `network_options` can also be given by name (`dims={"sequence": 128}`). `output` is the folder
+    that the command writes. `pipeline` is a list of stages or a list of edits of the default pipeline, as in a
+    configuration, or a file with such a list; stages can also be classes or objects. Stages that write files write to
+    the folder `exports`; the default is a subfolder of `output`. Without a `store`, results are not kept for later
+    searches. Raises InputError for wrong input files and pipelines, and with `strict` for work without costs and for
+    input without effect; MappingError if a layer has no mapping that fits.
     """
     from tilewright.pipeline.stages.base import Control
     from tilewright.pipeline.stages.descriptions import Descriptions
@@ -179,8 +182,8 @@ def _mapped(
     strict: bool,
     control: "Control",
 ) -> "MappedWorkload":
-    """Result of the search, also written if there is an `output`. Raises InputError if stages write files and have no
-    folder for them, and for any other wrong input.
+    """Result of the search, which is also written to the folder `output` if it is given. Raises InputError for wrong
+    input, and if stages write files but no folder for these files is known.
     """
     from tilewright.pipeline.stages import run as engine
     from tilewright.pipeline.stages.notices import lanes_notices, written_files
@@ -188,7 +191,7 @@ def _mapped(
     chosen = (replace(options, values={"preset": ZIGZAG, **options.values}) if is_given(pipeline) else options)()
     stages = pipeline_of(pipeline, chosen, given.workload)
     if stages.exports and exports is None:
-        raise InputError([Problem("a stage of the pipeline writes files: the option is needed", path="-o")])
+        raise InputError([Problem("a stage of the pipeline writes files, so this option is needed", path="-o")])
     files, repeated = written_files(written)
     given = replace(given, written=files)
     problem: NetworkProblem = next(stages.parsers().run(given))
@@ -206,10 +209,10 @@ def _mapped(
         refused.finish()
     problem.check_layers()
     if output:
-        make_folder(output)  # a place that cannot be written is told before the search, not after it
+        make_folder(output)  # a folder that cannot be written is an error before the search, not after
     with holding(output) if output else nullcontext():
         mapped = engine.map_problem(problem, stages, replace(control, exports=exports or Path(EXPORTS)))
-        # Lines of files behind artifacts are not kept: a comment there changes them, and nothing that is made of them.
+        # Line numbers of files behind artifacts are not kept: a new comment in a file would change them, but no result.
         mapped = replace(mapped, summary=with_unused(mapped.summary, notices, with_lines=not written))
         if output:
             write_run(output, mapped, _made_by(problem, chosen, stages, is_given(pipeline)))
@@ -221,7 +224,7 @@ def _mapped(
 
 
 def pipeline_of(given: "PipelineSource | Pipeline", options: SearchOptions, workload: Any) -> "Pipeline":
-    """Pipeline that is given, or the default one, whose parser depends on the kind of workload."""
+    """Pipeline that is given or, without one, the default pipeline. Its parser depends on the kind of workload."""
     from tilewright.pipeline.stages.pipeline import Pipeline
     from tilewright.workload.source import LAYERS as LAYER_LIST
     from tilewright.workload.source import kind_of_source
@@ -235,15 +238,15 @@ def pipeline_of(given: "PipelineSource | Pipeline", options: SearchOptions, work
 
 
 def _made_by(problem: "NetworkProblem", options: SearchOptions, stages: "Pipeline", given: bool) -> JsonObject:
-    """Provenance of the results; a user's pipeline is recorded stage by stage."""
-    told = encode(options.part(SearchOptions))  # a preset has no meaning beside all values
+    """Provenance of the results. A pipeline of the user is recorded stage by stage."""
+    told = encode(options.part(SearchOptions))  # without the preset, because all values are recorded
     if given:
         told["pipeline"] = stated_pipeline(stages)
     return provenance("map", input_digests(problem), told)
 
 
 def input_digests(problem: "NetworkProblem") -> dict[str, str]:
-    """Digests of the descriptions of a run, for provenance."""
+    """Digests of hardware, workload and mapping of a run, for provenance."""
     from tilewright.mapping.runnable import without_layers_left_out
 
     return {
@@ -254,7 +257,7 @@ def input_digests(problem: "NetworkProblem") -> dict[str, str]:
 
 
 def stated_pipeline(stages: "Pipeline") -> list[JsonObject]:
-    """Stages that map, with parameters and digests of a user's code, for provenance."""
+    """Stages that search mappings, with their parameters and the digests of code of the user, for provenance."""
     from tilewright.pipeline.stages.user_stages import identity_of
 
     return [identity_of(stage) for stage in stages.search().stages]
@@ -272,4 +275,4 @@ def write_run(directory: Path, mapped: "MappedWorkload", made_by: JsonObject) ->
 def _kept(count: int, store: Path | None) -> str:
     if store is None:
         return "nothing was written"
-    return f"{count} finished layers are kept in {store}; the same command goes on from there"
+    return f"{count} finished layers are kept in {store}; run the same command again to continue"

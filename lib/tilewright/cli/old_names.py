@@ -1,6 +1,6 @@
-"""Former names of verbs, options and keywords, which continue to work until the release GONE_WITH.
+"""Former names of verbs, options and keywords, which work until the release GONE_WITH.
 
-Only the standard library is imported: `import tilewright` reads this module for the functions with these names.
+Only the standard library is imported, because `import tilewright` imports this module for functions with former names.
 """
 
 import warnings
@@ -9,31 +9,31 @@ from functools import wraps
 from typing import Any, NamedTuple
 
 GONE_WITH = "0.2.0"
-"""Version without the former names."""
+"""First version in which the former names do not work."""
 OLD_VERBS = {"certify": "check-front", "costs": "cost-library", "court": "accuracy", "validation": "compare-chips"}
-"""Current name of each former verb. `--help` and completion list only current names."""
+"""Current name of each verb that was renamed, by former name. `--help` and completion list only current names."""
 
 
 class OldOption(NamedTuple):
-    """Former name of an option of a verb, and of the same keyword of its function."""
+    """Former name of an option of a verb, and former name of the same keyword of its Python function."""
 
     verb: str
-    """Verb, or the name of a function that is no verb."""
+    """Name of the verb, or name of a function that is not a verb."""
     old: str
-    """Former name on the command line; '' if only the keyword had another name."""
+    """Former name on the command line; '' if only the keyword was renamed."""
     new: str
     old_keyword: str
-    """Former keyword; '' if only the option had another name."""
+    """Former name of the keyword; '' if only the option was renamed."""
     new_keyword: str
 
     @property
     def function(self) -> str:
-        """Name of the function of `tilewright`."""
+        """Name of the Python function in the package `tilewright`."""
         return "map_workload" if self.verb == "map" else self.verb.replace("-", "_")
 
     @property
     def is_keyword(self) -> bool:
-        """Whether the keyword has a former name too."""
+        """Whether the keyword was renamed."""
         return bool(self.old_keyword)
 
 
@@ -53,10 +53,10 @@ OLD_OPTIONS = (
 
 
 def with_current_options(verb: str, words: Sequence[str]) -> tuple[list[str], list[str]]:
-    """(words after a verb with current names of options, a remark for each former name among them)."""
+    """(command-line words after the verb, with current names of options; a remark for each former name)."""
     current = {one.old: one.new for one in OLD_OPTIONS if one.verb == verb and one.old}
     found = [word.partition("=")[0] for word in words]
-    end = found.index("--") if "--" in found else len(found)  # what follows are no options
+    end = found.index("--") if "--" in found else len(found)  # words after `--` are not options
     renamed = [
         current[name] + word[len(name) :] if place < end and name in current else word
         for place, (name, word) in enumerate(zip(found, words, strict=True))
@@ -66,12 +66,12 @@ def with_current_options(verb: str, words: Sequence[str]) -> tuple[list[str], li
 
 
 def now_called(old: str, new: str) -> str:
-    """Remark on a former name."""
-    return f"`{old}` is now called `{new}`; the old name goes with {GONE_WITH}"
+    """Remark that a name was replaced by a new name."""
+    return f"`{old}` is now called `{new}`; the old name works until {GONE_WITH}"
 
 
 def with_old_keywords(function: Callable[..., Any], name: str) -> Callable[..., Any]:
-    """Function `tilewright.<name>`, which also takes former keywords, with a DeprecationWarning."""
+    """Function `tilewright.<name>` that also accepts former keywords; each of them causes a DeprecationWarning."""
     current = {one.old_keyword: one.new_keyword for one in OLD_OPTIONS if one.function == name and one.is_keyword}
     if not current:
         return function
@@ -84,7 +84,9 @@ def with_old_keywords(function: Callable[..., Any], name: str) -> Callable[..., 
 
 
 def _current(keywords: Mapping[str, Any], current: Mapping[str, str]) -> Iterator[tuple[str, Any]]:
-    """Keywords by their current names. Raises TypeError for one that is given by both names, as Python does."""
+    """Keyword arguments with current names. Raises TypeError for a keyword that is given by both names, as Python does
+    for repeated keywords.
+    """
     for old, value in keywords.items():
         new = current.get(old, old)
         if new != old:

@@ -35,13 +35,19 @@ CACHES = CHECKOUT / ".cache"
 
 
 def common_options(function: Function) -> Function:
-    """Add -v and --json. `main` looks for -v itself; verbs that print more with it take `verbose`."""
-    function = click.option("-v", "--verbose", is_flag=True, help="Say more; tracebacks of errors.")(function)
+    """Add -v and --json. `main` reads -v to print tracebacks. A verb that prints more with -v takes the argument
+    `verbose`.
+    """
+    function = click.option("-v", "--verbose", is_flag=True, help="Print more details, and the traceback of an error.")(
+        function
+    )
     return click.option("--json", "as_json", is_flag=True, help="Print one JSON value instead of text.")(function)
 
 
 def network_options(function: Function) -> Callable[..., Any]:
-    """Add --dim, --input-shape, --branch, --precision and --bits, which make the argument `network_options`."""
+    """Add --dim, --input-shape, --branch, --precision and --bits. The command gets their values as one argument,
+    `network_options`.
+    """
 
     @wraps(function)
     def with_network_options(*args: Any, **values: Any) -> Any:
@@ -49,15 +55,19 @@ def network_options(function: Function) -> Callable[..., Any]:
         return function(*args, network_options=parse_network_options(*texts), **values)
 
     dim = (
-        "Size of a dynamic ONNX dimension, by symbol (sequence=128), by place (input_ids[1]=128), or of all whose name"
-        " has a form (*.height=640); 0 for an empty cache; repeatable."
+        "Size of a dynamic ONNX dimension, named by its symbol (sequence=128) or by a tensor and an axis"
+        " (input_ids[1]=128). A pattern (*.height=640) names several dimensions. The size 0 means an empty cache."
+        " The option can be given several times."
     )
-    shape = "Shape of an ONNX network input; repeatable."
-    branch = "Which branch of an If operator is taken (* for all of them) where the file leaves it open; repeatable."
-    precision = "Bits of floating-point ONNX tensors: 8 (assumed) or as stored in the file."
+    shape = "Shape of an input of an ONNX network. The option can be given several times."
+    branch = (
+        "Branch of an If operator that is taken, if the file does not decide it; the name * means all If operators. The"
+        " option can be given several times."
+    )
+    precision = "Bits of floating-point ONNX tensors: an assumption of 8 bits, or the bits of the file."
     bits = (
         "Bits of weights (constants), activations (inputs and final outputs) and partial (partial sums) of an ONNX"
-        " network. `Conv.weights=4` is for one operator type or one operator. You can give the option several times."
+        " network. `Conv.weights=4` is for one operator type or one operator. The option can be given several times."
     )
     for option in (
         click.option(
@@ -80,7 +90,7 @@ def network_options(function: Function) -> Callable[..., Any]:
 def network_keywords(function: Callable[..., Result]) -> Callable[..., Result]:
     """Add `dims`, `input_shapes`, `branches`, `precision` and `bits` to a function that takes `network_options`.
 
-    Tables may be given as dicts: `dims={"sequence": 128}`.
+    Python callers can give the first three as dicts: `dims={"sequence": 128}`.
     """
     own = signature(function).parameters
 
@@ -99,7 +109,7 @@ def network_keywords(function: Callable[..., Result]) -> Callable[..., Result]:
 
 
 def _table(name: str, value: Any) -> Any:
-    """Pairs of a table. Raises InputError for a value that is no table."""
+    """(key, value) pairs of a table. Raises InputError if the value is not a table."""
     if name == "precision":
         return value
     try:
@@ -111,7 +121,7 @@ def _table(name: str, value: Any) -> Any:
 
 
 def of_signature(function: Callable[..., Result], keywords: list[Keyword]) -> Callable[..., Result]:
-    """Function with a signature that has these keywords; required ones come first."""
+    """Function with a signature that has these keywords. Keyword-only parameters come last."""
     by_position = [one for one in keywords if one.kind is not one.KEYWORD_ONLY]
     named = [one for one in keywords if one.kind is one.KEYWORD_ONLY]
     function.__signature__ = signature(function).replace(parameters=[*by_position, *named])  # type: ignore[attr-defined]
@@ -129,10 +139,14 @@ def store_options(function: Function) -> Callable[..., Any]:
         return function(*args, **values)
 
     for option in (
+        click.option("--no-store", is_flag=True, help="Do not read or write stored results. The output is the same."),
         click.option(
-            "--no-store", is_flag=True, help="Neither read nor write earlier results; the output is the same."
+            "--store",
+            type=FILE,
+            default=DEFAULT_STORE,
+            show_default=True,
+            help="Folder of stored results of earlier runs.",
         ),
-        click.option("--store", type=FILE, default=DEFAULT_STORE, show_default=True, help="Folder of earlier results."),
     ):
         with_store = option(with_store)
     return jobs_option(with_store)
@@ -140,12 +154,12 @@ def store_options(function: Function) -> Callable[..., Any]:
 
 def jobs_option(function: Function) -> Function:
     """Add --jobs."""
-    text = "Processors that work at once; never changes a result."
+    text = "Number of processes that work at the same time. The results do not depend on it."
     return click.option("--jobs", type=click.IntRange(min=1), default=1, show_default=True, help=text)(function)
 
 
 def overruled_store(store: Path, no_store: bool) -> list[Unused]:
-    """Notice that --no-store overrules a --store other than the default one, if it does."""
+    """Notice that --store has no effect, if --no-store is given too and --store is not the default folder."""
     is_overruled = no_store and store != DEFAULT_STORE
     return [unused_option("store", "has no effect with --no-store", str(store))] if is_overruled else []
 
@@ -153,18 +167,18 @@ def overruled_store(store: Path, no_store: bool) -> list[Unused]:
 def pipeline_option(function: Function) -> Function:
     """Add --pipeline, a file or a text."""
     text = (
-        "YAML or JSON file with a list of stages or of edits of the default pipeline (or with a key `pipeline` that has"
-        " one), or the list itself as JSON; see docs/stages.md."
+        "Stages of the pipeline: a YAML or JSON file, or JSON text. It has a list of stages or a list of edits of the"
+        " default pipeline, at the top or under the key `pipeline`; see docs/stages.md."
     )
     return click.option("--pipeline", "pipeline", metavar="FILE|JSON", default="", help=text)(function)
 
 
 PipelineSource = FilePath | Sequence[Any] | None
-"""List of stages or of edits, or a value of --pipeline: a file, or JSON text."""
+"""List of stages, list of edits of the default pipeline, or value of --pipeline (path of a file, or JSON text)."""
 
 
 def is_given(pipeline: object) -> bool:
-    """Whether there is a pipeline other than the default one."""
+    """Whether the caller gave a pipeline in place of the default one."""
     return pipeline is not None and pipeline != ""
 
 
@@ -178,7 +192,7 @@ class PipelineText(NamedTuple):
 
 
 def read_pipeline(given: PipelineSource) -> PipelineText | None:
-    """List from a value of --pipeline, or from Python; None if it is not given. Raises InputError."""
+    """Stages or edits from a value of --pipeline or from Python; None if no pipeline is given. Raises InputError."""
     if given is None or not is_given(given):
         return None
     if not isinstance(given, str | PathLike):
@@ -206,7 +220,7 @@ def parse_network_options(
     precision: str = ASSUMED,
     bits: tuple[str, ...] = (),
 ) -> NetworkOptions:
-    """Options from NAME=VALUE texts. Raises InputError with all that are wrong."""
+    """Options from NAME=VALUE texts. Raises InputError with a problem for each wrong text."""
     problems: list[Problem] = []
     sizes = _pairs("dim", dims, _size, "NAME=SIZE with a SIZE from 0 to 2^53", problems)
     shapes = _pairs("input-shape", input_shapes, _shape, "NAME=SIZE,SIZE,... with sizes from 0 to 2^53", problems)
@@ -233,14 +247,14 @@ def _pairs(
         if value is None:
             problems.append(Problem(f"wrong {option}", path=option, value=repr(text[:60]), allowed=allowed))
         elif name in values:
-            problems.append(Problem(f"{option} given twice", path=option, value=repr(name)))
+            problems.append(Problem(f"{option} is given twice", path=option, value=repr(name)))
         else:
             values[name] = value
     return tuple(values.items())
 
 
 def _size(text: str) -> int | None:
-    # Text of more digits than the limit has is not even read: Python refuses to read very long numbers.
+    # A text with more digits than the limit is not converted, because Python refuses to convert very long numbers.
     text = text.strip()
     if not (text.isascii() and text.isdecimal() and len(text.lstrip("0")) <= len(str(LARGEST_WHOLE_NUMBER))):
         return None
@@ -266,36 +280,41 @@ def echo_paths(paths: Sequence[Path], as_json: bool) -> None:
 
 
 Part = Literal["", "tables", "figures"]
-"""Part of a report that is written: all, the files for programs (tables, data, texts, pages), or figures."""
+"""Part of a report that is written: "" for the whole report, TABLES for tables, data, texts and pages, or FIGURES."""
 only_option = click.option(
-    "--only", type=click.Choice([TABLES, FIGURES]), default=None, help="Write only this part; default: both."
+    "--only",
+    type=click.Choice([TABLES, FIGURES]),
+    default=None,
+    help="Part of the report to write; default: both parts.",
 )
 
 
 _UNUSED = "tilewright.base.unused"
-"""Key under which a command keeps the unused input that was recorded so far."""
+"""Key of the click context under which a command keeps its notices of unused input until it ends."""
 
 
 def echo_notices(notices: Sequence[str]) -> None:
-    """Print remarks on unusual input to standard error; unused input is printed once, when the command ends."""
+    """Print notices to standard error. Notices of unused input are printed when the command ends, each one time
+    only.
+    """
     context = click.get_current_context(silent=True)
     if context is None:
         _echo_lines(notice_lines(notices))
         return
     _echo_lines(dict.fromkeys(notice for notice in notices if not isinstance(notice, Unused)))
-    if _UNUSED not in context.meta:  # which a command and its group have in common
+    if _UNUSED not in context.meta:  # a command and its group share this dict
         kept: list[str] = context.meta.setdefault(_UNUSED, [])
         context.find_root().call_on_close(lambda: _echo_lines(notice_lines(kept)))
     context.meta[_UNUSED] += unused_in(notices)
 
 
 _REPEATED = "tilewright.repeated"
-"""Key of the notices of options that a command has twice."""
+"""Key of the click context for the notices of options that are given more than once."""
 
 
 def note_repeated(names: Sequence[str], is_told: bool) -> None:
     """Record options that are given more than once; with --strict the verb reports them as errors."""
-    notices = [unused_option(name, "is given more than once, and the last one counts") for name in names]
+    notices = [unused_option(name, "is given more than once; only the last value counts") for name in names]
     click.get_current_context().meta[_REPEATED] = notices
     if is_told:
         echo_notices(notices)
@@ -314,13 +333,13 @@ def _echo_lines(lines: Iterable[str]) -> None:
 
 
 def strict_option(what: str = "") -> Callable[[Function], Function]:
-    """Add --strict, which makes input without effect an error; `what` names what else it refuses."""
-    text = f"Fail if {what}{', or if ' if what else ''}anything that was written has no effect."
+    """Add the option --strict. With it, input that has no effect is an error. `what` is a further reason to fail."""
+    text = f"Fail if {what}{', or if ' if what else ''}an option or a key of an input file has no effect."
     return click.option("--strict", is_flag=True, help=text)
 
 
-UNCOSTED = "there is work in the network that is not costed"
-"""Further reason of --strict, for verbs that run a network."""
+UNCOSTED = "a part of the network has no computed cost"
+"""Further reason for --strict to fail, in verbs that run a network."""
 
 
 def keep_font_cache_here() -> None:

@@ -1,4 +1,4 @@
-"""`tilewright page`: many runs as one page for a browser."""
+"""`tilewright page`: one page for a browser with the results of many runs."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 
 
 @verb(
-    """Make one page of RUNS for a browser: a table, each run in full, Pareto fronts, and comparisons of two runs.
+    """Write one page for a browser with the results of RUNS: a table, details of each run, Pareto fronts, and
+    comparisons of two runs.
 
     RUNS are folders that `tilewright map` or `tilewright schedule` wrote, or folders of such folders. The page is one
     file and works offline.
@@ -38,12 +39,14 @@ if TYPE_CHECKING:
 def page(
     runs: Annotated[Sequence[FilePath], ARGUMENT],
     output: Annotated[FilePath, Help(f"HTML file to write; default: {RESULTS_PAGE}.")] = RESULTS_PAGE,
-    unfinished: Annotated[FilePath | None, Help("Runs to name instead, as `tilewright results` writes them.")] = None,
+    unfinished: Annotated[
+        FilePath | None, Help("File of `tilewright results` with unfinished runs, which are listed too.")
+    ] = None,
 ) -> Path:
-    """Write one page of the runs in folders for a browser; returns the file.
+    """Write one page for a browser with the runs in the folders; returns the path of the file.
 
-    `unfinished` names runs without a result. Raises ArtifactError if a folder has no run or a damaged one, InputError
-    if no folder is given.
+    `unfinished` is a file with runs that have no result; the page lists their names. Raises ArtifactError for a folder
+    without a run and for a damaged run, and InputError if no folder is given.
     """
     from tilewright.results.page.document import results_page
 
@@ -60,7 +63,7 @@ def page(
 
 
 def _names(folders: Sequence[Path]) -> list[str]:
-    """Distinct names of the folders; equal names are extended by the parent folders."""
+    """Distinct names of the folders. If two folders have the same name, names of parent folders are put in front."""
     depth = 1
     while True:
         names = ["/".join(folder.resolve().parts[-depth:]) for folder in folders]
@@ -92,7 +95,7 @@ def _of_one_core(folder: Path, name: str, summary: Mapping[str, Any]) -> "PageRu
 
 
 def _verdicts(folder: Path, artifact: Artifact) -> Mapping[str, Any]:
-    """Limiting ports of the run: those that the pipeline wrote for the same records, else newly computed ones."""
+    """Limiting ports of the run: read from the report if it was made from the same records, otherwise computed."""
     from tilewright.base.steps import REPORT
     from tilewright.cli.explain import explain
     from tilewright.results.bottlenecks import bottlenecks_object
@@ -103,7 +106,7 @@ def _verdicts(folder: Path, artifact: Artifact) -> Mapping[str, Any]:
     try:
         return bottlenecks_object(explain(folder))
     except TilewrightError as error:
-        # The descriptions beside the run are not at hand; the run itself was read before.
+        # Input files of the run were not found. The run itself can be read, because it was read above.
         first = str(error).splitlines()[0]
         return {"network_limit": None, "limits": {}, "limits_not_known": first, "ports": [], "roofline": None}
 

@@ -1,10 +1,10 @@
-"""Options of verbs and keywords of functions, made from classes of parameters, which declare types, limits and help.
+"""Options of verbs and keywords of Python functions, made from classes of parameters.
 
-A command gets a function that makes the parameters, so that problems of parameters are reported together with those of
-files.
+Such a class declares the name, type, default, limits and help of each parameter. The options of a command, the
+signature of a Python function, and the check of its keywords all follow from it.
 
-Functions get keywords in the same way: name, type and default are declared only in the class of a parameter. Both the
-signature of the function and the check of names follow from it.
+A command gets no parameters but a `Given`, which makes them when it is called. In this way, the command can report
+problems of parameters together with problems of files.
 """
 
 import json
@@ -41,16 +41,16 @@ _STRUCTURES = (list, tuple, dict, Sequence, Mapping)
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Given(Generic[Kind]):
-    """Parameters as given on a command line."""
+    """Values of parameters from a command line. A call makes the parameters."""
 
     kind: type[Kind]
     values: Mapping[str, Any]
-    """Values that are given; lists and tables are JSON."""
+    """Values that the user gave, by name of the parameter; lists and tables are JSON texts."""
     repeated: tuple[Unused, ...] = ()
-    """Notices of options that are given more than once, of these parameters or others of the command."""
+    """Notices of all options of the command that are given more than once."""
 
     def __call__(self) -> Kind:
-        """Parameters, with defaults for those that are not given. Raises InputError with all that are wrong."""
+        """Parameters, with defaults for values that are not given. Raises InputError with all wrong values."""
         told = Problems()
         names = [parameter.name for parameter in parameters_of(self.kind) if parameter.name in self.values]
         read = {name: told.attempt(self.read, name) for name in names}
@@ -61,12 +61,16 @@ class Given(Generic[Kind]):
         return made
 
     def read(self, name: str) -> Any:
-        """Value of the text of a parameter. Raises InputError for invalid JSON."""
+        """Value of a parameter, read from its text. Raises InputError for invalid JSON."""
         parameter = next(parameter for parameter in parameters_of(self.kind) if parameter.name == name)
         return _value_of(parameter, self.values[name])
 
     def unused(self) -> list[Unused]:
-        """Options that others overrule (none if a value is wrong), and options that are given more than once."""
+        """Notices of options that have no effect because of other options, and of options that are given more than
+        once.
+
+        If a value is wrong, only the latter notices are made.
+        """
         made = Problems().attempt(self)
         without_effect = {} if made is None else made.without_effect()
         overruled = [
@@ -75,7 +79,9 @@ class Given(Generic[Kind]):
         return [*self.repeated, *overruled]
 
     def sound(self, essential: Sequence[str]) -> Kind | None:
-        """Parameters without the wrong ones, for checks of everything else; None if an essential one is wrong."""
+        """Parameters with defaults in place of wrong values, so that the files can still be checked. None if a
+        parameter in `essential` is wrong.
+        """
         told = Problems()
         made = told.attempt(self)
         wrong = {problem.path.partition("[")[0] for problem in told.found}
@@ -86,7 +92,9 @@ class Given(Generic[Kind]):
 
 
 def parameter_options(kind: type[Parameters], argument: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Add the parameters of a class as options; the argument `argument` of the command is a `Given` of them."""
+    """Add the parameters of a class as options. The command gets their values as a `Given`, in the argument that
+    `argument` names.
+    """
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
         @wraps(function)
@@ -94,7 +102,7 @@ def parameter_options(kind: type[Parameters], argument: str) -> Callable[[Callab
             told = {parameter.name: values.pop(parameter.name) for parameter in parameters_of(kind)}
             given = {name: value for name, value in told.items() if value is not None}
             parameters = Given(kind, given, tuple(repeated_options()))
-            # Stages of a pipeline say which parameters they have; under strict the verb itself says what is wrong.
+            # With a pipeline, its stages decide which options are unused. With strict, the verb reports them as errors.
             if not is_given(values.get("pipeline")) and not values.get("strict"):
                 echo_notices(parameters.unused())
             return function(*args, **{argument: parameters}, **values)
@@ -108,7 +116,9 @@ def parameter_options(kind: type[Parameters], argument: str) -> Callable[[Callab
 
 
 def parameter_option(kind: type[Parameters], name: str, **changed: Any) -> Callable[[Function], Function]:
-    """Add one parameter of a class as an option, which the command gets as text; for verbs with another default."""
+    """Add one parameter of a class as an option, with fields changed by `changed`, such as the default. The command
+    gets the value as text.
+    """
     parameter = next(parameter for parameter in parameters_of(kind) if parameter.name == name)
     return click.option(*_declarations(parameter), cls=_Option, parameter=replace(parameter, **changed), **changed)
 
@@ -119,7 +129,7 @@ def _declarations(parameter: Parameter) -> tuple[str, str]:
 
 
 class _Option(click.Option):
-    """Option whose help is read from the class of its parameter only when it is needed."""
+    """Option whose help is read from the class of the parameter, but only if the help is printed."""
 
     def __init__(self, declarations: Sequence[str], parameter: Parameter, **others: Any) -> None:
         super().__init__(declarations, metavar=_metavar(parameter), **others)
@@ -132,7 +142,7 @@ class _Option(click.Option):
         return super().get_help_record(ctx)
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> "list[CompletionItem]":
-        """Completions: the values that its class lists."""
+        """Completions: the allowed values that the class of the parameter lists."""
         from click.shell_completion import CompletionItem
 
         return [CompletionItem(text) for text in map(str, self.parameter.choices) if text.startswith(incomplete)]
@@ -158,7 +168,9 @@ def _is_structure(parameter: Parameter) -> bool:
 
 
 def _value_of(parameter: Parameter, given: str | bool) -> Any:
-    """Value of a text; a text that fits no type of the parameter stays text. Raises InputError for invalid JSON."""
+    """Value of a parameter, read from a text. If the text fits no type of the parameter, the value is the text. Raises
+    InputError for invalid JSON.
+    """
     if isinstance(given, bool):
         return given
     if given.lower() in _NOTHING and type(None) in parameter.forms:
@@ -183,10 +195,10 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Named(Given[Kind]):
-    """Parameters as given in Python, by name."""
+    """Values of parameters that a Python caller gave by name. A call makes the parameters."""
 
     unknown: tuple[Problem, ...] = ()
-    """Problems of names that the function does not have."""
+    """Problems of keywords that the function does not have."""
 
     def __call__(self) -> Kind:
         """Parameters. Raises InputError with all wrong values and all unknown names."""
@@ -198,14 +210,14 @@ class Named(Given[Kind]):
         return made
 
     def read(self, name: str) -> Any:
-        """Value, unchanged."""
+        """Value of a parameter as it was given."""
         return self.values[name]
 
     def over(self, options: Parameters | None) -> "Named[Kind]":
-        """Parameters with these names; the others come from an object that has parameters with the same names."""
+        """Values given by name, and the values of the object `options` for all other parameters."""
         known = {parameter.name for parameter in parameters_of(self.kind)}
         defaults = {parameter.name: parameter.default for parameter in parameters_of(self.kind)}
-        # What an object has at its default nobody gave.
+        # A value of the object that is equal to the default counts as not given.
         given = {} if options is None else options.as_dict()
         defaults |= self.kind.implied(given)
         values = {name: one for name, one in given.items() if name in known and one != defaults[name]}
@@ -213,7 +225,9 @@ class Named(Given[Kind]):
 
 
 def parameter_keywords(**kinds: type[Parameters]) -> Callable[[Callable[..., Result]], Callable[..., Result]]:
-    """Add the parameters of classes as keywords of a function, whose arguments of these names are `Named` of them."""
+    """Add the parameters of classes as keywords of a function. The function gets a `Named` for each class, in the
+    argument whose name is the key of the class in `kinds`.
+    """
 
     def decorate(function: Callable[..., Result]) -> Callable[..., Result]:
         own = [one for name, one in signature(function).parameters.items() if name not in kinds]
@@ -243,7 +257,7 @@ def parameter_keywords(**kinds: type[Parameters]) -> Callable[[Callable[..., Res
 
 
 def store_of(given: "FilePath | Store | None") -> "Store | None":
-    """Store of earlier results in a folder; a store is returned as it is; None if none is given."""
+    """Store of earlier results in a folder. A store object is returned unchanged; None gives None."""
     from tilewright.search.store import Store
 
     return given if given is None or isinstance(given, Store) else Store(Path(given))

@@ -1,4 +1,4 @@
-"""`tilewright pareto`: the runs that are worth their cost in energy, latency and area."""
+"""`tilewright pareto`: Pareto front of many runs in energy, latency and area."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -67,9 +67,9 @@ def _show(
 @verb(
     """Show the Pareto front of RUNS in energy, latency and area, for each network.
 
-    RUNS are folders that `tilewright map` or `tilewright schedule` wrote, or folders of such folders. Runs are compared
-    if they have the same network and the same options (except the objective); runs on several cores are compared only
-    with each other. Without areas, only energy and latency are compared.
+    RUNS are folders that `tilewright map` or `tilewright schedule` wrote, or folders of such folders. Two runs are
+    compared if they have the same network and the same options; the objective can differ. Runs on several cores are not
+    compared with runs on one core. If areas are not known, only energy and latency are compared.
 
     Example: tilewright pareto results/single --figures results/pareto
     """,
@@ -78,15 +78,17 @@ def _show(
 )
 def pareto(
     runs: Annotated[Sequence[FilePath], ARGUMENT],
-    unfinished: Annotated[FilePath | None, Help("Runs to name instead, as `tilewright results` writes them.")] = None,
+    unfinished: Annotated[
+        FilePath | None, Help("File of `tilewright results` with unfinished runs, which are listed too.")
+    ] = None,
     csv: Annotated[FilePath | None, Help("CSV file to write.")] = None,
-    figures: Annotated[FilePath | None, Help("Folder to write a figure for each network into.")] = None,
+    figures: Annotated[FilePath | None, Help("Folder for figures, one for each network.")] = None,
 ) -> "pandas.DataFrame":
-    """Table of the runs in folders, one row for each, with the Pareto front in energy, latency and area of each
+    """Table of the runs in the folders, one row per run. It marks the Pareto front in energy, latency and area for each
     network.
 
-    `csv` is a file and `figures` a folder to write; `unfinished` names runs without a result. Raises ArtifactError if
-    there is no run, InputError for damaged runs.
+    `csv` is a file to write, and `figures` is a folder to write. `unfinished` is a file with runs that have no result;
+    the table lists their names. Raises ArtifactError if no run is found, and InputError for damaged runs.
     """
     return _compared(runs, unfinished, csv, figures)[0]
 

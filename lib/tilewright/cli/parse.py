@@ -1,6 +1,7 @@
-"""`tilewright parse`: descriptions as artifacts.
+"""`tilewright parse`: reader of hardware, workload and mapping files, which writes them as artifacts.
 
-Each kind has a module of its own, so that each has a code digest of its own.
+Each kind of file has a module of its own, so that a change of the code of one kind does not outdate the artifacts of
+the other kinds.
 """
 
 import inspect
@@ -28,8 +29,9 @@ if TYPE_CHECKING:
 
 
 class _Kinds(click.Group):
-    """Command group that inserts a missing kind: `parse net.onnx` is short for `parse workload net.onnx`, and `parse
-    file.yaml` is parsed as the kind to which the keys of the file belong.
+    """Command group that inserts the kind of the file if the user does not give it.
+
+    `parse net.onnx` means `parse workload net.onnx`. For `parse file.yaml`, the keys of the file decide the kind.
     """
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
@@ -39,14 +41,14 @@ class _Kinds(click.Group):
         return super().parse_args(ctx, args)
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> "list[CompletionItem]":
-        """Completions: kinds, or else files."""
+        """Completions: kinds of files; if no kind matches, file names."""
         from click.shell_completion import CompletionItem
 
         return super().shell_complete(ctx, incomplete) or [CompletionItem(incomplete, type="file")]
 
 
 def _kind_of(path: Path) -> str:
-    """Kind of a file, by its suffix or its keys; '' for a missing file, or for a kind that is not parsed."""
+    """Kind of a file, from its suffix or its keys; '' for a missing file, and for a kind that `parse` does not read."""
     if path.suffix == ".onnx":
         return "workload"
     if path.suffix not in YAML_SUFFIXES or not path.is_file():
@@ -60,7 +62,7 @@ def _kind_of(path: Path) -> str:
 
 @click.group(cls=_Kinds)
 def command() -> None:
-    """Read hardware, a workload or a mapping, report what is wrong with it, and write its artifact.
+    """Read a hardware, workload or mapping file, report its errors, and write it as an artifact.
 
     Example: tilewright parse config/workload/resnet18.onnx
     """
@@ -78,12 +80,12 @@ for _kind, _read in READERS.items():
 def parse(
     kind: str, file: FilePath, output: FilePath | None = None, **options: Any
 ) -> "Accelerator | Core | Workload | Mapping":
-    """Parsed description of a file, which is also written to the artifact `output`, as the verb does.
+    """Content of a hardware, workload or mapping file, which is also written to the artifact `output` if it is given.
 
-    `kind` is hardware, workload or mapping. `options` are those of the verb for that kind: for hardware
-    `core_folder` and `core`; for a workload `coverage`, `table`, `graph`, `name`, `strict`, `model`, `dims`,
-    `input_shapes`, `branches` and `precision`. Raises InputError with everything that is wrong with the file, and for
-    another kind or option.
+    `kind` is hardware, workload or mapping. `options` are options of the verb for this kind. For hardware, these are
+    `core_folder` and `core`; for a workload, `coverage`, `table`, `graph`, `name`, `strict`, `model`, `dims`,
+    `input_shapes`, `branches` and `precision`. Raises InputError with all errors of the file, and for an unknown kind
+    or option.
     """
     if kind not in READERS:
         raise InputError([Problem("no such kind of file", path="kind", value=repr(kind), allowed=", ".join(READERS))])

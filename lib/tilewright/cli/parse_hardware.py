@@ -1,4 +1,4 @@
-"""`tilewright parse hardware`."""
+"""`tilewright parse hardware`: reader of hardware files with one or several cores."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,13 +17,13 @@ from tilewright.hardware.core import Accelerator, Core
 from tilewright.hardware.system import COMPUTE, OFFCHIP, CorePlace, Link, MultiCoreAccelerator, all_pairs, memory_text
 
 MOST_CORES_WITH_PATHS = 12
-"""Largest number of cores for which all paths are printed without -v."""
+"""Largest number of cores for which all paths between cores are printed without -v."""
 
 
 def _parsed(
     file: FilePath, output: FilePath | None, core_folder: FilePath | None, core: str | None, tell: Tell = silent
 ) -> Accelerator | Core:
-    """Accelerator of a file, or one core of it; requested artifacts are written."""
+    """Accelerator in the file or, if `core` is given, one of its cores. Requested artifacts are written."""
     accelerator, notices = _read(Path(file))
     tell(notices)
     return _write(accelerator, Path(file), output, core_folder, core)
@@ -48,23 +48,25 @@ def _show(
 )
 def read_hardware_file(
     file: Annotated[FilePath, ARGUMENT],
-    output: Annotated[FilePath | None, Help("Artifact to write (accelerator.json).")] = None,
+    output: Annotated[FilePath | None, Help("File for the artifact (accelerator.json).")] = None,
     *,
     core_folder: Annotated[
-        FilePath | None, Help("Folder for an artifact of each core file as well.", metavar="FOLDER")
+        FilePath | None, Help("Folder for artifacts of the core files, one for each core file.", metavar="FOLDER")
     ] = None,
     core: Annotated[
-        str | None, Help("Write only this core of several, named after its file, to --output.", metavar="NAME")
+        str | None, Help("Name of a core file: only this core is written to --output.", metavar="NAME")
     ] = None,
 ) -> Accelerator | Core:
-    """Accelerator of a file, or its `core` of that name, also written to the artifact `output`; `core_folder` gets an
-    artifact of each core file.
+    """Accelerator in a file or, if `core` is given, its core with this name. It is also written to the artifact
+    `output`.
+
+    `core_folder` is a folder for artifacts of all core files.
     """
     return _parsed(file, output, core_folder, core)
 
 
 def _read(file: Path) -> tuple[Accelerator, list[str]]:
-    """(accelerator of a file, notices on unusual content)."""
+    """(accelerator in a file, notices on unusual content)."""
     from tilewright.pipeline.stages.base import run_stages
     from tilewright.pipeline.stages.descriptions import Descriptions
     from tilewright.pipeline.stages.hardware_parser import AcceleratorParser
@@ -78,7 +80,7 @@ def _read(file: Path) -> tuple[Accelerator, list[str]]:
 def _write(
     accelerator: Accelerator, file: Path, output: FilePath | None, core_folder: FilePath | None, core: str | None
 ) -> Accelerator | Core:
-    """Accelerator, or its chosen core; requested artifacts are written."""
+    """Accelerator or, if `core` is given, one of its cores. Requested artifacts are written."""
     chosen = _core_called(core, accelerator, file) if core is not None else None
     paths = _core_paths(file)
     if output and chosen is not None:
@@ -92,7 +94,7 @@ def _write(
 
 
 def _core_paths(file: Path) -> dict[str, Path]:
-    """Path of each core file by name, for the file of an accelerator with several cores."""
+    """Path of each core file, by name. {} for an artifact and for a file with one core."""
     from tilewright.hardware.core_paths import core_paths
 
     return {} if is_artifact(file) else core_paths(file)
@@ -123,7 +125,7 @@ def _write_accelerator(output: Path, accelerator: Accelerator, file: Path, paths
 
 
 def _write_core(output: Path, name: str, core: Core, paths: dict[str, Path]) -> None:
-    # The artifact of a core depends on its own file alone, whatever accelerator it is part of.
+    # The artifact of a core depends only on the core file, not on the accelerator that uses it.
     digests = {"core": input_digest(paths[name])} if name in paths else {}
     write_document(output, "tilewright/core", encode(core), provenance("parse_hardware", digests))
 
@@ -176,7 +178,7 @@ def _place_row(accelerator: MultiCoreAccelerator, place: CorePlace) -> tuple[str
     core = accelerator.core_of[place.core_id]
     memories = [f"{memory.name} {memory.size_bits:,} b ({' '.join(held)})" for memory, held in top_memories(core)]
     runs = "" if offchip else ", ".join(place.operator_types) if place.operator_types else "as mapped"
-    # Told where it is not the rule.
+    # By default compute cores are routers and other cores are not; only exceptions are printed.
     routing = "" if place.is_router == (place.role == COMPUTE) else ", router" if place.is_router else ", no router"
     sharers = [str(other) for other in accelerator.sharers_of(place.core_id) if other != place.core_id]
     for group in accelerator.shared_memories:
@@ -191,7 +193,7 @@ def _link_row(link: Link) -> tuple[str, ...]:
 
 
 def _pairs(link: Link) -> str:
-    """Text on the pairs of cores that a link connects; short for a bus."""
+    """Text with the pairs of cores that a link connects. For a bus, only the cores are listed."""
     if len(link.edges) > 2 and set(link.edges) == set(all_pairs(link.core_ids)):
         return f"all of {', '.join(map(str, link.core_ids))}"
     by_sender: dict[int, list[int]] = {}
@@ -219,7 +221,7 @@ def _width(bits: int | None) -> str:
 
 
 def _table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> Iterator[str]:
-    """Lines of a table; an empty column is left out."""
+    """Lines of a text table. Empty columns are left out."""
     columns = [column for column in zip(head, *rows, strict=True) if any(column[1:])]
     widths = [max(map(len, column)) for column in columns]
     for line in zip(*columns, strict=True):

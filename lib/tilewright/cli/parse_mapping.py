@@ -1,4 +1,4 @@
-"""`tilewright parse mapping`."""
+"""`tilewright parse mapping`: reader of mapping files."""
 
 from pathlib import Path
 from typing import Annotated
@@ -15,7 +15,7 @@ from tilewright.mapping.constraints import Mapping, MappingConstraints
 
 
 def _parsed(file: FilePath, output: FilePath | None, tell: Tell = silent) -> Mapping:
-    """Mapping of a file, also written if there is an `output`."""
+    """Mapping in a file. It is also written to the artifact `output` if it is given."""
     parsed, notices = _read(Path(file))
     tell(notices)
     _write(parsed, Path(file), output)
@@ -39,14 +39,14 @@ def _show(parsed: Mapping, output: Path | None, verbose: bool, as_json: bool) ->
 )
 def read_mapping_file(
     file: Annotated[FilePath, ARGUMENT],
-    output: Annotated[FilePath | None, Help("Artifact to write (mapping.json).")] = None,
+    output: Annotated[FilePath | None, Help("File for the artifact (mapping.json).")] = None,
 ) -> Mapping:
     """Mapping of a file, also written to the artifact `output`."""
     return _parsed(file, output)
 
 
 def _read(file: Path) -> tuple[Mapping, list[str]]:
-    """(mapping of a file, notices on unusual content)."""
+    """(mapping in a file, notices on unusual content)."""
     from tilewright.pipeline.stages.base import run_stages
     from tilewright.pipeline.stages.descriptions import Descriptions, NetworkProblem
     from tilewright.pipeline.stages.mapping_parser import MappingParser

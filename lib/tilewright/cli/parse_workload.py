@@ -1,4 +1,4 @@
-"""`tilewright parse workload`."""
+"""`tilewright parse workload`: reader of networks in ONNX and YAML files."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -33,7 +33,7 @@ def _parsed(
     model: str,
     tell: Tell = silent,
 ) -> "tuple[Workload, Coverage]":
-    """(workload of a file, its coverage); requested files are written."""
+    """(workload in a file, coverage: which operators of it have a cost model). Requested files are written."""
     file, options = Path(file), network_options or NetworkOptions()
     parsed, found, notices = _read(file, model, name, options)
     notices += repeated_options()
@@ -56,29 +56,31 @@ def _show(read: "tuple[Workload, Coverage]", output: Path | None, verbose: bool,
 
 
 @verb(
-    """Read a workload FILE, ONNX or YAML; print its layers and its coverage.
+    """Read a workload FILE (ONNX or YAML). Print its layers, and which of its operators have a cost model (coverage).
 
     Example: tilewright parse workload config/workload/resnet18.onnx -o workload.json --graph resnet18.svg
     """,
     run=_parsed,
     show=_show,
     order="file output coverage table graph name strict",
-    strict="anything of the network that computes is not modelled",
+    strict="an operator of the network that computes has no cost model",
 )
 @network_keywords
 def read_workload_file(
     file: Annotated[FilePath, ARGUMENT],
-    output: Annotated[FilePath | None, Help("Artifact to write (workload.json).")] = None,
+    output: Annotated[FilePath | None, Help("File for the artifact (workload.json).")] = None,
     *,
-    coverage: Annotated[FilePath | None, Help("Coverage artifact to write: what is not costed.")] = None,
-    table: Annotated[FilePath | None, Help("Table of layers to write (CSV).")] = None,
-    graph: Annotated[FilePath | None, Help("Drawing of the network to write (SVG).")] = None,
-    name: Annotated[str, Help("Name of the workload; default: the file's stem.")] = "",
+    coverage: Annotated[
+        FilePath | None, Help("File for the coverage, which lists the operators without a cost model.")
+    ] = None,
+    table: Annotated[FilePath | None, Help("CSV file for a table of the layers.")] = None,
+    graph: Annotated[FilePath | None, Help("SVG file for a drawing of the network.")] = None,
+    name: Annotated[str, Help("Name of the workload; default: file name without suffix.")] = "",
     strict: bool = False,
     network_options: NetworkOptions | None = None,
     model: Annotated[str, OptionOf(ModelChoice)] = CORRECTED.name,
 ) -> Workload:
-    """Workload of a file; its artifact, coverage, table of layers and drawing are written if requested."""
+    """Workload in a file. Artifact, coverage, table of layers and drawing are written if their paths are given."""
     return _parsed(file, output, coverage, table, graph, name, strict, network_options, model)[0]
 
 
@@ -111,7 +113,7 @@ def _write(
 
 
 def _read(file: Path, model: str, name: str, options: NetworkOptions) -> "tuple[Workload, Coverage, list[str]]":
-    """(workload of a file, its coverage, notices on unusual content)."""
+    """(workload in a file, coverage of its operators, notices on unusual content)."""
     from tilewright.base.profile import profile_by_name
     from tilewright.pipeline.stages.base import run_stages
     from tilewright.pipeline.stages.descriptions import Descriptions
@@ -130,7 +132,7 @@ def _read(file: Path, model: str, name: str, options: NetworkOptions) -> "tuple[
 
 
 def _covered(node: WorkloadNode) -> "OperatorCoverage":
-    """Coverage of a layer of a YAML file, whose work is costed completely."""
+    """Coverage of a layer of a YAML file. Such a layer always has a cost model."""
     from tilewright.base.operator_groups import work_counts
     from tilewright.workload.onnx.coverage import MODELLED, OperatorCoverage
 
@@ -141,10 +143,10 @@ def _covered(node: WorkloadNode) -> "OperatorCoverage":
 
 
 def _refuse(coverage: "Coverage", notices: list[str], file: Path) -> None:
-    """Raise InputError with every operator type that does work without costs, and with all unused input."""
+    """Raise InputError with each operator type that computes but has no cost model, and with all unused input."""
     told = Problems()
     told.found += [
-        Problem(f"{row.node_count} operators of this type are not modelled", str(file), path=row.operator_type)
+        Problem(f"{row.node_count} operators of this type have no cost model", str(file), path=row.operator_type)
         for row in coverage.unsupported
     ]
     told.attempt(refuse_unused, notices)

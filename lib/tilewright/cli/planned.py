@@ -1,4 +1,4 @@
-"""Option --plan of the verbs that make a run: cuts and schedule settings from the answer of `tilewright fuse`."""
+"""Option --plan of the verbs that make a run: cuts and schedule settings from a plan that `tilewright fuse` wrote."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -15,14 +15,16 @@ SCHEMA = "tilewright/fusion"
 
 
 def plan_option(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Add --plan FILE, whose content is the default of the other options of the verb."""
-    text = f"{FUSION} of `tilewright fuse`, for {FIXED_MAPPING} beside it: stacks and settings of the schedule are its."
+    """Add --plan FILE. The plan in the file sets the defaults of other options of the verb."""
+    text = f"File {FUSION} of `tilewright fuse`, which sets stacks and schedule settings; use {FIXED_MAPPING} with it."
     declare = click.option("--plan", type=FILE, metavar="FILE", is_eager=True, callback=_take_defaults, help=text)
     return declare(function)
 
 
 def _take_defaults(context: click.Context, _: click.Parameter, file: Path | None) -> Path | None:
-    """File of the plan. Take the defaults from the plan. Raises ArtifactError if the file is no answer of `fuse`."""
+    """Set the defaults of the command from the plan in a file, and return the path of the file. Raises ArtifactError if
+    the file was not written by `fuse`.
+    """
     if file is not None:
         plan = read_artifact(file, SCHEMA).payload
         said = {"layer_stacks": plan["layer_stacks"], **plan["settings"]}

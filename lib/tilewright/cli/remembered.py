@@ -1,5 +1,7 @@
-"""Files that a run keeps in its folder, so that verbs need the folder alone: its descriptions, and the parts of its
-schedule."""
+"""Copies of the inputs of a run in its folder, so that later verbs need only this folder.
+
+The inputs are hardware, workload and mapping; for a schedule also CN graph, cost tables and allocation.
+"""
 
 from collections.abc import Mapping
 from os import PathLike
@@ -28,7 +30,7 @@ if TYPE_CHECKING:
     from tilewright.workload.graph import Workload
 
 _BESIDE_ALLOCATION = (GENERATIONS, PARETO, FIXED_MAPPING)
-"""What `tilewright allocate` writes with an allocation."""
+"""Names of the files that `tilewright allocate` writes beside an allocation."""
 
 
 def keep_descriptions(
@@ -39,8 +41,9 @@ def keep_descriptions(
     mapping: "MappingOfLayers",
     sources: Mapping[str, object],
 ) -> None:
-    """Write the descriptions of a run into its folder, except those that lie where verbs find them, as the pipeline has
-    them; `sources` are what each was read from, by kind."""
+    """Write hardware, workload and mapping of a run into its folder. An input is left out if it was read from a place
+    where verbs look for it, as in the pipeline. `sources` has the source of each input (a path or an object), by kind.
+    """
     from tilewright.hardware.source import schema_of
     from tilewright.hardware.whole_text import FILE_TEXT, whole_text
 
@@ -63,9 +66,9 @@ def keep_descriptions(
 def keep_parts_of_schedule(
     folder: Path, cns: object, costs: object, allocation: object, cores: tuple[str, ...]
 ) -> None:
-    """Copy CN graph, cost tables of `cores` and allocation into the folder of a schedule, where these lie elsewhere.
+    """Copy CN graph, cost tables of `cores`, and allocation into the folder of a schedule, unless they are there.
 
-    What is in memory has no files and is left out.
+    Objects in memory have no files and are left out.
     """
     if isinstance(cns, str | PathLike):
         _copy({Path(cns) / name: folder / name for name in (CN_GRAPH, CN_COLUMNS)})

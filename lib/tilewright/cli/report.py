@@ -1,4 +1,4 @@
-"""`tilewright report`: figures, tables and loop nests of one run, on one or several cores."""
+"""`tilewright report`: figures, tables and loop nests of one run on one or several cores."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -27,8 +27,9 @@ def _show(paths: Sequence[Path], run: Path, verbose: bool, as_json: bool) -> Non
 @verb(
     """Write figures (energy, latency, loop nests), layers.csv and loop_nests.txt of a run.
 
-    RUN is a folder that `tilewright map` wrote, or a folder that `tilewright schedule` and the steps before it wrote.
-    In the latter case the schedule is drawn, also for a browser (schedule.html) and for Perfetto (trace.json).
+    RUN is a folder that `tilewright map` wrote, or a folder that `tilewright schedule` and the verbs before it wrote.
+    For such a schedule, the command writes figures, a page for a browser (schedule.html), and a trace for Perfetto
+    (trace.json).
 
     Example: tilewright report results/single/resnet18-tpu_like -o report
     """,
@@ -37,20 +38,21 @@ def _show(paths: Sequence[Path], run: Path, verbose: bool, as_json: bool) -> Non
 @parameter_keywords(figure=ScheduleFigureOptions)
 def report(
     run: Annotated[FilePath, ARGUMENT],
-    output: Annotated[FilePath | None, Help("Folder to write; default: RUN/report.")] = None,
+    output: Annotated[FilePath | None, Help("Folder for the files; default: RUN/report.")] = None,
     loop_nests: Annotated[
         Sequence[str],
-        Help("Also the loop nest of this layer as SVG and PNG.", flag="--loop-nest", metavar="LAYER"),
+        Help("Layer whose loop nest is also drawn, as SVG and PNG.", flag="--loop-nest", metavar="LAYER"),
     ] = (),
     only: Part = "",
     *,
     figure: Named[ScheduleFigureOptions],
 ) -> list[Path]:
-    """Write the figures and tables of the run in a folder, by default into its folder `report`; returns the files.
+    """Write the figures and tables of the run in a folder; returns the paths of the files.
 
-    `loop_nests` are the layers whose loop nests are drawn. `only` is the part to write, `tables` or `figures`, '' for
-    both. Settings are those of `ScheduleFigureOptions`, for several cores. Raises ArtifactError for a folder without a
-    finished run, InputError for an unknown layer or setting.
+    `output` is the folder for the files; the default is the subfolder `report` of the run. `loop_nests` has the names
+    of the layers whose loop nests are drawn. `only` is the part to write: `tables`, `figures`, or '' for both. The
+    other keywords are settings of `ScheduleFigureOptions`, which apply to runs on several cores. Raises ArtifactError
+    for a folder without a finished run, and InputError for an unknown layer or setting.
     """
     options = figure()
     keep_font_cache_here()
@@ -60,11 +62,11 @@ def report(
         from tilewright.cli.report_multi import write_multi_report
 
         if loop_nests:
-            message = "loop nests are not drawn of runs on several cores"
+            message = "loop nests are not drawn for runs on several cores"
             raise InputError([Problem(message, path="--loop-nest", value=", ".join(loop_nests))])
         return write_multi_report(run, directory, options, only)
     if loop_nests and only == TABLES:
-        message = "loop nests of layers are figures: give --loop-nest or --only tables"
+        message = "loop nests are figures, so --loop-nest cannot be combined with --only tables"
         raise InputError([Problem(message, path="--loop-nest")])
     from tilewright.results.report_writing import write_report
     from tilewright.results.reported_mapping import ReportedMapping

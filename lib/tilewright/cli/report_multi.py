@@ -1,4 +1,4 @@
-"""Files that `tilewright report` writes for a run of the multi-core flow."""
+"""Files that `tilewright report` writes for a run on several cores."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -31,10 +31,10 @@ def write_multi_report(
     options: ScheduleFigureOptions = ScheduleFigureOptions(),  # noqa: B008  frozen
     only: Part = "",
 ) -> list[Path]:
-    """Write figures, the interactive schedule, the trace and the tables of layers and cores, or with `only` the figures
-    or everything else; returns the paths.
+    """Write figures, the interactive schedule, the trace, and the tables of layers and cores; returns the paths.
 
-    Raises ArtifactError if a file in the folder of the run is missing or damaged, before anything is written.
+    `only` limits the files to the figures, or to all other files. Raises ArtifactError if a file of the run is missing
+    or damaged. In this case nothing is written.
     """
     from tilewright.results.report_writing import write_report
 
@@ -42,7 +42,7 @@ def write_multi_report(
 
 
 def _reported(run: Path, options: ScheduleFigureOptions, only: Part) -> "ReportedSchedule":
-    """Run in a folder: its schedule, summary and graph of CNs, and for figures the cost tables and the search too."""
+    """Data of a run in a folder: schedule, summary and CN graph; for figures also cost tables and allocation search."""
     from tilewright.multicore.nodes.graph import read_cn_graph
     from tilewright.multicore.scheduling.result import read_schedule
     from tilewright.results.multi.bars import ScheduleView, schedule_table, tile_ranges
@@ -56,7 +56,7 @@ def _reported(run: Path, options: ScheduleFigureOptions, only: Part) -> "Reporte
 
 
 def _core_costs(run: Path, artifact: "ScheduleArtifact") -> "CoreCosts":
-    """Cost tables of all core files but the off-chip one."""
+    """Cost tables of all core files except the file of the off-chip core."""
     from tilewright.multicore.scheduling.core_costs import read_core_costs
 
     off_chip, files = artifact.system.off_chip_core, artifact.names.core_files
@@ -65,7 +65,9 @@ def _core_costs(run: Path, artifact: "ScheduleArtifact") -> "CoreCosts":
 
 
 def _search(run: Path) -> "AllocationSearch | None":
-    """Search for the allocation; None for a run of `tilewright fuse`, which finds cores in another way."""
+    """Progress and front of the search for the allocation. None for a run of `tilewright fuse`, which does not use this
+    search.
+    """
     from tilewright.results.multi.allocation_figure import read_front, read_generations
     from tilewright.results.multi.reported_schedule import AllocationSearch
 

@@ -1,6 +1,6 @@
-"""`tilewright results`: the folders of the results of a configuration, and its runs that are not up to date.
+"""`tilewright results`: folders of the results of a configuration, and the runs that are not up to date.
 
-The manifest of the results decides what is up to date (`base/artifacts/manifest.py`).
+The manifest of the results decides which results are up to date (`base/artifacts/manifest.py`).
 """
 
 from collections.abc import Mapping, Sequence
@@ -40,7 +40,7 @@ def _show(found: Mapping[str, Any], output: Path | None, spaces: bool, report: b
 
 
 @verb(
-    """Print the folder of results of the configuration file CONFIG, then the folder of its logs.
+    """Print the folder of the results of the configuration file CONFIG, then the folder of the logs.
 
     Example: tilewright results config/config.yaml
     """,
@@ -48,28 +48,33 @@ def _show(found: Mapping[str, Any], output: Path | None, spaces: bool, report: b
 )
 def results(
     config: Annotated[FilePath, ARGUMENT],
-    claim: Annotated[bool, Help("Make the folder, and note in it whose it is.")] = False,
-    unfinished: Annotated[bool, Help("Also say which runs have no result that is up to date.")] = False,
-    output: Annotated[FilePath | None, Help("JSON file to write the unfinished runs into.")] = None,
-    spaces: Annotated[bool, Help("Say only which spaces are unfinished: file, tab, folder.")] = False,
-    report: Annotated[bool, Help("Say only the order of the report, if it has to be made.")] = False,
-    left_out: Annotated[FilePath | None, Help("With --report: the unfinished runs, as written into OUTPUT.")] = None,
+    claim: Annotated[bool, Help("Make the folder of the results, and write a file there that names CONFIG.")] = False,
+    unfinished: Annotated[bool, Help("Also print the runs whose results are missing or out of date.")] = False,
+    output: Annotated[FilePath | None, Help("JSON file for the list of unfinished runs.")] = None,
+    spaces: Annotated[bool, Help("Print only the unfinished spaces, one per line: file, tab, folder.")] = False,
+    report: Annotated[
+        bool, Help("Print only the path of the order of the report, if the report is out of date.")
+    ] = False,
+    left_out: Annotated[
+        FilePath | None, Help("With --report: file with the unfinished runs, as --output writes it.")
+    ] = None,
     complete: Annotated[bool, Help("With --report: fail if a file of the results is not up to date.")] = False,
 ) -> dict[str, Any]:
     """Folders of the results and the logs of a configuration file, as `results` and `logs`.
 
-    With `claim` the folder is made, and the configuration that owns it is recorded in it. With `unfinished` the key of
-    that name has the runs that are not up to date, which are also written to the JSON file `output`. With `spaces` the
-    key `unfinished_spaces` has explorations and complete fronts that are not up to date. With `report` the key
-    `report_order` has the order of the report of Snakemake, or '' if it is up to date, and `not_up_to_date` the units
-    that are not; `left_out` is the file of the runs that the report leaves out. With `complete` it is an error if there
-    are such runs. Raises InputError with everything that is wrong with the configuration.
+    With `claim`, the folder is made, and a file in it names the configuration. With `unfinished`, the key `unfinished`
+    has the runs that are not up to date; they are also written to the JSON file `output` if it is given. With `spaces`,
+    the key `unfinished_spaces` has the explorations and complete fronts that are not up to date.
+
+    With `report`, the key `report_order` has the path of the order of the report that Snakemake makes, or '' if the
+    report is up to date. The key `not_up_to_date` has the units that are not up to date, without the runs in the file
+    `left_out`. With `complete`, such units are an error. Raises InputError with all errors of the configuration.
     """
     from tilewright.cli import config_folders
     from tilewright.cli.config import read_config
 
     if Path(config).is_dir():
-        message = "is a folder, and a configuration file is needed; `tilewright summarize` reads folders of runs"
+        message = "is a folder, but a configuration file is needed; use `tilewright summarize` for folders of runs"
         raise InputError([Problem(message, str(config))])
     read = read_config(Path(config))
     if claim:
@@ -86,7 +91,7 @@ def results(
     if report:
         found |= _of_report(read, read_unfinished(None if left_out is None else Path(left_out)))
         if complete and (changed := found["not_up_to_date"]):
-            words = "not up to date: what they are made of has changed during this run; run it again"
+            words = "not up to date, because inputs have changed during this run; run it again"
             raise InputError([Problem(f"{_count(changed)} {words}", found["results"])])
     return found
 
@@ -97,7 +102,7 @@ def _count(units: Sequence[str]) -> str:
 
 
 def _states(plan: "RunPlan") -> dict[str, str]:
-    """State of each unit: UP_TO_DATE, or the reason why it must be made again."""
+    """State of each unit, by name: UP_TO_DATE, or the reason why the unit must be made again."""
     units = _units(plan)
     ledger = ResultsLedger(plan.results, units.by_name)
     return {name: ledger.state(name) for name in units.by_name}
@@ -111,7 +116,9 @@ def _units(plan: "RunPlan", unfinished: Sequence[Mapping[str, str]] = ()) -> "Un
 
 
 def _of_report(plan: "RunPlan", unfinished: Sequence[Mapping[str, str]]) -> JsonObject:
-    """Order of the report of Snakemake, '' if it need not be made; and the units that are not up to date."""
+    """Path of the order of the report that Snakemake makes ('' if the report is up to date), and names of the units
+    that are not up to date.
+    """
     units = _units(plan.without([row["run"] for row in unfinished]), unfinished)
     unit = units.report()
     ledger = ResultsLedger(plan.results, {**units.by_name, unit.name: unit})
@@ -121,9 +128,9 @@ def _of_report(plan: "RunPlan", unfinished: Sequence[Mapping[str, str]]) -> Json
 
 
 def unfinished_runs(plan: "RunPlan", states: Mapping[str, str]) -> list[dict[str, str]]:
-    """Rows with UNFINISHED_KEYS, one for each run with a unit that must be made again, by the states of units.
+    """Rows with UNFINISHED_KEYS, one for each run with a unit that is not up to date. `states` has the states of units.
 
-    The baselines of a run are a part of it.
+    Baselines of a run count as parts of the run.
     """
     rows = []
     runs = [(run.flow, run.base or run.name, run) for run in (*plan.runs, *plan.multi_runs)]
@@ -139,7 +146,7 @@ def unfinished_runs(plan: "RunPlan", states: Mapping[str, str]) -> list[dict[str
 
 
 def unfinished_spaces(plan: "RunPlan", states: Mapping[str, str]) -> list[dict[str, str]]:
-    """File and folder of each exploration and each complete front with a unit that must be made again."""
+    """File and folder of each exploration and each complete front with a unit that is not up to date."""
     asked = ((SPACE, plan.spaces), (FRONT, plan.fronts))
     return [
         {"file": file, "folder": f"{plan.results}/{kind}/{name}"}
@@ -150,11 +157,11 @@ def unfinished_spaces(plan: "RunPlan", states: Mapping[str, str]) -> list[dict[s
 
 
 _WITH_SUMMARY = {SINGLE: "map", MULTI: "schedule"}
-"""Unit in the folder of a run that makes its summary, by flow."""
+"""Name of the unit that makes the summary of a run, by flow."""
 
 
 def _state(results: Path, states: Mapping[str, str], folder: str) -> str:
-    """State of the run or space with this folder; '' if all of its units are up to date."""
+    """State of a run or space with this folder: STALE, FAILED, or '' if all of its units are up to date."""
     own = {name: state for name, state in states.items() if name.startswith(f"{folder}/")}
     if all(state == UP_TO_DATE for state in own.values()):
         return ""

@@ -1,4 +1,4 @@
-"""Inputs of the verbs of the multi-core flow: descriptions, CN graph, cost tables, and the slice of a pipeline."""
+"""Inputs of the verbs for several cores: input files, CN graph, cost tables, and the stages that a verb runs."""
 
 import os
 from collections.abc import Callable, Mapping
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 CNS_FOLDER = Help("Folder with the CN graph.", metavar="FOLDER", is_required=True)
 COSTS_FOLDER = Help("Folder with a cost table for each core.", metavar="FOLDER", is_required=True)
-"""Inputs of the verbs that find a schedule."""
+"""Help of the options for the input folders of the verbs that find a schedule."""
 
 
 def given_descriptions(
@@ -40,19 +40,19 @@ def given_descriptions(
     mapping: "MappingSource | None",
     network_options: NetworkOptions | None,
 ) -> "Descriptions | None":
-    """Descriptions that come with a folder made from them; None if `made` is an object in memory, which has its own.
+    """Input files from which the folder `made` was made. None if `made` is an object in memory, which has its inputs.
 
-    Raises InputError if a description is missing, or is given without use.
+    Raises InputError if an input file is missing for a folder, or is given in addition to an object.
     """
     from tilewright.pipeline.stages.descriptions import Descriptions
 
     given: dict[str, object] = {"hardware": hardware, "workload": workload, "mapping": mapping}
     if isinstance(made, str | PathLike):
-        message = f"is needed, beside {os.fspath(made)}"
+        message = f"is needed in addition to {os.fspath(made)}"
         problems = [Problem(message, path=name) for name, one in given.items() if one is None]
     else:
         given["network_options"] = network_options
-        message = f"has no use beside a {type(made).__name__} in memory, which has it"
+        message = f"cannot be given in addition to a {type(made).__name__} object, which contains it"
         problems = [Problem(message, path=name) for name, one in given.items() if one is not None]
     if problems:
         raise InputError(problems)
@@ -64,20 +64,24 @@ def given_descriptions(
 def descriptions_of_run(
     cns: "FilePath | CnProblem | None", costs: "FilePath | CostedCnProblem", *given: Any
 ) -> "Descriptions | None":
-    """Descriptions that come with the folders of a run; the CNs, or all of it, may be objects in memory."""
+    """Input files from which the folders of a run were made. The CNs, or CNs and costs, can also be objects in
+    memory.
+    """
     if isinstance(costs, str | PathLike):
         if cns is None:
-            raise InputError([Problem(f"is needed, beside {os.fspath(costs)}", path="cns")])
+            raise InputError([Problem(f"is needed in addition to {os.fspath(costs)}", path="cns")])
         return given_descriptions(cns, *given)
     if cns is not None:
-        raise InputError([Problem(f"has no use beside a {type(costs).__name__} in memory, which has it", path="cns")])
+        raise InputError(
+            [Problem(f"cannot be given in addition to a {type(costs).__name__} object, which contains it", path="cns")]
+        )
     return given_descriptions(costs, *given)
 
 
 def input_digests(
     inputs: "CostedCnProblem", cns: "FilePath | CnProblem | None", costs: "FilePath | CostedCnProblem"
 ) -> dict[str, str]:
-    """Digests of the inputs of a schedule, for provenance; objects in memory have the digests of their artifacts."""
+    """Digests of the inputs of a schedule, for provenance. An object in memory has the same digest as its artifact."""
     from tilewright.base.artifacts.codec import encode
     from tilewright.base.artifacts.digests import content_digest
     from tilewright.base.artifacts.envelope import read_artifact
@@ -99,10 +103,11 @@ def input_digests(
 
 
 def slice_option(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Add --pipeline, the whole pipeline of a run, of which a verb runs its slice."""
+    """Add --pipeline. Its value is the whole pipeline of a run; a verb runs only its own stages (a slice)."""
     text = (
-        "Stages of the multi-core flow: YAML or JSON file with a list of them or of edits of the default pipeline (or"
-        " with a key `pipeline`), or the list itself as JSON; see docs/stages.md. This verb runs its part of them."
+        "Stages of the pipeline for several cores: a YAML or JSON file, or JSON text. It has a list of stages or a list"
+        " of edits of the default pipeline, at the top or under the key `pipeline`; see docs/stages.md. This verb runs"
+        " only its own stages."
     )
     return click.option("--pipeline", "pipeline", metavar="FILE|JSON", default="", help=text)(function)
 
@@ -113,15 +118,15 @@ def planned_slice(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def prefetched(settings: "ScheduleSettings | None", pipeline: PipelineSource) -> tuple[str, ...]:
-    """Operands to prefetch from the settings of the default pipeline; a given pipeline sets its own."""
+    """Operands to prefetch, from the settings. () if a pipeline is given, because its stages set these operands."""
     return settings.operands_to_prefetch if settings and not is_given(pipeline) else ()
 
 
 def unused_options(stages: "Slice", *given: "Given[Any]") -> list[Unused]:
-    """Notices of options of a verb without effect: others overrule them, or the user's stages do not use them."""
+    """Notices of options without effect: other options overrule them, or the stages of the user do not use them."""
     if stages.identity is None:
         return [notice for one in given for notice in one.unused()]
-    names = [[name for name in one.values if name != "jobs"] for one in given]  # which are of the call, not of a stage
+    names = [[name for name in one.values if name != "jobs"] for one in given]  # jobs: not of a stage
     found = [notice for one, known in zip(given, names, strict=True) for notice in stages.unused(one(), known)]
     return [*(notice for one in given for notice in one.repeated), *found]
 
@@ -133,9 +138,9 @@ def read_slice(
     options: "CoreSearchOptions | None" = None,
     settings: Mapping[str, Any] = MappingProxyType({}),
 ) -> "Slice":
-    """Slice that a step runs: the `default` stage, or its part of the given pipeline.
+    """Stages that a step runs: the `default` stage or, if a pipeline is given, the stages of this step in it.
 
-    `options` and `settings` are those of the verb. Raises InputError with everything that is wrong with the pipeline.
+    `options` and `settings` are those of the verb. Raises InputError with all errors of the pipeline.
     """
     from tilewright.pipeline.stages.multi.slices import Slice
 

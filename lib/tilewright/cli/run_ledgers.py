@@ -1,4 +1,4 @@
-"""Runs on several cores, read from their folders: the schedule with its costs, and the ledger."""
+"""Readers of runs on several cores: schedule with its costs, and ledger of energy and latency."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,9 +12,9 @@ if TYPE_CHECKING:
 
 
 def scheduled_run(folder: Path) -> "ScheduledRun":
-    """Schedule in the folder of a run, with its summary and, if they are there, its cost tables.
+    """Schedule in the folder of a run, with the summary and, if all cost tables are in the folder, the cost tables.
 
-    Raises ArtifactError.
+    Raises ArtifactError for missing or damaged files.
     """
     from tilewright.multicore.scheduling.core_costs import read_core_costs
     from tilewright.multicore.scheduling.result import read_schedule
@@ -29,15 +29,15 @@ def scheduled_run(folder: Path) -> "ScheduledRun":
 
 
 def ledger_of_several_cores(folder: Path) -> "RunLedger":
-    """Ledger of a run on several cores; if its cost tables are elsewhere, the energy on cores is one term.
+    """Ledger of a run on several cores. If the folder has no cost tables, the energy on cores is a single term.
 
-    Raises ArtifactError.
+    Raises ArtifactError for missing or damaged files.
     """
     return ledger_of_run(folder.name, scheduled_run(folder))
 
 
 def ledger_of_run(name: str, run: "ScheduledRun") -> "RunLedger":
-    """The ledger of a run on several cores that was read."""
+    """Ledger of a run on several cores whose files are already read."""
     from tilewright.results.run_ledger import ledger_of_schedule
 
     return ledger_of_schedule(name, run.artifact, run.summary, run.provenance, run.core_costs)

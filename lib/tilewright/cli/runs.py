@@ -1,4 +1,4 @@
-"""Folder of a run: its flow, the artifacts in it, and their readers."""
+"""Readers of the artifacts in the folder of a run."""
 
 import json
 from pathlib import Path
@@ -16,17 +16,19 @@ if TYPE_CHECKING:
 
 
 _FLOW_OF = {"tilewright/single-summary": SINGLE, "tilewright/multi-summary": MULTI}
-"""Flow by the schema of a summary."""
+"""Flow of a run, by schema of the summary."""
 UNFINISHED_KEYS = ("run", "flow", "state", "workload", "hardware")
-"""Columns of a run that is not up to date."""
+"""Columns of the table of runs that are not up to date."""
 
 RESULTS = Path("results")
-"""Folder of the runs of the pipeline, below the working folder."""
+"""Folder with the results of the pipeline, relative to the working folder."""
 
 
 def existing_run(folder: Path) -> Path:
-    """Folder of a run, unchanged. Raises InputError if it does not exist, with the run of that name that the pipeline
-    made; ArtifactError if it contains something else, with the verb for that.
+    """Folder of a run, unchanged, after a check.
+
+    Raises InputError if the folder does not exist; the message suggests a run with the same name. Raises ArtifactError
+    if the folder is not a run; the message names a verb that reads it.
     """
     if folder.exists():
         if not any((folder / name).is_file() for name in (LAYERS, SCHEDULE)):
@@ -40,7 +42,7 @@ def existing_run(folder: Path) -> Path:
     alike = nearest_name(folder.name, siblings)
     nearest = str(made[0]) if made else str(folder.parent / alike) if alike else ""
     there = [str(folder.parent / name) for name in siblings if (folder.parent / name / SUMMARY).is_file()]
-    message = "no such run" + (f"; there are {some_of(there)}" if there and not nearest else "")
+    message = "no such run" + (f"; existing runs are {some_of(there)}" if there and not nearest else "")
     raise InputError([Problem(message, path=str(folder), nearest=nearest)])
 
 
@@ -51,7 +53,7 @@ def read_records(directory: Path) -> "tuple[LayerRecord, ...]":
 
 
 def records_of(artifact: Artifact, path: Path) -> "tuple[LayerRecord, ...]":
-    """Records of an artifact that was read from a path. Raises ArtifactError if a row is no record."""
+    """Records of an artifact that was read from a path. Raises ArtifactError if a row is not a record."""
     from tilewright.cost.record import record_of_row
 
     try:
@@ -77,7 +79,9 @@ def read_any_summary(directory: Path) -> tuple[str, dict[str, Any]]:
 
 
 def run_directories(directories: tuple[Path, ...]) -> list[Path]:
-    """Folders with a run, among the given ones or one level below. Raises ArtifactError if there are none."""
+    """Folders of runs: those of the given folders that are a run, and the subfolders of the others that are runs.
+    Raises ArtifactError if no run is found.
+    """
     found = []
     for directory in directories:
         if (directory / SUMMARY).is_file():
@@ -87,7 +91,7 @@ def run_directories(directories: tuple[Path, ...]) -> list[Path]:
     if not found:
         raise ArtifactError(
             [
-                Problem(f"no finished run ({SUMMARY}) in {place}, which {said_of_folder(place)}", allowed=RUN)
+                Problem(f"there is no finished run ({SUMMARY}) in {place}, which {said_of_folder(place)}", allowed=RUN)
                 for place in directories
             ]
         )
@@ -95,25 +99,29 @@ def run_directories(directories: tuple[Path, ...]) -> list[Path]:
 
 
 def read_unfinished(path: Path | None) -> list[dict[str, Any]]:
-    """Rows that `tilewright results` wrote; [] without a file. Raises InputError."""
+    """Rows of unfinished runs, from a file that `tilewright results` wrote; [] if no file is given. Raises
+    InputError.
+    """
     if path is None:
         return []
     try:
         rows = json.loads(existing_file(path, "given").read_text("utf-8"))
         return [{key: str(row[key]) for key in UNFINISHED_KEYS} for row in rows]
     except (ValueError, TypeError, KeyError):
-        raise InputError([Problem("is not what `tilewright results` writes", str(path))]) from None
+        raise InputError([Problem("is not a file that `tilewright results` wrote", str(path))]) from None
 
 
 def is_multi_run(folder: Path) -> bool:
-    """Whether a folder is that of a run of the multi-core flow, finished or not."""
+    """Whether a folder is the folder of a run on several cores, finished or not."""
     return any((folder / name).is_file() for name in (SCHEDULE, ALLOCATION, CN_GRAPH))
 
 
 def graph_size(file: Path | str) -> int:
-    """Number of computation nodes plus edges in the file of a CN graph, from which the memory of steps is estimated.
+    """Number of computation nodes plus number of edges in the file of a CN graph. It is used to estimate the main
+    memory that a job needs.
 
-    0 for an unreadable file; the step that reads it reports the problem. Raises FileNotFoundError if there is no file.
+    The result is 0 for an unreadable file; the job that reads the file reports the problem. Raises FileNotFoundError if
+    the file does not exist.
     """
     with Path(file).open("rb") as stream:
         content = stream.read()
@@ -126,14 +134,16 @@ def graph_size(file: Path | str) -> int:
 
 
 def made_of(artifact: Artifact) -> dict[str, str]:
-    """Digests of the inputs of the bottlenecks of a run: its descriptions, and its records, which are given as an
-    artifact.
+    """Digests of the inputs from which the bottlenecks of a run are computed: its input files and its records.
+    `artifact` has the records.
     """
     return {**artifact.provenance.get("inputs", {}), LAYERS.partition(".")[0]: artifact.digest}
 
 
 def read_bottlenecks(path: Path) -> dict[str, Any] | None:
-    """Content of the JSON that `tilewright explain` wrote; None if the file is missing, damaged, or of another kind."""
+    """Content of a JSON file that `tilewright explain` wrote; None if the file is missing, damaged, or of another
+    kind.
+    """
     try:
         content = json.loads(read_sealed(path))
     except (ArtifactError, ValueError):

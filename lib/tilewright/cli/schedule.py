@@ -1,4 +1,4 @@
-"""`tilewright schedule`: times of computation nodes and transfers on each core and link, and their costs."""
+"""`tilewright schedule`: schedule of computation nodes on cores and of transfers on links, with its costs."""
 
 from collections.abc import Callable, Sequence
 from collections.abc import Mapping as Table
@@ -64,7 +64,7 @@ def _made(
     network_options: NetworkOptions | None,
     tell: Tell = silent,
 ) -> "Scheduled":
-    """Schedule with the facts that its summary has."""
+    """Schedule with the data for its summary, from the arguments of the verb."""
     given = descriptions_of_run(cns, costs, hardware, workload, mapping, network_options)
     base, planned, folder = (None if one is None else Path(one) for one in (baseline, plan, output))
     folders = base, planned, folder
@@ -81,7 +81,7 @@ def _show(made: "Scheduled", output: Path | None, verbose: bool, as_json: bool) 
 
 
 @verb(
-    """Schedule an allocation, verify the schedule, and report its gap to the lower bound.
+    """Make the schedule of an allocation, verify it, and report its gap to the lower bound.
 
     Example: tilewright schedule --hardware config/hardware/multi/quad_core.yaml --workload
     config/workload/resnet18.onnx --mapping config/mapping/multi/quad_core.yaml --cns out --costs out/cost
@@ -98,7 +98,7 @@ def schedule(
     costs: Annotated["FilePath | CostedCnProblem", COSTS_FOLDER],
     core_allocation: Annotated[
         "FilePath | MultiCoreResult | Cores | None",
-        Help(f"{ALLOCATION}; not needed where the mapping leaves one core for everything."),
+        Help(f"File {ALLOCATION}; not needed if the mapping allows only one core for each layer."),
     ] = None,
     *,
     goal: Named[Goal],
@@ -108,21 +108,23 @@ def schedule(
     mapping: Annotated["MappingSource | None", MAPPING_FILE] = None,
     cns: Annotated["FilePath | CnProblem | None", CNS_FOLDER] = None,
     baseline: Annotated[
-        FilePath | None, Help("Run of the network layer by layer, to compare with.", metavar="FOLDER")
+        FilePath | None, Help("Folder of a layer-by-layer run of the network, for comparison.", metavar="FOLDER")
     ] = None,
     plan: FilePath | None = None,
-    output: Annotated[FilePath | None, Help(f"Folder for {SCHEDULE}, {SUMMARY}.")] = None,
+    output: Annotated[FilePath | None, Help(f"Folder for {SCHEDULE} and {SUMMARY}.")] = None,
     strict: bool = False,
     pipeline: PipelineSource = None,
     network_options: NetworkOptions | None = None,
 ) -> "MultiCoreResult":
-    """Verified schedule of one allocation, by settings given by name.
+    """Verified schedule of one allocation. Settings are given by name.
 
-    `core_allocation` is the result of `allocate`, the file that it wrote, the cores of layers by name (layers with a
-    single possible core may be left out), or None if the mapping file fixes all cores. `costs` are the result of the
-    function `cost` for all cores, or the folder of the tables; with a folder, the folder of the CN graph and the
-    descriptions are needed too. `output` is the folder that the command writes. Its summary compares with the run in
-    the folder `baseline`, or with the best layer-by-layer schedule of the search of `plan` (`fusion.json`) if that is
+    `core_allocation` is the result of `allocate`, the file that it wrote, a table of cores by layer name, or None if
+    the mapping file fixes all cores. The table can leave out layers with a single possible core. `costs` is the result
+    of the function `cost` for all cores, or the folder of the cost tables. If it is a folder, `cns`, `hardware`,
+    `workload` and `mapping` are needed too.
+
+    `output` is the folder that the command writes. If the folder `baseline` is given, the summary compares the schedule
+    with the run in it, or with the best layer-by-layer schedule of the search of `plan` (`fusion.json`) if that is
     better. Raises InputError for inputs that do not match, and with `strict` for input without effect; MappingError if
     the allocation has no schedule.
     """
@@ -132,7 +134,9 @@ def schedule(
 
 @dataclass(frozen=True, eq=False)
 class _Allocation:
-    """Allocation that is scheduled, in one of its forms; all fields are empty if all cores are fixed."""
+    """Allocation to be scheduled. It is an artifact, a result or a table of cores; all fields are empty if the mapping
+    file fixes all cores.
+    """
 
     artifact: Artifact | None = None
     file: str = ""
@@ -142,7 +146,7 @@ class _Allocation:
 
     @cached_property
     def document(self) -> Document | None:
-        """Document as in the file; None if there was no search."""
+        """Content of the allocation file; None if no search was made."""
         return self.artifact.payload if self.artifact else self.found.document if self.found else None
 
     @property
@@ -155,14 +159,16 @@ class _Allocation:
 
     @property
     def settings(self) -> Document | None:
-        """Settings of the schedules for which the allocation was chosen."""
+        """Schedule settings with which the allocation was searched."""
         if self.artifact:
             settings: Document = self.artifact.payload["settings"]
             return settings
         return self.found.problem.settings.stated() if self.found else None
 
     def genome(self, problem: "MultiCoreProblem") -> "Genome":
-        """Cores of the parts that have a choice. Raises InputError if the allocation does not fit the problem."""
+        """Cores of the parts that can run on several cores. Raises InputError if the allocation does not fit the
+        problem.
+        """
         from tilewright.multicore.allocation.result import allocation_genome, named_genome
         from tilewright.pipeline.stages.multi.run import only_genome
 
@@ -176,14 +182,14 @@ class _Allocation:
 
 @dataclass(frozen=True, eq=False)
 class Scheduled:
-    """Schedule with the facts that its summary has."""
+    """Schedule with the data for its summary."""
 
     result: "MultiCoreResult"
     objective: str
     allocation: _Allocation
     notices: list[str]
     unused: list[Unused]
-    """Unused input of the tiling and of the options."""
+    """Notices of unused input of the tiling and of the options."""
     baseline: dict[str, Document | None]
 
     @cached_property
@@ -215,8 +221,8 @@ def scheduled(
     tell: Callable[[Sequence[str]], None],
     strict: bool = False,
 ) -> Scheduled:
-    """Schedule, also written if there is an `output`. Raises InputError with everything that is wrong."""
-    from tempfile import TemporaryDirectory  # here, because --help starts faster without
+    """Schedule, which is also written to the folder `output` if it is given. Raises InputError with all errors."""
+    from tempfile import TemporaryDirectory  # imported here: --help starts faster
 
     from tilewright.pipeline.stages.base import Control
     from tilewright.pipeline.stages.multi.allocation import (
@@ -263,7 +269,7 @@ def scheduled(
     if output:
         make_folder(output)
     fixed = in_place_of_search(stages, known.genome, chosen)
-    with TemporaryDirectory() as exports:  # files that stages write are those of the search, and were written there
+    with TemporaryDirectory() as exports:  # the search wrote the files of stages already; here they are discarded
         result = fixed.result(inputs, MultiCoreResult, Control(exports=Path(exports)))
     made = Scheduled(result, objective, known, other_settings, [*unused_of_graph(cns), *unused], documents)
     if output:
@@ -275,7 +281,9 @@ def scheduled(
 
 
 def _keep(folder: Path, given: "Descriptions | None", inputs: "CostedCnProblem") -> None:
-    """Keep the descriptions of a schedule in its folder; those in memory know their files."""
+    """Keep hardware, workload and mapping of a schedule in its folder. Objects in memory know the files they are
+    from.
+    """
     known = inputs.descriptions
     sources: tuple[object, object, object] = (known.hardware_file, None, known.mapping_file)
     if given is not None:
@@ -294,7 +302,7 @@ def _write(folder: Path, made: Scheduled, made_by: Document) -> None:
 
 
 def _allocation(given: "FilePath | MultiCoreResult | Cores | None") -> _Allocation:
-    """Allocation in one of its forms. Raises InputError."""
+    """Allocation from a file, a result, a table of cores, or None. Raises InputError."""
     if isinstance(given, str | PathLike):
         return _Allocation(read_artifact(Path(given), "tilewright/allocation"), str(given))
     if given is None or isinstance(given, Table):
@@ -303,7 +311,7 @@ def _allocation(given: "FilePath | MultiCoreResult | Cores | None") -> _Allocati
 
 
 def _document(path: Path | None, schema: str) -> Document | None:
-    """Document of an artifact; None if no path is given. Raises InputError."""
+    """Content of an artifact; None if no path is given. Raises InputError."""
     if path is None:
         return None
     document: Document = read_artifact(path, schema).payload
@@ -318,8 +326,9 @@ def _of_others(
     settings: ScheduleSettings,
     cost_model: str,
 ) -> list[Problem]:
-    """Problems of an allocation or baseline that belongs to other inputs. An allocation for other inputs can be
-    scheduled with the mapping file that was written with it.
+    """Problems of an allocation or a baseline that was made from other inputs.
+
+    The mapping file is not compared: an allocation can be scheduled with the mapping file that was written beside it.
     """
     from tilewright.pipeline.stages.multi.inputs import origin_problems
 
@@ -334,15 +343,15 @@ def _of_others(
         )
     place = str((baseline or Path()) / SUMMARY)
     if compared is not None and compared["settings"] != settings.stated():
-        problems.append(Problem("was scheduled by other settings, so that it compares with nothing", place))
+        problems.append(Problem("was scheduled with other settings, so the comparison would be wrong", place))
     if compared is not None and (found := compared.get("model", "")) != cost_model:
-        message = "has cost tables of another cost model, so that it compares with nothing"
+        message = "has cost tables of another cost model, so the comparison would be wrong"
         problems.append(Problem(message, place, value=found, allowed=cost_model))
     return problems
 
 
 def _of_other_plan(plan: Path | None, inputs: "CostedCnProblem") -> list[Problem]:
-    """Problems of a plan, whose schedule is a baseline, that belongs to other inputs."""
+    """Problems of a plan that was made from other inputs. The layer-by-layer schedule of the plan is a baseline."""
     from tilewright.pipeline.stages.multi.inputs import origin_problems
     from tilewright.pipeline.stages.multi.items import input_digests as digests_of
 
@@ -353,7 +362,7 @@ def _of_other_plan(plan: Path | None, inputs: "CostedCnProblem") -> list[Problem
 
 
 def _other_settings(chosen_for: Document | None, settings: ScheduleSettings) -> list[str]:
-    """Notice if the allocation was chosen for schedules with other settings."""
+    """Notice if the allocation was searched with other schedule settings; [] otherwise."""
     stated = settings.stated()
     names = [name for name, value in stated.items() if (chosen_for or stated).get(name) != value]
-    return [f"the allocation was chosen for schedules with other {', '.join(names)}"] if names else []
+    return [f"the allocation was searched for schedules with other values of {', '.join(names)}"] if names else []

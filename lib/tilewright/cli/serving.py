@@ -1,4 +1,4 @@
-"""`tilewright serving`: operator times of a language model on a core, in files for simulators of serving."""
+"""`tilewright serving`: operator times of a language model on a core, as files for serving simulators."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -40,7 +40,7 @@ def _profile(
     store: "FilePath | Store | None",
     tell: Tell = silent,
 ) -> "tuple[ServingProfile, list[Path]]":
-    """(operator times, files that are written of them)."""
+    """(operator times, paths of the written files)."""
     notices: list[str] = []
     found = _found(
         (workload, hardware, mapping),
@@ -55,9 +55,10 @@ def _profile(
 
 
 @verb(
-    """Write operator times of a language model on a core, as the profile of a simulator of serving.
+    """Write the operator times of a language model on a core as a profile for a serving simulator.
 
-    Every layer begins and ends in the top memory, and attention processes keys in blocks, as in `tilewright tokens`.
+    The inputs and outputs of every layer are in the top memory. Attention processes keys in blocks, as in `tilewright
+    tokens`.
 
     Example: tilewright serving --hardware core_with_clock.yaml --mapping config/mapping/tpu_like_vector.yaml --workload
     config/workload/llama_3.1_8b_decode.yaml --format llmservingsim-1.1 --served-model-name
@@ -70,39 +71,47 @@ def _profile(
 )
 @parameter_keywords(search=SearchOptions)
 def serving(
-    workload: Annotated["WorkloadSource", Help("Workload file of a language model; its requests are not used.")],
-    hardware: Annotated["AcceleratorSource", Help("Hardware file or artifact; it needs a clock.")],
+    workload: Annotated["WorkloadSource", Help("Workload file of a language model; the requests in it are not used.")],
+    hardware: Annotated["AcceleratorSource", Help("Hardware file or artifact; the hardware needs a clock frequency.")],
     mapping: Annotated["MappingSource", MAPPING_FILE],
     form: Annotated[
         str,
         OneOf(tuple(RELEASES)),
-        Help("What to write: the profile of LLMServingSim, from this release on.", "--format", is_required=True),
+        Help("Format of the profile: LLMServingSim from this release on.", "--format", is_required=True),
     ] = RELEASES[-1],
     options: SearchOptions | None = None,
     *,
     search: Named[SearchOptions],
-    max_tokens: Annotated[int, Limits(least=1), Help("New tokens of a step.")] = MAX_TOKENS,
-    max_requests: Annotated[int, Limits(least=1), Help("Requests side by side.")] = MAX_REQUESTS,
+    max_tokens: Annotated[int, Limits(least=1), Help("Largest number of new tokens of a step.")] = MAX_TOKENS,
+    max_requests: Annotated[int, Limits(least=1), Help("Largest number of requests in a batch.")] = MAX_REQUESTS,
     max_context: Annotated[
-        int | None, Limits(least=1), Help("Tokens in a cache; default: 2048, from 1.1 on 16384.")
+        int | None,
+        Limits(least=1),
+        Help("Largest number of tokens in a cache; default: 2048, from format 1.1 on 16384."),
     ] = None,
-    key_block: Annotated[int, Limits(least=1), Help("Keys at a time.")] = DEFAULT_BLOCK,
-    served_model_name: Annotated[str, Help("Of the model in the simulator; default: of its configuration.")] = "",
-    hardware_name: Annotated[str, Help("Of the hardware in the simulator; default: of the core.")] = "",
-    variant: Annotated[str, Help("Folder of the precision, from 1.1 on; default: by bits, such as int8.")] = "",
+    key_block: Annotated[int, Limits(least=1), Help("Number of keys in a block of attention.")] = DEFAULT_BLOCK,
+    served_model_name: Annotated[
+        str, Help("Name of the model in the simulator; default: the name in the model configuration.")
+    ] = "",
+    hardware_name: Annotated[str, Help("Name of the hardware in the simulator; default: the name of the core.")] = "",
+    variant: Annotated[
+        str, Help("Name of the folder for the precision, from format 1.1 on; default: from the bits, such as int8.")
+    ] = "",
     output: Annotated[FilePath | None, Help("Folder for the profile.", is_required=True)] = None,
     jobs: int = 1,
     store: "FilePath | Store | None" = None,
 ) -> "ServingProfile":
-    """Operator times of a language model on a core; `files` has them as simulators of serving read them.
+    """Operator times of a language model on a core. `files` of the result has the texts for the serving simulator.
 
-    Arguments are those of the command. Raises InputError for wrong descriptions, for a workload that is no language
-    model or whose layers the simulator does not have, for a core without a clock, and for an accelerator with several
-    cores; MappingError with the layers that have no mapping that fits.
+    The arguments are the options of the command. Raises InputError for wrong input files, for a workload that is not a
+    language model or has layers that the simulator does not know, for a core without a clock frequency, and for an
+    accelerator with several cores; MappingError with the layers that have no mapping that fits.
     """
     if form not in RELEASES:
         allowed, nearest = ", ".join(RELEASES), nearest_name(str(form), RELEASES)
-        raise InputError([Problem("is no format", path="form", value=str(form), allowed=allowed, nearest=nearest)])
+        raise InputError(
+            [Problem("is not a known format", path="form", value=str(form), allowed=allowed, nearest=nearest)]
+        )
     given = (workload, hardware, mapping, form, search.over(options), max_tokens, max_requests, max_context)
     names = (served_model_name, hardware_name, variant)
     return _profile(*given, key_block, *names, output, jobs, store)[0]

@@ -1,4 +1,4 @@
-"""Full run of one design of a space: the files that the verbs of its flow write, checked and drawn."""
+"""Full run of one design of a space, with the same files that the verbs write, and with checks and a report."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,9 +11,10 @@ if TYPE_CHECKING:
 
 
 def run_design(space: "Space", network: Path, hardware: Path, run: Path) -> None:
-    """Write the run of a design, whose hardware file exists, on a network into a folder.
+    """Run a network on a design, and write the run with its checks and its report into the folder `run`. `hardware` is
+    the hardware file of the design.
 
-    Raises InputError or MappingError if the design has no run.
+    Raises InputError or MappingError if the network cannot run on the design.
     """
     from tilewright.cli.check import check
     from tilewright.cli.report import report
@@ -32,7 +33,7 @@ def run_design(space: "Space", network: Path, hardware: Path, run: Path) -> None
 
 
 def _run_system(options: "SystemOptions", network: Path, hardware: Path, mapping: Any, run: Path) -> None:
-    """Run the verbs of the multi-core flow, one after another."""
+    """Run the verbs for several cores one after another: `cns`, `cost`, `allocate` and `schedule`."""
     from tilewright.base.objectives import Goal
     from tilewright.cli.allocate import allocate
     from tilewright.cli.cns import cns
@@ -52,5 +53,5 @@ def _run_system(options: "SystemOptions", network: Path, hardware: Path, mapping
 
 
 def _named(options: Parameters, kind: type[Parameters]) -> dict[str, Any]:
-    """Values, by name, of the parameters of the class `kind` in `options`."""
+    """Values of `options`, by name, for all parameters of the class `kind`."""
     return {parameter.name: getattr(options, parameter.name) for parameter in parameters_of(kind)}

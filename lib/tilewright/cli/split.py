@@ -1,4 +1,4 @@
-"""`tilewright split`: layers whose weights are too large for the cores, split into several layers."""
+"""`tilewright split`: split of layers whose weights are too large for the cores into several layers."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -29,8 +29,9 @@ def _split(
     network_options: NetworkOptions | None,
     tell: Tell = silent,
 ) -> "tuple[SplitNetwork, SystemProblem]":
-    """(split network, also written if there is an `output`; descriptions that were read). Raises InputError with
-    everything that is wrong.
+    """(network with split layers, input files that were read). The network is also written to `output` if it is given.
+
+    Raises InputError with all errors of the input.
     """
     from tilewright.multicore.nodes.layer_splitting import open_model, split_layers
     from tilewright.pipeline.stages.descriptions import Descriptions
@@ -43,10 +44,10 @@ def _split(
     options = told.attempt(share)
     if kind_of_source(file) != NETWORK:
         allowed = "a file that ends in .onnx"
-        told.found.append(Problem("layers are split in an ONNX file", str(file), allowed=allowed))
+        told.found.append(Problem("only layers of ONNX files can be split", str(file), allowed=allowed))
     problem = told.attempt(read_checked, given, None)
     if problem is not None:
-        # How layers are cut does not matter here: `cns` says what is wrong with that.
+        # The cutting options do not matter here; `cns` reports their errors.
         told.found += preflight(problem, None).problems
     told.finish()
     assert options is not None
@@ -70,7 +71,8 @@ def _show(made: "tuple[SplitNetwork, SystemProblem]", output: Path | None, as_js
 
 
 @verb(
-    """Split layers over output channels, so that weights fit the smallest memory of the cores that may run them.
+    """Split layers over output channels, so that the weights of each part fit the smallest memory of all cores that are
+    allowed to run the layer.
 
     Example: tilewright split --hardware config/hardware/multi/quad_core.yaml --workload config/workload/resnet18.onnx
     --mapping config/mapping/multi/quad_core.yaml -o split.onnx
@@ -84,17 +86,21 @@ def _show(made: "tuple[SplitNetwork, SystemProblem]", output: Path | None, as_js
 def split(
     workload: Annotated[FilePath, Help("ONNX file.")],
     hardware: Annotated["AcceleratorSource", SYSTEM_FILE],
-    mapping: Annotated["MappingSource", Help("Mapping file or artifact: which cores may run a layer.")],
+    mapping: Annotated[
+        "MappingSource", Help("Mapping file or artifact, which says which cores are allowed to run a layer.")
+    ],
     output: Annotated[FilePath | None, Help("ONNX file to write.")] = None,
     *,
     share: Named[SplitOptions],
-    keep_weights: Annotated[bool, Help("Also keep weights that lie in a large file; the output is as large.")] = False,
+    keep_weights: Annotated[
+        bool, Help("Keep weights that are in a separate large file; the output is as large as this file.")
+    ] = False,
     network_options: NetworkOptions | None = None,
 ) -> "SplitNetwork":
-    """ONNX model of a file in which layers are split whose weights are too large for the cores that may run them.
+    """ONNX model with split layers. A layer is split if its weights are too large for a core that is allowed to run it.
 
-    Settings are those of `SplitOptions`. `output` is the file to write; with `keep_weights`, weights of a large file
-    are kept too. Raises InputError with everything that is wrong with the descriptions and settings.
+    The keywords are settings of `SplitOptions`. `output` is the file to write. With `keep_weights`, weights in a
+    separate large file are kept too. Raises InputError with all errors of the input files and settings.
     """
     return _split(workload, hardware, mapping, output, share, keep_weights, network_options)[0]
 

@@ -22,7 +22,7 @@ DEFAULT_RESULTS = Path("results")
 
 @click.group()
 def command() -> None:
-    """Maintain the store of earlier results, and artifacts.
+    """Maintain stored results of earlier searches, and check artifacts.
 
     Example: tilewright store verify results --remove-damaged
     """
@@ -32,7 +32,7 @@ def command() -> None:
 @click.argument("folder", type=FILE, default=DEFAULT_STORE)
 @common_options
 def gc(folder: Path, verbose: bool, as_json: bool) -> None:
-    """Delete the store in FOLDER. Results do not change, the next run only takes longer.
+    """Delete the stored results in FOLDER. Later runs give the same results, but the next run takes longer.
 
     Example: tilewright store gc results/.store
     """
@@ -44,7 +44,9 @@ def gc(folder: Path, verbose: bool, as_json: bool) -> None:
 
 
 def _collect(folder: Path) -> dict[str, Any]:
-    """Number and bytes of the files of a store, which is deleted. Raises InputError for a folder that is no store."""
+    """Delete a store; returns the number and the bytes of its files. Raises InputError for a folder that is not a
+    store.
+    """
     files = _store_files(folder)
     size = sum(path.stat().st_size for path in files)
     try:
@@ -58,7 +60,9 @@ def _collect(folder: Path) -> dict[str, Any]:
 
 
 def _store_files(folder: Path) -> list[Path]:
-    """Entries of a store and leftovers of interrupted writes. Raises InputError if the folder contains other files."""
+    """Paths of the entries of a store and of temporary files of interrupted writes. Raises InputError if the folder has
+    other files.
+    """
     from tilewright.search.store import Store
 
     _check_folder(folder)
@@ -68,7 +72,7 @@ def _store_files(folder: Path) -> list[Path]:
     others = [path for path in folder.rglob("*") if path not in known and not _is_shelf(path, folder)]
     if others:
         some = ", ".join(str(path) for path in sorted(others)[:3])
-        raise InputError([Problem(f"is not a store of results, it holds other files: {some}", str(folder))])
+        raise InputError([Problem(f"is not a store of results; it has other files: {some}", str(folder))])
     return sorted(known)
 
 
@@ -83,10 +87,11 @@ def _check_folder(folder: Path) -> None:
 
 @command.command()
 @click.argument("folder", type=FILE, default=DEFAULT_RESULTS)
-@click.option("--remove-damaged", is_flag=True, help="Delete damaged artifacts, so that the next run rebuilds them.")
+@click.option("--remove-damaged", is_flag=True, help="Delete damaged artifacts; the next run makes them again.")
 @common_options
 def verify(folder: Path, remove_damaged: bool, verbose: bool, as_json: bool) -> None:
-    """Verify every file in FOLDER that has a digest: artifacts, tables, earlier results; also caches of the checkout.
+    """Verify every file in FOLDER that has a digest: artifacts, tables and stored results. Caches of a checkout of
+    tilewright are verified too.
 
     Figures, pages and CSV files have no digest, because no verb reads them.
 
@@ -104,7 +109,7 @@ def verify(folder: Path, remove_damaged: bool, verbose: bool, as_json: bool) -> 
 
 
 def _verified(folder: Path) -> tuple[dict[str, Any], list[Problem]]:
-    """(number of artifacts and names of damaged ones, problems of the damaged ones)."""
+    """(number of artifacts and paths of damaged files, problems of the damaged files)."""
     _check_folder(folder)
     verified = verify_folder(folder)
     caches = damaged_caches(CACHES)
@@ -115,12 +120,15 @@ def _verified(folder: Path) -> tuple[dict[str, Any], list[Problem]]:
 
 @command.command()
 @click.argument("folder", type=FILE, default=DEFAULT_RESULTS)
-@click.option("--process", type=int, help="Process that holds the lock; by default the one that started this command.")
+@click.option(
+    "--process", type=int, help="Id of the process that holds the lock; default: the process that started this command."
+)
 @common_options
 def lock(folder: Path, process: int | None, verbose: bool, as_json: bool) -> None:
     """Lock FOLDER for a process of this machine, and print the token of the lock, as `make run` does.
 
-    Processes with the token as TILEWRIGHT_LOCK in their environment may write there. The lock ends with the process.
+    Processes with the token in the environment variable TILEWRIGHT_LOCK are allowed to write there. The lock ends when
+    the process ends.
 
     Example: tilewright store lock results --process $$
     """
@@ -135,7 +143,8 @@ def lock(folder: Path, process: int | None, verbose: bool, as_json: bool) -> Non
 @click.argument("folder", type=FILE, default=DEFAULT_RESULTS)
 @common_options
 def unlock(folder: Path, verbose: bool, as_json: bool) -> None:
-    """Remove the lock of FOLDER from a run that has ended on another machine, which cannot be detected from this one.
+    """Remove the lock of FOLDER if the run that holds it has ended on another machine. This machine cannot detect such
+    an end.
 
     Example: tilewright store unlock results
     """
@@ -147,7 +156,7 @@ def unlock(folder: Path, verbose: bool, as_json: bool) -> None:
 
 
 def _removed(files: Sequence[str]) -> Iterator[str]:
-    """Paths of the files, each after it is deleted."""
+    """Delete the files; yields the path of each file after its deletion."""
     for file in files:
         with writing(Path(file)):
             Path(file).unlink()
@@ -157,12 +166,13 @@ def _removed(files: Sequence[str]) -> Iterator[str]:
 def store(
     action: str, folder: FilePath | None = None, *, remove_damaged: bool = False, process: int | None = None
 ) -> JsonObject:
-    """Maintain stored results, as the verb does: "gc" deletes a store, "verify" reads every artifact of a folder,
-    "lock" locks it for a `process` (by default this one), and "unlock" removes the lock of a run that has ended.
+    """Maintain stored results and artifacts in a folder, as the verb does. The default folders are those of the verb.
 
-    Returns the deleted `files` and `bytes`; or the number of `artifacts`, and those that are `damaged`; or the `token`
-    of the lock; or its former `holder`. By default the folder is that of the verb. Raises InputError for another action
-    or a wrong folder, and ArtifactError for damaged artifacts unless `remove_damaged` deletes them.
+    The action "gc" deletes a store; the result has the numbers of deleted `files` and `bytes`. "verify" reads every
+    artifact; the result has the number of `artifacts` and the list of `damaged` files. "lock" locks the folder for a
+    `process` (default: this process); the result has the `token` of the lock. "unlock" removes the lock of a run that
+    has ended; the result has the former `holder`. Raises InputError for another action or a wrong folder, and
+    ArtifactError for damaged artifacts unless `remove_damaged` deletes them.
     """
     if action not in command.commands:
         allowed = ", ".join(command.commands)

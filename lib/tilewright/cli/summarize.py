@@ -1,4 +1,4 @@
-"""`tilewright summarize`: one table of many runs."""
+"""`tilewright summarize`: one table with the results of many runs."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import pandas
 
 Summaries = dict[str, dict[str, dict[str, Any]]]
-"""Summaries by flow and run."""
+"""Summaries of runs, by flow and by name of the run."""
 Rows = list[dict[str, Any]]
 
 
@@ -37,7 +37,7 @@ def _read(runs: Sequence[FilePath], config: FilePath | None, unfinished: FilePat
 
 
 def _table(summaries: Summaries, rows: Rows, csv: FilePath | None, parquet: FilePath | None) -> "pandas.DataFrame":
-    """Table of runs, also written to the requested files."""
+    """Table of the runs, which is also written to the files that are given."""
     from tilewright.results.run_tables import runs_table
     from tilewright.results.text_tables import write_csv, write_parquet
 
@@ -56,12 +56,12 @@ def _show(read: tuple[Summaries, Rows], csv: Path | None, parquet: Path | None, 
     if as_json:
         echo_json(summaries["single"] | summaries["multi"])
     elif (verbose or not (csv or parquet)) and (text := _text(summaries, rows)):
-        echo_text(text, nl=True)  # '' of a configuration of design spaces alone, which has no runs
+        echo_text(text, nl=True)  # '' for a configuration that has only design spaces
 
 
 @verb(
-    """Make a table with one row per run; RUNS are folders that `tilewright map` or `tilewright schedule` wrote, or
-    folders of them.
+    """Make a table with one row per run. RUNS are folders that `tilewright map` or `tilewright schedule` wrote, or
+    folders of such folders.
 
     Example: tilewright summarize results/single results/multi --csv summary.csv
     """,
@@ -70,15 +70,19 @@ def _show(read: tuple[Summaries, Rows], csv: Path | None, parquet: Path | None, 
 )
 def summarize(
     runs: Annotated[Sequence[FilePath], ARGUMENT] = (),
-    config: Annotated[FilePath | None, Help("Instead of RUNS: the finished runs of this configuration.")] = None,
-    unfinished: Annotated[FilePath | None, Help("Runs to name instead, as `tilewright results` writes them.")] = None,
+    config: Annotated[
+        FilePath | None, Help("Configuration file whose finished runs are listed, in place of RUNS.")
+    ] = None,
+    unfinished: Annotated[
+        FilePath | None, Help("File of `tilewright results` with unfinished runs, which are listed too.")
+    ] = None,
     csv: Annotated[FilePath | None, Help("CSV file to write.")] = None,
     parquet: Annotated[FilePath | None, Help("Parquet file to write.")] = None,
 ) -> "pandas.DataFrame":
-    """Table with a row for each run in folders, or for each finished run of a configuration.
+    """Table with a row for each run in the folders, or for each finished run of a configuration.
 
-    `csv` and `parquet` are files to write; `unfinished` names runs without a result. Raises ArtifactError if there is
-    no run, InputError for damaged runs.
+    `csv` and `parquet` are files to write. `unfinished` is a file with runs that have no result; the table lists their
+    names. Raises ArtifactError if no run is found, and InputError for damaged runs.
     """
     return _table(*_read(runs, config, unfinished), csv, parquet)
 

@@ -1,4 +1,4 @@
-"""Output of the command line: every line and text is printed here, after `tilewright.base.harmless` made it safe."""
+"""Output of the command line: functions that print texts after `tilewright.base.harmless` made them safe."""
 
 import click
 
@@ -6,15 +6,15 @@ from tilewright.base.harmless import terminal, terminal_json, terminal_text
 
 
 def echo(line: object = "", err: bool = False) -> None:
-    """Print one line; names in it are made harmless."""
+    """Print one line. Control characters in it, for example from file names, are made harmless."""
     click.echo(terminal(line), err=err)
 
 
 def echo_text(text: str, err: bool = False, nl: bool = False) -> None:
-    """Print a text of several lines; with `nl` a newline after it."""
+    """Print a text of several lines. With `nl`, a newline is added at the end."""
     click.echo(terminal_text(text), err=err, nl=nl)
 
 
 def echo_json_text(text: str) -> None:
-    """Print JSON in a harmless form with the same value."""
+    """Print a JSON text. Control characters are escaped, so that the text is harmless and has the same value."""
     click.echo(terminal_json(text))

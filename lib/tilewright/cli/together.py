@@ -1,7 +1,7 @@
-"""Several units in one process: a job of many short runs makes them one after another.
+"""Several units in one process: a job makes the units of many short runs one after another.
 
-Each unit is made by its own verb, with its own log and its own manifest, as in a job of its own. If a unit fails, the
-others are still made, and the next job makes only the failed one.
+Each unit has a verb, a log and a manifest, as if a job made this unit alone. If a unit fails, the other units are still
+made, and the next job makes only the failed unit.
 """
 
 from collections.abc import Callable, Sequence
@@ -19,8 +19,10 @@ Dispatch = Callable[[list[str]], int]
 
 
 def make_together(due: Path, dispatch: Dispatch, interrupted: int) -> int:
-    """Make the units that the unit of an order needs and that are due, then that unit; returns the first exit code
-    other than 0, for Ctrl-C immediately.
+    """Make the unit of an order, after all units that it needs and that are due. Returns 0, or the first exit code that
+    is not 0.
+
+    If a unit fails, the other units are still made. After Ctrl-C, no further unit is made.
     """
     order = read_order(due)
     failed: dict[str, int] = {}
@@ -42,7 +44,7 @@ def make_together(due: Path, dispatch: Dispatch, interrupted: int) -> int:
 
 
 def make(order: Order, words: Sequence[str], dispatch: Dispatch) -> int:
-    """Make one unit with a verb, whose output goes into the log of the unit; returns the exit code."""
+    """Make one unit with a verb; returns the exit code. The output of the verb is written to the log of the unit."""
     log = Path(order.job.log)
     make_folder(log.parent)
     with log.open("w", encoding="utf-8") as stream, redirect_stdout(stream), redirect_stderr(stream):
@@ -57,11 +59,11 @@ def make(order: Order, words: Sequence[str], dispatch: Dispatch) -> int:
 def make_unit(order: Order, words: Sequence[str], dispatch: Dispatch) -> int:
     """Make one unit with a verb; returns the exit code. The manifest is written last, and only if the verb succeeded.
 
-    Raises InputError if the order belongs to another plan of the pipeline than the arguments, or if an input of the
-    unit has changed since or does not exist yet.
+    Raises InputError if the order and the arguments belong to different configurations, if an input of the unit has
+    changed after the order was written, or if an input does not exist yet.
     """
     if order.job.words and tuple(words[: len(order.job.words)]) != order.job.words:
-        message = "is of a configuration that has changed since this run began; run it again"
+        message = "belongs to a configuration that has changed since this run began; start the run again"
         raise InputError([Problem(message, str(order_file(order.results, order.unit)))])
     order.refuse_unmade()
     order.refuse_changed_files()

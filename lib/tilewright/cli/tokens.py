@@ -1,4 +1,4 @@
-"""`tilewright tokens`: costs of tokens of a language model on one or several cores, over contexts and batches."""
+"""`tilewright tokens`: costs of tokens of a language model on one or several cores, by context and batch size."""
 
 import re
 from collections.abc import Sequence
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from tilewright.tokens.table import TokenCosts, TokenCurves
 
 TOKENS = "tokens"
-"""Stem of the output files."""
+"""Name of the output files without their suffix."""
 _NUMBER = re.compile(r"([1-9][0-9]*)([kM]?)")
 _SCALES = {"": 1, "k": 1024, "M": 1024 * 1024}
 DEFAULT_CONTEXTS, DEFAULT_BATCHES = "1k:1M:11", "1"
@@ -51,7 +51,7 @@ def _priced(
     store: "FilePath | Store | None",
     tell: Tell = silent,
 ) -> "tuple[TokenCosts, list[Path]]":
-    """(costs, files that are written of them)."""
+    """(costs of tokens, paths of the written files)."""
     numbers = context_list(contexts, key_block) if isinstance(contexts, str) else _checked(contexts, "contexts")
     counts = _list(batches, "--batches") if isinstance(batches, str) else _checked(batches, "batches")
     given, cuts = (workload, hardware, mapping), (key_block, chunk, prompts)
@@ -73,10 +73,10 @@ def _show(priced: "tuple[TokenCosts, list[Path]]", verbose: bool, as_json: bool)
 
 
 @verb(
-    """Compute time and energy of tokens of a language model: up to the first token, and for each further one.
+    """Compute the time and energy of a language model until the first token, and for each further token.
 
-    Every layer begins and ends in the top memory. Attention processes keys in blocks, and prompts are cut into chunks,
-    so that the layers of all contexts need only one search. On several cores each layer is scheduled.
+    The inputs and outputs of every layer are in the top memory. Attention processes keys in blocks, and prompts are cut
+    into chunks, so that one search of the layers is enough for all contexts. On several cores each layer is scheduled.
 
     Example: tilewright tokens --hardware config/hardware/tpu_like_vector.yaml --mapping
     config/mapping/tpu_like_vector.yaml --workload config/workload/qwen2.5_0.5b_decode.yaml --batches 1,16
@@ -87,36 +87,37 @@ def _show(priced: "tuple[TokenCosts, list[Path]]", verbose: bool, as_json: bool)
 )
 @parameter_keywords(search=SearchOptions)
 def tokens(
-    workload: Annotated["WorkloadSource", Help("Workload file of a language model; its requests are not used.")],
-    hardware: Annotated["AcceleratorSource", Help("Hardware file or artifact, of one core or several.")],
+    workload: Annotated["WorkloadSource", Help("Workload file of a language model; the requests in it are not used.")],
+    hardware: Annotated["AcceleratorSource", Help("Hardware file or artifact, with one or several cores.")],
     mapping: Annotated["MappingSource", MAPPING_FILE],
     contexts: Annotated[
-        Sequence[int] | str, Help("1k,4k,1M or first:last:how-many; k: 1,024.", type=str)
+        Sequence[int] | str,
+        Help("Context lengths in tokens: a list (1k,4k,1M) or first:last:how-many; k means 1,024.", type=str),
     ] = DEFAULT_CONTEXTS,
-    batches: Annotated[Sequence[int], Help("Requests side by side: 1,16,256.", type=str, default=DEFAULT_BATCHES)] = (
-        1,
-    ),
+    batches: Annotated[
+        Sequence[int], Help("Batch sizes (numbers of requests): 1,16,256.", type=str, default=DEFAULT_BATCHES)
+    ] = (1,),
     options: SearchOptions | None = None,
     *,
     search: Named[SearchOptions],
-    prompts: Annotated[bool, Help("Times to first tokens, too.")] = True,
-    key_block: Annotated[int, Limits(least=1), Help("Keys at a time.")] = DEFAULT_BLOCK,
-    chunk: Annotated[int, Limits(least=1), Help("Prompt tokens at a time.")] = DEFAULT_BLOCK,
+    prompts: Annotated[bool, Help("Also compute the time to the first token.")] = True,
+    key_block: Annotated[int, Limits(least=1), Help("Number of keys in a block of attention.")] = DEFAULT_BLOCK,
+    chunk: Annotated[int, Limits(least=1), Help("Number of prompt tokens in a chunk.")] = DEFAULT_BLOCK,
     parallel: Annotated[
         str,
         OneOf(CHOICES),
-        Help("How several cores share a step: best is what takes the least time at each point."),
+        Help("Way in which several cores share a step; best: the fastest way for each context and batch size."),
     ] = BEST,
     output: Annotated[FilePath | None, Help("Folder for tokens.csv, tokens.json, tokens.svg and tokens.png.")] = None,
     strict: bool = False,
     jobs: int = 1,
     store: "FilePath | Store | None" = None,
 ) -> "TokenCosts":
-    """Costs of tokens of a language model on one or several cores: `table` has a row for each batch and context.
+    """Costs of tokens of a language model on one or several cores. `table` has a row for each batch size and context.
 
-    Arguments are those of the command. Raises InputError for wrong descriptions, for a workload that is no language
-    model, and with `strict` for input without effect; MappingError with the layers that have no mapping that fits, or
-    no schedule.
+    The arguments are the options of the command. Raises InputError for wrong input files, for a workload that is not a
+    language model, and with `strict` for input without effect; MappingError with the layers that have no mapping that
+    fits, or no schedule.
     """
     given = (workload, hardware, mapping, contexts, batches, search.over(options))
     return _priced(*given, prompts, key_block, chunk, parallel, output, strict, jobs, store)[0]
@@ -131,7 +132,7 @@ def _found(
     run: tuple[int, Any],
     strict: bool,
 ) -> "tuple[TokenCosts, CoreSearchOptions, list[str]]":
-    """(costs, options of their search, notices)."""
+    """(costs of tokens, options of the search, notices)."""
     from tilewright.hardware.system import MultiCoreAccelerator
     from tilewright.pipeline.sources import parse_accelerator, parse_mapping
     from tilewright.pipeline.stages.base import Control
@@ -180,14 +181,16 @@ def _on_one(
     parallel: str,
     control: "Control",
 ) -> "tuple[TokenCurves, CoreSearchOptions]":
-    """(curves of one core, its options). Raises InputError for a `parallel` that needs several cores."""
+    """(cost curves for one core, options of the search). Raises InputError for a `parallel` that needs several
+    cores.
+    """
     from tilewright.tokens.layer_figures import LayerFigures
     from tilewright.tokens.table import TokenCurves
 
     model, accelerator, constraints = described
     chosen = options()
     if parallel != BEST:
-        message = f"is for several cores, and {accelerator.name} is one"
+        message = f"needs several cores, but {accelerator.name} has one"
         raise InputError([Problem(message, path="--parallel", value=parallel, allowed=BEST)])
     figures = LayerFigures(accelerator, constraints, chosen, control)
     return TokenCurves(model, figures, cuts[0], cuts[1]), chosen
@@ -200,14 +203,24 @@ def _on_several(
     parallel: str,
     control: "Control",
 ) -> "tuple[TokenCurves, CoreSearchOptions]":
-    """(curves of several cores, their options)."""
+    """(cost curves for several cores, options of the search)."""
     from tilewright.tokens.layer_schedules import LayerSchedules
     from tilewright.tokens.system_figures import SystemFigures, strategies_of
     from tilewright.tokens.table import TokenCurves
 
     if parallel not in CHOICES:
         nearest, allowed = nearest_name(parallel, CHOICES), ", ".join(CHOICES)
-        raise InputError([Problem("no such way", path="parallel", value=parallel, allowed=allowed, nearest=nearest)])
+        raise InputError(
+            [
+                Problem(
+                    "there is no such way to share a step",
+                    path="parallel",
+                    value=parallel,
+                    allowed=allowed,
+                    nearest=nearest,
+                )
+            ]
+        )
     model, accelerator, constraints = described
     chosen = _options_of_cores(options)
     schedules = LayerSchedules(accelerator, chosen, control)
@@ -217,11 +230,11 @@ def _on_several(
 
 def _options_of_cores(options: Given[SearchOptions]) -> CnSearchOptions:
     """Options for several cores: the model is `corrected` unless another one is given."""
-    options()  # what is wrong with them is told as for one core
+    options()  # errors are raised as for one core
     known = {parameter.name for parameter in parameters_of(CnSearchOptions)}
     others = [name for name, value in options.values.items() if name not in known and value not in (False, "false")]
     if others:
-        message = "plays no part on several cores: each layer begins and ends in the off-chip memory"
+        message = "has no effect on several cores, because each layer begins and ends in the off-chip memory"
         raise InputError([Problem(message, path=name) for name in others])
     values = {name: value for name, value in options.values.items() if name in known}
     kind: Any = type(options)
@@ -230,7 +243,7 @@ def _options_of_cores(options: Given[SearchOptions]) -> CnSearchOptions:
 
 
 def described_model(workload: Any, notices: list[str]) -> Any:
-    """Model of a workload file. Raises InputError if the file has no language model."""
+    """Language model in a workload file. Raises InputError if the file has no language model."""
     from tilewright.base.artifacts.digests import LANGUAGE_MODEL
     from tilewright.base.artifacts.files import existing_file
     from tilewright.base.yamlfile import document_of, load_yaml
@@ -239,18 +252,18 @@ def described_model(workload: Any, notices: list[str]) -> Any:
     file = file_of(workload)
     document = load_yaml(existing_file(file, "workload"), notices) if file else document_of(workload)
     if not isinstance(document.data, dict) or LANGUAGE_MODEL not in document.data:
-        raise InputError([Problem("is no language model", file, allowed=f"a table with `{LANGUAGE_MODEL}`")])
-    # What it says of requests plays no part: positions beyond those of the model are told for the curve.
+        raise InputError([Problem("is not a language model", file, allowed=f"a table with `{LANGUAGE_MODEL}`")])
+    # Requests in the file are not used. Too large positions are reported later, for the cost curves.
     return describe_language_model(document, Path(file).stem or "model", notices)
 
 
 def context_list(text: str, block: int = 1) -> list[int]:
-    """Contexts of an option; those of a range are whole blocks. Raises InputError."""
+    """Contexts from the text of an option. Contexts of a range are multiples of `block`. Raises InputError."""
     parts = text.split(":")
     if len(parts) == 1:
         return _list(text, "--contexts")
     if len(parts) != 3:
-        raise InputError([Problem("is no range", path="--contexts", value=text, allowed="first:last:how-many")])
+        raise InputError([Problem("is not a range", path="--contexts", value=text, allowed="first:last:how-many")])
     from tilewright.tokens.table import spread
 
     first, last, count = (_number(part, "--contexts") for part in parts)
@@ -264,12 +277,12 @@ def _list(text: str, option: str) -> list[int]:
 def _number(text: str, option: str) -> int:
     match = _NUMBER.fullmatch(text.strip())
     if match is None:
-        raise InputError([Problem("is no whole number", path=option, value=text, allowed="such as 512, 4k or 1M")])
+        raise InputError([Problem("is not a whole number", path=option, value=text, allowed="such as 512, 4k or 1M")])
     return int(match[1]) * _SCALES[match[2]]
 
 
 def _checked(numbers: Sequence[int], option: str) -> list[int]:
-    """Distinct numbers in ascending order. Raises InputError if there are none, or if one is not positive."""
+    """Distinct numbers in ascending order. Raises InputError for an empty list, and for a number below 1."""
     wrong = [number for number in numbers if isinstance(number, bool) or not isinstance(number, int) or number < 1]
     if wrong or not numbers:
         value = str(wrong[0]) if wrong else "none"

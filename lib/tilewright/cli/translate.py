@@ -1,6 +1,4 @@
-"""`tilewright translate`: the command, configuration and pipeline that correspond to a script for zigzag-dse or
-Stream.
-"""
+"""`tilewright translate`: command, configuration and pipeline for a script that uses zigzag-dse or Stream."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -29,8 +27,8 @@ def _show(told: "Translation", as_json: bool) -> None:
 @verb(
     """Show the command, configuration and pipeline that correspond to a SCRIPT for zigzag-dse or Stream.
 
-    The script is run, with its ARGUMENTS, up to the point where it would run its stages. Parts without a counterpart
-    are named.
+    The script is run with its ARGUMENTS, but it is stopped before its stages run. Parts of the script without a
+    counterpart are named.
 
     Example: tilewright translate main.py --model resnet18.onnx
     """,
@@ -41,11 +39,10 @@ def translate(
     script: Annotated[FilePath, ARGUMENT],
     arguments: Annotated[Sequence[str], Argument(type=UNPROCESSED)] = (),
 ) -> "Translation":
-    """Commands, configuration and pipeline that correspond to a script for zigzag-dse or Stream, and its parts without
-    a counterpart.
+    """Commands, configuration and pipeline that correspond to a script for zigzag-dse or Stream.
 
-    The script is run with its arguments up to the point where it would run its stages. Raises InputError with
-    everything that is wrong with the script, its stages or its keywords.
+    Remarks in the result name the parts of the script without a counterpart. The script is run with its arguments, but
+    it is stopped before its stages run. Raises InputError with all errors of the script, the stages and the keywords.
     """
     from tilewright.main_stage.bridge import translated
     from tilewright.main_stage.theirs import stages_of

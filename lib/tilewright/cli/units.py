@@ -1,8 +1,10 @@
-"""Units of a configuration: the output of each job of the pipeline, its inputs, and the units that it reads.
+"""Units of a configuration: the jobs of the pipeline, with their inputs and output files.
 
-One unit is one job. The units alone decide what reruns (`base/artifacts/manifest.py`): the rules take orders from here.
+A unit is one job of the pipeline. It names the output files of the job, its input files, and the units whose output the
+job reads. The units alone decide which jobs run again (`base/artifacts/manifest.py`); the rules of the Snakefile only
+follow them.
 
-The Snakefile imports this module whenever it is parsed, so it imports nothing larger than YAML.
+The Snakefile imports this module each time Snakemake parses it, so this module imports nothing larger than YAML.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -33,33 +35,35 @@ if TYPE_CHECKING:
     from tilewright.pipeline.configuration.keys import RunPlan
 
 MULTI_MODEL = CORRECTED.name
-"""Model profile with which every network on several cores is read."""
+"""Name of the model profile with which networks for several cores are read."""
 BATCH = "batch"
 DESCRIPTIONS_PER_RUN = 4
-"""Descriptions per job, as a multiple of the runs per job: a description takes a part of the time of a run."""
+"""Number of input files that one job reads, as a multiple of the runs per job. Reading a file takes less time than a
+run.
+"""
 DESCRIBED = ("hardware/", "workload/", "mapping/")
-"""Folders of descriptions."""
+"""Beginnings of the names of units that read an input file or draw hardware."""
 LEFT_OUT = ".unfinished.json"
-"""File in the folder of logs with the runs without a result, which tables across runs name; `workflow/run.sh` makes
-it.
+"""File in the folder of logs that lists the runs without a result. `workflow/run.sh` writes it; tables of many runs
+list these runs.
 """
 REPORT_PAGE = "report.html"
-"""Report of Snakemake in the folder of results: a unit that no rule makes."""
+"""Report that Snakemake makes in the folder of results. It is a unit, but no rule makes it."""
 WORKFLOW = Path(__file__).resolve().parents[3] / "workflow"
 CAPTIONS = WORKFLOW / "report"
 Said = Mapping[str, Callable[[], JsonValue]]
-"""Inputs of a unit other than units, by kind; each is computed when it is needed."""
+"""Inputs of a unit that are not output of other units, by kind. Each value is computed at its first use."""
 
 
 @dataclass(frozen=True)
 class Units:
-    """Units of a plan."""
+    """All units of the runs of a configuration."""
 
     plan: "RunPlan"
     code: Mapping[str, str]
-    """Digest of the code of each step."""
+    """Digest of the code of each step, by step."""
     unfinished: Sequence[Mapping[str, str]] = ()
-    """Runs without a result, which tables across runs name."""
+    """Runs without a result. Tables of many runs list them."""
     _digests: dict[str, tuple[str, str]] = field(default_factory=dict)
 
     @cached_property
@@ -79,13 +83,15 @@ class Units:
 
     @cached_property
     def batched(self) -> frozenset[str]:
-        """Runs on one core that share jobs: those without figures and exports, if a job has more than one run."""
+        """Names of runs on one core that share jobs with other runs. These are the runs without figures and exports, if
+        a job makes more than one run.
+        """
         if self.plan.runs_per_job <= 1:
             return frozenset()
         return frozenset(run.name for run in self.plan.runs if not (run.figures or run.stages.exports))
 
     def _batches(self, units: Mapping[str, Unit]) -> Iterator[Unit]:
-        """Jobs that make several units one after another in one process: first descriptions, then runs."""
+        """Units for jobs that make several units one after another in one process: first input files, then runs."""
         if not self.batched:
             return
         runs = [name for name in units if name.startswith(f"{SINGLE}/") and name.split("/")[1] in self.batched]
@@ -96,7 +102,8 @@ class Units:
             if name.startswith(DESCRIBED) and unit.job and others.isdisjoint((name, *unit.needs))
         ]
         size = self.plan.runs_per_job
-        # A drawing needs what is in its folder: both are in one job, since jobs of descriptions run beside each other.
+        # A drawing needs other units of its folder. Both are made in one job, because jobs for input files run in
+        # parallel.
         by_folder: dict[str, list[str]] = {}
         for name in described:
             by_folder.setdefault(name.rpartition("/")[0], []).append(name)
@@ -113,18 +120,20 @@ class Units:
 
     @cached_property
     def in_batches(self) -> frozenset[str]:
-        """Units that are made together with others."""
+        """Names of units that are made in one job together with other units."""
         batches = (unit for name, unit in self.by_name.items() if name.startswith(f"{BATCH}/"))
         return frozenset(need for unit in batches for need in unit.needs)
 
     def batch_files(self, kind: str) -> list[str]:
-        """Files, below the folder of results, of jobs that make several units of a kind, `descriptions` or `runs`."""
+        """Files, relative to the folder of results, of the jobs that make several units. `kind` is `descriptions` or
+        `runs`.
+        """
         return [
             file for name, unit in self.by_name.items() if name.startswith(f"{BATCH}/{kind}/") for file in unit.files
         ]
 
     def report(self) -> Unit:
-        """Unit of the report of Snakemake, which shows the current files of all other units."""
+        """Unit of the report that Snakemake makes. The report shows the files of all other units."""
         said: Said = {
             "shown": self._shown_files,
             "texts": partial(files_digest, CAPTIONS),
@@ -138,23 +147,23 @@ class Units:
 
     @cached_property
     def producers(self) -> dict[str, str]:
-        """Unit that makes each file or folder below the folder of results."""
+        """Name of the unit that makes a file or folder, by path relative to the folder of results."""
         return {file: unit.name for unit in self.by_name.values() for file in unit.files}
 
     @cached_property
     def systems(self) -> dict[str, SystemFiles]:
-        """Content of the hardware files of runs on several cores, by name."""
+        """Content of the hardware files of runs on several cores, by name of the hardware."""
         names = sorted({run.hardware for run in self.plan.multi_runs})
         return {name: read_system(self.plan.files["hardware"][name]) for name in names}
 
     @cached_property
     def spaces(self) -> dict[str, ExploredSpace]:
-        """The spaces to explore, by name."""
+        """Spaces to explore, by name."""
         return {name: ExploredSpace(file) for name, file in self.plan.spaces.items()}
 
     @cached_property
     def fronts(self) -> dict[str, ExploredSpace]:
-        """Spaces whose complete fronts are sought, by name."""
+        """Spaces whose complete Pareto fronts are searched, by name."""
         return {name: ExploredSpace(file) for name, file in self.plan.fronts.items()}
 
     def _unit(
@@ -169,8 +178,8 @@ class Units:
         job: Job | None = None,
         reads: Iterable[str] = (),
     ) -> Unit:
-        """Unit of a step in a folder; by default its files are those that the step writes. `reads` are files of
-        users.
+        """Unit of a step in a folder. By default, its files are the files that the step writes. `reads` has the paths
+        of the files of users that the job reads.
         """
         made, more = (tuple(f"{folder}/{file}" for file in found) for found in (files or STEPS[step].writes, besides))
         code: Said = {"code": partial(self._code, step), "rules": lambda: self._rules}
@@ -184,39 +193,45 @@ class Units:
 
     @cached_property
     def _rules(self) -> str:
-        """Digest of the rules without comments: which verb makes a unit, and with which arguments."""
+        """Digest of the rules of the Snakefile, without comments. The rules say which verb makes a unit, and with which
+        arguments.
+        """
         texts = [file.read_text("utf-8") for file in sorted((WORKFLOW / "rules").glob("*.smk"))]
         lines = (line.strip() for text in texts for line in text.splitlines())
         return content_digest([line for line in lines if line and not line.startswith("#")])
 
     def _words_digest(self, job: Job) -> str:
-        """Digest of the arguments of a job, independent of the location of its files."""
+        """Digest of the arguments of a job. It does not depend on the folders of the files in the arguments."""
         results = str(self.plan.results)
         return content_digest([self._names.get(word, word.removeprefix(results)) for word in job.words])
 
     @cached_property
     def _names(self) -> dict[str, str]:
-        """Names of the files that users wrote, by path."""
+        """Name of each file that a user wrote, by path."""
         return {file: Path(file).name for files in self.plan.files.values() for file in files.values()}
 
     def _file(self, kind: str, name: str) -> list[str]:
-        """Name and content digest of a user's file; a description without a name gets the name of its file."""
+        """Name and content digest of a file of a user. The name counts, because content without a name gets the name of
+        the file.
+        """
         path = self.plan.files[kind][name]
         return [Path(path).name, self._digests_of(path)[1]]
 
     def _digests_of(self, path: str) -> tuple[str, str]:
-        """Digests of the bytes of a file and of its content, as of when the pipeline was planned."""
+        """(digest of the bytes of a file, digest of its content), as they were when the pipeline was planned."""
         if path not in self._digests:
             self._digests[path] = digests_of_file(path)
         return self._digests[path]
 
     def _written(self, run: Run, *kinds: str) -> list[str]:
-        """Files that users wrote for a run: descriptions of the given kinds, and its stages."""
+        """Paths of files that users wrote for a run: input files of the given kinds, and files with stages of the
+        run.
+        """
         files = [self.plan.files[kind][getattr(run, kind)] for kind in kinds]
         return [*chain(*(self._with_named(file) for file in files)), *run.stages.files]
 
     def _with_named(self, file: str) -> list[str]:
-        """Path of a description, followed by the files that it names."""
+        """Path of an input file, followed by the paths of the core files that it names."""
         cores = (system.path_of.values() for system in self.systems.values() if str(system.file) == file)
         return [file, *map(str, chain(*cores))]
 
@@ -300,12 +315,12 @@ class Units:
                 yield self._unit("figures", folder, "figures", needs=(mapped, *described), files=files)
 
     def _jobs(self, run: Run) -> dict[str, Job]:
-        """Jobs of a run on one core by unit: the verbs, as its rules call them."""
+        """Jobs of a run on one core, by unit. A job is a verb with its arguments, as the rules call it."""
         folder, report = self._path(f"{SINGLE}/{run.name}"), self._path(f"{SINGLE}/{run.name}/{REPORT}")
         hardware = ("--hardware", self._path(f"hardware/{run.hardware}/accelerator.json"))
         workload = ("--workload", self._path(f"workload/{run.workload}/{run.options.model}/workload.json"))
         mapping = ("--mapping", self._path(f"mapping/{run.mapping}/mapping.json"))
-        # Also the files as written, so that what is unusual or wrong is told with its line; ONNX files have no lines.
+        # The files of the user are given too, so that notices and errors have line numbers; ONNX files have no lines.
         files = (self.plan.files[kind][getattr(run, kind)] for kind in (*("hardware", "workload", "mapping"),))
         written = [word for file in files if not file.endswith(".onnx") for word in ("--written", file)]
         words = {
@@ -315,7 +330,7 @@ class Units:
             "explain": ("explain", folder, *hardware, *workload, "--only", "tables", "-o", report),
         }
         jobs = {name: self._job(f"{SINGLE}/{run.name}/{name}.log", *verb) for name, verb in words.items()}
-        # Figures that a run had if it is not drawn any more would be of an earlier result.
+        # If figures of a run were switched off, its old figures are removed, because they show an earlier result.
         undrawn = () if run.figures else _drawn([f"{SINGLE}/{run.name}/{name}" for name in STEPS["figures"].writes])
         return {**jobs, "report": jobs["report"]._replace(removes=undrawn)}
 
@@ -326,11 +341,15 @@ class Units:
         return Job(words, str(self.plan.logs / log))
 
     def _said_by_run(self, run: Run, verb: str) -> Said:
-        """Options that a run gives to a verb, and digests of the code of its pipeline."""
+        """Inputs of a unit that the run sets: options of the verb, and digests of the code of the pipeline of the
+        run.
+        """
         return {"options": partial(run.arguments, verb), "stages": partial(self._stage_code, run)}
 
     def _stage_code(self, run: Run) -> list[str]:
-        """Digests of the user's stages, of the code that writes exports, and of the code that a pipeline may run."""
+        """Digests of the code of stages of the user, of the code that writes exports, and of the code that a pipeline
+        can run.
+        """
         stages = run.stages
         code = [stages.code, self.code["export"] if stages.exports else ""]
         return [*code, self.code["multi_pipeline"]] if run.flow == MULTI and stages.pipeline else code
@@ -399,7 +418,7 @@ class Units:
             yield self._unit("figures_multi", folder, "figures", said, needs, files)
 
     def _described(self, run: Run) -> list[str]:
-        """Units of the descriptions of a run on several cores."""
+        """Names of the units that read hardware, workload and mapping of a run on several cores."""
         return [f"hardware/{run.hardware}/accelerator", self.workload_of(run), *self._mapping_of(run)]
 
     def _graph_and_tables(self, run: Run) -> list[str]:
@@ -407,16 +426,18 @@ class Units:
         return [f"{folder}/cns", *(f"{folder}/cost/{core}" for core in self.systems[run.hardware].core_names)]
 
     def workload_of(self, run: Run) -> str:
-        """Unit with the layers of a run on several cores, split where the run says so.
+        """Name of the unit that makes the workload of a run on several cores, with split layers if the run splits them.
 
-        A companion of a run has the layers of that run.
+        The layer-by-layer companion of a run has the same workload as the run.
         """
         if run.splits:
             return f"{MULTI}/{run.base or run.name}/workload"
         return f"workload/{run.workload}/{MULTI_MODEL}/workload"
 
     def _mapping_of(self, run: Run) -> tuple[str, ...]:
-        """Unit with the mapping of a run: as parsed, or as written by the search for a plan."""
+        """Name of the unit that makes the mapping of a run: the parser of the mapping file, or the search for a
+        plan.
+        """
         return self._plan_of(run) if run.fuses else (f"mapping/{run.mapping}/mapping",)
 
     def _plan_of(self, run: Run) -> tuple[str, ...]:
@@ -488,7 +509,7 @@ def _graph(system: SystemFiles) -> str:
 
 
 def _chunks(groups: Iterable[Sequence[str]], most: int) -> Iterator[list[str]]:
-    """Lists of consecutive groups with at most `most` members together, or more if a single group has more."""
+    """Lists of members of consecutive groups. A list has at most `most` members, unless a single group has more."""
     chunk: list[str] = []
     for group in groups:
         if chunk and len(chunk) + len(group) > most:
@@ -500,7 +521,7 @@ def _chunks(groups: Iterable[Sequence[str]], most: int) -> Iterator[list[str]]:
 
 
 def _drawn(files: Sequence[str]) -> tuple[str, ...]:
-    """Files of figures, including the PNG of each SVG."""
+    """Files of figures, with a PNG file for each SVG file."""
     found: list[str] = []
     for file in files:
         found += [file, file.removesuffix("svg") + "png"] if file.endswith(".svg") else [file]

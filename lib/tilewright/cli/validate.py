@@ -1,4 +1,4 @@
-"""`tilewright validate`: everything that is wrong with files, at once."""
+"""`tilewright validate`: check of files that reports all errors at once."""
 
 from collections.abc import Sequence
 from os import PathLike
@@ -17,7 +17,7 @@ KINDS = ("hardware", "workload", "mapping", "config", "space", "artifact")
 
 
 _Checked = list[tuple[Path, str, list[Problem], list[str]]]
-"""(file, its kind, its problems, notices on it) of several files."""
+"""(file, kind, problems, notices) for each of several files."""
 
 
 def _checked(files: Sequence[Path], kind: str | None, strict: bool) -> _Checked:
@@ -47,8 +47,8 @@ def _show(checked: _Checked, strict: bool, as_json: bool) -> None:
 @verb(
     """Check hardware, workload, mapping and configuration FILES, design spaces, and artifacts.
 
-    For one hardware file together with one mapping file it also reports which units of the array the mapping never
-    uses.
+    If FILES has one hardware file and one mapping file, the command also reports the units of the array that the
+    mapping never uses.
 
     Example: tilewright validate config/hardware/*.yaml config/mapping/*.yaml
     """,
@@ -57,22 +57,23 @@ def _show(checked: _Checked, strict: bool, as_json: bool) -> None:
 )
 def validate(
     files: Annotated[FilePath | Sequence[FilePath], Argument(is_required=True)],
-    kind: Annotated[str | None, OneOf(KINDS), Help("What the files are; default: told from their content.")] = None,
+    kind: Annotated[str | None, OneOf(KINDS), Help("Kind of the files; default: detected from their content.")] = None,
     *,
-    strict: Annotated[bool, Help("What has no effect is a problem, too.")] = False,
+    strict: Annotated[bool, Help("Report input without effect as a problem.")] = False,
 ) -> tuple[Problem, ...]:
-    """Problems of a file, or of several; () if there are none.
+    """Problems of one or several files; () if the files have no problems.
 
-    Files are hardware, a workload (YAML or ONNX), a mapping, a configuration, design spaces or artifacts. `kind` is one
-    of KINDS, or None to detect it from the content. With `strict`, input without effect is a problem too.
+    A file is hardware, a workload (YAML or ONNX), a mapping, a configuration, a design space or an artifact. `kind` is
+    one of KINDS, or None to detect the kind from the content. With `strict`, input without effect is a problem too.
     """
     given = [files] if isinstance(files, str | PathLike) else files
     return tuple(problem for file in given for problem in validate_file(Path(file), kind, strict)[1])
 
 
 def validate_file(file: Path, kind: str | None = None, strict: bool = False) -> tuple[str, list[Problem], list[str]]:
-    """(kind of a file, '' if it cannot be detected; problems; notices on unusual content). With `strict`, input without
-    effect is a problem.
+    """(kind of a file, its problems, notices on unusual content). The kind is '' if it cannot be detected.
+
+    With `strict`, input without effect is a problem.
     """
     notices: list[str] = []
     told = kind or ""
@@ -86,8 +87,8 @@ def validate_file(file: Path, kind: str | None = None, strict: bool = False) -> 
 
 
 def _idle_units(file_of: dict[str, Path], checked: Sequence[tuple[Path, str, list[Problem], list[str]]]) -> list[str]:
-    """Notices on array units of one core that one mapping file never uses; [] for several files of a kind, or wrong
-    ones.
+    """Notices on units of the array that the mapping file never uses. [] unless there is exactly one hardware file and
+    one mapping file, both without problems, and the hardware has one core.
     """
     kinds = [told for _, told, *_ in checked]
     if not all(kinds.count(kind) == 1 and kind in file_of for kind in ("hardware", "mapping")):
@@ -107,7 +108,7 @@ def _idle_units(file_of: dict[str, Path], checked: Sequence[tuple[Path, str, lis
 
 
 def kind_of(file: Path) -> str:
-    """Kind of a file, from its suffix and content. Raises InputError if it has none."""
+    """Kind of a file, detected from its suffix and its content. Raises InputError if it cannot be detected."""
     from tilewright.base import file_kinds
     from tilewright.base.artifacts.envelope import is_artifact
     from tilewright.base.yamlfile import load_yaml
@@ -122,7 +123,7 @@ def kind_of(file: Path) -> str:
     if kind in KINDS:
         return kind
     raise InputError(
-        [Problem("neither hardware, workload, mapping, configuration nor design space; use --kind", str(path))]
+        [Problem("is neither hardware, workload, mapping, configuration nor design space; use --kind", str(path))]
     )
 
 

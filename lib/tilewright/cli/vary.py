@@ -1,4 +1,4 @@
-"""`tilewright vary`: hardware files that differ from one in named ways, for sweeps over architectures."""
+"""`tilewright vary`: variants of a hardware file with named changes, for sweeps over architectures."""
 
 from pathlib import Path
 from typing import Annotated
@@ -9,11 +9,11 @@ from tilewright.cli.verb import ARGUMENT, Help, verb
 
 
 @verb(
-    """Write a hardware file for every combination of choices that the YAML file VARIANTS describes.
+    """Write a hardware file for each combination of choices that the YAML file VARIANTS describes.
 
-    `base` is the path of a hardware file, relative to the folder of VARIANTS. `vary` has the names of what varies, the
-    choices for each, and the values that a choice sets in the base, by their dotted paths. All files are checked before
-    one is written.
+    The key `base` has the path of a hardware file, relative to the folder of VARIANTS. The key `vary` has a table with
+    the name of each variation and its choices. A choice sets values in the base file, which are named by dotted paths.
+    All files are checked before the first file is written.
 
     Example: tilewright vary config/hardware/systolic/variants.yml -o results/guide/variants
     """,
@@ -21,12 +21,11 @@ from tilewright.cli.verb import ARGUMENT, Help, verb
 )
 def vary(
     variants: Annotated[FilePath, ARGUMENT],
-    output: Annotated[FilePath, Help("Folder to write the hardware files into.")],
+    output: Annotated[FilePath, Help("Folder for the hardware files.")],
 ) -> list[Path]:
-    """Write a hardware file for every combination of choices that a YAML file describes into a folder; returns the
-    files.
+    """Write a hardware file for each combination of choices that a YAML file describes; returns the paths of the files.
 
-    Raises InputError with everything that is wrong, before anything is written.
+    Raises InputError with all errors of the file. In this case nothing is written.
     """
     from tilewright.hardware.variants import read_variants, variant_yaml
 

@@ -1,8 +1,9 @@
 """Verbs of the command line, each made from the Python function that does its work.
 
-The signature of the function has the options of the verb: names, types and defaults as Python has them, help and limits
-as annotations, which are removed once they are read. Classes of parameters, the network options and other groups that
-verbs share become options by the names of their arguments.
+The signature of the function declares the options of the verb. Names, types and defaults are those of Python; help
+texts and limits are annotations, which are removed after they were read. An argument whose annotation is a class of
+parameters stands for all options of this class. Some argument names, such as `network_options`, stand for a group of
+options that several verbs share.
 """
 
 import inspect
@@ -34,7 +35,7 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 _FILES = ("FilePath", "WorkloadSource", "AcceleratorSource", "MappingSource")
 DECLARED: "dict[str, Verb]" = {}
-"""Verb by the module of its function."""
+"""Verbs, by name of the module that defines the function of the verb."""
 
 
 class Help(NamedTuple):
@@ -42,23 +43,23 @@ class Help(NamedTuple):
 
     text: str
     flag: str = ""
-    """Name on the command line, where it is not that of the parameter."""
+    """Name of the option on the command line, if it differs from the name of the parameter."""
     metavar: str | None = None
     type: Any = None
-    """Type on the command line, where it is not that of Python."""
+    """Type of the value on the command line, if it differs from the type in Python."""
     is_required: bool = False
-    """Whether the command needs it, where Python does without."""
+    """Whether the command requires the option although the Python function has a default for it."""
     default: Any = None
-    """Default on the command line, where it is written in another way."""
+    """Default on the command line, if it is written in another way than in Python."""
 
 
 class Argument(NamedTuple):
-    """Argument of a verb, which has no name: `Annotated[FilePath, ARGUMENT]`."""
+    """Positional argument of a verb: `Annotated[FilePath, ARGUMENT]`."""
 
     metavar: str | None = None
     type: Any = None
     is_required: bool = False
-    """Whether there must be one, of an argument of which there may be several."""
+    """Whether at least one value must be given, if the argument takes several values."""
 
 
 ARGUMENT = Argument()
@@ -66,17 +67,19 @@ HARDWARE_FILE = Help("Hardware file or artifact.", is_required=True)
 SYSTEM_FILE = Help("File or artifact of an accelerator of several cores.", is_required=True)
 NETWORK_FILE = Help("ONNX or YAML file, or artifact.", is_required=True)
 MAPPING_FILE = Help("Mapping file or artifact.", is_required=True)
-"""Descriptions of verbs, which Python may have in other arguments."""
+"""Help of the options for the input files of a verb. A Python function can take these inputs by other arguments."""
 
 
 class OptionOf(NamedTuple):
-    """Option that a class of parameters declares, with another default: `Annotated[str, OptionOf(ModelChoice)]`."""
+    """Option that a class of parameters declares, here with a default of its own: `Annotated[str,
+    OptionOf(ModelChoice)]`.
+    """
 
     kind: type[Parameters]
 
 
 def silent(notices: Sequence[str]) -> None:
-    """Tell nothing: `tell` of calls from Python, which keep their notices in what they return."""
+    """Print no notices. Calls from Python use this function as `tell`, because their results contain the notices."""
 
 
 Tell = Callable[[Sequence[str]], None]
@@ -84,19 +87,21 @@ Tell = Callable[[Sequence[str]], None]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Verb:
-    """Command of a function: its explanation, and the two parts of what it does."""
+    """Verb of the command line: its help text, its options, and two functions, `run` and `show`."""
 
     function: Callable[..., Any]
     signature: inspect.Signature
-    """Signature with classes of parameters in place of their fields, and with the help of options."""
+    """Signature of the function. A class of parameters is one argument here, and annotations have the help of
+    options.
+    """
     text: str
     run: Callable[..., Any]
-    """Function that makes the result: the verb itself, or one whose result says more than that of the verb."""
+    """Function that makes the result: `function` itself, or a function whose result has more details, for `show`."""
     show: Callable[..., Any]
     order: Sequence[str]
-    """Names of the options that stand before the others."""
+    """Names of the options that are listed first in the help."""
     strict: str
-    """Further reason of --strict."""
+    """Further reason for --strict to fail, in the help text of --strict."""
     shared: Mapping[str, Decorator]
     settings: Mapping[str, Any]
 
@@ -117,7 +122,7 @@ class Verb:
         return command
 
     def _called(self, values: Mapping[str, Any]) -> Any:
-        """Make the result, and show it. Options that are not given have the defaults of the function."""
+        """Make the result, then show it. An option that is not given has the default of the function."""
         without = {"store"} if values.get("no_store") else set()
         known = self.signature.parameters.items()
         defaults = {name: one.default for name, one in known if one.default is not Keyword.empty}
@@ -130,11 +135,11 @@ class Verb:
         return _by_name(self.show, told, _by_name(self.run, told))
 
     def _options(self, parameter: Keyword) -> Iterator[Decorator]:
-        """Decorators that add the options of a parameter; none if only Python has it."""
+        """Decorators that add the options of a parameter; none if only Python callers can give the parameter."""
         if get_origin(parameter.annotation) is Named:
             yield parameter_options(get_args(parameter.annotation)[0], parameter.name)
         elif parameter.name == "jobs" and "store" in self.signature.parameters:
-            return  # comes with the store
+            return  # the options of the store contain --jobs
         elif parameter.name in ("strict", *_SHARED) and not _marks(parameter.annotation, Help):
             shared: dict[str, Decorator] = {"strict": strict_option(self.strict), **_SHARED, **self.shared}
             yield shared[parameter.name]
@@ -153,7 +158,7 @@ _SHARED: dict[str, Decorator] = {
     "store": store_options,
     "jobs": jobs_option,
 }
-"""Decorators of options that several verbs share, by the name of the argument."""
+"""Decorators of options that several verbs share, by name of the argument."""
 
 
 def verb(
@@ -166,13 +171,15 @@ def verb(
     shared: Mapping[str, Decorator] | None = None,
     settings: Mapping[str, Any] | None = None,
 ) -> Callable[[Function], Function]:
-    """Make a function a verb, whose `--help` is the text; the function stays as it is.
+    """Make a function a verb whose `--help` is `text`. Python callers of the function see no difference.
 
-    `show` prints the result, its first argument. `run` makes the result in place of the function where that says too
-    little. Both get by name what they take of the arguments of the verb, `verbose`, `as_json`, `tell` for notices and
-    `show_progress`. `order` has the names of options that stand before the others, `strict` what else --strict refuses,
-    `shared` has the decorators of options that this verb declares in another way than others do, by the name of the
-    argument, and `settings` are those of the click command.
+    `show` prints the result, which is its first argument. `run` makes the result if the result of the function itself
+    has too few details to be shown. Both functions are called with keyword arguments: those arguments of the verb that
+    they take, and, if they take them, `verbose`, `as_json`, `tell` (prints notices) and `show_progress`.
+
+    `order` has the names of the options that are listed first. `strict` is a further reason for --strict to fail.
+    `shared` has decorators by name of the argument, for options that this verb declares in another way than most verbs
+    do. `settings` are settings of the click command.
     """
 
     def declare(function: Function) -> Function:
@@ -187,7 +194,7 @@ def verb(
 
 
 def command_of(module: str) -> click.Command:
-    """Click command of the verb in a module, which is imported."""
+    """Click command of the verb in a module. The module is imported."""
     imported = import_module(module)
     if module in DECLARED:
         return DECLARED[module].command()
@@ -196,7 +203,9 @@ def command_of(module: str) -> click.Command:
 
 
 def _by_name(function: Callable[..., Any], told: Mapping[str, Any], *first: Any) -> Any:
-    """Result of a function that gets, after its first arguments, what it has names for."""
+    """Result of a function, called with the arguments `first`, and with the values of `told` that its parameters
+    name.
+    """
     names = [*inspect.signature(function).parameters][len(first) :]
     return function(*first, **{name: told[name] for name in names if name in told})
 
@@ -205,12 +214,12 @@ def _by_name(function: Callable[..., Any], told: Mapping[str, Any], *first: Any)
 
 
 def _marks(annotation: Any, kind: type[Any]) -> list[Any]:
-    """Marks of a kind on an annotation."""
+    """Metadata of an `Annotated` type that are instances of a class."""
     return [one for one in getattr(annotation, "__metadata__", ()) if isinstance(one, kind)]
 
 
 def _bare(annotation: Any) -> Any:
-    """Annotation without its marks, as it would be written without them."""
+    """Annotation without `Annotated` and its metadata."""
     if get_origin(annotation) is not Annotated:
         return annotation
     inner = annotation.__origin__
@@ -218,7 +227,7 @@ def _bare(annotation: Any) -> Any:
 
 
 def _remove_help(function: Callable[..., Any]) -> None:
-    """Give a function, and those that it wraps, the signature that Python users read."""
+    """Remove the help from the signature of a function and of all functions that it wraps, for readers of Python."""
     while function is not None:
         function.__annotations__ = {name: _bare(one) for name, one in function.__annotations__.items()}
         if "__signature__" in vars(function):
@@ -252,7 +261,7 @@ def _option(parameter: Keyword, told: Help) -> Decorator:
 
 
 def _type_of(parameter: Keyword) -> tuple[Any, bool]:
-    """(click type of the values of a parameter, whether there may be several)."""
+    """(click type of the values of a parameter, whether several values can be given)."""
     annotation = _bare(parameter.annotation)
     if isinstance(annotation, str):
         parts = annotation.replace("[", " ").replace("]", " ").split()

@@ -1,4 +1,4 @@
-"""`tilewright warm-up`: compilation of all kernels of all verbs and engines during set-up."""
+"""`tilewright warm-up`: compilation of the kernels of all verbs, in advance."""
 
 from typing import TYPE_CHECKING
 
@@ -71,14 +71,16 @@ def _show(_: None, as_json: bool) -> None:
 
 
 @verb(
-    """Compile the kernels of all searches and of schedules, and keep them for later runs.
+    """Compile the kernels of all searches and schedules, and keep the compiled code for later runs.
 
     Example: tilewright warm-up
     """,
     show=_show,
 )
 def warm_up() -> None:
-    """Compile every kernel, and map one tiny layer on one core and on two, so that later runs find them compiled."""
+    """Compile every kernel, so that later runs find the compiled code. A tiny layer is mapped on one core and on two
+    cores.
+    """
     from tilewright.api import run_multi_core
     from tilewright.base.compiled import native_function
     from tilewright.cli.map import map_workload
@@ -90,7 +92,7 @@ def warm_up() -> None:
 
 
 def entry_points() -> "Iterator[tuple[Kernel, tuple[np.dtype, ...]]]":
-    """Functions that are compiled to be called from Python, each with the types of its records."""
+    """Kernels that Python code calls, each with the types of its records."""
     from tilewright.mapping.spatial_kernel import COMBINATIONS, fill_best_combinations
     from tilewright.multicore.scheduling import simulate
     from tilewright.multicore.scheduling.bounds import paths
@@ -120,7 +122,7 @@ def entry_points() -> "Iterator[tuple[Kernel, tuple[np.dtype, ...]]]":
 
 
 def _two_cores() -> "MultiCoreAccelerator":
-    """Two cores of the tiny hardware, and one more as off-chip memory, on a bus."""
+    """Accelerator with two cores of the tiny hardware, and a third core as off-chip memory, connected by a bus."""
     from tilewright.hardware.system import OFFCHIP, CorePlace, Link, MultiCoreAccelerator, all_pairs
     from tilewright.hardware.yaml_reader import read_accelerator
 

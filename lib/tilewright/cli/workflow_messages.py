@@ -1,6 +1,6 @@
-"""Messages of the Snakefile: for jobs that end, and at the end of a run its results, time, reused and failed jobs.
+"""Messages of the Snakefile, at the end of each job and at the end of a run (results, time, reused and failed jobs).
 
-The Snakefile imports this module whenever it is parsed, so it imports only the standard library.
+The Snakefile imports this module each time Snakemake parses it, so this module imports little.
 """
 
 import json
@@ -17,33 +17,37 @@ from tilewright.base.steps import FRONT, MULTI, REPORT, RESULTS_PAGE, SINGLE, SP
 from tilewright.base.unused import UNUSED, capped
 
 FILE_VARIABLE = "TILEWRIGHT_ENDING"
-"""Environment variable with the path of a file for the text, for a caller that prints more before it."""
+"""Environment variable with the path of a file for the final text. A caller sets it to print other texts before this
+text.
+"""
 LAST_LINES = 5
-"""Number of last lines that are shown of a log without a message."""
+"""Number of last lines of a log that are shown if the log has no error message."""
 MOST_NAMED = 3
-"""Largest number of runs that are named if not all of them were made."""
+"""Largest number of names of runs in a line."""
 _MESSAGE = re.compile(r"(internal )?error:")
 _NOT_COUNTED = ("all", "across_runs")
-"""Rules without work, which only name other rules."""
+"""Rules that do no work themselves and only name other rules. They are not counted as jobs."""
 
 
 @dataclass(frozen=True)
 class EndedJob:
-    """Job of the ended run."""
+    """Job of a run of the pipeline that has ended."""
 
     name: str
-    """Message of the job when it began, which names its run."""
+    """Name of the rule, followed by the values of its wildcards, such as the name of the run."""
     run: str = ""
-    """Run to which the job belongs; '' if it belongs to none, or to several."""
+    """Name of the run to which the job belongs; '' if the job belongs to no run or to several runs."""
     logs: tuple[str, ...] = ()
     was_needed: bool = True
-    """Whether anything had to be made."""
+    """Whether the job had to run, because its results were not up to date."""
     is_done: bool = True
     has_failed: bool = False
 
     @classmethod
     def of(cls, job: Any, dag: Any, failed: Iterable[Any]) -> "EndedJob":
-        """Job from one of Snakemake."""
+        """Job with the data of a job object of Snakemake. `dag` and `failed` are the graph and the failed jobs of
+        Snakemake.
+        """
         values = job.wildcards_dict
         about = [str(values[name]) for name in sorted(values)]
         run = str(values.get("run", ""))
@@ -53,7 +57,7 @@ class EndedJob:
 
 
 def jobs_of(workflow: Any) -> list[EndedJob]:
-    """Jobs of a workflow of Snakemake that has ended."""
+    """Jobs of a Snakemake workflow that has ended."""
     dag, failed = workflow.dag, getattr(workflow.scheduler, "failed", ())
     counted = (job for job in dag.jobs if job.rule.name not in _NOT_COUNTED)
     return sorted((EndedJob.of(job, dag, failed) for job in counted), key=lambda job: job.name)
@@ -67,9 +71,9 @@ def tell_ending(
     file: str | None,
     unused: Sequence[str] = (),
 ) -> None:
-    """Report how a workflow has ended: into a `file`, or else with `write`.
+    """Report how a workflow has ended. The text is written to `file` if it is given, otherwise with `write`.
 
-    `unused` are notices of configuration keys without effect.
+    `unused` has notices of configuration keys without effect.
     """
     text = ending_text(jobs_of(workflow), seconds, results, unused)
     if file:
@@ -79,7 +83,7 @@ def tell_ending(
 
 
 def ending_text(jobs: Sequence[EndedJob], seconds: float, results: Path, unused: Sequence[str] = ()) -> str:
-    """Text at the end of a run with these jobs; `results` is the folder of its results."""
+    """Text for the end of a run of the pipeline with these jobs. `results` is the folder of the results."""
     if any(not job.is_done for job in jobs):
         return terminal_lines(failure_lines(jobs))
     told = unused_lines(results, sorted({job.run for job in jobs if job.run}), unused)
@@ -87,9 +91,10 @@ def ending_text(jobs: Sequence[EndedJob], seconds: float, results: Path, unused:
 
 
 def unused_lines(results: Path, runs: Sequence[str], unused: Sequence[str] = ()) -> list[str]:
-    """Lines on unused input: in the configuration, and in the files of runs, as their summaries have it.
+    """Lines on unused input of the configuration, and on unused input in the files of runs (from their summaries).
 
-    Jobs report it in their logs, with line numbers; here each item appears once, with the runs that do not use it.
+    The logs of the jobs have the same notices with line numbers. Here, each notice appears only one time, with the
+    names of its runs.
     """
     found: dict[str, list[str]] = {}
     for file in (results / flow / run / SUMMARY for run in runs for flow in (SINGLE, MULTI)):
@@ -106,7 +111,7 @@ def _some(names: Sequence[str]) -> str:
 
 
 def made_line(jobs: Sequence[EndedJob], seconds: float) -> str:
-    """Line with the duration, the number of jobs that were made, and the number of those that were up to date."""
+    """Line with the duration, the number of jobs that ran, and the number of jobs whose results were up to date."""
     made = [job for job in jobs if job.was_needed]
     runs = {job.run for job in jobs if job.run}
     new = sorted({job.run for job in made if job.run})
@@ -120,7 +125,7 @@ def made_line(jobs: Sequence[EndedJob], seconds: float) -> str:
 
 
 def results_line(results: Path) -> str:
-    """Line with the results that users look at first, if they exist."""
+    """Line with the paths of the main results that exist."""
     found = [str(results / name) for name in (RESULTS_PAGE, "summary.csv") if (results / name).is_file()]
     found += [f"{results / flow}/<run>/{REPORT}/" for flow in (SINGLE, MULTI) if (results / flow).is_dir()]
     found += [f"{results / kind}/" for kind in (SPACE, FRONT) if (results / kind).is_dir()]
@@ -128,28 +133,30 @@ def results_line(results: Path) -> str:
 
 
 def explain_line(results: Path) -> list[str]:
-    """Line with the command that shows what limits a run; [] if there are no runs."""
+    """Line with the command that shows the bottlenecks of a run; [] if there are no runs."""
     flows = [flow for flow in (SINGLE, MULTI) if (results / flow).is_dir()]
     return [f"what limits a run: .venv/bin/tilewright explain {results / flows[0]}/<run>"] if flows else []
 
 
 def failure_lines(jobs: Sequence[EndedJob]) -> list[str]:
-    """Lines on failures, each cause once with the message in its log; or that the run was stopped."""
+    """Lines with the error messages from the logs of failed jobs, each message one time. If no job failed, a line that
+    says that the run was stopped.
+    """
     failed = [job for job in jobs if job.has_failed]
     waiting = sum(not job.is_done and not job.has_failed for job in jobs)
     if not failed:
-        return [f"stopped: {_count(waiting, 'job')} left; the same command goes on from there"]
+        return [f"stopped: {_count(waiting, 'job')} left; run the same command again to continue"]
     said: dict[str, str] = {}
     for job in failed:
         for log in job.logs or ("",):
-            for line in log_lines(log) or [f"{job.name} failed, and its log says nothing: was it killed?"]:
+            for line in log_lines(log) or [f"{job.name} failed without a message in its log: was it killed?"]:
                 said.setdefault(line, f"{log}:{line}" if log else line)
-    rest = [f"{_count(waiting, 'job')} that needed what they make did not run"] if waiting else []
+    rest = [f"{_count(waiting, 'job')} did not run, because failed jobs make their inputs"] if waiting else []
     return ["Why jobs failed:", *said.values(), *rest]
 
 
 def log_lines(log: str) -> list[str]:
-    """Messages in a log, or its last lines if it has none."""
+    """Error messages in a log; if it has none, the last lines of the log."""
     try:
         lines = [line for line in Path(log).read_text("utf-8", "replace").splitlines() if line.strip()]
     except OSError:
@@ -158,7 +165,7 @@ def log_lines(log: str) -> list[str]:
 
 
 def duration(seconds: float) -> str:
-    """Text of a duration: 4.2 s, 3 min 5 s, 2 h 10 min."""
+    """Text of a duration, for example 4.2 s, 3 min 5 s, or 2 h 10 min."""
     if seconds < 60:
         return f"{seconds:.1f} s"
     minutes, rest = divmod(round(seconds), 60)
@@ -166,14 +173,19 @@ def duration(seconds: float) -> str:
 
 
 MOST_DAMAGED = 10
-"""Largest number of damaged files that are named one by one."""
+"""Largest number of damaged files whose names are printed."""
 
 
 def damage_lines(files: Sequence[str]) -> list[str]:
-    """Lines on files that are missing or were changed after they were written, printed before they are made again."""
-    lines = [terminal(f"{file}: not the bytes that were written, it is made again") for file in files[:MOST_DAMAGED]]
+    """Lines on files that are missing or were changed after tilewright wrote them. The lines are printed before the
+    files are made again.
+    """
+    lines = [
+        terminal(f"{file}: was changed or deleted after it was written; it is made again")
+        for file in files[:MOST_DAMAGED]
+    ]
     rest = len(files) - MOST_DAMAGED
-    return [*lines, f"so are {_count(rest, 'further file')}"] if rest > 0 else lines
+    return [*lines, f"the same holds for {_count(rest, 'further file')}"] if rest > 0 else lines
 
 
 def _count(number: int, noun: str) -> str:
@@ -181,8 +193,10 @@ def _count(number: int, noun: str) -> str:
 
 
 class NamedJobs(logging.Filter):
-    """Filter for Snakemake's line on an ended job, which has only a number and a rule: it gets the message with which
-    the job began, which names its run. Records of another form stay unchanged.
+    """Filter of log records that adds a message to the line that Snakemake prints at the end of a job.
+
+    The line of Snakemake has only the number and the rule of the job. The filter adds the message that was printed at
+    the start of the job, which names the run. Other log records stay unchanged.
     """
 
     def __init__(self) -> None:
@@ -190,7 +204,7 @@ class NamedJobs(logging.Filter):
         self.message_of: dict[Any, str] = {}
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Always true: no record is dropped."""
+        """Always true, because no record is dropped."""
         said = record.__dict__
         if said.get("rule_msg") and "jobid" in said:
             self.message_of[said["jobid"]] = str(said["rule_msg"])
@@ -201,7 +215,9 @@ class NamedJobs(logging.Filter):
 
 
 def name_ended_jobs(logger: logging.Logger) -> None:
-    """Add the filter to the logger of Snakemake, only once even if a Snakefile is read several times."""
+    """Add the filter to the logger of Snakemake. An earlier filter is removed, because a Snakefile can be read several
+    times.
+    """
     for old in [found for found in logger.filters if isinstance(found, NamedJobs)]:
         logger.removeFilter(old)
     logger.addFilter(NamedJobs())

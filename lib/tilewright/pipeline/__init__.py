@@ -1,4 +1,4 @@
-"""Pipelines: stages, configurations, sources of descriptions, and kinds of arguments."""
+"""Pipelines: stages, configurations, sources of input files, and checks of arguments."""
 
 FACE = (
     "configuration.arguments",
@@ -34,4 +34,4 @@ FACE = (
     "stages.watchers",
     "stages.workload",
 )
-"""Modules that other packages may import; all others may change without notice."""
+"""Modules that other packages are allowed to import. All other modules can change without notice."""

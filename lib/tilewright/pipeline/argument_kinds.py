@@ -1,6 +1,6 @@
-"""Kinds of arguments of the Python interface: an argument of a wrong kind is refused by name before anything runs.
+"""Check of the arguments of Python functions: an argument of a wrong kind is an error before the function runs.
 
-The kinds come from annotations. Options are checked where they are read (`base/parameters.py`).
+The annotations of a function decide the kinds. Options are checked where they are read (`base/parameters.py`).
 """
 
 import inspect
@@ -14,7 +14,7 @@ from typing import Any, Literal, Union, get_args, get_origin
 from tilewright.base.errors import InputError, Problem
 
 Kind = tuple[str, Callable[[Any], bool]]
-"""(name of the kind, function that says whether a value is of it)."""
+"""(name of a kind of values, function that says whether a value is of this kind)."""
 PATH: Kind = ("a path", lambda value: isinstance(value, str | PathLike))
 NOTHING: Kind = ("None", lambda value: value is None)
 _SCALARS: tuple[type, ...] = (int, float, bool)
@@ -24,7 +24,7 @@ _RESULTS = ("MappedWorkload", "ScheduledRun", "MultiCoreResult", "Exploration", 
 
 
 def told(function: Callable[..., Any], name: str) -> Callable[..., Any]:
-    """Function `tilewright.<name>`, which raises InputError for arguments of a wrong kind."""
+    """Function `tilewright.<name>` with a check: arguments of a wrong kind raise InputError."""
 
     @wraps(function)
     def checked(*args: Any, **keywords: Any) -> Any:
@@ -33,7 +33,7 @@ def told(function: Callable[..., Any], name: str) -> Callable[..., Any]:
             raise InputError(problems)
         return function(*args, **keywords)
 
-    # Where it is found: processes that are given the function look it up by this.
+    # Module and name under which other processes find the function when it is pickled.
     checked.__module__, checked.__qualname__ = "tilewright", name
     return checked
 
@@ -45,7 +45,7 @@ def _problems(
     try:
         given = signature.bind(*args, **keywords).arguments
     except TypeError:
-        return  # a missing or unknown argument, which Python tells
+        return  # Python itself reports a missing or unknown argument
     for parameter, value in given.items():
         kinds = _kinds_of(signature.parameters[parameter].annotation)
         if not kinds or any(fits(value) for _, fits in kinds):
@@ -62,7 +62,7 @@ def _is_result(value: Any) -> bool:
 
 @lru_cache(maxsize=1024)
 def _kinds_of_text(text: str) -> tuple[Kind, ...]:
-    """Kinds of an annotation that is given as text; () if nothing in it can be checked."""
+    """Kinds of values that an annotation (given as text) allows; () if the annotation cannot be checked."""
     found: list[Kind] = []
     for part in text.split(" | "):
         base = part.partition("[")[0]
@@ -84,7 +84,7 @@ def _kinds_of_text(text: str) -> tuple[Kind, ...]:
 
 
 def _kinds_of(annotation: Any) -> tuple[Kind, ...]:
-    """Kinds that an annotation allows; () if nothing in it can be checked."""
+    """Kinds of values that an annotation allows; () if the annotation cannot be checked."""
     if isinstance(annotation, str):
         return _kinds_of_text(annotation)
     if annotation is inspect.Parameter.empty or annotation is Any:
@@ -97,7 +97,7 @@ def _kinds_of(annotation: Any) -> tuple[Kind, ...]:
 
 
 def _kind_of(annotation: Any, origin: Any) -> tuple[Kind, ...]:
-    """Kind of an annotation that is no union."""
+    """Kind of values that an annotation allows, if the annotation is not a union; () if it cannot be checked."""
     if annotation is types.NoneType or annotation is None:
         return (NOTHING,)
     if origin is Literal:
@@ -108,7 +108,7 @@ def _kind_of(annotation: Any, origin: Any) -> tuple[Kind, ...]:
         return (("a number", lambda value: isinstance(value, _PLAIN) or type(value).__module__ == "numpy"),)
     if hasattr(annotation, "__forward_arg__"):
         return _kinds_of_text(annotation.__forward_arg__.rpartition(".")[2])
-    if origin is tuple and Ellipsis not in get_args(annotation):  # fields, each of a kind of its own
+    if origin is tuple and Ellipsis not in get_args(annotation):  # each element has a kind of its own
         return (("a list", _list_of(())),)
     if origin is not None and isinstance(origin, type) and issubclass(origin, Sequence):
         return (("a list", _list_of(get_args(annotation))),)
@@ -120,7 +120,7 @@ def _kind_of(annotation: Any, origin: Any) -> tuple[Kind, ...]:
 
 
 def _is_called(name: str) -> Callable[[Any], bool]:
-    """Function that says whether the class of a value, or one of its base classes, has a name."""
+    """Function that says whether the class of a value, or one of the base classes, is called `name`."""
     return lambda value: name in [kind.__name__ for kind in type(value).__mro__]
 
 

@@ -1,4 +1,4 @@
-"""Sources of descriptions: paths, dicts, lists, models in memory, artifacts, or the parsed objects themselves."""
+"""Sources of hardware, workload and mapping: paths, dicts, lists, ONNX models, artifacts, or parsed objects."""
 
 from tilewright.base.artifacts.files import FilePath, existing_file
 from tilewright.hardware.core import single_core

@@ -112,7 +112,7 @@ def test_what_is_taken_away_loses_nothing(run: Path) -> None:
         (["--hardware", str(TINY / "hardware/wide.yaml"), *GIVEN[2:]], "is not the hardware of the run"),
         ([*GIVEN, "--factor", "1"], "factor: not a factor, got 1 (allowed: a whole number or a fraction above 1"),
         ([*GIVEN, "--factor", "1e9999999999"], "not a factor"),
-        ([*GIVEN, "--write", "0", "no.yaml"], "write: no such change, got 0 (allowed: 1 to "),
+        ([*GIVEN, "--write", "0", "no.yaml"], "write: there is no change with this number, got 0 (allowed: 1 to "),
     ],
 )
 def test_what_is_wrong_is_told(run: Path, options: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -112,7 +112,7 @@ def test_without_an_allocation_there_must_be_no_choice(
     run: Path, network: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """A free mapping needs one."""
-    assert "3 of 3 parts of layers may run on several cores" in refused(["schedule", *inputs(network, run)], capsys)
+    assert "3 of 3 parts of layers can run on several cores" in refused(["schedule", *inputs(network, run)], capsys)
 
 
 def test_the_summary_is_the_schedule_and_compares_it(run: Path) -> None:
@@ -158,7 +158,7 @@ def test_results_missing_or_of_another_run_are_told_together(
     del loaded.graph.node[2:]
     loaded.graph.output[0].name = "b"
     onnx.save(loaded, str(model))
-    assert "the CN graph is of another network than two" in refused(["allocate", *inputs(model, run)], capsys)
+    assert "the CN graph belongs to another network than two" in refused(["allocate", *inputs(model, run)], capsys)
     whole = read_artifact(run / "allocation.json")
     document = {**whole.payload, "allocation": whole.payload["allocation"][:2]}
     write_document(tmp_path / "short.json", "tilewright/allocation", document, whole.provenance)
@@ -201,13 +201,13 @@ def test_artifacts_of_something_else_are_refused(
     table = re.sub(r',"file_digest":"\w+"', "", table.replace('"model":"corrected"', '"model":"zigzag-3.9.1"', 1))
     (unlike / "right.jsonl").write_bytes(sealed_line(table))
     said = refused(["allocate", *given(network), "--cns", str(run), "--costs", str(unlike)], capsys)
-    assert "right.jsonl is of another cost model than the other tables" in said
+    assert "right.jsonl has another cost model than the other tables" in said
     other = ["schedule", *inputs(network, run), "--core-allocation", str(apart / "allocation.json")]
     assert "was made of another CN graph" in refused(other, capsys)
     chosen = ["--core-allocation", str(run / "allocation.json")]
     own = ["schedule", *inputs(network, run), *chosen, "--baseline", str(apart)]
     said = refused([*own, "--cn-runtime", "total2"], capsys)
-    assert "was scheduled by other settings" in said
+    assert "was scheduled with other settings" in said
     foreign = tmp_path / "foreign"
     shutil.copytree(apart, foreign)
     for name in ("allocation.json", "summary.json"):
@@ -221,7 +221,7 @@ def test_artifacts_of_something_else_are_refused(
     costs = {**found.payload, "model": "zigzag-3.9.1"}
     write_document(foreign / "summary.json", found.schema, costs, found.provenance)
     said = refused([*own[:-1], str(foreign)], capsys)
-    assert "summary.json has cost tables of another cost model, so that it compares with nothing" in said
+    assert "summary.json has cost tables of another cost model, so the comparison would be wrong" in said
 
 
 def test_an_allocation_chosen_for_other_schedules_is_told(
@@ -231,7 +231,7 @@ def test_an_allocation_chosen_for_other_schedules_is_told(
     arguments = ["--core-allocation", str(run / "allocation.json"), "--share-divisor", "1", "-o", str(tmp_path)]
     capsys.readouterr()
     assert main(["schedule", *inputs(network, run), *arguments]) == 0
-    told = "the allocation was chosen for schedules with other share_divisor"
+    told = "the allocation was searched for schedules with other values of share_divisor"
     assert f"note: {told}" in capsys.readouterr().err
     assert told in payload(tmp_path / "summary.json")["notices"]
 
@@ -301,7 +301,7 @@ def test_a_sound_run_passes_all_checks(run: Path, network: Path, tmp_path: Path)
 
 
 def test_check_needs_all_descriptions_or_none(run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The problem is made of all three, which older runs do not have."""
+    """The check needs hardware, workload and mapping three, which older runs do not have."""
     older = tmp_path / "a/b/older"
     shutil.copytree(run, older)
     for name in ("accelerator.json", "workload.json"):

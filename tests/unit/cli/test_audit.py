@@ -364,7 +364,7 @@ def test_named_inputs_are_used_if_they_are_those(place: Path, capsys: pytest.Cap
     with pytest.raises(tilewright.InputError, match="name them with --hardware, --workload, --mapping"):
         tilewright.audit(place / "one")
     assert not tilewright.audit(place / "one", "100%", **files)["differences"]
-    with pytest.raises(tilewright.InputError, match="its hardware has changed since it was made, or is another one"):
+    with pytest.raises(tilewright.InputError, match="its hardware has changed since it was made, or is another file"):
         tilewright.audit(place / "one", **{**files, "hardware": ONE_CORE / "hardware" / "narrow.yaml"})
     with pytest.raises(tilewright.InputError, match="name it with --space"):
         tilewright.audit(place / "designs")
@@ -427,7 +427,7 @@ def test_other_code_is_told(built: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr("tilewright.cli.auditing.inputs.code_digest", lambda step: "another")
     found = tilewright.audit(built / "one", "100%")
     assert found["sentence"].endswith("all equal, bit by bit; 1 file was made by another version of the code.")
-    assert "layers.jsonl was made by other code" in found["notes"][0]
+    assert "layers.jsonl was made by another version of the code" in found["notes"][0]
 
 
 def test_what_no_verb_makes_again_is_named(place: Path) -> None:
@@ -438,8 +438,8 @@ def test_what_no_verb_makes_again_is_named(place: Path) -> None:
     assert main(["report", str(place / "one"), "--only", "tables", "-o", str(place / "one" / "report")]) == 0
     told = {Path(row["place"]).name: row["reason"] for row in tilewright.audit(place)["not_audited"]}
     assert set(told) == {"depth_first.json", "attention.json", "tokens.json", "advice"}
-    assert "does not say which files it was made of" in told["tokens.json"]
-    with pytest.raises(tilewright.InputError, match="cannot be made again: its file does not say"):
+    assert "does not record its inputs" in told["tokens.json"]
+    with pytest.raises(tilewright.InputError, match="cannot be made again: the file does not record"):
         tilewright.audit(place / "tokens")
 
 

@@ -116,7 +116,7 @@ def test_files_say_what_is_assumed(runs: Path, tmp_path: Path, capsys: pytest.Ca
     [
         ("wide", "several", [], "runs of different networks cannot be compared: 'two_layers' and 'net'"),
         ("wide", "none", [], "none: no such run (did you mean '"),
-        ("wide", "zzzzzz", [], "zzzzzz: no such run; there are "),
+        ("wide", "zzzzzz", [], "zzzzzz: no such run; existing runs are "),
         ("lanes:lanes-9", "wide", [], "no such design, got lanes-9 (did you mean 'lanes-"),
         ("lanes:lanes-1", "wide", [], "the design has no results for two_layers: "),
         ("lanes:lanes-0", "lanes:lanes-2", ["--network", "three"], "no such network, got three"),

@@ -65,8 +65,8 @@ def test_each_file_has_a_folder_of_its_own() -> None:
     ("said", "part"),
     [
         ("results", "config/config.yaml already writes its results to this folder"),
-        ("results/front/x", "lies in the results of config/config.yaml"),
-        ("results/single/x", "lies in the results of config/config.yaml"),
+        ("results/front/x", "this folder is inside the results of config/config.yaml"),
+        ("results/single/x", "this folder is inside the results of config/config.yaml"),
         ("'{run}'", "not a folder for results"),
         ("../out", "not a folder for results"),
         ("3", "not a folder for results"),
@@ -89,7 +89,7 @@ def test_a_folder_belongs_to_one_file(capsys: pytest.CaptureFixture[str]) -> Non
         "results/configurations/mine",
         "results/configurations/mine/logs",
     ]
-    with pytest.raises(InputError, match="results of another configuration are there"):
+    with pytest.raises(InputError, match="this folder has results of another configuration"):
         place("b/mine.yaml")
     assert place("a/mine.yaml") == "results/configurations/mine"
     Path("a/mine.yaml").unlink()
@@ -117,7 +117,7 @@ def test_unfinished_runs(due: tuple[str, ...], has_summary: bool, state: str | N
     if has_summary:
         Path("results/single/a").mkdir(parents=True)
         Path("results/single/a/summary.json").write_text("{}")
-    states = {name: "another code" if name in due else UP_TO_DATE for name in MADE}
+    states = {name: "changed: code" if name in due else UP_TO_DATE for name in MADE}
     row = {"run": "a", "flow": "single", "state": state, "workload": "net", "hardware": "core"}
     assert unfinished_runs(plan, states) == ([row] if state else [])
 
@@ -137,7 +137,7 @@ def test_unfinished_spaces() -> None:
     plan = RunPlan((), {}, {}, Path("results"), Path("logs"), spaces, spaces)
     folders = "space/lanes", "front/lanes"
     for unfinished in ((), folders[:1], folders[1:], folders):
-        states = {f"{name}/answer": "another code" if name in unfinished else UP_TO_DATE for name in folders}
+        states = {f"{name}/answer": "changed: code" if name in unfinished else UP_TO_DATE for name in folders}
         found = [row["folder"] for row in unfinished_spaces(plan, states)]
         assert found == [f"results/{name}" for name in unfinished]
 

@@ -51,7 +51,7 @@ REMEDY = {
     "vary": "`tilewright validate`",
     "empty": "is empty",
     "file": "is a file",
-    "above": "give one of them",
+    "above": "give one of these folders",
 }
 """What is written -> what is said of it where a run is needed."""
 
@@ -123,7 +123,7 @@ def test_every_verb_works_on_a_folder_or_says_what_it_holds(
         if name in REMEDY and verb not in ("results", "check-front", "check", "audit"):
             assert REMEDY[name] in said.err, (verb, name, said.err)
         elif verb in ("results", "check-front"):
-            known = ("configuration", "`tilewright front`", "which space it is of")
+            known = ("configuration", "`tilewright front`", "name the file of the space")
             assert any(words in said.err for words in known), (verb, name, said.err)
 
 
@@ -139,7 +139,7 @@ def test_what_fuse_wrote_has_a_report(folders: Path, tmp_path: Path) -> None:
 def test_exports_of_several_cores_name_what_there_is(folders: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Their mapping file lies in the folder already."""
     assert main(["export", str(folders / "schedule")]) == 2
-    assert "mapping.yaml is the mapping file that reproduces it" in capsys.readouterr().err
+    assert "mapping.yaml as the mapping file of the run" in capsys.readouterr().err
 
 
 def test_load_says_what_a_folder_holds(folders: Path) -> None:

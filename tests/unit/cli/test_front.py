@@ -28,8 +28,8 @@ def test_the_front_and_its_certificate(space: Path, tmp_path: Path, capsys: pyte
     assert len(pandas.read_csv(out / "front.csv")) > 1
     assert main(["check-front", str(out), "--sample", "3"]) == 0
     said = capsys.readouterr().out
-    assert "64 designs counted" in said
-    assert "true as far as this was checked" in said
+    assert "64 designs and their areas recomputed" in said
+    assert "the checked parts of the certificate are true" in said
     assert main(["check-front", str(out), "--all", "--json", "--sample", "0"]) == 0
     assert json.loads(capsys.readouterr().out)["problems"] == []
     space.write_text(space.read_text().replace("0.0037", "0.0038"))
@@ -52,7 +52,7 @@ def test_parts_by_hand(space: Path, tmp_path: Path, capsys: pytest.CaptureFixtur
 
 @pytest.mark.parametrize(
     ("words", "told"),
-    [(["--part", "7"], "no such part"), (["--part", "0", "--gather"], "either costs designs")],
+    [(["--part", "7"], "no such part"), (["--part", "0", "--gather"], "these options cannot be combined")],
 )
 def test_what_is_refused(
     space: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], words: list[str], told: str
@@ -65,4 +65,4 @@ def test_what_is_refused(
 def test_a_folder_without_a_space(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Says what is missing."""
     assert main(["check-front", str(tmp_path)]) == 2
-    assert "does not say which space it is of" in capsys.readouterr().err
+    assert "does not name the file of the space" in capsys.readouterr().err

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 SLOW = "import sys, time; sys.argv = ['tilewright']; from tilewright.cli import interruption; interruption.begin(); {}"
-KEPT = "interrupted: files written before are kept, nothing is half-written\n"
+KEPT = "interrupted: files written before are kept; no file is incomplete\n"
 
 
 def interrupted(code: str, times: int = 1) -> tuple[int, str, float]:

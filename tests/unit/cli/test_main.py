@@ -68,7 +68,7 @@ def test_an_old_verb_works_and_says_its_name(old: str, new: str, capsys: pytest.
     said = capsys.readouterr()
     assert said.out == expected.out
     assert expected.err == ""
-    assert said.err == f"`{old}` is now called `{new}`; the old name goes with 0.2.0\n"
+    assert said.err == f"`{old}` is now called `{new}`; the old name works until 0.2.0\n"
     assert main(["--help"]) == 0
     assert f"\n  {old} " not in capsys.readouterr().out
     assert old not in VERBS
@@ -115,7 +115,7 @@ def test_our_bugs_are_told_apart(monkeypatch: pytest.MonkeyPatch, capsys: pytest
     monkeypatch.setattr("tilewright.hardware.yaml_reader.read_accelerator", fail)
     assert main(["parse", "hardware", HARDWARE]) == 1
     said = capsys.readouterr().err
-    assert "please report" in said
+    assert "Please report" in said
     assert "Traceback" not in said
     assert main(["parse", "hardware", HARDWARE, "-v"]) == 1
     assert "Traceback" in capsys.readouterr().err

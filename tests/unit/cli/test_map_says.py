@@ -78,7 +78,7 @@ def test_a_register_smaller_than_a_weight(tmp_path: Path, capsys: pytest.Capture
     hardware.write_text(TPU.read_text().replace("size: 1024", "size: 4"))
     assert run_map(hardware, MAPPING) == 2
     assert capsys.readouterr().err == (
-        f"error: {hardware}:17 memories.rf_128B.size: holds 4 bits, and one element of W has 8 (in 53 layers:"
+        f"error: {hardware}:17 memories.rf_128B.size: holds 4 bits, but one element of W has 8 (in 53 layers:"
         " stem.conv, stage1.0.depthwise, stage1.0.project, stage2.0.expand and 49 more)\n"
     )
 

@@ -106,7 +106,7 @@ def test_unfinished_runs_are_not_replaced_by_others(
 def test_options_of_onnx_files_are_not_ignored(capsys: pytest.CaptureFixture[str]) -> None:
     """A workload of layers has no dimensions to choose: who gives some is told."""
     said = refused(["parse", "workload", NETWORK, "--dim", "b=4", "--precision", "file"], capsys)
-    assert "two_layers.yaml dim: says what an ONNX file leaves open, and this workload is none" in said
+    assert "two_layers.yaml dim: applies only to ONNX files, and this workload is not an ONNX file" in said
     assert "precision: " in said
 
 
@@ -128,7 +128,7 @@ def test_network_without_layers_is_no_result(
     folder = str(tmp_path / "out")
     files = ["--hardware", CORE, "--workload", str(network), "--mapping", MAPPING]
     said = refused(["map", *files, "--model", model, "--no-store", "-o", folder], capsys)
-    assert "nothing to map, no layer for this core in the network" in said
+    assert "nothing to map, because the network has no layer for this core" in said
     assert words in said
     assert not Path(folder).exists()
 

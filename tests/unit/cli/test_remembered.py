@@ -131,7 +131,7 @@ def test_another_description_is_told_in_one_line(away: Path, capsys: pytest.Capt
     for verb in ("explain", "advise"):
         assert main([verb, "map", "--hardware", str(WIDE)]) == 2
         assert capsys.readouterr().err.splitlines() == [
-            f"error: {WIDE} is not the hardware of the run in map: it is another one, or was changed since"
+            f"error: {WIDE} is not the hardware of the run in map: it is another file, or it was changed after the run"
         ]
     assert main(["check", "map", "--hardware", str(NARROW)]) == 0
     assert not capsys.readouterr().err
@@ -190,7 +190,7 @@ def test_rows_of_evaluate_are_no_run(away: Path, made: Path, capsys: pytest.Capt
         capsys.readouterr()
         assert main([verb, "points"]) == 2
         said = capsys.readouterr().err
-        assert "holds rows of `tilewright evaluate`" in said
+        assert "has rows of `tilewright evaluate`" in said
         assert "`tilewright map` with the same --mapping makes the run" in said
     assert main(["map", *OF_ONE_CORE, *found, "--no-store", "-o", "again"]) == 0
     assert main(["explain", "again"]) == 0

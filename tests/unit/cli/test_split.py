@@ -84,7 +84,7 @@ def test_nothing_to_split(given: list[str], tmp_path: Path, capsys: pytest.Captu
 @pytest.mark.parametrize(
     ("change", "told"),
     [
-        (["--workload", "{folder}/workload.json"], "layers are split in an ONNX file"),
+        (["--workload", "{folder}/workload.json"], "only layers of ONNX files can be split"),
         (["--workload", "{folder}/none.onnx"], "no such"),
         (["--hardware", str(CONFIG / "hardware" / "tpu_like.yaml")], "several cores need"),
         (["--split-w-percentage", "0"], "split_W_percentage"),

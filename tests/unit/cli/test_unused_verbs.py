@@ -111,13 +111,13 @@ def test_strict_in_python(verb: str, folder: Path) -> None:
     ("verb", "options", "told"),
     [
         ("map", "--written none.yaml", "written: has no effect: there is no such file"),
-        ("map", "--lpf-limit 3", "lpf_limit: is given more than once, and the last one counts"),
-        ("evaluate", "--hardware narrow.yaml", "hardware: is given more than once, and the last one counts"),
+        ("map", "--lpf-limit 3", "lpf_limit: is given more than once; only the last value counts"),
+        ("evaluate", "--hardware narrow.yaml", "hardware: is given more than once; only the last value counts"),
         ("map", "--store elsewhere", "store: has no effect with --no-store"),
         ("cns", "--split-w-percentage 0.5", "split_W_percentage: has no effect without cn_define_mode 4"),
-        ("cns", f"--mode lbl --pipeline {FUSED}", "mode: has no effect: the pipeline says it itself"),
+        ("cns", f"--mode lbl --pipeline {FUSED}", "mode: has no effect: the pipeline sets it itself"),
         ("fuse", "--no-run", "run: has no effect without an output"),
-        ("fuse", "--stack-cutoffs []", "stack_cutoffs: has no effect: it names no layer"),
+        ("fuse", "--stack-cutoffs []", "stack_cutoffs: has no effect, because it names no layer"),
         ("tokens", "--chunk 16", "chunk: has no effect without prompts"),
         ("explore", "--store elsewhere", "store: has no effect with --no-store"),
         ("depth-first", "--time-budget-s 3", "time_budget_s: has no effect without optimum"),
@@ -150,4 +150,4 @@ def test_options_of_onnx_files_beside_points(tmp_path: Path) -> None:
     case = next(case for case in CASES if case.verb == "evaluate")
     done = called(case, tmp_path, ("--precision", "file"))
     assert done.code == 2
-    assert "says what an ONNX file leaves open" in done.told[0]
+    assert "applies only to ONNX files" in done.told[0]

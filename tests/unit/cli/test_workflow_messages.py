@@ -74,9 +74,9 @@ def test_what_failed_is_told_once_with_its_message(tmp_path: Path) -> None:
         "Why jobs failed:",
         f"{tmp_path}/one:error: too small",
         *(f"{tmp_path}/three:{line}" for line in "bcdef"),
-        f"{tmp_path}/four:map_single four failed, and its log says nothing: was it killed?",
-        f"{tmp_path}/five:map_single five failed, and its log says nothing: was it killed?",
-        "1 job that needed what they make did not run",
+        f"{tmp_path}/four:map_single four failed without a message in its log: was it killed?",
+        f"{tmp_path}/five:map_single five failed without a message in its log: was it killed?",
+        "1 job did not run, because failed jobs make their inputs",
     ]
     assert log_lines(str(tmp_path / "one")) == ["error: too small"]
 
@@ -87,13 +87,13 @@ def test_logs_and_names_of_files_are_lines(tmp_path: Path) -> None:
     log.write_text("error: \x1b]0;owned\x07\u202e\n")
     text = ending_text([EndedJob("one", "one", (str(log),), is_done=False, has_failed=True)], 2, Path("results"))
     assert text == f"Why jobs failed:\n{tmp_path}/a\\x1b[31m\\nb.log:error: \\x1b]0;owned\\x07\\u202e"
-    assert damage_lines([str(log)])[0].startswith(f"{tmp_path}/a\\x1b[31m\\nb.log: not the bytes")
+    assert damage_lines([str(log)])[0].startswith(f"{tmp_path}/a\\x1b[31m\\nb.log: was changed or deleted")
 
 
 def test_a_run_that_was_stopped_goes_on() -> None:
     """Nothing failed, and something is left."""
     text = ending_text([job("a"), job("b", is_done=False)], 2, Path("results"))
-    assert text == "stopped: 1 job left; the same command goes on from there"
+    assert text == "stopped: 1 job left; run the same command again to continue"
 
 
 @pytest.mark.parametrize("file", [None, "ending"])

@@ -37,7 +37,7 @@ MAPPINGS: dict[str, Slip] = {
     ),
     "a core twice": Slip(
         [(MAPPING, "[0, 1]", "[0, 0]")],
-        ["mapping.yaml:2 first.core_allocation[1]: this core is named before, got 0"],
+        ["mapping.yaml:2 first.core_allocation[1]: this core is named twice, got 0"],
     ),
     "no cores": Slip(
         [(MAPPING, "[0, 1]", "[]")],

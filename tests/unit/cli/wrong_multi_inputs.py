@@ -124,7 +124,7 @@ HARDWARE: dict[str, Slip] = {
     ),
     "core file that is the accelerator": Slip(
         [(SYSTEM, "cores/right.yaml", "trio.yaml")],
-        ["trio.yaml:4 cores.1: is an accelerator of several cores, the file of one core is needed, got 'trio.yaml'"],
+        ["trio.yaml:4 cores.1: is an accelerator of several cores; the file of one core is needed, got 'trio.yaml'"],
     ),
     "core file that is no YAML": Slip(
         [(LEFT, "dimensions: [D1], s", "dimensions: [D1, s")],
@@ -147,7 +147,7 @@ HARDWARE: dict[str, Slip] = {
     ),
     "no off-chip core": Slip(
         [(SYSTEM, "offchip_core: cores/offchip.yaml\n", "")],
-        ["trio.yaml:1 offchip_core: there is no off-chip core to keep weights, … (allowed: offchip_core: FILE, …"],
+        ["trio.yaml:1 offchip_core: the accelerator has no off-chip core to keep … (allowed: offchip_core: FILE, …"],
     ),
     "core without links": Slip(
         [(SYSTEM, "[0, 1, 2], bandwidth: 16 }", "[0, 1, 3] }")],
@@ -179,7 +179,7 @@ HARDWARE: dict[str, Slip] = {
             (SYSTEM, "[0, 1, 2]", "[0, 2]"),
             (SYSTEM, "name:", "core_memory_sharing: ['0, 1']\nname:"),
         ],
-        ["trio.yaml:1 core_memory_sharing[0]: memory of core 1 is not that of core 0: size differ"],
+        ["trio.yaml:1 core_memory_sharing[0]: memory of core 1 differs from that of core 0: size"],
     ),
     "dataflow over a loop that no layer has": Slip(
         [(LEFT, '"K, 2"', '"KK, 2"')],
@@ -193,7 +193,7 @@ HARDWARE: dict[str, Slip] = {
 GRAPHS: dict[str, Slip] = {
     "size of a mesh": Slip(
         [(MESH, "nb_cols: 2", "nb_cols: 3")],
-        ["mesh.yaml:5 graph.nb_rows: 1 rows of 3 are not the 2 cores that have no other role, got 1 … is 2)"],
+        ["mesh.yaml:5 graph.nb_rows: 1 rows of 3 do not match the 2 cores that have no other role, got 1 … is 2)"],
     ),
     "negative bandwidth": Slip(
         [(MESH, "bandwidth: 64", "bandwidth: -64")], ["mesh.yaml:7 graph.bandwidth: must be greater than 0, got -64"]
@@ -208,7 +208,7 @@ GRAPHS: dict[str, Slip] = {
     ),
     "no off-chip core": Slip(
         [(MESH, "  offchip_core_id: 3\n", ""), (MESH, ", cores/offchip.yaml]", "]")],
-        ["mesh.yaml:1 offchip_core: there is no off-chip core to keep weights, inputs and results …"],
+        ["mesh.yaml:1 offchip_core: the accelerator has no off-chip core to keep weights, inputs and results …"],
     ),
     "two mistakes": Slip(
         [(MESH, "nb_rows: 1", "nb_rows: 0"), (MESH, "cores/pool", "cores/pol")],

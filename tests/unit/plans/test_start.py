@@ -84,4 +84,4 @@ def test_the_answer_tells_what_the_start_gives(tmp_path: Path, capsys: pytest.Ca
     assert "the start" not in capsys.readouterr().out
     assert main([*words, "--start", str(tmp_path / "first"), "-o", str(tmp_path / "second")]) == 0
     found = tilewright.load(tmp_path / "first" / "fusion.json")
-    assert f"the start as it is: {found['latency_cycles']:,} cycles" in capsys.readouterr().out
+    assert f"the plan of --start, unchanged: {found['latency_cycles']:,} cycles" in capsys.readouterr().out

@@ -32,7 +32,7 @@ FAULTS = {
     ("NONE", "NO_POWERS"): "has the powers (0, 0)",
     ("HIGH", "TOO_HIGH"): "has the powers (10, 0)",
     ("TEXT", "A_TEXT"): "is no objective",
-    ("eDP", "ED2P"): "an identifier is needed that makes a new name of a stage, MinimalEDP",
+    ("eDP", "ED2P"): "an identifier is needed, and MinimalEDP must not be the name of a stage",
 }
 """(name, object of this module) -> part of the message."""
 

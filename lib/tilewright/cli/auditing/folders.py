@@ -1,4 +1,4 @@
-"""Folders of results at and below a folder, with the results that can be recomputed, and reasons why others cannot."""
+"""Search for folders of results: which results can be recomputed, and why other results cannot be recomputed."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -11,23 +11,24 @@ from tilewright.cli.folder_kinds import kind_of_folder
 from tilewright.cli.runs import is_multi_run
 
 _PARTS = (REPORT, EXPORTS, COSTS, "costs", "shards")
-"""Subfolders of a run or of a space with files that belong to it or were derived from it."""
-_SAYS_NOTHING = "its file does not say which files it was made of"
+"""Names of subfolders of a run or a space. Their files are parts of the run or the space, or were derived from it."""
+_SAYS_NOTHING = "the file does not record its inputs"
 _REASONS = {
-    FUSION: "the plan is the best of a search over whole plans, which `tilewright fuse` alone makes again",
-    DEPTH_FIRST: f"{_SAYS_NOTHING}; `tilewright check` verifies a certificate against hardware, workload and mapping",
-    ATTENTION: f"{_SAYS_NOTHING}; `tilewright check` verifies its certificates against hardware, workload and mapping",
+    FUSION: "the plan is the best one of a whole search, which only `tilewright fuse` can repeat",
+    DEPTH_FIRST: f"{_SAYS_NOTHING}; `tilewright check` checks its certificate with hardware, workload and mapping",
+    ATTENTION: f"{_SAYS_NOTHING}; `tilewright check` checks its certificates with hardware, workload and mapping",
     "tokens.json": f"{_SAYS_NOTHING}; `tilewright tokens` makes it again",
     COURT: f"{_SAYS_NOTHING}; `tilewright accuracy` makes it again",
 }
-"""Reasons why the content of a file cannot be recomputed, by file name."""
+"""Reason why the content of a file cannot be recomputed, by file name."""
 _OF_OTHERS = ((f"*/{SUMMARY}",), ("*.yaml", "*.yml"))
-"""File patterns of folders that contain results further below, or files of users."""
+"""File patterns of folders that are not results: folders of folders of runs, and folders with files of users."""
 
 
 def audited_folders(root: Path, given: GivenDescriptions) -> tuple[list[Audited], list[NotAudited]]:
-    """(folders whose results can be recomputed, folders and files for which that is impossible) at and below a
-    folder.
+    """(folders whose results can be recomputed, folders and files that cannot be recomputed).
+
+    The folder `root` and all folders in it are searched.
     """
     found: list[Audited] = []
     refused: list[NotAudited] = []
@@ -48,7 +49,7 @@ def audited_folders(root: Path, given: GivenDescriptions) -> tuple[list[Audited]
 
 
 def _folders(root: Path) -> Iterator[Path]:
-    """The folder and all folders below it, except hidden ones and parts of others."""
+    """Folder `root` and all folders in it, except hidden folders and folders that are parts of a run or a space."""
     yield root
     is_whole = _maker(root) is not None
     for folder in sorted(path for path in root.iterdir() if path.is_dir() and not path.name.startswith(".")):
@@ -57,7 +58,7 @@ def _folders(root: Path) -> Iterator[Path]:
 
 
 def _maker(folder: Path) -> Callable[[Path, GivenDescriptions], Audited] | None:
-    """Class that audits a folder, by the verb that wrote it; None if no verb did."""
+    """Class that audits a folder; it depends on the verb that wrote the folder. None if no verb wrote it."""
     if (folder / LAYERS).is_file():
         from tilewright.cli.auditing.one_core import OneCoreRun
 

@@ -1,4 +1,4 @@
-"""Inputs of a run, found by the command line, the manifest of the run, or the digests in its provenance."""
+"""Lookup of the input files of a run, from the command line, the manifest of the results, or digests in provenance."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -16,21 +16,23 @@ from tilewright.workload.network_options import NetworkOptions
 
 KINDS = (HARDWARE, WORKLOAD, MAPPING)
 _FILES = {ACCELERATOR: HARDWARE, WORKLOAD_FILE: WORKLOAD, MAPPING_FILE: MAPPING, FIXED_MAPPING: MAPPING}
-"""Kind of description of each file that a unit of the pipeline makes, by file name."""
+"""Kind of input of each artifact that a unit of the pipeline makes, by file name."""
 
 
 @dataclass(frozen=True)
 class GivenDescriptions:
-    """Descriptions that a user names, for all runs of the folder."""
+    """Input files that the user names on the command line, for all runs of the audited folder."""
 
     files: Mapping[str, Path | None] = field(default_factory=dict)
-    """Files or artifacts of HARDWARE, WORKLOAD and MAPPING."""
+    """Path of a file or artifact for each of HARDWARE, WORKLOAD and MAPPING; None if no path is given."""
     space: Path | None = None
     network_options: NetworkOptions = NetworkOptions()  # noqa: RUF009  frozen
 
 
 def named_by_manifest(run: Path, verb: str) -> dict[str, Path]:
-    """Existing descriptions that a verb read for a run, by kind, as the manifest of the results names them."""
+    """Paths of the inputs that a verb read for a run, by kind, from the manifest of the results. Only existing files
+    are listed.
+    """
     results = results_above(run)
     if results is None:
         return {}
@@ -45,34 +47,34 @@ def named_by_manifest(run: Path, verb: str) -> dict[str, Path]:
                 continue
             if path.name != FIXED_MAPPING:
                 found[kind] = path
-            elif path.parent.name == PLAN:  # others are what a search for an allocation wrote, and did not read
-                found.setdefault(kind, path)  # beside a mapping file a plan says settings alone
+            elif path.parent.name == PLAN:  # other files were written by a search
+                found.setdefault(kind, path)  # a parsed mapping file counts more
     return found
 
 
 def first_of(
     given: Path | None, digest_of: Callable[[Path], str], wanted: str | None, *others: Callable[[], Path | None]
 ) -> Path | None:
-    """Description that the user names, if its digest is that of the run; else the first of the others that exists; else
-    the one that the user names.
+    """Path of an input of a run. This is the path that the user names if its digest is `wanted`. Otherwise it is the
+    first path that a function of `others` finds, or the path that the user names if none is found.
     """
     try:
         if given is not None and digest_of(given) == wanted:
             return given
-    except TilewrightError:  # told where the descriptions are read
+    except TilewrightError:  # reported when the file is read
         return given
     return next((found for other in others if (found := other()) is not None), given)
 
 
 def not_found(run: DescribedRun, found: Mapping[str, object]) -> InputError | None:
-    """Error for descriptions that are not found; None if `found` has a value for every kind."""
+    """Error that names the inputs that are not found; None if `found` has a path for each kind."""
     lacking = run.not_found({kind: found[kind] for kind in KINDS})
     kinds = [problem.path.removeprefix("--") for problem in lacking]
     if not kinds:
         return None
     told, options = ", ".join(kinds), ", ".join(f"--{kind}" for kind in kinds)
     have, are, them = ("has", "is", "it") if len(kinds) == 1 else ("have", "are", "them")
-    places = f"{WRITTEN}, {run.folder.parent}, the working folder and the results that it is a part of"
+    places = f"{WRITTEN}, {run.folder.parent}, the working folder or the results that it is a part of"
     message = (
         f"the {told} that it was made of {have} changed since, or {are} not in {places}: name {them} with {options}"
     )
@@ -80,10 +82,10 @@ def not_found(run: DescribedRun, found: Mapping[str, object]) -> InputError | No
 
 
 def changed(stated: Mapping[str, Any], now: Mapping[str, str], places: Mapping[str, object]) -> list[str]:
-    """Messages on inputs whose digest differs from that in a provenance."""
+    """Messages on inputs whose digest differs from the digest in the provenance."""
     return [
-        f"its {key} has changed since it was made, or is another one: {places.get(key, 'it')} has the digest {digest},"
-        f" and its provenance says {stated.get(key, 'nothing')}"
+        f"its {key} has changed since it was made, or is another file: {places.get(key, 'it')} has the digest {digest},"
+        f" but the provenance has {stated.get(key, 'nothing')}"
         for key, digest in now.items()
         if stated.get(key) != digest
     ]
@@ -95,7 +97,7 @@ def is_of_this_code(provenance: Mapping[str, Any], step: str) -> bool:
 
 
 def note_of_code(file: Path, provenance: Mapping[str, Any], step: str) -> list[str]:
-    """Note if a file was made by another version of the code; else []."""
+    """Note that a file was made by another version of the code; [] if it was made by this version."""
     if is_of_this_code(provenance, step):
         return []
-    return [f"{file} was made by other code than this version of it ({provenance.get('tilewright', 'unknown')})"]
+    return [f"{file} was made by another version of the code ({provenance.get('tilewright', 'unknown')})"]

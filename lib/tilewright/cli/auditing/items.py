@@ -1,4 +1,4 @@
-"""Results that can be recomputed one by one, the random choice of a share of them, and the bitwise comparison."""
+"""Results that can be recomputed one by one, random choice of a share of the results, and bitwise comparison."""
 
 import json
 import math
@@ -20,7 +20,7 @@ LAYER, TOTALS, GRAPH, CN_CLASS, ALLOCATED, SCHEDULED, DESIGN = (
     "schedule",
     "design",
 )
-"""Kinds of results, in the singular."""
+"""Kinds of results, as words in the singular."""
 PLURALS = {
     LAYER: "layers",
     TOTALS: "summaries",
@@ -30,7 +30,7 @@ PLURALS = {
     SCHEDULED: "schedules",
     DESIGN: "designs",
 }
-"""Plural of each kind, in the order of output."""
+"""Plural of each kind, in the order in which kinds are printed."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class AuditItem:
 
     folder: Path
     kind: str
-    """Kind: a key of PLURALS."""
+    """Kind of the result, a key of PLURALS."""
     name: str
     place: Any = None
     """Position of the result in the folder, for the code that recomputes it."""
@@ -49,23 +49,23 @@ class AuditItem:
 
 
 class LeftOut(NamedTuple):
-    """Result that a time budget ended, or may have ended."""
+    """Result whose search a time budget ended, or perhaps ended."""
 
     item: AuditItem
     reason: str
     is_sure: bool = True
-    """Whether a time budget certainly ended it."""
+    """Whether it is certain that a time budget ended the search."""
 
 
 class NotAudited(NamedTuple):
-    """Folder, or file in it, whose results cannot be recomputed from the files in the folder."""
+    """Folder or file whose results cannot be recomputed."""
 
     place: str
     reason: str
 
 
 class AuditDifference(NamedTuple):
-    """Value that differs when it is recomputed."""
+    """Value whose stored and recomputed values differ."""
 
     column: str
     stored: Any
@@ -76,12 +76,12 @@ class AuditDifference(NamedTuple):
 
 
 class Made(NamedTuple):
-    """Result that was recomputed."""
+    """Result that was recomputed, with the differences from the stored result."""
 
     item: AuditItem
     differences: tuple[AuditDifference, ...] = ()
     ended: str = ""
-    """Reason why the result cannot be compared: a time budget ended the recomputation."""
+    """Reason why the result cannot be compared, if a time budget ended its recomputation; otherwise ''."""
 
 
 class Audited(Protocol):
@@ -94,12 +94,12 @@ class Audited(Protocol):
     notes: list[str]
 
     def again(self, items: Sequence[AuditItem]) -> Iterator[Made]:
-        """Recompute and compare some of its items. Stored results are neither reused nor written."""
+        """Recompute some items of the folder, and compare them. Stored results are not reused or changed."""
 
 
 @dataclass
 class Findings:
-    """Facts about a folder of results before anything is recomputed."""
+    """Results in a folder, before a result is recomputed."""
 
     items: list[AuditItem] = field(default_factory=list)
     left_out: list[LeftOut] = field(default_factory=list)
@@ -108,7 +108,7 @@ class Findings:
 
 
 class Missing:
-    """Placeholder for a missing value."""
+    """Placeholder for a value that is missing on one side of a comparison."""
 
     def __repr__(self) -> str:
         return "nothing"
@@ -121,7 +121,7 @@ NOTHING = Missing()
 
 
 def read_share(given: str | float | Fraction) -> Fraction:
-    """Share from a text such as `1%` or `0.01`, or from a number. Raises InputError for a value that is no share."""
+    """Share from a text such as `1%` or `0.01`, or from a number. Raises InputError if the value is not a share."""
     text = str(given).strip()
     try:
         share = Fraction(text.removesuffix("%").strip()) / (100 if text.endswith("%") else 1)
@@ -136,15 +136,16 @@ def read_share(given: str | float | Fraction) -> Fraction:
 
 
 def share_text(share: Fraction) -> str:
-    """Text of a share in percent: 1 %."""
+    """Text of a share in percent, for example `1 %`."""
     return f"{float(share * 100):g} %"
 
 
 def drawn(items: Sequence[AuditItem], share: Fraction, seed: int, root: Path) -> list[AuditItem]:
-    """Random share of the items, at least one if there are any, in their order; the seed alone decides which ones.
+    """Random share of the items, in the order of `items`. At least one item is drawn. The choice depends only on the
+    seed.
 
-    The digest of the seed and of an item's name below the folder `root` gives a random order. A larger share with the
-    same seed therefore draws the same items and more.
+    The items are ordered by a digest of the seed and the name of the item (relative to the folder `root`). A larger
+    share with the same seed therefore draws the same items and further items.
     """
     count = min(len(items), max(1, int(share * len(items) + Fraction(1, 2))))
 
@@ -160,7 +161,7 @@ def drawn(items: Sequence[AuditItem], share: Fraction, seed: int, root: Path) ->
 
 
 def differences(stored: Any, again: Any, path: str = "") -> Iterator[AuditDifference]:
-    """Values of JSON data that are not bitwise equal, each with its path."""
+    """Values in JSON data that are not bitwise equal, each with its path in the data."""
     if isinstance(stored, Mapping) and isinstance(again, Mapping):
         for key in dict.fromkeys([*stored, *again]):
             inner = f"{path}.{key}" if path else str(key)
@@ -173,14 +174,14 @@ def differences(stored: Any, again: Any, path: str = "") -> Iterator[AuditDiffer
 
 
 def compared(stored: Any, again: Any, what: str) -> tuple[AuditDifference, ...]:
-    """Differences between a stored result and the one made again; each may be missing. `what` names the result."""
+    """Differences between a stored and a recomputed result. Either result can be missing. `what` names the result."""
     if isinstance(stored, Missing) or isinstance(again, Missing):
         return (AuditDifference(what, *(one if isinstance(one, Missing) else "there" for one in (stored, again))),)
     return tuple(differences(stored, again))
 
 
 def as_stored(data: Any) -> Any:
-    """JSON data as read back from a file."""
+    """JSON data in the form that it has after it is written to a file and read back."""
     return json.loads(canonical_text(data))
 
 
@@ -193,5 +194,5 @@ def is_same(one: Any, other: Any) -> bool:
 
 
 def value_text(value: Any) -> str:
-    """Text of a value for a comparison: all digits of numbers, long data shortened."""
+    """Text of a value for a comparison. Numbers have all digits; long data is shortened."""
     return repr(value) if isinstance(value, int | float | Missing) else shown(value)

@@ -1,4 +1,4 @@
-"""Audit of a run on one core: its layers are mapped again, and its totals are summed again."""
+"""Audit of a run on one core: the layers are mapped again, and the totals are summed again."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -78,15 +78,15 @@ class OneCoreRun(Findings):
         if (folder / SUMMARY).is_file() and sums_up_plainly(self._stages):
             self.items.append(AuditItem(folder, TOTALS, ""))
         elif (folder / SUMMARY).is_file():
-            self.not_audited.append(NotAudited(str(folder / SUMMARY), "a stage of a user's made its totals"))
+            self.not_audited.append(NotAudited(str(folder / SUMMARY), "a stage of the user computed its totals"))
 
     @property
     def _layers(self) -> Artifact:
-        """Stored records; they are read when needed, as those of all runs may be large."""
+        """Stored records. They are read at each use and not kept, because the records of all runs can be large."""
         return read_artifact(self.folder / LAYERS, "tilewright/layers")
 
     def again(self, items: Sequence[AuditItem]) -> Iterator[Made]:
-        """Comparisons of layers that were mapped again, and of totals that were summed again."""
+        """Comparisons of items with the stored results: layers are mapped again, and totals are summed again."""
         rows = self._layers.payload
         layers = [item for item in items if item.kind == LAYER]
         for item, found in zip(layers, self._mapped([item.name for item in layers]), strict=True):
@@ -111,7 +111,7 @@ class OneCoreRun(Findings):
 
         if not names:
             return []
-        with TemporaryDirectory() as exports:  # what stages write of layers is not looked at
+        with TemporaryDirectory() as exports:  # files that stages write are discarded
             try:
                 found = map_some_layers(self._problem, self._stages, names, Control(exports=Path(exports)))
             except MappingError as error:
@@ -123,20 +123,20 @@ class OneCoreRun(Findings):
         return [as_stored(record_row(row_of[name])) if name in row_of else none for name in names]
 
     def _totals(self, item: AuditItem) -> Made:
-        """Comparison of the summary with that of the stored records."""
+        """Comparison of the stored summary with a new summary of the stored records."""
         from tilewright.pipeline.stages.run import summed_again
 
         stored = read_artifact(self.folder / SUMMARY, "tilewright/single-summary").payload
         records = records_of(self._layers, self.folder / LAYERS)
         try:
             again = as_stored(summed_again(self._problem, self._stages, records).summary)
-        except InputError as error:  # of layers without a record there is no total
+        except InputError as error:  # without a record for each layer, no totals
             return Made(item, (AuditDifference("summary", "there", str(error)),))
-        # What of the files was not used is a notice about them, not a number.
+        # Notices of unused input are not results, so they are not compared.
         return Made(item, tuple(differences({**stored, UNUSED: None}, {**again, UNUSED: None})))
 
     def _read(self) -> "tuple[NetworkProblem, Pipeline]":
-        """(network on its core, stages that map it). Raises InputError if they are not those of the run."""
+        """(network with its core, stages that map it). Raises InputError if input files or stages have changed."""
         from tilewright.pipeline.stages.descriptions import Descriptions
 
         stated = dict(self._made_by["options"])
@@ -148,7 +148,7 @@ class OneCoreRun(Findings):
             pipeline = [{"stage": one["stage"], "parameters": one["parameters"]} for one in stages_stated]
         stages = pipeline_of(pipeline, options, files[WORKLOAD])
         if stages_stated is not None and as_stored(stated_pipeline(stages)) != stages_stated:
-            raise InputError("its pipeline has changed since: code or parameters of a stage differ")
+            raise InputError("its pipeline has changed since the run: code or parameters of a stage differ")
         described = Descriptions(files[HARDWARE], files[WORKLOAD], files[MAPPING], self._given.network_options)
         problem: NetworkProblem = next(stages.parsers().run(described))
         if wrong := changed(self._made_by["inputs"], input_digests(problem), files):
@@ -156,7 +156,7 @@ class OneCoreRun(Findings):
         return problem, stages
 
     def _files(self) -> dict[str, Any]:
-        """Descriptions of the run, verified as far as possible one by one. Raises InputError if some are not found."""
+        """Input files of the run, by kind; each is verified if possible. Raises InputError if a file is not found."""
         from tilewright.designs.design_cost import NO_MAPPING
         from tilewright.pipeline.sources import parse_accelerator, parse_mapping, parse_workload, single_core
 
@@ -170,7 +170,7 @@ class OneCoreRun(Findings):
         if found[MAPPING] is None and content_digest(encode(parse_mapping(NO_MAPPING))) == run.digests.get(MAPPING):
             found[MAPPING] = list(NO_MAPPING)
         if found[HARDWARE] is not None:
-            with suppress(InputError):  # hardware that is named, and has several cores: told when it is read
+            with suppress(InputError):  # hardware with several cores is reported later
                 core, options = single_core(parse_accelerator(found[HARDWARE])), self._given.network_options
 
                 def digest_of_network(path: Path) -> str:
@@ -191,7 +191,7 @@ class OneCoreRun(Findings):
 
 
 def _judged(item: AuditItem, stored: Any, found: JsonObject | MappingError) -> Made:
-    """Comparison of a stored row, or NOTHING, with the recomputed row, or with the error."""
+    """Comparison of a stored row (or NOTHING) with the recomputed row (or the error of the recomputation)."""
     if isinstance(found, TimeBudgetError):
         return Made(item, ended=f"a time budget ended its search when it was made again: {found}")
     if isinstance(found, MappingError):
@@ -206,11 +206,11 @@ def _is_ended(row: dict[str, Any]) -> bool:
 
 
 def _left_out(item: AuditItem, row: dict[str, Any], is_of_this_code: bool) -> LeftOut | None:
-    """Layer whose next search may find another mapping because of a time budget; None if it has no budget."""
+    """Layer to be left out, because a time budget ended its search or perhaps ended it; None for other layers."""
     search = row.get("search", {})
     if _is_ended(row):
         return LeftOut(item, "a time budget ended its search")
     if is_of_this_code or search.get("proven", True):
         return None
-    # Other code may not have said so.
+    # Another version of the code perhaps did not record that a time budget ended the search.
     return LeftOut(item, "its search ended without a proof", is_sure=False)

@@ -1,6 +1,6 @@
-"""Audit of a run on several cores: its CN graph, cost tables, allocation and schedule are recomputed.
+"""Audit of a run on several cores: CN graph, cost tables, allocation and schedule are recomputed.
 
-Each is recomputed from the stored files of the run from which it was made.
+Each of these results is recomputed from the stored files of the run that were its inputs.
 """
 
 import json
@@ -78,16 +78,16 @@ if TYPE_CHECKING:
     from tilewright.pipeline.stages.multi.slices import Slice
 
 _ABOUT_FILES = ("notices", UNUSED, "baselines")
-"""Parts of a summary that are notices about files, or results of other runs."""
+"""Parts of a summary that are not compared: notices about files, and results of other runs."""
 _BY_TIME = (TIME_BUDGET, INTERRUPTED)
 _DESCRIPTION = "description"
-"""Column of a schedule that contains JSON."""
+"""Name of the column of a schedule file that has a JSON text."""
 
 
 class SeveralCoresRun(Findings):
-    """Folder that `tilewright cns`, `cost`, `allocate` and `schedule`, or `fuse`, wrote.
+    """Folder of a run on several cores, which `tilewright cns`, `cost`, `allocate` and `schedule` wrote, or `fuse`.
 
-    Raises InputError if nothing in it can be recomputed.
+    Raises InputError if no result in the folder can be recomputed.
     """
 
     def __init__(self, folder: Path, given: GivenDescriptions) -> None:
@@ -104,12 +104,14 @@ class SeveralCoresRun(Findings):
             if (folder / name).is_file():
                 self._look_at_answer(folder / name, kind, step)
         for name in ("_graph_artifact", "_graph", "_inputs"):
-            self.__dict__.pop(name, None)  # those of all runs may be many; what is drawn reads its own again
+            self.__dict__.pop(name, None)  # freed: many runs may be audited; they are read again
 
     # what there is ----------------------------------------------------------------------------------------------------
 
     def _provenance(self) -> Mapping[str, Any]:
-        """Provenance of the last step that has the inputs of the whole run. Raises InputError if there is none."""
+        """Provenance of the last step of the run, which names all inputs. Raises InputError if the run has no such step
+        and the inputs are not given.
+        """
         from tilewright.multicore.scheduling.result import read_schedule
 
         if (self.folder / SCHEDULE).is_file():
@@ -121,13 +123,11 @@ class SeveralCoresRun(Findings):
             return {"inputs": {}, "options": {}}
         from tilewright.cli.folder_kinds import said_of_folder
 
-        raise InputError(
-            f"the run is not finished, so that nothing says its hardware; it {said_of_folder(self.folder)}"
-        )
+        raise InputError(f"the run is not finished, so its hardware is not known; it {said_of_folder(self.folder)}")
 
     @cached_property
     def _descriptions(self) -> "Descriptions":
-        """Descriptions of the run. Raises InputError if some are not found."""
+        """Input files of the run. Raises InputError if a file is not found."""
         from tilewright.pipeline.stages.descriptions import Descriptions
 
         run = DescribedRun.of(self.folder, self._made_by, self._names)
@@ -150,7 +150,7 @@ class SeveralCoresRun(Findings):
 
     @cached_property
     def _names(self) -> JsonObject:
-        """Names of workload and hardware, which users' files may have."""
+        """Names of workload and hardware. Files of the user often have these names."""
         file = self.folder / SUMMARY
         summary = read_artifact(file).payload if file.is_file() else {}
         return {"workload": summary.get("workload", ""), "hardware": summary.get("hardware", "")}
@@ -177,7 +177,9 @@ class SeveralCoresRun(Findings):
         self.notes += note_of_code(file, made_by, step)
 
     def _look_at_graph(self) -> None:
-        """Check the CN graph. Raises InputError if it has other descriptions, because then all later files do."""
+        """Check the CN graph. Raises InputError if the graph was made from other input files, because then this is true
+        of all later files too.
+        """
         from tilewright.pipeline.stages.multi.inputs import graph_origin_problems, graph_problems
 
         file, made_by = self.folder / CN_GRAPH, self._graph_artifact.provenance
@@ -212,7 +214,7 @@ class SeveralCoresRun(Findings):
             return self._refuse(file, error)
         count = max(len(table.payload), self._class_count)
         items = [AuditItem(self.folder, CN_CLASS, f"{place} on {core}", core) for place in range(count)]
-        is_said = is_of_this_code(table.provenance, "cost") or not is_by_time  # by other code it may not be
+        is_said = is_of_this_code(table.provenance, "cost") or not is_by_time  # other code perhaps did not record it
         ended = {place for place, row in enumerate(table.payload) if row.get("ended_by_time") or not is_said}
         reason = "a time budget ended its search" if is_said else "a time budget may have ended its search"
         self.left_out += [LeftOut(items[place], reason, is_said) for place in sorted(ended)]
@@ -227,7 +229,7 @@ class SeveralCoresRun(Findings):
         return len(cost_classes(self._graph, self._described.workload, self._described.mapping).classes)
 
     def _look_at_answer(self, file: Path, kind: str, step: str) -> None:
-        """Check the allocation or the schedule, which depends on all tables."""
+        """Check the allocation or the schedule. Both depend on all cost tables."""
         made_by = self._made_by if kind == SCHEDULED else read_artifact(file).provenance
         try:
             self._check_origin(made_by, step)
@@ -241,7 +243,7 @@ class SeveralCoresRun(Findings):
         return self._take(file, step, made_by, [item])
 
     def _check_origin(self, made_by: Mapping[str, Any], step: str) -> None:
-        """Raise InputError if a file of the run was made from other inputs than those in this folder."""
+        """Raise InputError if a file of the run was not made from the inputs in this folder."""
         from tilewright.pipeline.stages.multi.inputs import origin_problems
 
         expected = input_digests(self._inputs, self.folder, self.folder / COSTS)
@@ -249,7 +251,7 @@ class SeveralCoresRun(Findings):
             raise InputError(wrong)
         allocation, of_it = self.folder / ALLOCATION, made_by["inputs"].get("allocation")
         if of_it and of_it != (read_artifact(allocation).digest if allocation.is_file() else ""):
-            raise InputError("it was made of another allocation than the one beside it, or that has changed since")
+            raise InputError("it was not made from the allocation beside it, or this allocation has changed since")
 
     # how it was made --------------------------------------------------------------------------------------------------
 
@@ -260,7 +262,7 @@ class SeveralCoresRun(Findings):
         return read_inputs(self._descriptions, self.folder, self.folder / COSTS)
 
     def _stated(self, step: str, core: str = "") -> dict[str, Any]:
-        """Options, or stages, from the provenance of a file."""
+        """Options or stages of a step, from the provenance of its file."""
         if step == "schedule":
             return dict(self._made_by["options"])
         files = {"cns": CN_GRAPH, "allocate": ALLOCATION}
@@ -280,19 +282,19 @@ class SeveralCoresRun(Findings):
         if "pipeline" in stated:
             found = read_slice(step, IntraCoreMapping, self._whole_pipeline())
             if as_stored(list(found.identity or ())) != stated["pipeline"]:
-                raise InputError("its pipeline has changed since: code or parameters of a stage differ")
+                raise InputError("its pipeline has changed since the run: code or parameters of a stage differ")
             return found
         if step == "cost":
             return read_slice(step, IntraCoreMapping, None, made_of(CnSearchOptions, stated))
         if step == "cns":
             tiling = stated_tiling(stated)
             if tiling is None:
-                raise InputError("it does not say by which options the network was cut")
+                raise InputError("it does not record the options with which the network was cut")
             return read_slice(step, GenerateCNWorkloadHybrid, None, settings=tiling.as_dict())
         return stages_of_search(None, _search_of(stated), ScheduleSettings.of(stated), Path())
 
     def _whole_pipeline(self) -> list[dict[str, Any]]:
-        """User's pipeline, assembled from the slices in the files of the run."""
+        """Pipeline of the user. It is assembled from the stages that each file of the run records."""
         if not self._core_names:
             raise InputError("the run has no cost tables, in which a part of its pipeline is stored")
         last = "allocate" if (self.folder / ALLOCATION).is_file() else "schedule"
@@ -301,18 +303,18 @@ class SeveralCoresRun(Findings):
         return [{"stage": one["stage"], "parameters": one["parameters"]} for one in told]
 
     def _costing(self, core: str) -> "IntraCoreMapping":
-        """Stage that computed the costs of CNs. Raises InputError if it is a user's stage."""
+        """Stage that computed the costs of CNs. Raises InputError if it is a stage of the user."""
         from tilewright.pipeline.stages.multi.costs import IntraCoreMapping
 
         (stage,) = self._slice("cost", core).stages
         if type(stage) is not IntraCoreMapping:
-            raise InputError(f"{stage.name()} makes whole tables, and none of their rows by itself")
+            raise InputError(f"{stage.name()} makes whole tables, so single rows cannot be made again")
         return stage
 
     # made again -------------------------------------------------------------------------------------------------------
 
     def again(self, items: Sequence[AuditItem]) -> Iterator[Made]:
-        """Comparisons of recomputed items, each made from the stored files of the run."""
+        """Comparisons of items with the stored results. Each item is recomputed from the stored files of the run."""
         for core in dict.fromkeys(item.place for item in items if item.kind == CN_CLASS):
             yield from self._rows_again(core, [item for item in items if item.place == core])
         makers = {GRAPH: self._graph_again, ALLOCATED: self._allocation_again, SCHEDULED: self._schedule_again}
@@ -320,7 +322,7 @@ class SeveralCoresRun(Findings):
             if item.kind in makers:
                 try:
                     yield makers[item.kind](item)
-                except (InputError, MappingError) as error:  # what is stored is one that cannot be
+                except (InputError, MappingError) as error:  # the stored result cannot be correct
                     yield Made(item, (AuditDifference(item.kind, "there", str(error)),))
 
     def _rows_again(self, core: str, items: Sequence[AuditItem]) -> Iterator[Made]:
@@ -397,7 +399,7 @@ class SeveralCoresRun(Findings):
 
 
 def _search_of(stated: Mapping[str, Any]) -> AllocationOptions:
-    """Options of the search for an allocation, from its provenance."""
+    """Options of the search for an allocation, from the provenance of the allocation."""
     names = {parameter.name for parameter in parameters_of(AllocationOptions)}
     return AllocationOptions(**{name: value for name, value in stated.items() if name in names}, jobs=1)
 
@@ -407,7 +409,7 @@ def _without(data: Mapping[str, Any], *names: str) -> JsonObject:
 
 
 def _column_differences(stored: Path, again: Path) -> Iterator[AuditDifference]:
-    """First value of each column in which two files of arrays differ, ignoring provenance."""
+    """Differences between two files of arrays: the first different value of each column. Provenance is not compared."""
     columns, others = read_columns(stored), read_columns(again)
     for name in dict.fromkeys([*columns, *others]):
         one, other = columns.get(name), others.get(name)

@@ -1,6 +1,6 @@
 """Audit of designs of a space, from the shards of `tilewright explore` or the parts of `tilewright front`.
 
-The costs of each design are computed again, for that design alone.
+The costs of each design are computed again, one design at a time.
 """
 
 from abc import ABC, abstractmethod
@@ -40,14 +40,14 @@ from tilewright.designs.stamped_tables import read_stamped
 if TYPE_CHECKING:
     import pandas
 
-_BY_TIME = "its search has a time budget, and the table of designs does not say whether it ended it"
+_BY_TIME = "its search has a time budget, and the table of designs does not say whether the budget ended the search"
 
 
 class _DesignFolder(Findings, ABC):
-    """Files of designs. Raises InputError if the designs cannot be recomputed."""
+    """Folder with files of designs. Raises InputError if the designs cannot be recomputed."""
 
     place: str
-    """Folder of the files."""
+    """Name of the subfolder with the files."""
     schema: str
 
     def __init__(self, folder: Path, given: GivenDescriptions) -> None:
@@ -65,18 +65,18 @@ class _DesignFolder(Findings, ABC):
 
     @abstractmethod
     def _step(self) -> str:
-        """Step whose code makes the files."""
+        """Name of the step whose code makes the files."""
 
     @abstractmethod
     def _digest(self, space: Space, said: Mapping[str, Any], number: int) -> str:
-        """Digest that a file has if it is made from this space with the provenance `said`."""
+        """Digest of the file with this number, if it was made from `space` with the provenance in `said`."""
 
     @abstractmethod
     def _compared(self, stored: "pandas.DataFrame", rows: Sequence[Row]) -> Iterator[AuditDifference]:
-        """Differences between the stored rows of one design and the recomputed ones."""
+        """Differences between the stored rows and the recomputed rows of one design."""
 
     def again(self, items: Sequence[AuditItem]) -> Iterator[Made]:
-        """Comparisons of designs, each recomputed alone."""
+        """Comparisons of designs with the stored rows. Each design is recomputed alone."""
         for file in dict.fromkeys(item.place[0] for item in items):
             table, _ = read_stamped(file, self.schema)
             for item in (one for one in items if one.place[0] == file):
@@ -99,11 +99,11 @@ class _DesignFolder(Findings, ABC):
                 self.items.append(item)
 
     def _wanted(self, number: int) -> list[int]:
-        """Designs for which a file must have rows, if that can be known without computing costs."""
+        """Designs for which a file must have rows; [] if they are not known before the costs are computed."""
         return []
 
     def _check(self, file: Path, said: Mapping[str, Any]) -> None:
-        """Raise InputError if a file belongs to another space, or to networks that have changed since."""
+        """Raise InputError if a file was made from another space, or from networks that have changed since."""
         stated, now = said["provenance"], made_of(self.space, self._step())
         changed = [
             f"{key} of the space has changed since it was made"
@@ -113,7 +113,9 @@ class _DesignFolder(Findings, ABC):
         if changed:
             raise InputError([Problem(message) for message in changed])
         if not self._is_of(self.space, file, said):
-            raise InputError([Problem(f"{file.name} is of another space than {self.space.file}, or that has changed")])
+            raise InputError(
+                [Problem(f"{file.name} was not made from {self.space.file}, or this file has changed since")]
+            )
 
     def _is_of(self, space: Space, file: Path, said: Mapping[str, Any]) -> bool:
         try:
@@ -122,7 +124,7 @@ class _DesignFolder(Findings, ABC):
             return False
 
     def _found(self, given: Path | None) -> Space:
-        """Space of the files. Raises InputError if it is not found."""
+        """Space from which the files were made. Raises InputError if it is not found."""
         if given is not None:
             return read_space(given)
         _, said = read_stamped(self.files[0], self.schema)
@@ -134,13 +136,13 @@ class _DesignFolder(Findings, ABC):
             if self._is_of(space, self.files[0], said):
                 return space
         message = (
-            f"the file of its space has changed since, or is not among those in {WRITTEN}, beside the folder and in the"
-            " working folder: name it with --space"
+            f"the file of its space has changed since, or is not in {WRITTEN}, beside the folder or in the working"
+            " folder: name it with --space"
         )
         raise InputError([Problem(message)])
 
     def _candidates(self) -> list[Path]:
-        """Files that may be the space, the one with its name first."""
+        """Files that can be the file of the space. A file with the name of the folder comes first."""
         told = self.folder / SPACE_PATH
         named = [self.folder / told.read_text("utf-8").strip()] if told.is_file() else []
         places = (WRITTEN / "space").rglob("*"), self.folder.parent.glob("*"), Path().glob("*")
@@ -149,7 +151,7 @@ class _DesignFolder(Findings, ABC):
 
 
 class ExploredFolder(_DesignFolder):
-    """Folder that `tilewright explore` wrote: all columns of its shards."""
+    """Folder that `tilewright explore` wrote. All columns of its shards are compared."""
 
     place, schema = SHARDS, SHARD_SCHEMA
 
@@ -169,7 +171,9 @@ class ExploredFolder(_DesignFolder):
 
 
 class FrontOfSpace(_DesignFolder):
-    """Folder that `tilewright front` wrote: status, energy, latency and area of the designs in its parts."""
+    """Folder that `tilewright front` wrote. Status, energy, latency and area of the designs in its parts are
+    compared.
+    """
 
     place, schema = COSTS, COSTS_SCHEMA
 
@@ -187,7 +191,7 @@ class FrontOfSpace(_DesignFolder):
                 ENERGY_PJ: energy_column(number),
                 LATENCY_CYCLES: latency_column(number),
             }
-            if row[columns["status"]] == OK:  # parts have the area of a design that has no results as well
+            if row[columns["status"]] == OK:  # parts also have the area of designs without results
                 columns[AREA_MM2] = AREA_MM2
             found = next((one for one in rows if one["network"] == network.name), {})
             told = {name: row[column] for name, column in columns.items()}
@@ -196,11 +200,11 @@ class FrontOfSpace(_DesignFolder):
 
 
 def _by_network(table: "pandas.DataFrame") -> dict[str, JsonObject]:
-    """Rows of one design by network, as plain data."""
+    """Rows of one design, by name of the network, as plain data."""
     return {row["network"]: _plain(row) for row in table.to_dict("records")}
 
 
 def _plain(row: Mapping[Any, Any]) -> JsonObject:
-    """Row without unknown values."""
+    """Row as plain data, without unknown values."""
     plain = {key: value.item() if hasattr(value, "item") else value for key, value in row.items()}
     return {key: value for key, value in plain.items() if value is not None and value == value}

@@ -1,1 +1,1 @@
-"""Keys of a configuration, which are parameters of steps, and its schema."""
+"""Keys of a configuration, which are parameters of the steps of a run, and the schema of a configuration."""

@@ -1,6 +1,6 @@
-"""Parameters as command line arguments.
+"""Conversion of parameters to command-line arguments.
 
-The Snakefile imports this module whenever it is parsed, so it imports nothing large.
+The Snakefile imports this module each time Snakemake parses it, so this module imports nothing large.
 """
 
 import json
@@ -12,9 +12,9 @@ from tilewright.base.parameters import Parameter, parameters_of
 
 
 def arguments_of(kind: type, values: Mapping[str, Any]) -> list[str]:
-    """Command-line arguments for those `values` that `kind` declares as parameters, in the order of the class.
+    """Command-line arguments for `values`, in the order of the parameters of the class `kind`.
 
-    A switch with its default value gives no argument.
+    Values that are not parameters of the class are left out. A switch with its default value gives no argument.
     """
     words: list[str] = []
     for parameter in parameters_of(kind):
@@ -24,12 +24,12 @@ def arguments_of(kind: type, values: Mapping[str, Any]) -> list[str]:
 
 
 def flag_of(parameter: Parameter, prefix: str = "") -> str:
-    """Name of an option: --split-w-percentage."""
+    """Name of the option for a parameter, for example --split-w-percentage."""
     return f"--{prefix}{parameter.name.replace('_', '-').lower()}"
 
 
 def default_text(parameter: Parameter) -> str:
-    """Default as written in a configuration."""
+    """Text of the default of a parameter, as it is written in a configuration."""
     default = parameter.default
     return default if isinstance(default, str) and default else canonical_text(default)
 
@@ -41,5 +41,5 @@ def _words(parameter: Parameter, value: Any) -> list[str]:
 
 
 def value_text(value: Any) -> str:
-    """Value as the text of an option: lists and tables are JSON."""
+    """Text of a value on the command line. Lists and tables are JSON texts."""
     return json.dumps(value, separators=(",", ":")) if isinstance(value, list | tuple | dict) else str(value)

@@ -1,6 +1,6 @@
-"""Tables of keys in config/README.md, made from the classes whose parameters they are.
+"""Tables of keys in config/README.md, made from the classes that declare the keys as parameters.
 
-`python -m tilewright.pipeline.configuration.document config/README.md` writes them between the marks of that page.
+`python -m tilewright.pipeline.configuration.document config/README.md` writes the tables between two marks of the page.
 """
 
 import sys
@@ -17,8 +17,8 @@ HEADS = {SINGLE: "key of a run", MULTI: "key of a run with `flow: multi`"}
 
 
 def table_of_keys(flow: str) -> str:
-    """Table of the keys of runs on one core (all but two also exist on several cores), or of the keys that only runs on
-    several cores have.
+    """Table of the keys of a flow. For SINGLE, these are the keys of runs on one core; for MULTI, the keys that only
+    runs on several cores have.
     """
     own = [KEYS[key] for key in (KEYS_OF[SINGLE] if flow == SINGLE else SETTINGS)]
     rows = [f"| `{one.name}` | {_cell(one.sentence)} | {_default(one)} |" for one in own]
@@ -37,7 +37,9 @@ def _cell(text: str) -> str:
 
 
 def with_tables(page: str) -> str:
-    """Text of a page with the tables between their marks. Raises ValueError if a mark is missing."""
+    """Text of a page in which the text between the marks is replaced by the tables. Raises ValueError if a mark is
+    missing.
+    """
     for flow in (SINGLE, MULTI):
         begin, end = (
             f"<!-- keys of {flow}: made by tilewright.pipeline.configuration.document -->",

@@ -1,10 +1,9 @@
-"""Keys of a configuration: classes of parameters, with the flows that have them and the verbs that take them.
+"""Keys of a configuration: classes of parameters, with their flows and the verbs that take them as options.
 
-A field of one of these classes is a key of a run, an option of the verbs, and a row of the documentation; it is
-declared nowhere else. The module also has the runs of a configuration, and the options that each run gives to the
-verbs.
+A field of one of these classes is a key of a run, an option of verbs, and a row of the documentation. It is declared
+only in this class. This module also has the runs of a configuration, and the options that a run gives to each verb.
 
-The Snakefile imports this module whenever it is parsed, so it imports nothing larger than YAML.
+The Snakefile imports this module each time Snakemake parses it, so this module imports nothing larger than YAML.
 """
 
 from collections.abc import Collection, Mapping
@@ -26,39 +25,40 @@ from tilewright.search.options import CnSearchOptions, CoreSearchOptions, MapOpt
 FLOWS = (SINGLE, MULTI)
 SPLIT, TILING, COST, SEARCH, SCHEDULE, REPORT, MAP = "split", "cns", "cost", "allocate", "schedule", "report", "map"
 FUSE = "fuse"
-"""Verbs that take keys of a run."""
+"""Name of the verb that searches a plan. All these verbs take keys of a run as options."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Strictness(Parameters):
-    """Requirements on every run."""
+    """Requirements that every run can have."""
 
     strict: bool = False
-    """Fail if the network has work without costs, because the core does not run it or the model has no layer for it, or
-    if any input has no effect.
+    """Fail if a part of the network has no computed cost, because the core cannot run it or because it has no cost
+    model. Also fail if an option or a key of an input file has no effect.
     """
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class FigureChoice(Parameters):
-    """Figures that the workflow draws of every run."""
+    """Figures that `make run` draws for a run."""
 
     figures: bool = False
-    """Draw the figures of the run as files too, SVG and PNG, and its loop nests as PDF. By default only the page of
-    results (`index.html`) has figures of each run, and `tilewright report` and `tilewright explain` draw the files. A
-    run with an option for the drawing of its schedule (`plot_full_schedule`, `plot_data_transfer`) always has them.
+    """Write figures of the run as SVG and PNG files, and the loop nests as PDF. By default, only the page of results
+    (`index.html`) has figures; `tilewright report` and `tilewright explain` write the files later. A run with an option
+    for the drawing of its schedule (`plot_full_schedule`, `plot_data_transfer`) always has these files.
     """
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Comparison(Parameters):
-    """Work that the workflow does in addition to a run on several cores."""
+    """Work that `make run` does in addition to a run on several cores."""
 
     split_layers: bool = False
-    """Split layers in the network itself if their weights exceed the memory of a core."""
+    """Split a layer into several layers of the network if its weights exceed the memory of a core."""
     baselines: bool = True
-    """Run the network layer by layer too, on all cores and on the best one, as a separate run with the name
-    `{run}.layer_by_layer` (`mode: lbl`; with a `cn_define_mode` one computation node per layer), and compare.
+    """Run the network layer by layer too, on all cores and on the best single core, and compare. This is a separate run
+    with the name `{run}.layer_by_layer` and the key `mode: lbl`. If the run has a `cn_define_mode`, each layer of this
+    separate run is one computation node.
     """
 
 
@@ -68,20 +68,21 @@ class PlanChoice(Parameters):
 
     fusion: Literal["given", "search"] = "given"
     """`given`: stacks and tiles are those of the mapping file and of this run. `search`: `tilewright fuse` searches
-    stacks, tiles, parts, cores and scheduling rules; whatever the mapping file and the run fix stays fixed. The mapping
-    file is then `multi/open`, which fixes nothing, unless another one is named. `search` is the default of runs that
-    name no mapping file, have none with the name of their hardware, and set no tiles and stacks.
+    stacks, tiles, splits of layers between cores, cores, and scheduling rules. Everything that the mapping file or the
+    run sets stays fixed. With `search`, the default mapping file is `multi/open`, which fixes nothing. `search` is the
+    default for a run that names no mapping file, if no mapping file has the name of its hardware and the run sets no
+    tiles and stacks.
     """
 
 
 @dataclass(frozen=True)
 class Group:
-    """Class of parameters that are keys of the runs of a flow."""
+    """Class whose parameters are keys of the runs of a flow."""
 
     kind: type[Parameters]
     flow: str
     verbs: tuple[str, ...] = ()
-    """Verbs that take the parameters as options; () for parameters that only the workflow uses."""
+    """Verbs that take the parameters as options; () for parameters that only `make run` uses."""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -107,7 +108,7 @@ GROUPS = (
     Group(ScheduleFigureOptions, MULTI, (REPORT,)),
 )
 SEARCH_OF: dict[str, type[CoreSearchOptions]] = {SINGLE: MapOptions, MULTI: CnSearchOptions}
-"""Options of the search on a core, by flow."""
+"""Class of the options of the search on one core, by flow."""
 
 
 def _keys_of(flow: str) -> dict[str, Parameter]:
@@ -119,50 +120,54 @@ def _keys_of(flow: str) -> dict[str, Parameter]:
 
 
 KEYS_OF: dict[str, dict[str, Parameter]] = {flow: _keys_of(flow) for flow in FLOWS}
-"""Parameter of each key of a run, by flow; if several classes have a key, that of the first."""
+"""Parameter of each key of a run, by flow and key. If several classes have a key, the first class counts."""
 KEYS: dict[str, Parameter] = KEYS_OF[MULTI] | KEYS_OF[SINGLE]
 """Parameter of each key of a run of any flow."""
 SETTINGS = tuple(key for key in KEYS_OF[MULTI] if key not in KEYS_OF[SINGLE])
-"""Keys that only runs of the multi-core flow have; null gives them their default."""
+"""Keys that only runs on several cores have. The value null gives such a key its default."""
 
 
 def flows_of(key: str) -> tuple[str, ...]:
-    """Flows whose runs have a key."""
+    """Flows whose runs have the key."""
     return tuple(flow for flow in FLOWS if key in KEYS_OF[flow])
 
 
 def groups_of(flow: str, verb: str = "") -> tuple[Group, ...]:
-    """Classes of a flow, or only those that a verb takes."""
+    """Classes of parameters of a flow. With a `verb`, only the classes that this verb takes as options."""
     return tuple(group for group in GROUPS if group.flow == flow and (not verb or verb in group.verbs))
 
 
 COMPANION = "layer_by_layer"
-"""Suffix of the name of the layer-by-layer run with which a run is compared."""
+"""Suffix of the name of a layer-by-layer run. It is the baseline with which a run is compared."""
 _LAYER_BY_LAYER = {"mode": "lbl"}
-"""Settings with each layer in a stack of its own, in parts for several cores if the mapping file says so
-(`inter_core_tiling`).
+"""Settings of a baseline: each layer is a stack of its own. A layer is still split between cores if the mapping file
+says so (`inter_core_tiling`).
 """
 _WHOLE_LAYERS = _LAYER_BY_LAYER | {"cn_define_mode": 1}
-"""Settings with one computation node per layer: for runs whose `hint_loops` replace the tiling of the mapping file."""
+"""Settings of a baseline with one computation node per layer, for runs whose `hint_loops` replace the tiling of the
+mapping file.
+"""
 
 
 @dataclass(frozen=True)
 class Stages:
-    """Pipeline of a run that is not the default one."""
+    """Pipeline of a run, if it is not the default pipeline."""
 
     pipeline: str = ""
-    """Value of `pipeline` as JSON; '' for the default."""
+    """Value of the key `pipeline` as JSON; '' for the default pipeline."""
     code: str = ""
-    """Digest of the files of the user's stages; '' if there are none."""
+    """Digest of the files with stages of the user; '' if there are no such files."""
     files: tuple[str, ...] = ()
-    """Files of the stages, including the files that they import."""
+    """Files with stages of the user, including the files that they import."""
     exports: bool = False
     """Whether a stage writes files into the folder of exports."""
 
 
 @dataclass(frozen=True)
 class Run:
-    """Entry of `runs`, or one combination of a sweep; hardware, workload and mapping are names of files."""
+    """Run of a configuration: an entry of `runs`, or one combination of a sweep. `hardware`, `workload` and `mapping`
+    are names of files.
+    """
 
     name: str
     flow: str
@@ -170,18 +175,18 @@ class Run:
     workload: str
     mapping: str
     options: CoreSearchOptions
-    """Options of the search on a core; on several cores, objective and seed also apply to the search for an
+    """Options of the search on one core. For a run on several cores, objective and seed also apply to the search for an
     allocation.
     """
     stages: Stages
     strict: bool = False
-    """Whether the run fails if there is work without costs."""
+    """Whether the run fails if a part of the network has no computed cost, or if input has no effect."""
     settings: Mapping[str, Any] = field(default_factory=dict)
-    """Keys of SETTINGS that are given; {} in the single-core flow."""
+    """Values of keys of SETTINGS, by key; {} for a run on one core."""
     figures: bool = False
-    """Whether its figures are drawn as files."""
+    """Whether figures of the run are written as files."""
     base: str = ""
-    """Name of the run with which this baseline is compared; '' for a run of the configuration."""
+    """Name of the run whose baseline this run is; '' if this run is not a baseline."""
 
     @property
     def splits(self) -> bool:
@@ -190,20 +195,20 @@ class Run:
 
     @property
     def plan_of(self) -> str:
-        """Name of the run whose plan this run is scheduled by: itself, or the run of which it is a baseline; '' if no
-        plan is searched.
+        """Name of the run whose plan sets the schedule rules of this run. This is the run itself or, for a baseline,
+        the run of which it is a baseline; '' if no plan is searched.
         """
         return self.base or self.name if self.settings.get("fusion") == "search" else ""
 
     @property
     def fuses(self) -> bool:
-        """Whether stacks and tiles are searched before the network is cut; False for a baseline."""
+        """Whether `tilewright fuse` searches stacks and tiles of this run; False for a baseline."""
         return self.plan_of == self.name
 
     @property
     def companion(self) -> "Run | None":
-        """Baseline of this run: the same network layer by layer, on the same cores; None if it is not wanted, or if
-        this run is one.
+        """Baseline of this run: the same network layer by layer on the same cores. None if no baseline is wanted, or if
+        this run is a baseline or already runs layer by layer.
         """
         cutting = {parameter.name for kind in (TilingOptions, PlanCount) for parameter in parameters_of(kind)}
         others = {key: value for key, value in self.settings.items() if key not in cutting}
@@ -214,25 +219,25 @@ class Run:
         return replace(self, name=f"{self.name}.{COMPANION}", settings=layer_by_layer, base=self.name)
 
     def arguments(self, verb: str) -> list[str]:
-        """Options of a verb for this run, as command line arguments."""
-        # What has no effect is told of the configuration, and not of each step.
+        """Options that this run gives to a verb, as command-line arguments."""
+        # Options without effect are left out here; they are reported one time, for the configuration.
         is_searched = verb == FUSE or (verb in (MAP, COST) and not self.stages.pipeline)
         asked = self.options.part(FusionOptions) if verb == FUSE else self.options
         left_out = asked.without_effect() if is_searched else {}
         options = {name: value for name, value in self.options.as_dict().items() if name not in left_out}
         given = {**options, **self.settings, "strict": self.strict}
-        if verb == FUSE:  # by count, so that the same files give the same bytes
+        if verb == FUSE:  # no time limit: results must be reproducible
             return arguments_of(FusionOptions, {**given, "fusion_time_budget_s": None})
-        # How the network is cut and scheduled stands in the plan, where one was searched.
+        # If a plan is searched, the plan says how the network is cut and scheduled, so these options are left out.
         planned = ((TilingOptions,) if self.fuses else ()) + ((ScheduleSettings,) if self.plan_of else ())
         kinds = [group.kind for group in groups_of(self.flow, verb) if group.kind not in planned]
         words = [word for kind in kinds for word in arguments_of(kind, self._with_effect(kind, given))]
         if verb == SEARCH and not self.base:
-            words.append("--no-single-core")  # what a run is compared with are schedules layer by layer
+            words.append("--no-single-core")  # runs are compared with layer-by-layer schedules
         return [*words, *self.pipeline_arguments(verb)]
 
     def _with_effect(self, kind: type[Parameters], given: Mapping[str, Any]) -> dict[str, Any]:
-        """Settings of a run that others of the same class do not overrule."""
+        """Values in `given`, without settings of the class `kind` that have no effect because of other settings."""
         names = {parameter.name for parameter in parameters_of(kind)} & self.settings.keys()
         left_out = (
             () if self.stages.pipeline else kind(**{name: self.settings[name] for name in names}).without_effect()
@@ -240,9 +245,9 @@ class Run:
         return {name: value for name, value in given.items() if name not in left_out or name not in names}
 
     def pipeline_arguments(self, verb: str) -> list[str]:
-        """Pipeline of the run as an option of a verb that runs a part of it; [] for the default one.
+        """Option --pipeline of a verb that runs stages of the pipeline; [] for the default pipeline.
 
-        A baseline is cut layer by layer, whatever stages cut the run.
+        A baseline is always cut layer by layer, so `cns` of a baseline does not get the pipeline.
         """
         runs_it = verb in (MAP, COST, SEARCH, SCHEDULE) or (verb == TILING and not self.base)
         return ["--pipeline", self.stages.pipeline] if runs_it and self.stages.pipeline else []
@@ -250,39 +255,39 @@ class Run:
 
 @dataclass(frozen=True)
 class RunPlan:
-    """All runs, in the order of the configuration, and the file of each name."""
+    """All runs of a configuration, with the path of the file for each name."""
 
     every_run: tuple[Run, ...]
-    """Runs of both flows; a run on several cores is followed by its baseline."""
+    """All runs, in the order of the configuration. A run on several cores is followed by its baseline."""
     files: Mapping[str, Mapping[str, str]]
-    """Paths by kind and name."""
+    """Path of each input file, by kind of file and name."""
     network_options: Mapping[str, tuple[str, ...]]
-    """Options for what the ONNX file of a workload leaves open, as arguments of `tilewright parse workload`, by
+    """Options for an ONNX file (such as sizes of dynamic dimensions), as arguments of `tilewright parse workload`, by
     workload name.
     """
     results: Path
-    """Folder of the results, relative to the project."""
+    """Folder of the results, relative to the project folder."""
     logs: Path
     """Folder of the logs of the jobs."""
     spaces: Mapping[str, str] = field(default_factory=dict)
     """Files of the design spaces to explore, by name."""
     fronts: Mapping[str, str] = field(default_factory=dict)
-    """Files of the design spaces whose complete fronts are sought, by name."""
+    """Files of the design spaces whose complete Pareto fronts are searched, by name."""
     unused: tuple[str, ...] = ()
     """Notices of input without effect."""
     runs_per_job: int = 1
-    """Number of runs on one core that one process makes, one after another."""
+    """Number of runs on one core that one job makes, one after another."""
 
     @property
     def runs(self) -> tuple[Run, ...]:
-        """Runs of the single-core flow."""
+        """Runs on one core."""
         return tuple(run for run in self.every_run if run.flow == SINGLE)
 
     @property
     def multi_runs(self) -> tuple[Run, ...]:
-        """Runs of the multi-core flow."""
+        """Runs on several cores."""
         return tuple(run for run in self.every_run if run.flow == MULTI)
 
     def without(self, names: Collection[str]) -> "RunPlan":
-        """Plan without some of its runs, and without their baselines."""
+        """Plan without the runs of these names, and without the baselines of these runs."""
         return replace(self, every_run=tuple(run for run in self.every_run if not {run.name, run.base} & set(names)))

@@ -1,4 +1,4 @@
-"""JSON Schema of a configuration, for editors: made from the classes whose parameters are its keys."""
+"""JSON Schema of a configuration, for editors, made from the classes that declare the keys."""
 
 import typing
 from collections.abc import Mapping, Sequence
@@ -16,7 +16,10 @@ _OPEN = {"type": "object"}
 def config_schema() -> dict[str, Any]:
     """JSON Schema of config.yaml."""
     keys = {key: parameter_schema(parameter, key in SETTINGS) for key, parameter in KEYS.items()}
-    pipeline = {"type": ["array", "null"], "description": "Stages, or edits of the default ones: docs/stages.md."}
+    pipeline = {
+        "type": ["array", "null"],
+        "description": "Stages, or edits of the default pipeline; see docs/stages.md.",
+    }
     files = {
         kind: {"type": "string", "description": f"The {kind} file: a path, a name in config/{kind}/, or a glob."}
         for kind in ("workload", "hardware", "mapping")
@@ -24,7 +27,7 @@ def config_schema() -> dict[str, Any]:
     flow: dict[str, Any] = {
         "enum": list(FLOWS),
         "default": FLOWS[0],
-        "description": "One core, or several that share the network.",
+        "description": "single: the network runs on one core; multi: several cores share the network.",
     }
     run: dict[str, dict[str, Any]] = {"flow": flow, **files, **keys, "pipeline": pipeline}
     required = ["workload", "hardware"]
@@ -36,8 +39,8 @@ def config_schema() -> dict[str, Any]:
             "additionalProperties": {**_OPEN, "additionalProperties": False, "required": required, "properties": each},
         }
         for words, each in (
-            ("Name -> run.", run),
-            ("Name -> runs: every combination of the lists in it.", swept),
+            ("Table of runs, by name.", run),
+            ("Table of sweeps, by name. A sweep has a run for each combination of values of its lists.", swept),
         )
     )
     network = {key: {"type": ["object", "null"], "description": words} for key, words in _NETWORK.items()}
@@ -50,8 +53,12 @@ def config_schema() -> dict[str, Any]:
         for key, words in _SPACES.items()
     }
     results: dict[str, Any] = {
-        "results_dir": {"type": "string", "description": "Folder of the results, relative to the project."},
-        "runs_per_job": {"type": "integer", "minimum": 1, "description": "Runs on one core that share a job."},
+        "results_dir": {"type": "string", "description": "Folder of the results, relative to the project folder."},
+        "runs_per_job": {
+            "type": "integer",
+            "minimum": 1,
+            "description": "Number of runs on one core that one job makes.",
+        },
     }
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
@@ -59,27 +66,29 @@ def config_schema() -> dict[str, Any]:
         "additionalProperties": False,
         "properties": {"runs": runs, "sweeps": sweeps, **spaces, **results, **network, **keys, "pipeline": pipeline},
         "title": "Configuration",
-        "description": "What `make run` computes. Keys of runs at the top are defaults of all runs.",
+        "description": "Runs that `make run` makes. Keys of runs at the top are defaults for all runs.",
     }
 
 
 _SPACES = {
     "spaces": "Design spaces to explore",
-    "fronts": "Design spaces of which the complete Pareto fronts are sought",
+    "fronts": "Design spaces whose complete Pareto fronts are searched",
 }
 """Descriptions of the keys for design spaces."""
 _NETWORK = {
-    "dims": "Workload -> dimension of its ONNX file -> size.",
-    "input_shapes": "Workload -> input of its ONNX file -> list of sizes.",
-    "branches": "Workload -> If operator of its ONNX file, or * -> then or else.",
-    "bits": "Workload -> weights, activations or partial, also of an operator type or operator (Conv.weights) -> bits.",
-    "precision": "Workload -> assumed (8 bits for floating-point tensors) or file (as stored).",
+    "dims": "Sizes of dynamic dimensions of an ONNX file: a table by dimension, for each workload.",
+    "input_shapes": "Shapes of the inputs of an ONNX file: a table from inputs to lists of sizes, for each workload.",
+    "branches": "Branches of If operators of an ONNX file: a table from operators (* for all) to then or else, for each"
+    " workload.",
+    "bits": "Bits of operands of an ONNX file: a table from weights, activations or partial (also of an operator type"
+    " or an operator, Conv.weights) to bits, for each workload.",
+    "precision": "Bits of floating-point tensors, for each workload: assumed (8 bits) or file (bits of the file).",
 }
 """Descriptions of the keys for ONNX files."""
 
 
 def parameter_schema(parameter: Parameter, may_be_null: bool = False) -> JsonObject:
-    """JSON Schema of a parameter; a null may give it its default."""
+    """JSON Schema of a parameter. With `may_be_null`, the value null is allowed too and means the default."""
     forms = [form for form in parameter.forms if form is not type(None)]
     found = [_form(form, parameter) for form in forms]
     if may_be_null or type(None) in parameter.forms:

@@ -1,10 +1,10 @@
-"""Base class of stages, and their execution, each inside the one before it.
+"""Base class of stages, and execution of stages: each stage runs the stages after it.
 
 A pipeline is a list of stages, outermost first. A stage gets an item (a network, a layer, a batch of loop orders) and
-`rest`, the stages after it. It calls `rest` with items of its own and yields results: those that `rest` returns, or
-results computed from them. So items go down the list, results come up, and only requested results are kept.
+`rest`, the stages after it. The stage calls `rest` with items that it makes, and `rest` yields results. The stage
+yields these results, or results computed from them. In this way items go down the list, and results come up.
 
-Errors in a user's stages are reported with their file and line, as a fault of the input and not of tilewright.
+Errors in stages of the user are reported with file and line, as errors of the input and not of tilewright.
 """
 
 import sys
@@ -27,12 +27,14 @@ STAGES = Path(__file__).resolve().parent
 
 
 class WrongTypeError(TypeError):
-    """A stage handed on, or yielded, an object of another type than it declares."""
+    """Error for an object of a wrong type: a stage handed on an item, or yielded a result, of a type that it does not
+    declare.
+    """
 
 
 def problem_of_stage(error: Exception, kind: type, name: str, made_items: bool) -> Problem | None:
-    """Problem in the code of a user's stage; None if the error describes itself, or if it occurred in a stage of
-    tilewright whose items did not come from the user's stage.
+    """Problem in the code of a stage of the user. None if the message of the error is sufficient, or if the error
+    occurred in a stage of tilewright that got no items from the stage of the user.
     """
     if _is_told_by_tilewright(error):
         return None
@@ -43,12 +45,12 @@ def problem_of_stage(error: Exception, kind: type, name: str, made_items: bool) 
 
 
 def _is_told_by_tilewright(error: Exception) -> bool:
-    """Whether the error is one of tilewright whose message is sufficient."""
+    """Whether the error is an error of tilewright whose message is sufficient."""
     return type(error).__module__.startswith("tilewright.") and not isinstance(error, WrongTypeError)
 
 
 def problem_in_code(error: Exception, file: Path | None, shown: str = "", path: str = "") -> Problem:
-    """Problem in a user's file, at the innermost line of that file in the traceback."""
+    """Problem in a file of the user, at the innermost line of this file in the traceback."""
     if isinstance(error, SyntaxError) and error.filename:
         name = shown if file is not None and Path(error.filename) == file else _short(error.filename)
         return Problem(f"{type(error).__name__}: {error.msg}", name, error.lineno or 0)
@@ -61,13 +63,13 @@ def problem_in_code(error: Exception, file: Path | None, shown: str = "", path: 
     last = frames[-1]
     if last is not deepest and Path(last.filename).is_relative_to(PACKAGE) and not isinstance(error, WrongTypeError):
         inside = Path(last.filename).relative_to(PACKAGE.parent)
-        message += f" (in {inside}:{last.lineno}, with what it was given here)"
+        message += f" (in {inside}:{last.lineno}, called from here)"
     name = shown if file is not None and Path(deepest.filename) == file and shown else _short(deepest.filename)
     return Problem(message, name, deepest.lineno or 0, path=path)
 
 
 def _raised_by_tilewright_below(error: Exception, file: str | None) -> bool:
-    """Whether a stage of tilewright was running below the user's innermost line."""
+    """Whether the innermost line of the user, in the traceback, called a stage of tilewright."""
     below = False
     for frame in traceback.extract_tb(error.__traceback__):
         if file is not None and frame.filename == file:
@@ -78,8 +80,8 @@ def _raised_by_tilewright_below(error: Exception, file: str | None) -> bool:
 
 
 def _is_users(filename: str, file: Path | None) -> bool:
-    """Whether a file is the stage's own file or one that it imports from the working folder or below; False for
-    libraries.
+    """Whether a file is written by the user: the file of the stage, or another file in the working folder. False for
+    installed libraries.
     """
     path = Path(filename)
     if file is not None and path == file:
@@ -94,7 +96,7 @@ def _short(filename: str) -> str:
 
 
 class Same:
-    """Marker in `gives` and `returns` of a stage that passes on the type that it gets."""
+    """Marker in `gives` and `returns` of a stage. It means the type of the item or result that the stage gets."""
 
 
 Types = type | tuple[type, ...]
@@ -102,10 +104,10 @@ Types = type | tuple[type, ...]
 
 @dataclass(frozen=True)
 class Stage(ABC):
-    """One step of a pipeline; a subclass is a frozen dataclass whose fields are its parameters.
+    """Step of a pipeline. A subclass is a frozen dataclass whose fields are the parameters of the stage.
 
-    Parameters that are also options of a search (`lpf_limit`, `model`, ...) take the values of the run unless the
-    pipeline says otherwise.
+    A parameter that is also an option of the search (`lpf_limit`, `model`, ...) has the value of the run, unless the
+    pipeline sets it.
     """
 
     takes: ClassVar[type] = object
@@ -119,9 +121,9 @@ class Stage(ABC):
     needs: ClassVar[tuple[str, ...]] = ()
     """Names of stages, at least one of which must come earlier in the pipeline."""
     takes_unmapped: ClassVar[bool] = False
-    """Whether a layer that the stage gets must not have a spatial mapping yet."""
+    """Whether the stage takes only layers without a spatial mapping."""
     observes: ClassVar[bool] = False
-    """Whether the stage only observes the results that pass. Such a stage also sees results from the store."""
+    """Whether the stage only observes results and passes them on. Such a stage also gets results from the store."""
     exports: ClassVar[bool] = False
     """Whether the stage writes files into the folder of exports."""
     stands_for: ClassVar[str] = ""
@@ -129,7 +131,9 @@ class Stage(ABC):
 
     @classmethod
     def name(cls) -> str:
-        """Name of the stage in a pipeline: its class, with the dotted path for a user's stage."""
+        """Name of the stage in a pipeline: the name of its class; for a stage of the user, the dotted path of the
+        class.
+        """
         return cls.__name__ if is_own(cls) else f"{cls.__module__}.{cls.__qualname__}"
 
     @abstractmethod
@@ -137,24 +141,28 @@ class Stage(ABC):
         """Yield the results for `item`; `rest(item)` runs the stages after this one and yields their results."""
 
     def inner(self) -> "tuple[Stage, ...]":
-        """Stages that run inside this one, outermost first; they and their code are part of its identity."""
+        """Stages that run inside this stage, outermost first. The identity of this stage includes them and their
+        code.
+        """
         return ()
 
     def order_total(self, item: Any) -> int | None:
-        """Number of loop orders that a temporal mapper will try for `item`, for progress; None if it is not known."""
+        """Number of loop orders that a temporal mapper will try for `item`, for the progress bar; None if not known."""
         return None
 
 
 class Writer(Stage):
-    """Stage that writes files whose names follow from its position in the pipeline."""
+    """Stage that writes files. Their names depend on the position of the stage in the pipeline."""
 
     @abstractmethod
     def written(self, above_workload: bool, above_sum: bool) -> str:
-        """Pattern of the files that the stage writes below the folder of exports."""
+        """Pattern of the paths of the files that the stage writes, relative to the folder of exports. The arguments say
+        whether the stage is above Workload and above Sum in the pipeline.
+        """
 
 
 class Change(Stage):
-    """Stage that hands on one changed item and passes all results on."""
+    """Stage that changes the item. It passes on all results unchanged."""
 
     @abstractmethod
     def change(self, item: Any) -> Any:
@@ -171,7 +179,7 @@ def _ignore(told: Any) -> None:
 
 @dataclass(frozen=True)
 class Control:
-    """Control of how a pipeline runs; it never changes a result."""
+    """Settings for the execution of a pipeline. They never change a result."""
 
     threads: int = 1
     """Number of layers that are searched at the same time."""
@@ -182,15 +190,17 @@ class Control:
     show_progress: bool = False
     """Whether the progress of long searches is shown on stderr."""
     on_record: Callable[[Any], None] | None = None
-    """Function that is called with the record of each layer when its search is finished."""
+    """Function that gets the record of each layer when the search of the layer is finished."""
     on_notices: Callable[[Sequence[str]], None] = _ignore
-    """Function that is called with notices on unusual input if a stage fails: the input may be the cause."""
+    """Function that gets notices on unusual input. It is also called if a stage fails, because the input can be the
+    cause.
+    """
     advance: Callable[[int], None] = _ignore
-    """Function that is called with the number of loop orders that were just tried."""
+    """Function that gets the number of loop orders that were just tried."""
     stop: threading.Event | None = None
     """Event that is set when the search must end."""
     layers: frozenset[str] | None = None
-    """Names of layers: only the problems of these layers of a network are mapped; None: all."""
+    """Names of the layers to map; None: all layers of the network."""
 
 
 def _the_item(item: Any) -> Iterable[Any]:
@@ -199,9 +209,9 @@ def _the_item(item: Any) -> Iterable[Any]:
 
 @dataclass(frozen=True)
 class Rest:
-    """Stages after a stage. Calling it with an item runs them and yields their results.
+    """Stages after a stage. A call with an item runs these stages and yields their results.
 
-    A pipeline that is cut before its last stage yields the items for the missing stages.
+    If the last stages of the pipeline are missing, `end` gives the results for an item. By default, it yields the item.
     """
 
     stages: tuple[Stage, ...]
@@ -223,22 +233,22 @@ class Rest:
 
 @dataclass(frozen=True)
 class _CheckedRest(Rest):
-    """Rest for a user's stage: wrong items are reported at the line that hands them on."""
+    """Rest for a stage of the user. An item of a wrong type is reported at the line of the user that hands it on."""
 
     expected: type = object
 
     def __call__(self, item: Any) -> Iterator[Any]:
-        """Yield the results for `item`. Raises WrongTypeError unless it has the type that the stage declares."""
+        """Yield the results for `item`. Raises WrongTypeError if it does not have the type that the stage declares."""
         if not isinstance(item, self.expected):
             raise WrongTypeError(f"handed on {type_name(type(item))} instead of {type_name(self.expected)}")
         return super().__call__(item)
 
 
 def guarded(stage: Stage, item: Any, rest: Rest) -> Iterator[Any]:
-    """Results of a user's stage; the types of its items and results are checked against its declaration.
+    """Results of a stage of the user. The types of its items and results are compared with its declaration.
 
-    Raises InputError if the code of the stage fails. An error in a later stage of tilewright is passed on, unless that
-    stage got items that the user's stage made.
+    Raises InputError if the code of the stage fails. An error in a later stage of tilewright is raised unchanged,
+    unless the stage of the user makes the items of the later stages.
     """
     expected: type = type(item) if stage.gives is Same else stage.gives or object
     try:
@@ -263,10 +273,10 @@ def run_stages(stages: Sequence[Stage], item: Any, control: Control | None = Non
 
 
 def is_own(kind: type[Stage]) -> bool:
-    """Whether a stage belongs to tilewright, not to a user."""
+    """Whether a stage is part of tilewright, not written by a user."""
     return kind.__module__.startswith("tilewright.")
 
 
 def type_name(kind: Types) -> str:
-    """Text of a type, or of the types of a tuple."""
+    """Name of a type, or names of the types in a tuple."""
     return " or ".join(one.__name__ for one in kind) if isinstance(kind, tuple) else kind.__name__

@@ -1,7 +1,8 @@
-"""Stages of a flow by name, also by their names in zigzag-dse and Stream; modules are imported when they are used.
+"""Stages of each flow, by name in tilewright, zigzag-dse or Stream.
 
-Plug-ins enter further stages, which pipelines of every flow may name: `stage.Bound = "their_package:Bound"`. Each
-objective of a plug-in has a stage that keeps the best mapping by it.
+The module of a stage is imported when the stage is used. Plug-ins register further stages for pipelines of every flow:
+`stage.Bound = "their_package:Bound"`. For each objective of a plug-in, there is a stage that keeps the best mapping by
+this objective.
 """
 
 import inspect
@@ -21,25 +22,25 @@ from tilewright.pipeline.stages.base import Stage
 _ELSEWHERE = {
     SINGLE: {MULTI: "is a stage of the multi-core flow"},
     MULTI: {
-        SINGLE: "is a stage of the single-core flow; stages that map computation nodes stand in the pipeline of"
+        SINGLE: "is a stage of the single-core flow; stages that map computation nodes belong in the pipeline of"
         " IntraCoreMapping"
     },
     CORE: {SINGLE: "is for whole networks; a computation node is one layer"},
 }
-"""Texts about a stage that only another flow has, by flow and other flow."""
+"""Text of the message for a stage that a flow does not have, by flow and by the other flow that has the stage."""
 _REDUCTIONS = next(stage for stage in STAGES if stage.name == reduction_of("latency"))
 
 
 def _fault(name: str, entry: object) -> str:
-    """Fault of a stage of a plug-in, or of its name; '' if it has none."""
+    """Message on an error of a stage of a plug-in or of its name; '' if there is no error."""
     if reason := taken(name, {other for stage in STAGES for other in (stage.name, *stage.also, *stage.absorbs)}):
         return reason
     if not name.isidentifier() or name.endswith("Stage"):
-        return f"has the name {name}: an identifier without Stage at its end is needed"
+        return f"has the wrong name {name}: the name must be an identifier that does not end with Stage"
     if not (isinstance(entry, type) and issubclass(entry, Stage)):
-        return "is no stage: a subclass of tilewright.pipeline.stages.Stage is needed"
+        return "is not a stage: a subclass of tilewright.pipeline.stages.Stage is needed"
     if "__dataclass_params__" not in vars(entry) and inspect.get_annotations(entry):
-        return "has parameters, but is not decorated @dataclass(frozen=True)"
+        return "has parameters, so it must be decorated with @dataclass(frozen=True)"
     return ""
 
 
@@ -49,7 +50,7 @@ ENTERED: Registry[type[Stage]] = Registry(__name__, _fault)
 
 @dataclass(frozen=True)
 class Catalogue:
-    """Stages that pipelines of a flow may have."""
+    """Stages that pipelines of a flow can have."""
 
     flow: str
 
@@ -59,7 +60,9 @@ class Catalogue:
 
     @property
     def listed(self) -> Mapping[str, Listed]:
-        """Stages by their names here: those of the table in its order, reductions of plug-ins, stages of plug-ins."""
+        """Stages by name in tilewright: first the built-in stages, then reductions for objectives of plug-ins, then
+        stages of plug-ins.
+        """
         entered = ENTERED.names
         goals = objectives.ENTERED.names if self.flow in _REDUCTIONS.flows else ()
         if not entered and not goals:
@@ -69,16 +72,18 @@ class Catalogue:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names of the stages here."""
+        """Names of all stages of the flow."""
         return tuple(self.listed)
 
     @cached_property
     def other_names(self) -> Mapping[str, str]:
-        """Names here of stages by their names in other tools, without `Stage` at the end."""
+        """Names of stages in tilewright, by name in other tools (without `Stage` at the end)."""
         return {name: stage.name for stage in self._built_in.values() for name in stage.also}
 
     def canonical_name(self, name: str) -> str:
-        """Name here of a stage, also for `LomaStage` or `WorkloadStage`; '' if there is no such stage."""
+        """Name of a stage in tilewright. `name` can also be a name of another tool, such as `LomaStage` or
+        `WorkloadStage`; '' if the flow has no such stage.
+        """
         for candidate in (name, name.removeprefix("tilewright.pipeline.stages.").rpartition(".")[2]):
             short = candidate.removesuffix("Stage")
             found = self.other_names.get(short, short)
@@ -87,17 +92,17 @@ class Catalogue:
         return ""
 
     def elsewhere(self, name: str) -> str:
-        """Text on the flow of a stage that this flow does not have; '' for an unknown name."""
+        """Message for a stage that this flow does not have but another flow has; '' for an unknown name."""
         for stage in self.listed.values():
             if name in stage.absorbs:
-                return f"is no stage of its own here: {stage.name} does its work; leave it out"
+                return f"is not a stage of its own here, because {stage.name} does its work; leave it out"
         for other, text in _ELSEWHERE[self.flow].items():
             if name in CATALOGUES[other].listed:
                 return text
         return ""
 
     def stage_class(self, name: str) -> type[Stage]:
-        """Class of a stage by its name here. Raises InputError for a plug-in that is at fault."""
+        """Class of a stage, by its name in tilewright. Raises InputError for a plug-in with an error."""
         if name in ENTERED.names:
             return ENTERED[name]
         module = import_module(f"tilewright.pipeline.stages.{self.listed[name].module}")
@@ -105,4 +110,4 @@ class Catalogue:
 
 
 CATALOGUES = {flow: Catalogue(flow) for flow in (SINGLE, MULTI, CORE)}
-"""Stages of each flow."""
+"""Catalogue of the stages of each flow."""

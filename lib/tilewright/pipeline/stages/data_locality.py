@@ -1,4 +1,4 @@
-"""Stages that keep data between layers in the lowest memory that has room for it."""
+"""Stages that keep data between two layers in the lowest memory that is large enough for the data."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -19,11 +19,11 @@ from tilewright.workload.layer import Layer
 
 @dataclass(frozen=True)
 class SearchUnusedMemory(LocalityParameters, Change):
-    """Finds, for each layer of a network, the outermost memory that its data need, so that data for the next layer stay
-    on the chip if there is room.
+    """Finds the outermost memory that the data of each layer need, so that data for the next layer stay on the chip if
+    a memory is large enough.
 
-    Must come before Workload; RemoveUnusedMemory, after Workload, applies the result. If the mapping file gives
-    `memory_reach` for every layer, that is used instead.
+    This stage must come before Workload. The stage RemoveUnusedMemory, after Workload, applies the result. If the
+    mapping file gives `memory_reach` for every layer, these values are used and none are searched.
 
     Example: [SearchUnusedMemory, Workload, RemoveUnusedMemory, MinimalLatency, SpatialMappingGenerator,
     SpatialMappingConversion, Loma, CostModel]
@@ -34,8 +34,8 @@ class SearchUnusedMemory(LocalityParameters, Change):
     stands_for = "SearchUnusedMemoryStage, later SearchInterLayerDataLocalityStage"
 
     def change(self, item: NetworkProblem) -> NetworkProblem:
-        """Network with the reach of its data. Raises InputError if the mapping file gives the reach only for some
-        layers.
+        """Network with the outermost memory of the data of each layer. Raises InputError if only some layers have a
+        `memory_reach` in the mapping file.
         """
         from tilewright.mapping.locality import find_memory_reach
 
@@ -55,13 +55,13 @@ class SearchUnusedMemory(LocalityParameters, Change):
 
 
 def _is_given(item: NetworkProblem) -> bool:
-    """Whether the mapping file gives the reach of the data. Raises InputError if it does so only for some layers."""
+    """Whether the mapping file gives `memory_reach` for all layers. Raises InputError if it does so only for some."""
     layers = [node.layer for node in item.workload.layers_in_order if node.layer]
     entries = [item.mapping.constraints_for(layer) for layer in layers]
     without = [layer.name for layer, entry in zip(layers, entries, strict=True) if entry.memory_reach is None]
     if 0 < len(without) < len(layers):
-        message = "exploit_data_locality decides for all layers or, where all have a memory_reach, for none"
-        told = f"{len(without)} of {len(layers)} layers have none, such as {without[0]}"
+        message = "with exploit_data_locality, either all layers or no layers must have a memory_reach"
+        told = f"{len(without)} of {len(layers)} layers have no memory_reach, such as {without[0]}"
         raise InputError([Problem(f"{message}: {told}", path=item.workload.name)])
     return bool(layers) and not without
 
@@ -70,7 +70,7 @@ def _is_given(item: NetworkProblem) -> bool:
 class RemoveUnusedMemory(Change):
     """Maps a layer on the core without the memories that its data do not reach.
 
-    Must come after Workload, and needs SearchUnusedMemory before it.
+    This stage must come after Workload, and SearchUnusedMemory must come before it.
 
     Example: [Sum, SearchUnusedMemory, Workload, RemoveUnusedMemory, MinimalEnergy, SpatialMappingGenerator,
     SpatialMappingConversion, Loma, CostModel]
@@ -83,7 +83,7 @@ class RemoveUnusedMemory(Change):
     stands_for = "RemoveUnusedMemoryStage, later ExploitInterLayerDataLocalityStage"
 
     def change(self, item: LayerProblem) -> LayerProblem:
-        """Layer on its own, smaller core."""
+        """Layer with a core that has only the memories that the data of the layer reach."""
         from tilewright.mapping.locality import remove_unused_memories
 
         if item.memory_reach is None:
@@ -93,10 +93,10 @@ class RemoveUnusedMemory(Change):
 
 
 def locality_summary(item: NetworkProblem, records: Sequence[LayerRecord], model: str) -> JsonObject:
-    """Place of the data between layers in a run, as plain data for the summary; {} if the model is not known.
+    """Part of the summary on data that stay on the chip between layers; {} if it is not known.
 
-    `layers_below_top` counts the layers with an operand that ends below the last memory of the core: in the run itself
-    if it exploits data locality, else in a hypothetical run that does.
+    `layers_below_top` is the number of layers with an operand that does not reach the outermost memory of the core. If
+    the run does not exploit data locality, this number is for a hypothetical run that does.
     """
     layers = [node.layer for node in item.workload.layers_in_order if node.layer]
     exploited = any(record.memory_reach is not None for record in records)
@@ -117,16 +117,16 @@ def _ends_below(core: Core, record: LayerRecord) -> bool:
 
 
 def _reaches_if_exploited(item: NetworkProblem, records: Sequence[LayerRecord], model: str) -> list[bool] | None:
-    """Whether the data of each layer would stay below the top memory; None if not known."""
+    """Whether data of each layer would stay below the top memory with data locality; None if not known."""
     from tilewright.mapping.locality import find_memory_reach
 
     if item.workload.is_folded:
-        return None  # data cannot be followed between layers of which one stands for several
+        return None  # one layer stands for several, so its neighbours are not known
     even = any(record.temporal_mapping_type != UNEVEN for record in records)
     try:
         reaches = find_memory_reach(item.workload, item.core, item.mapping, profile_by_name(model), even_mapping=even)
     except TilewrightError:
-        return None  # stages of the user's may cost what the project's own cannot
+        return None  # such a run is possible with stages of the user
     layers = [node.layer for node in item.workload.layers_in_order if node.layer]
     return [_is_below(item, layer, reach) for layer, reach in zip(layers, reaches, strict=True)]
 

@@ -1,4 +1,4 @@
-"""Descriptions on which parser stages work, and the network problem that they make together."""
+"""Descriptions (hardware, workload and mapping), which parser stages read, and the network problem made from them."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class WrittenFiles:
-    """Files that users wrote; '' if not known."""
+    """Paths of the files that the user wrote; '' if a path is not known."""
 
     hardware: str = ""
     mapping: str = ""
@@ -29,41 +29,41 @@ class WrittenFiles:
 
 @dataclass(frozen=True)
 class Descriptions:
-    """Hardware, workload and mapping as given, and the objects that were read from them so far.
+    """Hardware, workload and mapping as the user gives them, and the objects that are read from them so far.
 
-    A source is a path of a file or of an artifact, the same data as dicts and lists, or the parsed object.
+    `hardware`, `workload` and `mapping` are paths of files or artifacts, data as dicts and lists, or parsed objects.
     """
 
     hardware: "AcceleratorSource | None" = None
     workload: "WorkloadSource | None" = None
     mapping: "MappingSource | None" = None
     network_options: NetworkOptions = NetworkOptions()  # noqa: RUF009  frozen
-    """Options for what an ONNX file leaves open: sizes of dynamic dimensions, branches, precision."""
+    """Options for an ONNX file: sizes of dynamic dimensions, branches of If operators, and precision."""
     written: WrittenFiles = WrittenFiles()
     """Files from which the given artifacts were read, for line numbers in messages."""
     accelerator: Accelerator | None = None
-    """Hardware; None until it is read."""
+    """Hardware that was read; None before it is read."""
     network: Workload | None = None
-    """Workload; None until it is read."""
+    """Workload that was read; None before it is read."""
     coverage: "Coverage | None" = None
-    """Coverage of the network."""
+    """Coverage of the network: which operators have a cost model. None before the network is read."""
     notices: tuple[str, ...] = ()
     """Notices on unusual content."""
     problems: tuple[Problem, ...] = ()
-    """Problems; they are reported together once everything is read."""
+    """Problems found so far. They are reported together after all inputs are read."""
 
     @property
     def hardware_file(self) -> str:
-        """File named in problems of the hardware; '' if it was not given as a file."""
+        """Path of the hardware file, for messages; '' if the hardware is not a file."""
         return self.written.hardware or file_of(self.hardware)
 
     @property
     def mapping_file(self) -> str:
-        """File named in problems of the mapping; '' if it was not given as a file."""
+        """Path of the mapping file, for messages; '' if the mapping is not a file."""
         return self.written.mapping or file_of(self.mapping)
 
     def checked(self) -> "Descriptions":
-        """Descriptions without a problem. Raises InputError with all problems."""
+        """Descriptions without problems: this object. Raises InputError with all problems if there are problems."""
         if self.problems:
             raise InputError(self.problems)
         return self
@@ -77,18 +77,22 @@ class NetworkProblem:
     accelerator: Accelerator
     mapping: Mapping
     memory_reach: "tuple[MemoryReach, ...]" = ()
-    """Outermost memories of the data of each layer, in execution order; () if all data reach the top memory."""
+    """Outermost memories that the data of each layer reach, in execution order of the layers; () if all data reach the
+    top memory.
+    """
     notices: tuple[str, ...] = ()
-    """Notices on unusual content of the descriptions."""
+    """Notices on unusual content of the inputs."""
     uncosted: tuple[UncostedWork, ...] | None = None
-    """Work of the network without costs; None: it is determined here."""
+    """Parts of the network without computed costs. None: they are determined when the object is made."""
     whole: Workload | None = None
-    """Network as it was read, with the layers that the core cannot run; None at first."""
+    """Network as it was read, including the layers that the core cannot run. None: it is set when the object is
+    made.
+    """
 
     def __post_init__(self) -> None:
         """Keep only the layers that the core can run, so that all stages see the same layers."""
         if len(self.accelerator.cores) != 1:
-            return  # told when the core is asked for
+            return  # `core` raises the error
         known = unmodelled_work(self.workload) if self.uncosted is None else self.uncosted
         if self.whole is None:
             object.__setattr__(self, "whole", self.workload)
@@ -98,31 +102,31 @@ class NetworkProblem:
 
     @property
     def coverage(self) -> JsonObject:
-        """Share of the work of the network that has costs, as plain data for the summary."""
+        """Share of the work of the network whose costs are computed, as plain data for the summary."""
         return coverage_of(self.workload, self.uncosted or ())
 
     def check_complete(self) -> None:
-        """Raise InputError with a problem for each operator type with work without costs."""
+        """Raise InputError with a problem for each operator type whose costs are not computed."""
         if self.uncosted:
             place = f"{self.workload.name} on {self.core.name}"
             raise InputError([Problem(f"not costed, which strict forbids: {row.text}", place) for row in self.uncosted])
 
     def check_layers(self) -> None:
-        """Raise InputError if the core runs no layer of the network, since the result would be empty."""
+        """Raise InputError if the core cannot run any layer of the network, because the result would be empty."""
         if any(node.layer is not None for node in self.workload.nodes):
             return
         rows = self.uncosted or ()
         found = "; ".join(row.text for row in rows) or "no operator that computes"
         hint = "; `model: corrected` reads every operator" if any(row.reason == NOT_MODELLED for row in rows) else ""
-        message = f"nothing to map, no layer for this core in the network: {found}{hint}"
+        message = f"nothing to map, because the network has no layer for this core: {found}{hint}"
         raise InputError([Problem(message, f"{self.workload.name} on {self.core.name}")])
 
     @cached_property
     def core(self) -> Core:
-        """Core. Raises InputError if the accelerator has several."""
+        """Core of the accelerator. Raises InputError if the accelerator has several cores."""
         return single_core(self.accelerator)
 
 
 def of_core(workload: Workload, core: Core, mapping: Mapping, **others: Any) -> NetworkProblem:
-    """Problem of a network on a given core."""
+    """Problem of mapping a network on a core."""
     return NetworkProblem(workload, Accelerator(core.name, (core,)), mapping, **others)

@@ -1,7 +1,7 @@
-"""Catalogue of stages as a page of the documentation, made from the code.
+"""Catalogue of stages in the documentation, made from the code of the stages.
 
-`python -m tilewright.pipeline.stages.document docs/stages.md` writes the catalogue between the marks of that page. It
-also copies the worked examples, which are files of the project, into the blocks that name them.
+`python -m tilewright.pipeline.stages.document docs/stages.md` writes the catalogue between two marks of the page. It
+also copies example files of the project into the blocks of the page that name these files.
 """
 
 import inspect
@@ -45,16 +45,18 @@ SHOWN_FILE = re.compile(r"(<!-- file: (\S+) -->\n```python\n).*?```\n", re.DOTAL
 
 
 def _groups(flow: str, without: str = "") -> dict[str, tuple[str, ...]]:
-    """Stages of a flow by heading, without those that are also in the flow `without`."""
+    """Names of the stages of a flow, by heading. Stages that are also in the flow `without` are left out."""
     listed = [stage for stage in STAGES if flow in stage.flows and without not in stage.flows]
     headings = dict.fromkeys(stage.heading for stage in listed)
     return {heading: tuple(stage.name for stage in listed if stage.heading == heading) for heading in headings}
 
 
 GROUPS = _groups(SINGLE)
-"""Stages of the single-core flow by heading."""
+"""Names of the stages of the single-core flow, by heading."""
 MULTI_GROUPS = _groups(MULTI, without=SINGLE)
-"""Stages of the multi-core flow by heading; AcceleratorParser is that of the single-core flow."""
+"""Names of the stages of the multi-core flow, by heading. Stages that both flows have, such as AcceleratorParser, are
+left out.
+"""
 
 
 @dataclass(frozen=True)
@@ -66,9 +68,9 @@ class PagePart:
     catalogue: Catalogue
     groups: Mapping[str, tuple[str, ...]]
     types: Mapping[str, tuple[type, ...]]
-    """Types by heading."""
+    """Types of items and results, by heading."""
     other_tool: str
-    """Tool to whose stages those of the flow correspond."""
+    """Name of the tool that has corresponding stages."""
 
     def text(self) -> str:
         """Markdown text of all stages, then of the types of their items and results."""
@@ -111,7 +113,7 @@ PARTS = (
 
 
 def stage_text(kind: type[Stage], other_tool: str) -> str:
-    """Section of one stage; `other_tool` has the corresponding stage."""
+    """Markdown section on one stage. `other_tool` is the name of the tool with a corresponding stage."""
     words, _ = docstring_parts(kind)
     rows = [
         f"| takes, gives | {_down(kind)} |",
@@ -160,7 +162,7 @@ def _cell(text: str) -> str:
 
 
 def type_text(kind: type) -> str:
-    """Section of one type: its docstring and its fields."""
+    """Markdown section on one type, with its docstring and its fields."""
     words = " ".join(inspect.cleandoc(kind.__doc__ or "").split("\n\n")[0].split())
     documented = field_docs(kind)
     rows = [f"| `{name}` | {_cell(documented.get(name, ''))} |" for name in _field_names(kind)]
@@ -173,13 +175,13 @@ def _field_names(kind: type) -> list[str]:
 
 
 def docstring_parts(kind: type) -> tuple[str, str]:
-    """(text of a stage's docstring, its example as YAML: an edit or a list of stages)."""
+    """(text of the docstring of a stage, example in it as YAML). The example is an edit or a list of stages."""
     words, _, example = inspect.cleandoc(kind.__doc__ or "").partition("\nExample:")
     return words.strip(), " ".join(example.split())
 
 
 def example_yaml(kind: type[Stage]) -> str:
-    """Example of a stage as the value of `pipeline:`."""
+    """YAML text of the example of a stage, as the value of the key `pipeline`."""
     _, example = docstring_parts(kind)
     if example.startswith("["):
         return "\n".join(textwrap.wrap(example, 100, initial_indent="  ", subsequent_indent="   "))
@@ -187,7 +189,7 @@ def example_yaml(kind: type[Stage]) -> str:
 
 
 def with_catalogue(page: str, project: Path = Path()) -> str:
-    """Text of a page with the catalogues between their marks, and with the files of the project that it shows.
+    """Text of a page in which the catalogues between the marks, and the example files of the project, are replaced.
 
     Raises ValueError if a mark is missing.
     """

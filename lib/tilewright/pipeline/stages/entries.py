@@ -1,4 +1,4 @@
-"""Entries of `pipeline:`, a full list of stages or edits of the default one, and the parts of each flow's pipeline."""
+"""Entries of the key `pipeline` (a full list of stages, or edits of the default pipeline), and kinds of pipelines."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -27,12 +27,12 @@ StageValue = str | Stage | type[Stage]
 
 @dataclass(frozen=True)
 class Entry:
-    """Stage of a pipeline as it is written: a name, a dotted path, or (from Python) a class or an object."""
+    """Stage of a pipeline as the user writes it: a name, a dotted path, or (in Python) a class or an object."""
 
     stage: StageValue
     parameters: Any = field(default_factory=dict)
     place: KeyPath = ()
-    """Place where the entry is written; () for a stage of the default pipeline."""
+    """Keys of the entry in the value of `pipeline`; () for a stage of the default pipeline."""
 
     def title(self, catalogue: Catalogue) -> str:
         """Name of the stage."""
@@ -40,7 +40,7 @@ class Entry:
 
     @property
     def parameter_place(self) -> KeyPath:
-        """Place where its parameters are written."""
+        """Keys of the parameters of the entry in the value of `pipeline`; () for a stage of the default pipeline."""
         return (*self.place, "parameters") if self.place else ()
 
 
@@ -51,13 +51,15 @@ def _title(stage: StageValue, catalogue: Catalogue) -> str:
 
 
 def read_entries(value: Any, default: Sequence[Entry], catalogue: Catalogue) -> tuple[list[Entry], list[Problem]]:
-    """(entries of a pipeline, problems); `value` is a list of stages or of edits of `default`, and the catalogue knows
-    the names.
+    """(entries of a pipeline, problems). `value` is a list of stages, or a list of edits of `default`. `catalogue` has
+    the names of stages.
     """
     if not isinstance(value, list | tuple):
-        return [], [problem_at((), "must be a list of stages, or of edits of the default pipeline", repr(value)[:40])]
+        return [], [
+            problem_at((), "must be a list of stages, or a list of edits of the default pipeline", repr(value)[:40])
+        ]
     if not value:
-        return [], [problem_at((), "is empty: leave it out for the default pipeline")]
+        return [], [problem_at((), "is empty: for the default pipeline, leave out this key")]
     problems: list[Problem] = []
     edits = [index for index, item in enumerate(value) if _edit_of(item)]
     if not edits:
@@ -67,7 +69,9 @@ def read_entries(value: Any, default: Sequence[Entry], catalogue: Catalogue) -> 
         if index in edits:
             _apply(item, index, entries, catalogue, problems)
         else:
-            message = "a stage among edits: give either the full list of stages or edits of the default pipeline"
+            message = (
+                "is a stage in a list of edits: give either a full list of stages or only edits of the default one"
+            )
             problems.append(problem_at((index,), message, repr(item)[:60]))
     return entries, problems
 
@@ -106,7 +110,7 @@ def _check_keys(item: Mapping[str, Any], index: int, known: tuple[str, ...], pro
 def _apply(
     item: Mapping[str, Any], index: int, entries: list[Entry], catalogue: Catalogue, problems: list[Problem]
 ) -> None:
-    """Apply one edit to `entries`, in place."""
+    """Apply one edit to `entries`. The list is changed in place."""
     kind = _edit_of(item)
     _check_keys(item, index, EDIT_KEYS[kind], problems)
     parameters = item.get("parameters") or {}
@@ -115,9 +119,9 @@ def _apply(
         return
     places = _places_of(item[kind], (index, kind), entries, catalogue, problems)
     if kind == "replace" and not _is_stage_value(item.get("stage")):
-        problems.append(problem_at((index, "stage"), "required key is missing: the stage that comes instead"))
+        problems.append(problem_at((index, "stage"), "required key is missing: the stage that replaces the old stage"))
     elif kind == "set" and not parameters:
-        problems.append(problem_at((index, "parameters"), "required key is missing: what to set"))
+        problems.append(problem_at((index, "parameters"), "required key is missing: the parameters to set"))
     elif kind == "drop":
         for place in reversed(places):
             del entries[place]
@@ -139,11 +143,13 @@ def _insert(
         problems.append(problem_at((index, "insert"), "not a stage", repr(item["insert"])[:60]))
         return
     if len(sides) != 1:
-        problems.append(problem_at((index,), "say where: give one of before and after", allowed="before, after"))
+        problems.append(
+            problem_at((index,), "the position is missing: give either before or after", allowed="before, after")
+        )
         return
     places = _places_of(item[sides[0]], (index, sides[0]), entries, catalogue, problems)
     if len(places) > 1:
-        message = "stands at several places of the pipeline: name a neighbour that stands at one, or give the full list"
+        message = "is several times in the pipeline: name a stage that is there only one time, or give the full list"
         problems.append(problem_at((index, sides[0]), message, repr(item[sides[0]])))
     elif places:
         entry = Entry(item["insert"], item.get("parameters") or {}, (index,))
@@ -153,7 +159,7 @@ def _insert(
 def _places_of(
     name: Any, place: KeyPath, entries: list[Entry], catalogue: Catalogue, problems: list[Problem]
 ) -> list[int]:
-    """Indices of the stages with a name in the pipeline; if there are none, a problem is recorded."""
+    """Indices of the stages of the pipeline with a name. If no stage has the name, a problem is recorded."""
     titles = list(dict.fromkeys(entry.title(catalogue) for entry in entries))
     wanted = _title(name, catalogue) if _is_stage_value(name) else ""
     found = [i for i, entry in enumerate(entries) if wanted and entry.title(catalogue) == wanted]
@@ -170,25 +176,25 @@ def _no_entries(onnx: bool) -> list[Entry]:
 
 @dataclass(frozen=True, eq=False)
 class Flow:
-    """Kind of pipeline."""
+    """Kind of pipeline: its stages, its default, and the types of its items and results."""
 
     catalogue: Catalogue
     default_entries: Callable[[CoreSearchOptions, bool], list[Entry]]
-    """Function that gives the default pipeline; its second argument is True for ONNX models."""
+    """Function that gives the default pipeline. The second argument of the function is True for ONNX models."""
     takes: type
     """Type of the item for the first stage."""
     giver: str
-    """Source of that item, for messages."""
+    """Source of the item for the first stage, as a text for messages."""
     problem: type | None = None
-    """Type that the parsers make; None: the flow has no parsers."""
+    """Type of the item that the parsers make; None: the flow has no parsers."""
     parser_entries: Callable[[bool], list[Entry]] = _no_entries
-    """Function that gives the parsers that a full list may leave out."""
+    """Function that gives the parsers that are added if a full list of stages has none."""
     collects: tuple[type, ...] = ()
     """Allowed types of the results of the first stage; () for any type."""
 
     @property
     def ends_with(self) -> tuple[str, ...]:
-        """Names of the stages with which a pipeline may end."""
+        """Names of the stages that can be the last stage of a pipeline."""
         return tuple(name for name in self.catalogue.names if self.catalogue.stage_class(name).gives is None)
 
     def gives(self, wanted: type) -> list[str]:
@@ -198,6 +204,6 @@ class Flow:
 
 
 def hands_on(kind: Any, wanted: type) -> bool:
-    """Whether a stage makes items of a type, rather than passing on its own item."""
+    """Whether a stage makes items of a type. A stage that passes on the item that it gets does not count."""
     gives = kind.gives
     return isinstance(gives, type) and issubclass(gives, wanted)

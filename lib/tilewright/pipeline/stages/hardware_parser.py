@@ -10,9 +10,9 @@ from tilewright.pipeline.stages.descriptions import Descriptions
 
 @dataclass(frozen=True)
 class AcceleratorParser(Change):
-    """Reads the hardware description: a YAML file, a dict, or an artifact.
+    """Reads the hardware from a YAML file, a dict, or an artifact.
 
-    Its problems are reported together with those of the other descriptions.
+    Problems of the hardware are reported together with problems of workload and mapping.
 
     Example: [ONNXModelParser, AcceleratorParser, Sum, Workload, MinimalEnergy, SpatialMappingGenerator, MinimalEnergy,
     Loma, CostModel]
@@ -23,7 +23,7 @@ class AcceleratorParser(Change):
     stands_for = "AcceleratorParserStage"
 
     def change(self, item: Descriptions) -> Descriptions:
-        """Descriptions with their accelerator."""
+        """Descriptions with the accelerator that was read."""
         if item.hardware is None:
             return replace(item, problems=(*item.problems, *InputError("no hardware is given").problems))
         notices: list[str] = []

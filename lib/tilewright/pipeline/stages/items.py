@@ -1,6 +1,6 @@
 """Items that go down a pipeline below the parsers (networks to loop orders), and results that come up (evaluations).
 
-The tally of a search says for each spatial mapping of a layer what was tried, and with which result.
+The tally of a search has, for each spatial mapping of a layer, the number of tried loop orders and the result.
 """
 
 import math
@@ -28,34 +28,36 @@ Notes = tuple[tuple[str, object], ...]
 
 @dataclass(frozen=True)
 class CandidateTally:
-    """Counts for one spatial mapping, or for a part of its loop orders."""
+    """Numbers of tried loop orders of one spatial mapping, and the result. It can also cover a part of the orders."""
 
     candidate: int
-    """Index among the candidates of the layer."""
+    """Index of the spatial mapping among the candidates of the layer."""
     unrolling: Unrolling
     orders: int = 0
     """Number of loop orders that were tried."""
     feasible: int = 0
     """Number of these orders that meet the constraints and fit the core."""
     energy_pj: float | None = None
-    """Energy of the chosen mapping, in pJ; None if none was chosen."""
+    """Energy of the chosen mapping, in pJ; None if no mapping was chosen."""
     latency_cycles: float | None = None
     reason: str = ""
     """Reason why no mapping was chosen."""
     missed_by: float = math.inf
-    """Smallest ratio of needed to available capacity among the orders that do not fit; of several reasons the closest
-    one.
+    """Smallest ratio of needed to available capacity among the loop orders that do not fit. When tallies are added, the
+    reason with the smallest ratio is kept.
     """
     notes: Notes = ()
-    """Notes of the search about itself, as JSON values."""
+    """Facts that the search records about itself, such as its lower bound, as JSON values."""
 
     @property
     def key(self) -> tuple[int, Unrolling]:
-        """Key of the spatial mapping; tallies with equal keys belong to the same one."""
+        """Key of the spatial mapping. Tallies with equal keys belong to the same spatial mapping."""
         return self.candidate, self.unrolling
 
     def plus(self, other: "CandidateTally") -> "CandidateTally":
-        """Sum of both tallies; the chosen mapping is that of the first, unless only the second has one."""
+        """Sum of this tally and another tally. The chosen mapping is the mapping of this tally; if it has none, the
+        mapping of the other tally.
+        """
         feasible = self.feasible + other.feasible
         closest = other if not self.reason or (other.reason and other.missed_by < self.missed_by) else self
         chosen = other if self.energy_pj is None else self
@@ -71,7 +73,7 @@ class CandidateTally:
         )
 
     def row(self) -> CandidateRow:
-        """Row of `candidates` in a record."""
+        """Row for this tally in the field `candidates` of a record."""
         return CandidateRow(
             unrolling_record(self.unrolling),
             self.orders,
@@ -83,24 +85,26 @@ class CandidateTally:
 
 
 class Tally:
-    """Sums of tallies by spatial mapping, in the order of first occurrence."""
+    """Sums of tallies, one for each spatial mapping, in the order in which the spatial mappings first occur."""
 
     def __init__(self) -> None:
         self._by_key: dict[tuple[int, Unrolling], CandidateTally] = {}
 
     def add(self, entries: Iterable[CandidateTally]) -> None:
-        """Add tallies."""
+        """Add tallies to the sums."""
         for entry in entries:
             known = self._by_key.get(entry.key)
             self._by_key[entry.key] = entry if known is None else known.plus(entry)
 
     def choose(self, key: tuple[int, Unrolling], energy_pj: float, latency_cycles: float) -> None:
-        """Record energy and latency of the best mapping so far of a spatial mapping."""
+        """Record energy and latency of the best mapping found so far with a spatial mapping."""
         known = self._by_key.get(key) or CandidateTally(*key)
         self._by_key[key] = replace(known, energy_pj=energy_pj, latency_cycles=latency_cycles, reason="")
 
     def refuse(self, reason: str) -> None:
-        """Record the reason why no mapping was chosen, for spatial mappings that have mappings which fit."""
+        """Record the reason why no mapping was chosen, for each spatial mapping with loop orders that fit but no chosen
+        mapping.
+        """
         for key, known in self._by_key.items():
             if known.feasible and known.energy_pj is None:
                 self._by_key[key] = replace(known, reason=reason)
@@ -110,14 +114,14 @@ class Tally:
 
 
 SUMMED_NOTES = ("nodes", "evaluations", "orders_in_space")
-"""Notes that are counts, and can be summed."""
+"""Names of the notes that are counts and can be summed."""
 
 
 def merged_notes(entries: Iterable[CandidateTally], chosen: CandidateTally | None) -> JsonObject:
-    """Combined notes of the searches of all spatial mappings of a layer; {} if there are none.
+    """Combined notes of the searches of all spatial mappings of a layer; {} if there are no notes.
 
-    The notes are those of the chosen spatial mapping, but the bound is that over all spatial mappings, and a proof
-    requires proofs for all.
+    The notes of the chosen spatial mapping are taken. The lower bound is the smallest bound of all spatial mappings,
+    and the result is proven only if it is proven for all of them. Counts are summed.
     """
     all_notes = [dict(entry.notes) for entry in entries if entry.notes]
     if not all_notes:
@@ -160,31 +164,31 @@ class LayerProblem:
     constraints: MappingConstraints
     """Constraints of the mapping file for the layer."""
     memory_reach: "MemoryReach | None" = None
-    """Outermost memories of the data of the layer; None if all data reach the top memory."""
+    """Outermost memories that the data of the layer reach; None if all data reach the top memory."""
     names: tuple[str, ...] = ()
     """Names of all layers of the network with this problem."""
 
 
 @dataclass(frozen=True)
 class SpatialCandidate(LayerProblem):
-    """Layer with one spatial mapping to be tried."""
+    """Layer with one spatial mapping that is to be tried."""
 
     unrolling: Unrolling = ()
     index: int = 0
-    """Index among the candidates of the layer."""
+    """Index of the spatial mapping among the candidates of the layer."""
 
     @classmethod
     def of(cls, problem: LayerProblem, unrolling: Unrolling, index: int = 0) -> "SpatialCandidate":
-        """Candidate for a layer."""
+        """Candidate made from a layer problem and a spatial mapping."""
         own = {field.name: getattr(problem, field.name) for field in fields(LayerProblem)}
         return cls(**own, unrolling=unrolling, index=index)
 
 
 @dataclass(frozen=True, eq=False)
 class TemporalProblem(PreparedProblem):
-    """Layer with its spatial mapping, ready for loop orders: the item that temporal mappers search.
+    """Layer with a spatial mapping, for which temporal mappers search loop orders.
 
-    `spatial.temporal_sizes` are the iterations that are left of each loop dimension.
+    `spatial.temporal_sizes` has the number of remaining iterations of each loop dimension.
     """
 
     ordering: tuple[TemporalOrderingEntry, ...] = ()
@@ -192,7 +196,7 @@ class TemporalProblem(PreparedProblem):
     candidate: int = 0
     """Index of the spatial mapping among the candidates of the layer."""
     given_boundaries: tuple[tuple[str, tuple[int, ...]], ...] = ()
-    """Level boundaries that the mapping file gives for a complete ordering; () if it leaves them open."""
+    """Level boundaries that the mapping file gives for a complete ordering; () if it does not give them."""
     names: tuple[str, ...] = ()
     """Names of all layers of the network with this problem."""
 
@@ -205,19 +209,19 @@ class TemporalProblem(PreparedProblem):
         given_boundaries: tuple[tuple[str, tuple[int, ...]], ...] = (),
         names: tuple[str, ...] = (),
     ) -> "TemporalProblem":
-        """Problem made from a prepared problem and the facts that the search of its loop orders needs."""
+        """Problem made from a prepared problem, with further data for the search of loop orders."""
         own = {field.name: getattr(prepared, field.name) for field in fields(PreparedProblem)}
         return cls(**own, ordering=ordering, candidate=candidate, given_boundaries=given_boundaries, names=names)
 
 
 @dataclass(frozen=True, eq=False)
 class Evaluations:
-    """Costs of mappings of one layer, and the tally of what was tried."""
+    """Costs of mappings of one layer, and the tally of the search."""
 
     costs: CostedBatch | None = None
-    """Loop orders with their energy and latency; None if there are none, for which the tally gives the reason."""
+    """Loop orders with energy and latency; None if there are no loop orders. Then the tally gives the reason."""
     tally: tuple[CandidateTally, ...] = ()
-    """Tally of each spatial mapping: counts and result."""
+    """Tallies, one for each spatial mapping, with counts and result."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -225,6 +229,6 @@ class MappedWorkload(OneCoreTables):
     """Network mapped on a core, with the tables `layers`, `energy`, `ports` and `schedule`."""
 
     records: tuple[LayerRecord, ...]
-    """Mapping of each distinct layer problem, in the order of first use."""
+    """Records with the mapping of each distinct layer problem, in the order in which the problems first occur."""
     summary: dict[str, Any]
     """Totals of the network; see docs/artifacts.md."""

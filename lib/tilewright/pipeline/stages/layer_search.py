@@ -1,4 +1,4 @@
-"""Search of many layer problems: each distinct one once, with the store, in several threads, with progress."""
+"""Search of many distinct layer problems, with a store of results, several threads and a progress bar."""
 
 import threading
 from collections.abc import Callable, Sequence
@@ -18,7 +18,7 @@ from tilewright.search.store import Store
 
 @dataclass(frozen=True)
 class LayerTask:
-    """Problem under the key of its content (`SearchIdentity.key_of`)."""
+    """Layer problem, with a key that is made from its content (`SearchIdentity.key_of`)."""
 
     key: str
     problem: LayerProblem
@@ -26,24 +26,26 @@ class LayerTask:
 
 @dataclass
 class LayerSearch:
-    """Search of all problems that are not in the store, with the results so far.
+    """Search of all problems that are not in the store, with the results found so far.
 
-    `search` are the stages that map a layer, with their control. Results do not depend on threads or store.
+    `search` has the stages that map a layer. The results do not depend on the number of threads or on the store.
     """
 
     title: str
     """Name of the search in the progress bar."""
     search: Rest
     on_found: Callable[[LayerTask, list[LayerRecord]], None] | None = None
-    """Function that is called for each problem when its search is finished."""
+    """Function that is called for each problem when the search of the problem is finished."""
     found: dict[str, list[LayerRecord]] = field(default_factory=dict)
     """Records of the mappings, by key of the problem."""
     failures: dict[str, MappingError] = field(default_factory=dict)
-    """Reasons why nothing fits, by key of the problem."""
+    """Reason why no mapping fits, by key of the problem."""
     objective: str = "latency"
-    """Objective that orders several mappings of a problem if no stage does; the one that counts comes first."""
+    """Objective that chooses the best of several mappings of a problem, if no stage chooses. The best mapping comes
+    first.
+    """
     all_of_them: bool = True
-    """Whether the other mappings are kept too; False: only their number."""
+    """Whether the other mappings are kept too; False: only the number of the other mappings is kept."""
     stop: threading.Event = field(default_factory=threading.Event)
 
     @property
@@ -53,20 +55,20 @@ class LayerSearch:
 
     @property
     def store(self) -> Store | None:
-        """Store of results; None if a stage writes files, or if a change of its code could not be noticed."""
+        """Store of results. None if a stage writes files, or if a change of the code of a stage cannot be detected."""
         stages = self.search.stages
         usable = all(is_identified(stage) for stage in stages) and not any(stage.exports for stage in stages)
         return self.control.store if usable else None
 
     def run(self, tasks: Sequence[LayerTask]) -> None:
-        """Fill `found` and `failures` for tasks with different keys.
+        """Search all tasks, and write the results to `found` and `failures`. The keys of the tasks must differ.
 
-        On an interruption, finished results stay in the store.
+        If the search is interrupted, finished results stay in the store.
         """
         missing = [task for task in tasks if not self._take_from_store(task)]
         shown = self.control.show_progress and bool(missing)
         orders = sum_if_known(order_total(self.search, task.problem) for task in missing) if shown else 0
-        # How many orders a search with bounds visits is not known before; its progress is that of layers.
+        # A search with bounds does not know before how many orders it visits, so its progress bar counts layers.
         if orders is None and len(missing) > 1:
             bar = search_progress(len(missing), self.title, shown, unit="layers", least=1, after_s=QUIET_S)
         else:
@@ -86,7 +88,7 @@ class LayerSearch:
             self._search_in_threads(missing, search, layers_done)
 
     def _search_in_threads(self, missing: list[LayerTask], search: Rest, layers_done: Advance) -> None:
-        """Search in threads, which suffice because the kernel releases the interpreter lock."""
+        """Search in several threads. Threads are enough, because the kernels release the interpreter lock."""
         with ThreadPoolExecutor(self.control.threads) as pool:
             pending: dict[Future[list[LayerRecord] | MappingError], LayerTask] = {
                 pool.submit(self._attempt, search, task): task for task in missing
@@ -104,14 +106,14 @@ class LayerSearch:
                 raise
 
     def _attempt(self, search: Rest, task: LayerTask) -> list[LayerRecord] | MappingError:
-        """Records of a layer, or the reason why nothing fits."""
+        """Records of the mappings of a layer, or the error if no mapping fits."""
         try:
             return search_alternatives(search, task.problem, self.objective, all_of_them=self.all_of_them)
         except MappingError as error:
             return error
 
     def _take_from_store(self, task: LayerTask) -> bool:
-        """Use an earlier result of this problem if there is one; returns whether there is."""
+        """Use the stored result of a problem if the store has one; returns whether it has one."""
         if self.store is None:
             return False
         stored = self.store.get(task.key)
@@ -136,11 +138,11 @@ class LayerSearch:
 
 
 def _nothing(count: int) -> None:
-    """Advance of a progress that is not shown."""
+    """Do nothing. The function is used as `advance` of a progress bar that is not shown."""
 
 
 def _key_of_all(key: str) -> str:
-    """Key under which all mappings of a problem are stored; `key` itself has the one that counts."""
+    """Key under which all mappings of a problem are stored. Under `key` itself, only the best mapping is stored."""
     return content_digest([key, "all"])
 
 

@@ -1,6 +1,6 @@
 """Execution of the stages below Workload on one layer, and records made from the evaluations.
 
-A record has the full breakdown of a row that was chosen from a batch.
+A record has the full breakdown of the costs of one row of a batch.
 """
 
 import contextlib
@@ -23,7 +23,7 @@ from tilewright.workload.layer import Layer
 
 
 def single_row(costs: CostedBatch, row: int) -> CostedBatch:
-    """One order of a batch with its costs, as copies, so that the rest of the batch can be freed."""
+    """Batch with only one loop order and its costs. They are copied, so that the memory of the batch can be freed."""
     batch = costs.batch
     one = slice(row, row + 1)
     boundaries = None if batch.boundaries is None else batch.boundaries[one].copy()
@@ -34,24 +34,26 @@ def single_row(costs: CostedBatch, row: int) -> CostedBatch:
 
 
 def tally_key(batch: OrderBatch) -> tuple[int, Unrolling]:
-    """Key of the spatial mapping of a batch."""
+    """Key of the spatial mapping of a batch, as in `CandidateTally.key`."""
     return getattr(batch.problem, "candidate", 0), batch.problem.spatial.unrolling
 
 
 def what_is_minimised(stages: tuple[Stage, ...]) -> str:
-    """Objective of the outermost reduction of stages, or else of their mapper; '' if there is neither."""
+    """Objective of the outermost reduction among the stages. If there is no reduction, the objective of the temporal
+    mapper; '' if there is neither.
+    """
     kept = next((str(what) for stage in stages if (what := getattr(stage, "minimises", ""))), "")
     mappers = [stage for stage in stages if isinstance(stage.gives, type) and _maps_orders(stage.gives)]
     return kept or next((str(goal) for stage in mappers if (goal := getattr(stage, "objective", ""))), "")
 
 
 Rank = Callable[[CostedBatch], Sequence[np.ndarray]]
-"""Function that gives the columns by which mappings are compared (`reductions.Reduction.rank`)."""
+"""Type of a function that gives the columns by which mappings are compared (`reductions.Reduction.rank`)."""
 
 
 def rank_of(stages: tuple[Stage, ...], objective: str) -> Rank:
-    """Rank that decides between several mappings of a layer: that of the outermost reduction of stages, else by the
-    objective of their mapper, else by `objective`.
+    """Rank that chooses between several mappings of a layer. It is the rank of the outermost reduction among the
+    stages; without a reduction, the rank by the objective of the temporal mapper; otherwise the rank by `objective`.
     """
     kept = [stage for stage in stages if getattr(stage, "minimises", "") and hasattr(stage, "rank")]
     if kept:
@@ -61,12 +63,12 @@ def rank_of(stages: tuple[Stage, ...], objective: str) -> Rank:
 
 
 def model_of(stages: tuple[Stage, ...]) -> str:
-    """Model profile of the results of stages; '' if they do not say."""
+    """Name of the model profile with which the stages compute results; '' if no stage has a model."""
     return next((str(model) for stage in reversed(stages) if (model := getattr(stage, "model", ""))), "")
 
 
 def records_of(found: Sequence[Evaluations], stages: tuple[Stage, ...]) -> list[LayerRecord]:
-    """Records of all mappings that stages have found for a layer and that fit."""
+    """Records of all mappings of a layer that the stages have found and that fit."""
     tally = _tally_of(found)
     return [_record(costs, row, tally, stages) for costs, row in _fitting(found)]
 
@@ -79,16 +81,16 @@ def _tally_of(found: Iterable[Evaluations]) -> list[CandidateTally]:
 
 
 def _fitting(found: Iterable[Evaluations]) -> Iterator[tuple[CostedBatch, int]]:
-    """Pairs (batch, row) of the mappings that fit."""
+    """Pairs (batch, index of a row), one for each mapping that fits."""
     for one in found:
         if one.costs is not None:
             yield from ((one.costs, int(row)) for row in np.flatnonzero(one.costs.fits))
 
 
 def _best_of(found: Sequence[Evaluations], rank: Rank) -> tuple[CostedBatch, int] | None:
-    """(batch, row) of the best mapping, of equal ones the first; None if nothing fits.
+    """(batch, index of the row) of the best mapping; among equal mappings, the first. None if no mapping fits.
 
-    If the rank accepts none, the first mapping that fits is returned, because the later stages have let it pass.
+    If the rank accepts no mapping, the first mapping that fits is returned, because the later stages have accepted it.
     """
     best, best_rank = next(_fitting(found), None), None
     for one in found:
@@ -112,7 +114,7 @@ def _record(costs: CostedBatch, row: int, tally: list[CandidateTally], stages: t
     return replace(
         record,
         candidates=tuple(entry.row() for entry in tally),
-        # A search that evaluates more than it hands on says so.
+        # If a search evaluates more orders than it hands on, its notes have the number.
         evaluations=notes.get("evaluations", sum(entry.feasible for entry in tally)),
         search=notes,
     )
@@ -122,8 +124,8 @@ PROOF_NOTES = ("proven", "value", "lower_bound", "gap", "covers", "spatial_mappi
 
 
 def _proof_of_what_is_kept(notes: dict[str, Any], stages: tuple[Stage, ...]) -> dict[str, Any]:
-    """Notes, without the proof if the objectives of reduction and mapper differ: the optimum by one objective proves
-    nothing about the other.
+    """Notes of a search. If the objectives of reduction and temporal mapper differ, the proof is removed, because an
+    optimum by one objective proves nothing about the other objective.
     """
     goals = {str(goal) for stage in stages for key in ("minimises", "objective") if (goal := getattr(stage, key, ""))}
     if "proven" not in notes or len(goals) <= 1:
@@ -132,10 +134,10 @@ def _proof_of_what_is_kept(notes: dict[str, Any], stages: tuple[Stage, ...]) -> 
 
 
 def search_layer(search: Rest, problem: LayerProblem, objective: str = "latency") -> LayerRecord:
-    """Record of the mapping that counts for a layer: the best of those returned, by the outermost reduction of the
-    search, or else by `objective`; `alternatives` counts the others.
+    """Record of the best mapping that the stages return for a layer. `alternatives` is the number of other mappings.
 
-    Raises NothingFitsError if no mapping fits, with the reason for each spatial mapping.
+    The best mapping is chosen as in `rank_of`. Raises NothingFitsError if no mapping fits, with the reason for each
+    spatial mapping.
     """
     return search_alternatives(search, problem, objective, all_of_them=False)[0]
 
@@ -143,8 +145,8 @@ def search_layer(search: Rest, problem: LayerProblem, objective: str = "latency"
 def search_alternatives(
     search: Rest, problem: LayerProblem, objective: str = "latency", *, all_of_them: bool = True
 ) -> list[LayerRecord]:
-    """Records of all mappings that are returned for a layer: first the one that counts, then the others in their order;
-    with `all_of_them` False only the first. Raises NothingFitsError as `search_layer` does.
+    """Records of all mappings that the stages return for a layer: first the best mapping, then the other mappings in
+    their order. If `all_of_them` is False, only the best one. Raises NothingFitsError as `search_layer` does.
     """
     found = evaluations_of(search, problem)
     best = _best_of(found, rank_of(search.stages, objective))
@@ -166,7 +168,7 @@ def evaluations_of(search: Rest, problem: LayerProblem) -> list[Evaluations]:
 
 
 def _flat(results: Iterator[Any]) -> Iterator[Evaluations]:
-    """Evaluations, including those in lists."""
+    """Evaluations in results. Lists in the results are flattened."""
     for result in results:
         if isinstance(result, list):
             yield from _flat(iter(result))
@@ -177,8 +179,8 @@ def _flat(results: Iterator[Any]) -> Iterator[Evaluations]:
 
 
 def why_not(found: list[Evaluations], layer: Layer, given: MappingConstraints) -> list[str]:
-    """Reasons why nothing fits, for each spatial mapping; a loop order from the mapping file is named with its
-    entry.
+    """Lines that say why no mapping fits, one for each spatial mapping. If a loop order of the mapping file is the
+    cause, its entry is named.
     """
     lines = []
     for entry in _tally_of(found):
@@ -195,9 +197,10 @@ def why_not(found: list[Evaluations], layer: Layer, given: MappingConstraints) -
 
 
 def order_total(search: Rest, problem: LayerProblem) -> int | None:
-    """Number of orders that the search of a layer will try, for progress; None if its mapper does not know.
+    """Number of loop orders that the search of a layer will try, for the progress bar; None if the temporal mapper does
+    not know it.
 
-    The function runs the stages before the temporal mapper, and asks the mapper.
+    The function runs the stages before the temporal mapper, and asks the temporal mapper.
     """
     stages = search.stages
     place = next((i for i, stage in enumerate(stages) if stage.gives is not None and _maps_orders(stage.gives)), None)

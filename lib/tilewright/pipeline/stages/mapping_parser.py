@@ -1,4 +1,4 @@
-"""Stage MappingParser, which reads the mapping file, and combines network, core and mapping."""
+"""Stage MappingParser, which reads the mapping file and combines network, core and mapping."""
 
 from dataclasses import dataclass
 
@@ -21,9 +21,11 @@ NO_HARDWARE = Accelerator("", ())
 
 @dataclass(frozen=True)
 class MappingParser(Change):
-    """Reads the mapping file and checks it against the core and the network, which other parsers have read before.
+    """Reads the mapping file, and checks whether it fits the core and the network, which other parsers have read
+    before.
 
-    A pipeline without this stage gets it after its other parsers: in zigzag-dse they read this file.
+    If a pipeline does not have this stage, it is added after the other parsers, because in zigzag-dse the other parsers
+    read the mapping file.
 
     Example: [WorkloadParser, AcceleratorParser, MappingParser, Sum, Workload, MinimalLatency, SpatialMappingConversion,
     TemporalOrderingConversion, CostModel]
@@ -34,7 +36,7 @@ class MappingParser(Change):
     stands_for = "the mapping file in WorkloadParserStage and ONNXModelParserStage"
 
     def change(self, item: Descriptions) -> NetworkProblem:
-        """Problem of the descriptions. Raises InputError with everything that is wrong with any of them."""
+        """Network problem made from the descriptions. Raises InputError with all errors of all descriptions."""
         problems = Problems()
         problems.found += item.problems
         mapping = problems.attempt(given_mapping, item.mapping, problems.notices)
@@ -62,15 +64,15 @@ def _what_does_not_fit_together(item: Descriptions, mapping: Mapping | None) -> 
         if source is not None and parsed is None
     ]
     if unread or mapping is None or item.mapping is None or item.network is None or item.accelerator is None:
-        return unread  # also where one description is read by itself
+        return unread  # also if a single input is read alone
     if len(item.accelerator.cores) != 1:
         return [several_cores_problem(item.accelerator, item.hardware_file)]
     core = single_core(item.accelerator)
     unknown = names_unknown_to(mapping, core, item.network, item.mapping_file)
-    # Names that are wrong say nothing of what is kept where.
+    # With wrong names in the mapping, sizes cannot be checked.
     return unknown or element_fit_problems(_layers_on(core, item.network), core, mapping, item.hardware_file)
 
 
 def _layers_on(core: Core, network: Workload) -> list[Layer]:
-    """Layers that the core runs."""
+    """Layers of the network that the core can run."""
     return [node.layer for node in restrict_to_core(network, core)[0].nodes if node.layer is not None]

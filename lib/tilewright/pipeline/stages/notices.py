@@ -1,4 +1,4 @@
-"""Notices of a run on one core about its files: unusual values, lanes that layers do not get, units that never work."""
+"""Notices on the files of a run on one core: unusual values, lost lanes of layers, and idle units of the array."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -23,10 +23,10 @@ from tilewright.workload.source import read_layers
 
 
 def lanes_notices(problem: NetworkProblem, pipeline: Pipeline, file: str) -> list[str]:
-    """Notices, one for each reason of lost lanes, and for each side of the array that is never full.
+    """Notices: one for each reason why layers lose lanes, and one for each side of the array that is never full.
 
-    [] if the stages of the pipeline make other lanes than those of the mapping file. `file` is the mapping file, for
-    line numbers.
+    The result is [] if the stages of the pipeline do not use the lanes of the mapping file. `file` is the path of the
+    mapping file, for line numbers.
     """
     stages = pipeline.search().stages
     known = any(isinstance(stage, SpatialMappingGenerator | SpatialMappingConversion) for stage in stages)
@@ -47,9 +47,9 @@ def lanes_notices(problem: NetworkProblem, pipeline: Pipeline, file: str) -> lis
 
 
 def written_files(files: Sequence[Path]) -> tuple[WrittenFiles, list[str]]:
-    """(files by kind, notices on unusual content).
+    """(paths of files by kind, notices on unusual content).
 
-    Problems of a file are left to the step that reads it, since the artifact is what counts.
+    A file with errors is left out: the run uses its artifact, and the step that reads the file reports the errors.
     """
     found: dict[str, str] = {}
     notices: list[str] = []

@@ -1,4 +1,4 @@
-"""Stages made from the parameters in a pipeline, and from the options and settings of the run."""
+"""Construction of stages from the parameters in a pipeline, and from the options and settings of the run."""
 
 import sys
 from collections.abc import Mapping
@@ -20,9 +20,10 @@ def make_stage(
     place: KeyPath,
     settings: Mapping[str, Any] = MappingProxyType({}),
 ) -> tuple[Stage | None, list[Problem]]:
-    """(stage with the given parameters and for the others those of the run, problems).
+    """(stage, problems). The stage is None if there are problems.
 
-    The parameters of the run are `options` and, by name, `settings`.
+    `given` has the parameters that the pipeline sets. Other parameters have the values of the run, from `options` and
+    `settings`. `place` has the keys of the parameters in the value of `pipeline`.
     """
     if given is None:
         given = {}
@@ -53,7 +54,7 @@ def _at(problem: Problem, place: KeyPath) -> Problem:
 
 
 def _at_setting(problem: Problem, place: KeyPath, of_run: Mapping[str, Any]) -> Problem:
-    """Problem moved to the settings of the run, if it is about a parameter that comes from there."""
+    """Problem of a parameter. If the value comes from the settings of the run, the problem names the setting."""
     inside = keys_of(problem.path)[len(place) :]
     return replace(problem, path=dotted(inside)) if inside and inside[0] in of_run else problem
 
@@ -73,7 +74,7 @@ def _construct(kind: type[Stage], values: dict[str, Any], place: KeyPath) -> tup
 
 
 def _of_parameter(problem: Problem, place: KeyPath, values: Mapping[str, Any]) -> Problem:
-    """Problem that a stage reports about its parameters, moved to the parameter that it names."""
+    """Problem that a stage reports about a parameter, with the place of this parameter in the pipeline."""
     inside = keys_of(problem.path)
     if not inside or inside[0] not in values:
         return moved(problem, place)

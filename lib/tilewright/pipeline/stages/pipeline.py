@@ -1,8 +1,9 @@
-"""Pipelines: stages in a valid order, checked when a pipeline is built; and the default one of the single-core flow.
+"""Pipelines (stages in a valid order), their check, and the default pipeline of the single-core flow.
 
-The types that stages take, give, collect and return decide whether an order is valid.
+The order of stages is checked when a pipeline is built. It is valid if the types that the stages take, give, collect
+and return fit together.
 
-`tilewright map` runs the default pipeline unless another one is given.
+`tilewright map` runs the default pipeline unless another pipeline is given.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Placed:
-    """Stage, or its class if its parameters are wrong, with the place where it is written."""
+    """Stage of a pipeline with its entry. If the parameters are wrong, `stage` is None, and only the class is known."""
 
     kind: type[Stage]
     entry: Entry
@@ -39,7 +40,9 @@ class Placed:
 
 
 def what_does_not_fit(placed: list[Placed], flow: Flow) -> list[Problem]:
-    """Problems with the order of stages, of one kind at a time, since others often only follow from the first."""
+    """Problems with the order of stages. Only the first kind of problems is reported, because other problems are often
+    consequences.
+    """
     return (
         _items_that_do_not_fit(placed, flow)
         or _results_that_do_not_fit(placed, flow)
@@ -48,8 +51,8 @@ def what_does_not_fit(placed: list[Placed], flow: Flow) -> list[Problem]:
 
 
 def _items_that_do_not_fit(placed: list[Placed], flow: Flow) -> list[Problem]:
-    """Problem of the first stage that gets an item of another type than it takes; later ones often only follow from
-    it.
+    """Problem of the first stage that gets an item of a wrong type; [] if there is none. Problems of later stages are
+    left out, because they are often consequences.
     """
     current: type | None = flow.takes
     giver = flow.giver
@@ -63,8 +66,8 @@ def _items_that_do_not_fit(placed: list[Placed], flow: Flow) -> list[Problem]:
             message = f"{kind.name()} takes {type_name(kind.takes)}, but gets {type_name(current)} from {giver}{remedy}"
             return [problem_at(item.entry.place or _nearest_place(placed, index), message)]
         if kind.takes_unmapped and issubclass(current, SpatialCandidate):
-            message = f"{kind.name()} takes layers without a spatial mapping, but {giver} has chosen one before"
-            remedy = "leave one of them out" if hands_on(kind, SpatialCandidate) else f"it belongs before {giver}"
+            message = f"{kind.name()} takes layers without a spatial mapping, but {giver} chooses one before it"
+            remedy = "leave out one of the two stages" if hands_on(kind, SpatialCandidate) else f"put it before {giver}"
             return [problem_at(item.entry.place or _nearest_place(placed, index), f"{message}; {remedy}")]
         if kind.exports and current is OrderBatch:
             message = f"{kind.name()} would write a file for every batch of loop orders; put it before {giver}"
@@ -79,8 +82,8 @@ def _items_that_do_not_fit(placed: list[Placed], flow: Flow) -> list[Problem]:
 
 
 def _remedy(wanted: type, index: int, placed: list[Placed], giver: str, flow: Flow) -> str:
-    """Text on the stage that would give the missing item, or on its right position."""
-    # What takes itself what is missing would not get it either.
+    """Hint for a stage that gets a wrong item: which stage gives the right item, or where the stage must be."""
+    # A stage that itself takes the missing item would not get it either.
     later = [item.kind for item in placed[index + 1 :] if hands_on(item.kind, wanted)]
     makers = [kind for kind in later if not issubclass(wanted, kind.takes)]
     if makers:
@@ -124,7 +127,7 @@ def _is_one_of(kind: type, allowed: Types) -> bool:
 def _missing_predecessors(placed: list[Placed]) -> list[Problem]:
     found = []
     for index, item in enumerate(placed):
-        # A subclass of a stage is one of its kind.
+        # A subclass of a needed stage counts as this stage.
         before = [base.__name__ for other in placed[:index] for base in other.kind.__mro__]
         if item.kind.needs and not any(name in before for name in item.kind.needs):
             later = any(other.kind.name() in item.kind.needs for other in placed[index + 1 :])
@@ -135,7 +138,7 @@ def _missing_predecessors(placed: list[Placed]) -> list[Problem]:
 
 
 def _files_written_twice(placed: list[Placed]) -> list[Problem]:
-    """Problems of stages that would overwrite the files of another one."""
+    """Problems of stages that would overwrite the files of another stage."""
     sums = [index for index, item in enumerate(placed) if _is_one_of(item.kind.returns, MappedWorkload)]
     networks = [index for index, item in enumerate(placed) if item.kind.gives is LayerProblem]
     writers: dict[str, str] = {}
@@ -146,29 +149,29 @@ def _files_written_twice(placed: list[Placed]) -> list[Problem]:
         files = item.stage.written(any(index < other for other in networks), any(index < other for other in sums))
         if files in writers:
             message = f"{item.kind.name()} would write the same files as {writers[files]} before it, {files}"
-            remedy = "; give one of them a `folder` of its own"
+            remedy = "; give one of the two stages another `folder`"
             found.append(problem_at(item.entry.place or _nearest_place(placed, index), message + remedy))
         writers.setdefault(files, item.kind.name())
     return found
 
 
 def _nearest_place(placed: list[Placed], index: int) -> KeyPath:
-    """Place for a problem of a default stage: the nearest entry that the user wrote."""
+    """Place of a problem of a stage that the user did not write: the place of the nearest entry of the user."""
     others = sorted(range(len(placed)), key=lambda other: abs(other - index))
     return next((placed[other].entry.place for other in others if placed[other].entry.place), ())
 
 
 MAPPER_OF = {engine: engine.capitalize() for engine in get_args(SearchEngine)}
-"""Stage that hands on loop orders, by search engine."""
+"""Name of the stage that makes loop orders, by search engine."""
 
 
 def parser_entries(onnx: bool = True) -> list[Entry]:
-    """Stages that read the users' files."""
+    """Entries of the stages that read workload, hardware and mapping."""
     return [Entry("ONNXModelParser" if onnx else "WorkloadParser"), Entry("AcceleratorParser"), Entry("MappingParser")]
 
 
 def search_entries(options: CoreSearchOptions) -> list[Entry]:
-    """Stages that map a network, outermost first; their parameters are those of the options."""
+    """Entries of the stages that map a network, outermost first. Options decide which stages these are."""
     reduction = Entry(reduction_of(options.objective))
     mapper = Entry(MAPPER_OF[options.temporal_mapping_search_engine])
     locality = isinstance(options, SearchOptions) and options.exploit_data_locality
@@ -195,11 +198,11 @@ SINGLE = Flow(
     catalogue=CATALOGUES[steps.SINGLE],
     default_entries=default_entries,
     takes=Descriptions,
-    giver="what people wrote",
+    giver="the input files",
     problem=NetworkProblem,
     parser_entries=parser_entries,
 )
-"""Single-core flow."""
+"""Pipelines of the single-core flow."""
 
 
 @dataclass(frozen=True)
@@ -220,11 +223,12 @@ class Pipeline:
         prefix: KeyPath = ("pipeline",),
         flow: Flow = SINGLE,
     ) -> "Pipeline":
-        """Pipeline that `value` describes: None for the default, else a list of stages or of edits of the default.
+        """Pipeline that `value` describes: a list of stages, a list of edits of the default pipeline, or None for the
+        default pipeline.
 
-        `options` give the parameters that the pipeline does not set; `onnx` selects the default parser; dotted paths
-        are looked up below `folder`; `documents` and `prefix` are the place of `value`; `flow` is the kind of pipeline.
-        Raises InputError with everything that is wrong.
+        `options` has the values of parameters that the pipeline does not set. `onnx` chooses the default parser of the
+        workload. Dotted paths are looked up in `folder`. `documents` and `prefix` say where `value` is written. `flow`
+        is the kind of pipeline. Raises InputError with all errors.
         """
         pipeline, problems = check_pipeline(value, options or SearchOptions(), onnx=onnx, folder=folder, flow=flow)
         if problems or pipeline is None:
@@ -232,15 +236,15 @@ class Pipeline:
         return pipeline
 
     def run(self, item: Any, control: Control | None = None) -> Iterator[Any]:
-        """Results for an item of the type that the first stage takes."""
+        """Results for an item. The item must have the type that the first stage takes."""
         return run_stages(self.stages, item, control)
 
     def parsers(self) -> "Pipeline":
-        """Slice that reads descriptions."""
+        """Pipeline with only the stages that read hardware, workload and mapping."""
         return Pipeline(self.stages[: self._parser_count])
 
     def search(self) -> "Pipeline":
-        """Slice that maps the network problem which the parsers make."""
+        """Pipeline with only the stages after the parsers, which map the network."""
         return Pipeline(self.stages[self._parser_count :])
 
     @property
@@ -248,8 +252,8 @@ class Pipeline:
         return next((i for i, stage in enumerate(self.stages) if stage.takes is not Descriptions), len(self.stages))
 
     def unused(self, given: Mapping[str, Any], options: CoreSearchOptions) -> list[Unused]:
-        """Given options without effect: the pipeline has no stage for them, or sets them itself. Options at their
-        defaults are not reported.
+        """Notices of given options without effect: the pipeline has no stage for the option, or sets the parameter
+        itself. Options at their defaults are not reported.
         """
         stages = [each for stage in self.stages for each in (stage, *stage.inner())]
         names = {base.__name__ for stage in stages for base in type(stage).__mro__}
@@ -270,7 +274,7 @@ class Pipeline:
 
     @property
     def exports(self) -> bool:
-        """Whether a stage writes files of its own."""
+        """Whether a stage writes files into the folder of exports."""
         return any(stage.exports for stage in self.stages)
 
 
@@ -283,9 +287,10 @@ def check_pipeline(
     flow: Flow = SINGLE,
     settings: Mapping[str, Any] = MappingProxyType({}),
 ) -> tuple[Pipeline | None, list[Problem]]:
-    """(pipeline that `value` describes, problems); the pipeline is None if there are problems.
+    """(pipeline that `value` describes, problems). The pipeline is None if there are problems.
 
-    `settings` are further parameters of the run, by name; a problem of a setting is reported only under its own name.
+    `settings` has further parameters of the run, by name. A problem of a setting is reported under the name of the
+    setting.
     """
     default = flow.default_entries(options, onnx)
     entries, problems = (default, []) if value is None else read_entries(value, default, flow.catalogue)
@@ -303,7 +308,7 @@ def check_pipeline(
         problems += [problem for problem in wrong if problem not in problems]
         placed.append(Placed(kind, entry, stage))
     if complete and len(placed) == len(entries):
-        # With something unknown in it, every complaint about the order could be wrong.
+        # The order is checked only if all entries are known; otherwise problems of the order could be wrong.
         placed = _with_what_goes_without_saying(placed, options, onnx, flow)
         problems += what_does_not_fit(placed, flow)
     stages = tuple(item.stage for item in placed if item.stage is not None)
@@ -332,13 +337,13 @@ def _class_of(entry: Entry, flow: Flow, folder: Path | None, problems: list[Prob
         return None
     names = flow.catalogue.names
     nearest = nearest_name(short, names)
-    allowed = "" if nearest else ", ".join(names) + ", or the dotted path of a class of yours"
+    allowed = "" if nearest else ", ".join(names) + ", or the dotted path of a class of your own"
     problems.append(problem_at(entry.place, "no such stage", repr(entry.stage), allowed, nearest))
     return None
 
 
 def _with_objective(kind: type[Stage], entry: Entry, above: list[Placed]) -> Any:
-    """Parameters of an entry; the objective of a search is by default that of the reduction above it."""
+    """Parameters of an entry. The default objective of a search is the objective of the reduction above it."""
     given = entry.parameters
     if "objective" not in getattr(kind, "__dataclass_fields__", {}) or not isinstance(given, dict):
         return given
@@ -350,8 +355,8 @@ def _with_objective(kind: type[Stage], entry: Entry, above: list[Placed]) -> Any
 def _parsers_first(placed: list[Placed]) -> list[Placed]:
     """Stages in an order in which all parsers come first.
 
-    A stage that takes any item can stand between parsers. It moves behind the last parser, because parsers pass on
-    every result.
+    A stage that takes any item can be written between two parsers. It is moved behind the last parser; this changes no
+    result, because parsers pass on all results.
     """
     last = max((i for i, item in enumerate(placed) if item.kind.takes is Descriptions), default=-1)
     looking = [item for item in placed[:last] if item.kind.takes is object and item.kind.gives is Same]
@@ -362,11 +367,10 @@ def _parsers_first(placed: list[Placed]) -> list[Placed]:
 def _with_what_goes_without_saying(
     placed: list[Placed], options: CoreSearchOptions, onnx: bool, flow: Flow
 ) -> list[Placed]:
-    """Stages of a list with the parsers that it leaves out, and with SpatialMappingConversion, which lists of
-    zigzag-dse lack.
+    """Stages of a list, completed by missing parsers and a missing SpatialMappingConversion.
 
-    In zigzag-dse the parsers read the mapping file too, and SpatialMappingGenerator does the work of
-    SpatialMappingConversion.
+    Lists of stages for zigzag-dse lack these stages: in zigzag-dse the other parsers read the mapping file, and
+    SpatialMappingGenerator does the work of SpatialMappingConversion.
     """
 
     def made(entry: Entry) -> Placed:

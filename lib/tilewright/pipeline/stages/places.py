@@ -1,4 +1,4 @@
-"""Places of problems of a pipeline in a configuration; the problems give places inside `pipeline:`."""
+"""Places of problems of a pipeline: a place inside the value of `pipeline`, and its file and line."""
 
 import re
 from collections.abc import Container, Iterable
@@ -12,23 +12,25 @@ if TYPE_CHECKING:
 
 
 def problem_at(place: KeyPath, message: str, value: str = "", allowed: str = "", nearest: str = "") -> Problem:
-    """Problem at keys and list indices inside the value of `pipeline:`."""
+    """Problem at a place, given by keys and list indices, inside the value of `pipeline`."""
     return Problem(message, path=dotted(place), value=value, allowed=allowed, nearest=nearest)
 
 
 def moved(problem: Problem, place: KeyPath) -> Problem:
-    """Problem that was reported outside of a pipeline, moved to a place in it."""
+    """Problem with its place replaced by a place in the pipeline. The old place becomes a part of the message."""
     message = f"{problem.path}: {problem.message}" if problem.path else problem.message
     return replace(problem, message=message, path=dotted(place))
 
 
 def placed(problem: Problem, prefix: KeyPath = (), documents: "Iterable[YamlDocument]" = ()) -> Problem:
-    """Problem of a pipeline that is at `prefix`, on the line of the first document that knows its place."""
+    """Problem with its whole place: `prefix`, then the place in the pipeline. File and line are those of the first
+    document that has this place.
+    """
     place = (*prefix, *keys_of(problem.path))
     told = replace(problem, path=dotted(place))
     for document in documents:
         if line := document.line_of(place):
-            # Where the fault is in a file of the user's, that is the place to look at.
+            # If the error is in a file with code of the user, the message names this file first.
             where = f"{problem.file}:{problem.line}" if problem.line else problem.file
             message = f"{where} {problem.message}" if where else problem.message
             return replace(told, message=message, file=document.file, line=line)
@@ -36,10 +38,10 @@ def placed(problem: Problem, prefix: KeyPath = (), documents: "Iterable[YamlDocu
 
 
 def is_of_setting(problem: Problem, settings: Container[object]) -> bool:
-    """Whether a problem is about a setting of the run, which is reported under the setting's own name."""
+    """Whether a problem is about a setting of the run. Such a problem has the name of the setting as its path."""
     return next(iter(keys_of(problem.path)), None) in settings
 
 
 def keys_of(path: str) -> KeyPath:
-    """Place from a text such as pipeline[3].parameters.lpf_limit."""
+    """Keys and list indices from a text such as pipeline[3].parameters.lpf_limit."""
     return tuple(int(index) if index else key for key, index in re.findall(r"([^.\[\]]+)|\[(\d+)\]", path))

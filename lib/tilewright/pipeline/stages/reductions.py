@@ -1,4 +1,4 @@
-"""Stages that keep less than they get: the best mapping, the sum over a network, or everything as one list."""
+"""Stages that combine results: they keep the best mapping, sum over a network, or make one list of all results."""
 
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
@@ -21,36 +21,40 @@ from tilewright.search.summary import one_a_layer, summarize
 
 @dataclass(frozen=True)
 class Reduction(Stage):
-    """Base of stages that keep one mapping, chosen by the `rank` of a subclass.
+    """Base class of stages that keep one mapping. The method `rank` of a subclass says which mapping is the best.
 
-    Batches are reduced as they come, so that memory does not grow with the number of orders.
+    Each batch is reduced when it comes, so that the main memory does not grow with the number of loop orders.
     """
 
     collects = Evaluations
     returns = Evaluations
     minimises: ClassVar[str] = ""
-    """Name of the objective in a record."""
+    """Name of the objective in records."""
 
     def __init_subclass__(cls, **others: Any) -> None:
-        """Set `minimises` of a subclass that does not set it to the name of the subclass."""
+        """Set `minimises` to the name of the subclass, if the subclass does not set it."""
         super().__init_subclass__(**others)
         if "minimises" not in cls.__dict__:
             cls.minimises = cls.__name__
 
     @abstractmethod
     def rank(self, costs: CostedBatch) -> Sequence[np.ndarray]:
-        """Columns, with one number for each order of a batch, by which mappings are compared, the most important first.
+        """Columns by which mappings are compared, the most important column first. A column has one number for each
+        loop order of a batch.
 
-        The smallest value wins; ties are decided by the next column, and finally by the order of discovery. An infinite
-        value in the first column makes a mapping unacceptable; orders that do not fit have infinite energy and latency.
+        The mapping with the smallest number wins. If numbers are equal, the next column decides; if all columns are
+        equal, the mapping that was found first wins. An infinite number in the first column makes a mapping
+        unacceptable. Loop orders that do not fit have infinite energy and latency.
         """
 
     def refusal(self) -> str:
-        """Reason why no mapping is acceptable although some fit."""
+        """Message for the case that mappings fit but none of them is acceptable."""
         return f"none of the mappings that fit is acceptable to {self.name()}"
 
     def run(self, item: Any, rest: Rest) -> Iterator[Evaluations]:
-        """Yield one result: the best mapping with the tally of all, or only the tally."""
+        """Yield one result: the best mapping with the tally of all mappings. If there is no best mapping, only the
+        tally.
+        """
         tally = Tally()
         best: CostedBatch | None = None
         best_rank: tuple[float, ...] = ()
@@ -70,7 +74,7 @@ class Reduction(Stage):
         yield Evaluations(best, tuple(tally))
 
     def _best_row(self, costs: CostedBatch | None) -> tuple[int | None, tuple[float, ...]]:
-        """(index of the first best row of a batch, its rank); the index is None if none is acceptable."""
+        """(index of the best row of a batch, rank of this row). The index is None if no row is acceptable."""
         if costs is None:
             return None, ()
         columns = self.rank(costs)
@@ -79,19 +83,22 @@ class Reduction(Stage):
 
 
 class OfObjective(Reduction):
-    """Keeps the best mapping by an objective; this module has a subclass for each of `OBJECTIVES`.
+    """Keeps the best mapping by an objective. This module has a subclass for each objective of `OBJECTIVES`.
 
-    Those for objectives of plug-ins are made when they are asked for.
+    Subclasses for objectives of plug-ins are made at their first use.
     """
 
     def rank(self, costs: CostedBatch) -> Sequence[np.ndarray]:
-        """Columns: the objective, then the metric that it does not include."""
+        """Columns for the comparison: first the objective, then energy or latency if the objective does not include
+        it.
+        """
         return ranking(self.minimises, costs.energy_pj, costs.latency_cycles)
 
 
 @dataclass(frozen=True)
 class MinimalLatency(OfObjective):
-    """Keeps the mapping with the fewest cycles; of equal ones the one with less energy, then the first found.
+    """Keeps the mapping with the fewest cycles. Among equal mappings it keeps the one with the least energy, then the
+    one that was found first.
 
     Example: [Sum, Workload, MinimalLatency, SpatialMappingGenerator, SpatialMappingConversion, Loma, CostModel]
     """
@@ -102,7 +109,8 @@ class MinimalLatency(OfObjective):
 
 @dataclass(frozen=True)
 class MinimalEnergy(OfObjective):
-    """Keeps the mapping with the least energy; of equal ones the one with fewer cycles, then the first found.
+    """Keeps the mapping with the least energy. Among equal mappings it keeps the one with the fewest cycles, then the
+    one that was found first.
 
     Example: {replace: MinimalLatency, stage: MinimalEnergy}
     """
@@ -113,7 +121,8 @@ class MinimalEnergy(OfObjective):
 
 @dataclass(frozen=True)
 class MinimalEDP(OfObjective):
-    """Keeps the mapping with the smallest product of energy and cycles; of equal ones the first found.
+    """Keeps the mapping with the smallest product of energy and cycles. Among equal mappings it keeps the one that was
+    found first.
 
     Example: {replace: MinimalLatency, stage: MinimalEDP}
     """
@@ -125,13 +134,13 @@ class MinimalEDP(OfObjective):
 @cache
 def _reduction(objective: str) -> type[OfObjective]:
     """Stage that keeps the best mapping by an objective of a plug-in."""
-    doc = f"Keeps the mapping of least {objective}, an objective of a plug-in; of equal ones the first found."
+    doc = f"Keeps the mapping with the least {objective}, an objective of a plug-in; if equal, the first found."
     own = {"__doc__": doc, "__module__": __name__, "minimises": objective}
     return dataclass(frozen=True)(type(reduction_of(objective), (OfObjective,), own))
 
 
 def __getattr__(name: str) -> type[OfObjective]:
-    """Stage of that name for an objective of a plug-in. Raises AttributeError if there is no such objective."""
+    """Stage with this name, for an objective of a plug-in. Raises AttributeError if there is no such objective."""
     for objective in ENTERED.names:
         if name == reduction_of(objective):
             return _reduction(objective)
@@ -140,9 +149,9 @@ def __getattr__(name: str) -> type[OfObjective]:
 
 @dataclass(frozen=True)
 class Sum(Stage):
-    """Sums the layers of a network, which run one after another, into its summary.
+    """Sums energy and latency of the layers of a network, which run one after another, into a summary.
 
-    A layer counts once: if stages in between yield several records of it, only the first.
+    Each layer counts one time: if later stages yield several records of a layer, only the first record counts.
 
     Example: {drop: Sum}
     """
@@ -153,17 +162,17 @@ class Sum(Stage):
     stands_for = "SumStage"
 
     def run(self, item: NetworkProblem, rest: Rest) -> Iterator[MappedWorkload]:
-        """Yield one result: all records with the totals."""
+        """Yield one result: all records, with the totals of the network."""
         yield summed(item, rest(item), rest.stages)
 
 
 def summed(item: NetworkProblem, found: Iterable[LayerRecord], stages: tuple[Stage, ...]) -> MappedWorkload:
-    """Network with its totals, from the results of `stages`. Raises InputError if layers are missing."""
+    """Records and totals of a network, from the results of `stages`. Raises InputError if a layer has no record."""
     records = one_a_layer(found)
     known = {name for record in records for name in record.names}
     wanted = [node.layer.name for node in item.workload.layers_in_order if node.layer is not None]
     if missing := [name for name in wanted if name not in known]:
-        told = f"the pipeline passes on no record of {count_of(len(missing), 'layer')}, so there is no total"
+        told = f"the pipeline yields no record of {count_of(len(missing), 'layer')}, so there are no totals"
         raise InputError([Problem(f"{told}: {some_of(missing)}", path=item.workload.name)])
     reduced = next((record.objective for record in records if record.alternatives), "")
     objective, model = what_is_minimised(stages) or reduced, model_of(stages)
@@ -174,7 +183,7 @@ def summed(item: NetworkProblem, found: Iterable[LayerRecord], stages: tuple[Sta
 
 @dataclass(frozen=True)
 class Listify(Stage):
-    """Passes on everything that it gets as one list.
+    """Collects all results into one list, and passes on this list.
 
     Example: {insert: Listify, before: Sum}
     """

@@ -1,4 +1,4 @@
-"""Execution of pipelines: for a layer, a network, or a network from descriptions."""
+"""Execution of pipelines for a layer, for a network, or for a network that is read from input files."""
 
 import threading
 from collections.abc import Callable, Iterable, Iterator
@@ -31,12 +31,12 @@ DEFAULT_OPTIONS = SearchOptions()
 
 @lru_cache(maxsize=64)
 def default_pipeline(options: SearchOptions = DEFAULT_OPTIONS, onnx: bool = True) -> Pipeline:
-    """Pipeline that runs if none is given."""
+    """Default pipeline, which runs if no other pipeline is given."""
     return Pipeline.build(None, options, onnx=onnx)
 
 
 def read_problem(descriptions: Descriptions, options: SearchOptions = DEFAULT_OPTIONS) -> NetworkProblem:
-    """Network problem that descriptions make, read by the parsers of the default pipeline.
+    """Network problem, read from descriptions by the parsers of the default pipeline.
 
     Raises InputError with the problems of all descriptions.
     """
@@ -53,10 +53,11 @@ def map_layer(
     progress: Advance | None = None,
     stop: threading.Event | None = None,
 ) -> LayerRecord:
-    """Best mapping of one layer, with full breakdown and a row for each spatial candidate.
+    """Best mapping of one layer, with the full breakdown of its costs and a row for each spatial mapping.
 
-    Runs the slice of the default pipeline below Workload. `progress` is called with the number of orders just tried.
-    Raises MappingError if nothing fits, with the reason for each candidate, SearchStoppedError if `stop` is set.
+    The function runs the stages of the default pipeline below Workload. `progress` gets the number of loop orders that
+    were just tried. Raises MappingError if no mapping fits, with the reason for each spatial mapping, and
+    SearchStoppedError if `stop` is set.
     """
     stages = below_workload(default_pipeline(options).stages)
     control = Control(stop=stop) if progress is None else Control(advance=progress, stop=stop)
@@ -68,7 +69,9 @@ def map_layer(
 
 
 def below_workload(stages: tuple[Stage, ...]) -> tuple[Stage, ...]:
-    """Stages that search a single layer; those that need a whole network, to remove memories, are left out."""
+    """Stages that search a single layer. Stages that need data of the whole network, to remove memories, are left
+    out.
+    """
     place = next(i for i, stage in enumerate(stages) if stage.gives is LayerProblem)
     return tuple(stage for stage in stages[place + 1 :] if not stage.needs)
 
@@ -86,20 +89,20 @@ def map_workload(
     on_record: Callable[[LayerRecord], None] | None = None,
     show_progress: bool = False,
 ) -> MappedWorkload:
-    """Map every layer of a network. `on_record` is called with each newly mapped layer when it is finished.
+    """Map every layer of a network. `on_record` gets the record of each newly mapped layer at once.
 
-    Runs the slice of the pipeline after the parsers, by default that of the default pipeline. Raises InputError for
-    problems in the code of a user's stage, MappingError with every layer that has no mapping that fits. On an
-    interruption, finished layers stay in `store`.
+    The function runs the stages after the parsers of `pipeline` (default: the default pipeline). Raises InputError for
+    problems in the code of a stage of the user, and MappingError with every layer that has no mapping that fits. If the
+    search is interrupted, finished layers stay in `store`.
     """
     control = Control(threads, store, exports or Path("exports"), show_progress, on_record)
     return map_problem(of_core(workload, core, mapping), pipeline or default_pipeline(options), control)
 
 
 def map_problem(problem: NetworkProblem, pipeline: Pipeline, control: Control | None = None) -> MappedWorkload:
-    """Records and totals of a network, after the slice of a pipeline after the parsers."""
+    """Records and totals of a network. The function runs the stages of a pipeline after the parsers."""
     search = pipeline.search()
-    # To the end: stages that write do so when everything has passed.
+    # All results are requested, because stages that write files do so after the last result.
     results = list(_flat(search.run(problem, control or Control())))
     networks = [result for result in results if isinstance(result, MappedWorkload)]
     if networks:
@@ -110,10 +113,11 @@ def map_problem(problem: NetworkProblem, pipeline: Pipeline, control: Control | 
 def map_some_layers(
     problem: NetworkProblem, pipeline: Pipeline, layers: Iterable[str], control: Control | None = None
 ) -> tuple[LayerRecord, ...]:
-    """Records of some layers of a network, given by name, equal to those that `map_problem` makes for all layers.
+    """Records of some layers of a network, given by name. They are equal to the records that `map_problem` makes.
 
-    Stages that only observe results are left out. If a user's stage above Workload remains, all layers are mapped, as
-    that stage may need all records. Raises MappingError with every requested layer that has no mapping that fits.
+    Stages that only observe results are left out. If a stage of the user is above Workload, all layers are mapped,
+    because this stage can need all records. Raises MappingError with every requested layer that has no mapping that
+    fits.
     """
     stages = tuple(stage for stage in pipeline.search().stages if not stage.observes)
     above = stages[: next(i for i, stage in enumerate(stages) if stage.gives is LayerProblem)]
@@ -127,19 +131,21 @@ def map_some_layers(
 
 
 def sums_up_plainly(pipeline: Pipeline) -> bool:
-    """Whether the totals of a network are those of `summed_again`, not those of a user's stage."""
+    """Whether only the stage Sum makes the totals of a network. If a stage of the user makes them, `summed_again`
+    cannot repeat it.
+    """
     return all(isinstance(one, Sum) for one in pipeline.stages if issubclass(one.returns, MappedWorkload))
 
 
 def summed_again(problem: NetworkProblem, pipeline: Pipeline, records: Iterable[LayerRecord]) -> MappedWorkload:
-    """Totals that `map_problem` makes from the records of all layers."""
+    """Records and totals of a network from the records of all layers. They are equal to those of `map_problem`."""
     stages = pipeline.search().stages
     place = next((i for i, stage in enumerate(stages) if isinstance(stage, Sum)), -1)
     return summed(problem, records, stages[place + 1 :])
 
 
 def _flat(results: Iterator[Any]) -> Iterator[MappedWorkload | LayerRecord]:
-    """Results, including those in lists. Raises InputError for objects that are neither a record nor a network."""
+    """Results, with lists flattened. Raises InputError for a result that is neither a record nor a mapped network."""
     for result in results:
         if isinstance(result, list):
             yield from _flat(iter(result))

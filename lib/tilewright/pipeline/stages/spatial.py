@@ -1,6 +1,6 @@
-"""Stages that choose spatial mappings: one, several one after another, or all together if optima are proven.
+"""Stages that choose spatial mappings: one mapping, several mappings, or all mappings if an optimum is proven.
 
-`CustomSpatialMappingGenerator` is the generator that Stream uses for its computation nodes.
+`CustomSpatialMappingGenerator` uses the rule of Stream for its computation nodes.
 """
 
 import math
@@ -41,17 +41,18 @@ if TYPE_CHECKING:
     from tilewright.search.exact.search import ExactResult
 
 EFFORT_OF_ENDS, GAP_OF_ENDS = 8, 0.02
-"""Share of the effort that the search of each end of the front may take, one over the first, and its least gap: a bound
-of an end that is 2 % low makes that of the EDP of a network less than 1 % lower.
+"""Limits of the search for each end of the Pareto front (least energy, least latency) of a layer. The effort is divided
+by the first number, and the second number is the smallest gap at which the search ends. If the bound of an end is 2 %
+too low, the bound of the EDP of the network is less than 1 % lower.
 """
 REASONS = 100
-"""Largest number of spatial mappings without orders whose reasons are in a record."""
+"""Largest number of spatial mappings without loop orders for which a record has the reason."""
 
 
 def mapper_of(rest: Rest) -> Exact | None:
-    """Stage Exact or Best, which searches all spatial mappings of a layer together; None if there is none.
+    """Stage Exact or Best, which searches all spatial mappings of a layer together; None if the pipeline has neither.
 
-    A user's variant of them does not count.
+    A subclass of these stages that a user wrote does not count.
     """
     return next((stage for stage in rest.stages if isinstance(stage, Exact) and is_own(type(stage))), None)
 
@@ -59,10 +60,11 @@ def mapper_of(rest: Rest) -> Exact | None:
 def results_of(
     candidates: Sequence[SpatialCandidate], rest: Rest, covered: SpatialMappings, profile: ModelProfile
 ) -> Iterator[Evaluations]:
-    """Results of all spatial mappings of a layer; `covered` says which these are.
+    """Results of all spatial mappings of a layer. `covered` says which spatial mappings these are.
 
-    If the mapper proves optima, there is one search for all (docs/proofs.md#exact-search, 7). Then a spatial mapping
-    has a row in the tally only if one of its mappings was the best for a while, or if it is known to have none.
+    If the temporal mapper proves optima, one search covers all spatial mappings (docs/proofs.md#exact-search, 7). Then
+    a spatial mapping has a row in the tally only if it gave the best mapping found so far at some time, or if it is
+    known to have no mapping that fits.
     """
     mapper = mapper_of(rest)
     if mapper is None or any(candidate.constraints.level_boundaries for candidate in candidates):
@@ -76,26 +78,28 @@ def results_of(
 
 @dataclass
 class _Together:
-    """One search over all spatial mappings of a layer, which are made when the search requests them."""
+    """One search over all spatial mappings of a layer. A spatial mapping is made when the search requests it."""
 
     rest: Rest
     mapper: Exact
     problem: LayerProblem
     profile: ModelProfile
     starts: Sequence[SpatialCandidate]
-    """Spatial mappings that are searched first: for them the result is never worse than that of loma and salsa,
-    whatever the time budget.
+    """Spatial mappings that are searched first. For any time budget, the result is at least as good as the result of
+    loma and salsa with these spatial mappings.
     """
     covered: SpatialMappings
     """Spatial mappings that the proof covers."""
     others: Iterable[SpatialChoice] = ()
-    """All other spatial mappings, those that fill most lanes first; some may also be among `starts`."""
+    """All other spatial mappings. Mappings that fill most lanes come first; some can also be in `starts`."""
     made: list[SpatialCandidate] = field(default_factory=list)
     impossible: list[Evaluations] = field(default_factory=list)
-    """Reasons of the first REASONS spatial mappings that have no orders."""
+    """Evaluations with the reasons why spatial mappings have no loop orders, for the first REASONS of them."""
 
     def results(self) -> Iterator[Evaluations]:
-        """Best mapping with its certificate, and the tally of others; if nothing fits, the reasons."""
+        """Best mapping with its certificate, and the tally of other spatial mappings. If no mapping fits, the
+        reasons.
+        """
         ordering = self.problem.constraints.temporal_ordering
         try:
             found = self.mapper.search(self._choices(), len(self.starts), ordering, self.rest.control)
@@ -124,8 +128,8 @@ class _Together:
             yield Choice(index, passes, rest, layer, core, floors, partial(self._prepared, index))
 
     def _each(self, least: float) -> Iterator[tuple[SpatialCandidate, int, float]]:
-        """Triples (spatial mapping, lower bound of its passes, lower bound of those of all that follow), each mapping
-        once.
+        """Triples (spatial mapping, lower bound of its passes, lower bound of the passes of all later spatial
+        mappings). No spatial mapping occurs twice.
         """
         known = {candidate.unrolling for candidate in self.starts}
         for candidate in self.starts:
@@ -135,7 +139,9 @@ class _Together:
                 yield SpatialCandidate.of(self.problem, choice.unrolling), choice.passes, choice.rest_passes
 
     def _prepared(self, index: int) -> TemporalProblem | None:
-        """Problem of the loop orders of a spatial mapping; None if there are none, with the reason recorded."""
+        """Problem of finding loop orders for a spatial mapping. None if it has no loop orders; then the reason is
+        recorded.
+        """
         place = self.rest.stages.index(self.mapper)
         makers = tuple(stage for stage in self.rest.stages[:place] if stage.gives is not Same)
         candidate = replace(self.made[index], index=index)
@@ -148,7 +154,7 @@ class _Together:
         return problem
 
     def _of(self, found: "ExactResult") -> Iterator[Evaluations]:
-        """Best mapping, after a row for each other spatial mapping that was the best for a while."""
+        """Best mapping. Before it come rows for other spatial mappings that gave the best mapping at some time."""
         for index, energy_pj, latency_cycles in found.improved:
             if index != found.candidate:
                 unrolling = self.made[index].unrolling
@@ -168,9 +174,10 @@ class _Together:
         yield from replace(self.rest, stages=stages)(best)
 
     def _ends(self, found: "ExactResult") -> Iterator[tuple[str, object]]:
-        """Note on the mappings of least energy and of least latency, if the mapper searches them.
+        """Note on the mappings with the least energy and the least latency, if the temporal mapper searches them.
 
-        Each has the least value of `found` and of a search of its own, with the lower bound of that search.
+        Each of the two is searched by itself. The better one of its result and `found` is taken, with the lower bound
+        of the search.
         """
         if not isinstance(self.mapper, Best) or not self.mapper.ends or not all(OBJECTIVES[self.mapper.objective]):
             return
@@ -195,8 +202,8 @@ def _the_item(item: Any) -> Iterator[Any]:
 
 @dataclass(frozen=True)
 class SpatialMappingGenerator(SpatialParameters, Stage):
-    """Hands on the spatial mappings to try: the one from the mapping file, and if that leaves sides of the array open,
-    the best generated ones.
+    """Hands on the spatial mappings to try. If the mapping file sets all sides of the array, this is one mapping.
+    Otherwise the best mappings are generated for the other sides.
 
     Example: {set: SpatialMappingGenerator, parameters: {nb_spatial_mappings_generated: 10}}
     """
@@ -225,14 +232,16 @@ class SpatialMappingGenerator(SpatialParameters, Stage):
     def _whole_space(
         self, item: LayerProblem, rest: Rest, mapper: Exact, covered: SpatialMappings
     ) -> Iterator[Evaluations]:
-        """Results of one search over every spatial mapping, which begins with those that loma and salsa try."""
+        """Results of one search over all spatial mappings. It begins with the spatial mappings that loma and salsa
+        try.
+        """
         described = item.layer, item.core, item.constraints, self.profile
         tried, mixed = self.spatial_count(bounds=False) or DEFAULT_SPATIAL_MAPPINGS, self.enable_mix_spatial_mapping
         space = SpatialSpace(*described, mixed)
         refusal: MappingError | None = None
         try:
             starts = [SpatialCandidate.of(item, one) for one in spatial_candidates(*described, tried, mixed)]
-        except MappingError as error:  # the rule of generated ones finds none; there may be others
+        except MappingError as error:  # the rule generates none, but other mappings can exist
             starts, refusal = [], error
         found = list(_Together(rest, mapper, item, self.profile, starts, covered, space).results())
         if refusal is not None and all(one.costs is None for one in found):
@@ -245,13 +254,14 @@ _Loop = tuple[str, int]
 
 @dataclass(frozen=True)
 class CustomSpatialMappingGenerator(ModelChoice, Stage):
-    """Hands on the spatial mapping from the mapping file or the core, or else the mappings of Stream's rule: each side
-    of the array gets one loop, with its largest divisor for which array and bandwidth have room.
+    """Hands on the spatial mapping of the mapping file or the core. If there is none, it hands on the mappings of the
+    rule of Stream: each side of the array gets one loop, unrolled by the largest divisor that array and bandwidth
+    allow.
 
-    A given mapping is used unchanged: sides of the array that it does not name are not used. Without one, every
-    combination of loops over the sides is handed on in which no loop occurs twice. In both cases the capacity of the
-    innermost memories is not a limit: a mapping that does not fit is a row of the tally. The stage belongs in a
-    pipeline of a single core or in the `pipeline` of IntraCoreMapping.
+    A given mapping is used unchanged; sides of the array that it does not name are not used. By the rule of Stream, all
+    combinations of loops are handed on in which no loop occurs twice. The capacity of the innermost memories is not
+    checked here: a mapping that does not fit is a row of the tally. This stage belongs in a pipeline for a single core,
+    or in the `pipeline` of IntraCoreMapping.
 
     Example: {replace: SpatialMappingGenerator, stage: CustomSpatialMappingGenerator}
     """
@@ -265,13 +275,17 @@ class CustomSpatialMappingGenerator(ModelChoice, Stage):
         """Yield the results of one candidate after another. Raises MappingError if no side of the array can be used."""
         found = [_given(item, self.profile)] if item.constraints.spatial_mapping else list(self._generated(item))
         if not found:
-            raise MappingError(f"layer '{item.layer.name}' has no loops for all sides of the array that it could use")
+            raise MappingError(
+                f"layer '{item.layer.name}' lacks loops: the sides of the array that it could use need different loops"
+            )
         candidates = [SpatialCandidate.of(item, unrolling, index) for index, unrolling in enumerate(found)]
         covered = SpatialMappings("given" if item.constraints.spatial_mapping else "largest divisors")
         yield from results_of(candidates, rest, covered, self.profile)
 
     def _generated(self, item: LayerProblem) -> Iterator[Unrolling]:
-        """Every choice of a loop for each side of the array, sides in their order, loops in that of the layer."""
+        """Spatial mappings by the rule of Stream: each combination of different loops, one loop for each side of the
+        array. Sides come in the order of the array, and loops in the order of the layer.
+        """
         limits = maximum_unrolling(item.layer, item.core, item.constraints, self.profile)
         sides = [name for name, _ in item.core.operational_array.dimensions]
         for loops in product(*(_options(item, name, limits) for name in sides)):
@@ -281,7 +295,7 @@ class CustomSpatialMappingGenerator(ModelChoice, Stage):
 
 
 def _options(item: LayerProblem, side: str, limits: MaximumUnrolling) -> list[_Loop | None]:
-    """Loops that a side of the array may take, each with its factor; [None] if there is none."""
+    """Loops that a side of the array can take, each with its factor; [None] if no loop is possible."""
     options: list[_Loop | None] = []
     for dimension, size in item.layer.loop_sizes:
         factor = next((f for f in range(min(limits[side][dimension], size), 1, -1) if size % f == 0), 1)
@@ -291,7 +305,7 @@ def _options(item: LayerProblem, side: str, limits: MaximumUnrolling) -> list[_L
 
 
 def _given(item: LayerProblem, profile: ModelProfile) -> Unrolling:
-    """Given spatial mapping, limited to the sizes of array and layer. Raises MappingError for unknown sides."""
+    """Spatial mapping that is given, limited to the sizes of array and layer. Raises MappingError for unknown sides."""
     sides = item.core.operational_array.dimensions
     draft = given_draft(item.layer, item.core, item.constraints, size_limits(item.layer, item.core), profile)
     return tuple((name, tuple(draft.get(name, {}).items())) for name, _ in sides)

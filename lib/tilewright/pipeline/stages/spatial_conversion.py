@@ -1,4 +1,4 @@
-"""Stage SpatialMappingConversion, which turns a spatial mapping into loops per memory level."""
+"""Stage SpatialMappingConversion, which converts a spatial mapping into loops at each memory level."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -26,24 +26,24 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class SpatialMappingConversion(BoundaryParameters, Stage):
-    """Turns a spatial mapping into the loops that each memory of each operand serves, and prepares the cost model.
+    """Converts a spatial mapping into the loops that each memory of each operand serves, and prepares the cost model.
 
-    Without a generator before it, the stage takes the spatial mapping of the mapping file; sides of the array that it
-    leaves open are not used. An impossible spatial mapping, or one without a loop order, becomes a row of the tally
-    with the reason, and the search continues.
+    If no generator comes before this stage, it takes the spatial mapping of the mapping file; sides of the array that
+    this mapping does not set are not used. If a spatial mapping is impossible or has no loop order, the tally gets a
+    row with the reason, and the search continues.
 
     Example: {set: SpatialMappingConversion, parameters: {temporal_mapping_type: even}}
     """
 
     access_same_data_considered_as_no_access: bool = True
-    """Whether an input that the array uses again in the next cycle is not read again."""
+    """True if an input that the array uses again in the next cycle is not read again."""
 
     takes = LayerProblem
     gives = TemporalProblem
     stands_for = "SpatialMappingConversionStage"
 
     def run(self, item: LayerProblem, rest: Rest) -> Iterator[Evaluations]:
-        """Yield the results for one spatial mapping, or the reason why there are none."""
+        """Yield the results for one spatial mapping, or the reason why it has no results."""
         candidate = item if isinstance(item, SpatialCandidate) else SpatialCandidate.of(item, self._given(item))
         try:
             yield from rest(self.prepared(candidate))
@@ -51,7 +51,9 @@ class SpatialMappingConversion(BoundaryParameters, Stage):
             yield Evaluations(None, (CandidateTally(candidate.index, candidate.unrolling, reason=str(error)),))
 
     def prepared(self, item: SpatialCandidate) -> TemporalProblem:
-        """Problem of the loop orders. Raises MappingError if the spatial mapping is impossible."""
+        """Problem of finding loop orders for the spatial mapping. Raises MappingError if the spatial mapping is
+        impossible.
+        """
         given = item.constraints
         even = given.temporal_mapping_type or self.temporal_mapping_type
         same_data = given.access_same_data_considered_as_no_access

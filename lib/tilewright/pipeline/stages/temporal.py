@@ -1,4 +1,4 @@
-"""Temporal mappers, stages that hand on loop orders of a layer with its spatial mapping; and CostModel."""
+"""Temporal mappers, which are stages that make loop orders for a layer with a spatial mapping; and CostModel."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
@@ -24,14 +24,14 @@ if TYPE_CHECKING:
 OPEN_ORDER = "temporal_ordering leaves loops open, give every loop with its size or search with Loma, Salsa or Exact"
 
 NO_PROOF_OF_WINDOWS = (
-    "outputs are addressed by a sliding window, for which the exact search has no bounds: best of the orders that Loma"
-    " tries, loops as the allocator places them"
+    "the outputs are addressed by a sliding window, for which the exact search has no bounds; this is the best of the"
+    " orders that Loma tries, with loops placed by the allocator"
 )
 
 
 @dataclass(frozen=True)
 class TemporalMapper(Stage):
-    """Base of stages that hand on loop orders in batches."""
+    """Base class of stages that make loop orders and hand them on in batches."""
 
     takes = TemporalProblem
     gives = OrderBatch
@@ -39,7 +39,7 @@ class TemporalMapper(Stage):
     returns = Evaluations
 
     def batches(self, item: TemporalProblem, rest: Rest) -> Iterator[OrderBatch]:
-        """Batches of loop orders whose costs are needed."""
+        """Batches of loop orders to be evaluated."""
         raise NotImplementedError
 
     def run(self, item: TemporalProblem, rest: Rest) -> Iterator[Any]:
@@ -51,7 +51,9 @@ class TemporalMapper(Stage):
 
 
 def given_mapping(item: TemporalProblem) -> Iterator[OrderBatch]:
-    """Order and level boundaries of the mapping file, as a batch. Raises MappingError if they leave a choice."""
+    """Loop order and level boundaries of the mapping file, as a batch. Raises MappingError if the order is not
+    complete.
+    """
     order = complete_order(layer_ordering(item.ordering, item), item.spatial.temporal_sizes)
     if order is None:
         raise MappingError(f"level_boundaries are given, but {OPEN_ORDER}")
@@ -61,9 +63,9 @@ def given_mapping(item: TemporalProblem) -> Iterator[OrderBatch]:
 
 @dataclass(frozen=True)
 class Loma(LomaParameters, TemporalMapper):
-    """Tries every order of the loop factors that meets the temporal ordering of the mapping file.
+    """Tries every order of the loop factors that agrees with the temporal ordering of the mapping file.
 
-    Orders are made and evaluated in batches, so that memory does not grow with their number.
+    Orders are made and evaluated in batches, so that the main memory does not grow with the number of orders.
 
     Example: {set: Loma, parameters: {lpf_limit: 8}}
     """
@@ -80,7 +82,7 @@ class Loma(LomaParameters, TemporalMapper):
             rest.control.advance(batch.visited)
 
     def order_total(self, item: TemporalProblem) -> int:
-        """Number of orders; 0 if the ordering is impossible."""
+        """Number of loop orders that are tried; 0 if the temporal ordering of the mapping file is impossible."""
         entries, sizes = layer_ordering(item.ordering, item), item.spatial.temporal_sizes
         if complete_order(entries, sizes) is not None:
             return 1
@@ -92,11 +94,11 @@ class Loma(LomaParameters, TemporalMapper):
 
 @dataclass(frozen=True)
 class Salsa(SalsaParameters, TemporalMapper):
-    """Searches by simulated annealing over the orders of all prime factors, for layers with too many orders to try them
-    all.
+    """Searches the orders of all prime factors by simulated annealing, for layers that have too many orders to try all
+    of them.
 
-    Neighbours that do not fit the core are rejected; the same seed gives the same result. The default objective is that
-    of the reduction above.
+    A neighbour that does not fit the core is rejected. The same seed gives the same result. The default objective is
+    the objective of the reduction above this stage.
 
     Example: {replace: Loma, stage: Salsa, parameters: {salsa_iteration_number: 5000, salsa_restarts: 4}}
     """
@@ -104,14 +106,14 @@ class Salsa(SalsaParameters, TemporalMapper):
     stands_for = "SalsaStage"
 
     def batches(self, item: TemporalProblem, rest: Rest) -> Iterator[OrderBatch]:
-        """Batches with the best order of every chain."""
+        """Batches, each with the best order of one chain of the annealing."""
         from tilewright.search.salsa import salsa_batches
 
         control = rest.control
         return salsa_batches(item, item.ordering, self, control.stop, control.advance)
 
     def order_total(self, item: TemporalProblem) -> int:
-        """Number of neighbours that all chains try together."""
+        """Number of neighbours that all chains of the annealing try together."""
         return self.salsa_iteration_number * self.salsa_restarts
 
 
@@ -119,11 +121,11 @@ class Salsa(SalsaParameters, TemporalMapper):
 class Exact(ExactParameters, TemporalMapper):
     """Finds the optimum over the orders of all prime factors, with a certificate, by branch and bound.
 
-    All spatial mappings that SpatialMappingGenerator or CustomSpatialMappingGenerator hand on for a layer are one
-    search, with one certificate; those of another stage are searched one by one. If the time budget ends first, the
-    result is the best found, with a lower bound and the gap to it. The field `search` of the record says which of the
-    two it is. The default objective is that of the reduction above. Layers whose outputs are addressed by a window have
-    no proof: Loma searches them.
+    One search with one certificate covers all spatial mappings of a layer if SpatialMappingGenerator or
+    CustomSpatialMappingGenerator hands them on. Spatial mappings of another stage are searched one by one. If the time
+    budget ends before the proof, the result is the best mapping found, with a lower bound and the gap to it. The field
+    `search` of the record says whether the result is proven. The default objective is the objective of the reduction
+    above this stage. A layer whose outputs are addressed by a sliding window gets no proof; Loma searches this layer.
 
     Example: {replace: Loma, stage: Exact, parameters: {allocation: free, time_budget_s: 10}}
     """
@@ -131,7 +133,7 @@ class Exact(ExactParameters, TemporalMapper):
     stands_for = "nothing; LomaStage without lpf_limit visits the same orders"
 
     def batches(self, item: TemporalProblem, rest: Rest) -> Iterator[OrderBatch]:
-        """Batch with the best order."""
+        """Batch with the best loop order."""
         from tilewright.search.exact.search import exact_batches
 
         self._check(item)
@@ -147,9 +149,9 @@ class Exact(ExactParameters, TemporalMapper):
     def search(
         self, choices: "Iterable[Choice]", starts: int, ordering: tuple[TemporalOrderingEntry, ...], control: Control
     ) -> "ExactResult | None":
-        """Optimum over all spatial mappings of a layer; None if nothing fits, or if there is no proof.
+        """Optimum over all spatial mappings of a layer; None if no mapping fits, or if a proof is not possible.
 
-        Raises MappingError if the search has found nothing and cannot prove that there is nothing.
+        Raises MappingError if the search finds no mapping and cannot prove that no mapping fits.
         """
         from tilewright.search.exact.search import search_choices
 
@@ -160,16 +162,19 @@ class Exact(ExactParameters, TemporalMapper):
 
     def _check(self, item: TemporalProblem) -> None:
         if self.allocation == "free" and item.arrays.even:
-            raise MappingError("the mapping file asks for even mappings, which forbid allocation: free")
+            raise MappingError(
+                "the mapping file requires even mappings, which cannot be combined with allocation: free"
+            )
 
 
 @dataclass(frozen=True)
 class Best(BestParameters, Exact):
-    """Finds the best mapping with a lower bound: first as Loma and Salsa do, then by the branch and bound of Exact.
+    """Finds the best mapping, with a lower bound. It searches first as Loma and Salsa do, then by the branch and bound
+    of Exact.
 
-    It ends a layer once the gap is at most `largest_gap`, or once `effort` is spent: then with the gap that is left.
-    The result is never worse than those of Loma and Salsa with their default parameters, and the same on every machine
-    unless a time budget is given and ends the search. All else is as in Exact.
+    The search of a layer ends when the gap is at most `largest_gap`, or when `effort` is spent; then the remaining gap
+    is reported. The result is never worse than the results of Loma and Salsa with their default parameters. It is the
+    same on every machine, unless a time budget ends the search. In all other respects, this stage is like Exact.
 
     Example: {replace: Loma, stage: Best, parameters: {largest_gap: 0.05, effort: 100000}}
     """
@@ -179,16 +184,18 @@ class Best(BestParameters, Exact):
 
 @dataclass(frozen=True)
 class ExactAnswer(TemporalMapper):
-    """Result of a search over all spatial mappings of a layer, for the stages after the mapper."""
+    """Stage that takes the place of a temporal mapper after a search over all spatial mappings of a layer. It hands on
+    the result of this search.
+    """
 
     result: "ExactResult"
     unrolling: Unrolling
-    """Unrolling of the spatial mapping of the result."""
+    """Unrolling of the spatial mapping with which the result was found."""
     allocation: str
     notes: tuple[tuple[str, object], ...]
 
     def batches(self, item: TemporalProblem, rest: Rest) -> Iterator[OrderBatch]:
-        """Batch with the best order of the layer, if `item` has its spatial mapping."""
+        """Batch with the best order of the layer, if `item` has the spatial mapping of the result."""
         from tilewright.search.exact.search import batch_of
 
         if item.spatial.unrolling != self.unrolling:
@@ -198,10 +205,10 @@ class ExactAnswer(TemporalMapper):
 
 
 def _with_boundaries(batch: OrderBatch) -> OrderBatch:
-    """Orders with the boundaries of the allocator if a free search found no better ones.
+    """Loop orders with level boundaries. If a free search found no better boundaries, those of the allocator are added.
 
-    The result of a free search fixes the whole mapping: an open part would be searched again when the result is read
-    back.
+    The result of a free search must fix the whole mapping, because missing boundaries would be searched again when the
+    result is read back.
     """
     if batch.boundaries is not None or not len(batch.orders):
         return batch
@@ -215,9 +222,9 @@ def _with_boundaries(batch: OrderBatch) -> OrderBatch:
 
 @dataclass(frozen=True)
 class TemporalOrderingConversion(TemporalMapper):
-    """Uses exactly the loop order that the mapping file gives as `temporal_ordering`, without any search.
+    """Uses exactly the loop order that the mapping file gives as `temporal_ordering`. It searches nothing.
 
-    If the ordering leaves loops open, the layer has no mapping, with that reason.
+    If the ordering is not complete, the layer has no mapping, and this is given as the reason.
 
     Example: {replace: Loma, stage: TemporalOrderingConversion}
     """
@@ -225,7 +232,7 @@ class TemporalOrderingConversion(TemporalMapper):
     stands_for = "TemporalOrderingConversionStage"
 
     def batches(self, item: TemporalProblem, rest: Rest) -> Iterator[OrderBatch]:
-        """Batch with the given order. Raises MappingError if the ordering leaves a choice."""
+        """Batch with the given loop order. Raises MappingError if the order is not complete."""
         entries = layer_ordering(item.ordering, item)
         order = complete_order(entries, item.spatial.temporal_sizes)
         if order is None:
@@ -239,8 +246,9 @@ class TemporalOrderingConversion(TemporalMapper):
 
 @dataclass(frozen=True)
 class CostModel(Stage):
-    """Computes the costs of batches of loop orders with the compiled cost model: energy and latency of each, and
-    whether it fits. If none fits, it gives the reason for the closest one. Every pipeline ends with this stage.
+    """Computes the costs of batches of loop orders with the compiled cost model: energy, latency, and whether the order
+    fits the core. If no order fits, the reason is given for the order that is closest to fitting. Every pipeline ends
+    with this stage.
 
     Example: [Sum, Workload, MinimalLatency, SpatialMappingConversion, TemporalOrderingConversion, CostModel]
     """

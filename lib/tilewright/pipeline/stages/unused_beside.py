@@ -1,4 +1,4 @@
-"""Given options that have no effect because of the stages of a pipeline."""
+"""Options that have no effect because of the stages of a pipeline."""
 
 from collections.abc import Iterable, Sequence
 
@@ -9,8 +9,8 @@ from tilewright.pipeline.stages.base import Stage
 
 
 def unused_beside(stages: Sequence[Stage], options: Parameters, given: Iterable[str]) -> list[Unused]:
-    """Notices of options that have no effect, because the stages do not have them, or set them themselves. Options at
-    their defaults are not reported.
+    """Notices of given options that have no effect: no stage has the option as a parameter, or the pipeline sets the
+    parameter to another value. Options at their defaults are not reported.
     """
     every = [each for stage in stages for each in (stage, *stage.inner())]
     defaults, made = type(options)().as_dict(), options.as_dict()
@@ -19,6 +19,6 @@ def unused_beside(stages: Sequence[Stage], options: Parameters, given: Iterable[
         having = [getattr(stage, name) for stage in every if hasattr(stage, name)]
         if made[name] == defaults[name] or made[name] in having:
             continue
-        why = "the pipeline says it itself" if having else "no stage of the pipeline has it"
+        why = "the pipeline sets it itself" if having else "no stage of the pipeline has it"
         found.append(unused_option(name, f"has no effect: {why}", made[name]))
     return found

@@ -1,9 +1,10 @@
-"""User's stages, found by dotted path below the working folder, and identified by the digest of their code.
+"""Stages of the user: lookup by dotted path in the working folder, and identification by the digest of their code.
 
-`config.stages.bound.MinimalEnergyUnderLatency` is the class of that name in `config/stages/bound.py`. Modules are
-imported under their dotted names from their source, never from bytecode; `sys.path` is unchanged afterwards.
+`config.stages.bound.MinimalEnergyUnderLatency` is the class of this name in `config/stages/bound.py`. Modules are
+imported under their dotted names from their source, never from bytecode. `sys.path` does not change.
 
-The identity of stages is JSON: two searches with equal identities give equal results, so one can replace the other.
+The identity of a stage is JSON data. Two searches whose stages have equal identities give equal results, so a stored
+result of one search can be used for the other search.
 """
 
 import ast
@@ -31,21 +32,22 @@ from tilewright.pipeline.stages.items import LayerProblem
 from tilewright.search.store import problem_key
 
 _INSTALLED = {"site-packages", "dist-packages"}
-"""Names of folders of installed packages."""
+"""Names of folders with installed packages."""
 _lock = threading.RLock()
 _loaded: dict[tuple[Path, str], tuple[str, ModuleType]] = {}
-"""(digest of the code, module) by (folder, dotted module)."""
+"""(digest of the code, module) of each imported module, by (folder, dotted name of the module)."""
 
 
 def is_dotted_path(name: str) -> bool:
-    """Whether a name has the form of a user's stage."""
+    """Whether a name has the form of a dotted path, as names of stages of the user have."""
     return "." in name and all(part.isidentifier() for part in name.split("."))
 
 
 def load_class(dotted: str, folder: Path | None = None) -> type[Stage]:
-    """Stage of that dotted path below `folder` (default: the working folder).
+    """Class of the stage with this dotted path, relative to `folder` (default: the working folder).
 
-    Raises InputError if there is no such file or class, if it is not a stage, or if the file cannot be imported.
+    Raises InputError if the file or the class does not exist, if the class is not a stage, or if the file cannot be
+    imported.
     """
     place = (folder or Path()).resolve()
     path, class_name = _file_of(dotted, place)
@@ -57,10 +59,12 @@ def load_class(dotted: str, folder: Path | None = None) -> type[Stage]:
         raise InputError([Problem(f"has no class {class_name}", shown, nearest=nearest_name(class_name, stages))])
     if not _is_stage(kind):
         raise InputError(
-            [Problem(f"{class_name} is no stage: make it a subclass of tilewright.pipeline.stages.Stage", shown)]
+            [Problem(f"{class_name} is not a stage: make it a subclass of tilewright.pipeline.stages.Stage", shown)]
         )
     if "__dataclass_params__" not in vars(kind) and inspect.get_annotations(kind):
-        raise InputError([Problem(f"{class_name} has parameters, but is not decorated @dataclass(frozen=True)", shown)])
+        raise InputError(
+            [Problem(f"{class_name} has parameters, so it must be decorated with @dataclass(frozen=True)", shown)]
+        )
     return cast(type[Stage], kind)
 
 
@@ -74,7 +78,9 @@ def _file_of(dotted: str, folder: Path) -> tuple[Path, str]:
     if not path.is_file():
         known = sorted(other.name for other in path.parent.glob("*.py")) if path.parent.is_dir() else []
         nearest = nearest_name(path.name, known)
-        raise InputError([Problem(f"no such file for the stage {dotted}", _shown(path, folder), nearest=nearest)])
+        raise InputError(
+            [Problem(f"the file of the stage {dotted} does not exist", _shown(path, folder), nearest=nearest)]
+        )
     return path, class_name
 
 
@@ -86,18 +92,18 @@ def _shown(path: Path, folder: Path) -> str:
 
 
 def digest_of_class(kind: type[Stage]) -> str | None:
-    """Digest of the file of a stage and of every local file that it imports; None if its file is not known."""
+    """Digest of the file of a stage and of every local file that this file imports; None if the file is not known."""
     files, folder = _files_of_class(kind)
     return None if folder is None else _digest_of_files(files, folder)
 
 
 def _files_of_class(kind: type[Stage]) -> tuple[tuple[Path, ...], Path | None]:
-    """(file of a stage and local files that it imports, their folder); ((), None) if the file is not known."""
+    """(file of a stage and local files that it imports, folder of these files); ((), None) if the file is not known."""
     file = getattr(sys.modules.get(kind.__module__), "__file__", None)
     if file is None:
         return (), None
     path = Path(file).resolve()
-    if _INSTALLED & {*path.parts}:  # in whole packages: what stands beside them is not the user's
+    if _INSTALLED & {*path.parts}:  # all files of the package, but no files beside the package
         files = tuple(one.resolve() for one in files_of_package(kind.__module__.partition(".")[0]))
         return files, next(folder for folder in path.parents if folder.name in _INSTALLED)
     for (folder, _), (_, module) in _loaded.items():
@@ -111,7 +117,9 @@ def _digest_of_files(files: tuple[Path, ...], folder: Path) -> str:
 
 
 def local_files(path: Path, folder: Path) -> tuple[Path, ...]:
-    """Python file and the files below `folder`, or next to it, that it imports, directly or indirectly; sorted."""
+    """Python file and all local files that it imports directly or indirectly, sorted. A local file is in `folder` or in
+    the folder of the Python file.
+    """
     seen: set[Path] = set()
     waiting = [path]
     while waiting:
@@ -126,7 +134,7 @@ def _imported(file: Path, beside: Path, folder: Path) -> list[Path]:
     try:
         tree = ast.parse(file.read_bytes())
     except (OSError, SyntaxError, ValueError):
-        return []  # told when it is imported
+        return []  # the import reports the error
     found: list[Path] = []
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
@@ -141,7 +149,7 @@ def _imported(file: Path, beside: Path, folder: Path) -> list[Path]:
 
 
 def _files_of_module(bases: tuple[Path, ...], parts: list[str]) -> list[Path]:
-    """Files of a module and of the packages that contain it, in the first folder that has any."""
+    """Files of a module and of the packages that contain it, in the first folder of `bases` that has such a file."""
     for base in bases:
         found = []
         for length in range(1, len(parts) + 1):
@@ -156,8 +164,8 @@ def _files_of_module(bases: tuple[Path, ...], parts: list[str]) -> list[Path]:
 
 
 def _load_module(name: str, path: Path, folder: Path) -> ModuleType:
-    """Module imported from a file under its dotted name, again if its code has changed. Raises InputError if the import
-    fails.
+    """Module imported from a file under its dotted name. If the code has changed since an earlier import, the module is
+    imported again. Raises InputError if the import fails.
     """
     files = local_files(path, folder)
     digest = _digest_of_files(files, folder)
@@ -182,7 +190,9 @@ def _load_module(name: str, path: Path, folder: Path) -> ModuleType:
 
 
 def _forget(files: tuple[Path, ...], path: Path, folder: Path) -> None:
-    """Drop modules that were imported under the names of these files, since they may be older or from elsewhere."""
+    """Forget modules that were imported under the names of these files, because they can be older or from another
+    folder.
+    """
     for file in files:
         for base in (folder, path.parent):
             if file.is_relative_to(base):
@@ -192,8 +202,8 @@ def _forget(files: tuple[Path, ...], path: Path, folder: Path) -> None:
 
 @contextmanager
 def _importing_from(*folders: Path) -> Iterator[None]:
-    """Look for modules in these folders first, without reading or writing their bytecode, which would not notice quick
-    edits.
+    """Look for modules in these folders first. Bytecode is not read or written, because bytecode can be out of date
+    after quick edits of a file.
     """
     places = tuple(dict.fromkeys(str(folder) for folder in folders))
     before, finder = sys.path[:], _SourceFinder(places)
@@ -207,15 +217,15 @@ def _importing_from(*folders: Path) -> Iterator[None]:
 
 
 class _SourceFinder:
-    """Finder of modules like that of Python, except that modules below some folders run from their source, unless they
-    are installed.
+    """Finder of modules like the finder of Python. However, modules in given folders are run from their source, unless
+    they are installed packages.
     """
 
     def __init__(self, folders: tuple[str, ...]) -> None:
         self.folders = tuple(os.path.join(folder, "") for folder in folders)
 
     def find_spec(self, name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
-        """Specification of the module, if a user wrote it; else None."""
+        """Specification of the module, if a user wrote it; otherwise None."""
         if name.partition(".")[0] == NAME:
             return None
         spec = PathFinder.find_spec(name, path, target)
@@ -227,7 +237,7 @@ class _SourceFinder:
 
 
 class SearchIdentity:
-    """Identity of a search of layers, by its stages."""
+    """Identity of a search of layers, made from its stages."""
 
     def __init__(self, stages: tuple[Stage, ...]) -> None:
         self.stages = [identity_of(stage) for stage in stages]
@@ -235,17 +245,19 @@ class SearchIdentity:
         self.code = search_code(stages)
 
     def key_of(self, problem: LayerProblem) -> str:
-        """Digest of the search for a layer."""
+        """Digest of the search for a layer problem. Searches with equal digests have equal results."""
         identity: list[Any] = [*self.stages, self.code]
         if not self.is_own:
-            # Stages of users may look at what ours do not.
+            # A stage of the user can use data that the stages of tilewright do not use.
             reach = None if problem.memory_reach is None else replace(problem.memory_reach, layer="")
             identity += [encode(reach), encode(problem.layer.constant_operands), encode(problem.core.operator_types)]
         return problem_key(problem.layer, problem.core, problem.constraints, identity)
 
 
 def search_modules(stages: Iterable[Stage]) -> set[str]:
-    """Modules with which a search of layers begins: the one that calls its stages, and those of the stages."""
+    """Names of the modules in which a search of layers begins: the module that calls the stages, and the modules of the
+    stages.
+    """
     own = {type(stage).__module__ for stage in _all_of(stages) if is_own(type(stage))}
     return {"tilewright.pipeline.stages.layer_search", *own}
 
@@ -253,21 +265,23 @@ def search_modules(stages: Iterable[Stage]) -> set[str]:
 def search_code(stages: tuple[Stage, ...]) -> str:
     """Digest of the code of tilewright that decides the result of a search of layers.
 
-    A user's stage may call any function of it; with one, the digest covers all the code that maps.
+    With a stage of the user, the digest covers all code that maps, because this stage can call any function of it.
     """
     code = code_digest_of_modules(search_modules(stages))
     return code if all(is_own(type(stage)) for stage in _all_of(stages)) else code + code_digest("map")
 
 
 def _all_of(stages: Iterable[Stage]) -> Iterator[Stage]:
-    """Stages, and the stages inside them."""
+    """Stages, and all stages that run inside them."""
     for stage in stages:
         yield stage
         yield from _all_of(stage.inner())
 
 
 def identity_of(stage: Stage) -> dict[str, Any]:
-    """Name and parameters of a stage, and for a user's stage the digest of its code (None: it is not in a file)."""
+    """Identity of a stage: name and parameters; for a stage of the user also the digest of its code (None if the code
+    is not in a file).
+    """
     own: dict[str, Any] = {"stage": stage.name(), "parameters": parameters_of(stage)}
     if stage.inner():
         own["inner"] = [identity_of(inside) for inside in stage.inner()]
@@ -278,18 +292,20 @@ def identity_of(stage: Stage) -> dict[str, Any]:
 
 
 def code_digests(stages: Iterable[Stage]) -> list[str | None]:
-    """Digest of the code of each user's stage, including those inside other stages."""
+    """Digests of the code of all stages of the user, including stages inside other stages."""
     return [identity_of(stage)["code"] for stage in _all_of(stages) if not is_own(type(stage))]
 
 
 def code_files(stages: Iterable[Stage]) -> tuple[str, ...]:
-    """Sorted files of the user's stages, including those inside other stages and the files that they import."""
+    """Paths of the files of all stages of the user, sorted. Stages inside other stages, and imported files, are
+    included.
+    """
     kinds = {type(stage) for stage in _all_of(stages) if not is_own(type(stage))}
     return tuple(sorted({str(file) for kind in kinds for file in _files_of_class(kind)[0]}))
 
 
 def is_identified(stage: Stage) -> bool:
-    """Whether the identity of a stage changes with its code and with its parameters."""
+    """Whether the identity of a stage changes if its code or a parameter changes."""
     if is_own(type(stage)):
         return True
     values = (getattr(stage, field.name) for field in fields(stage))
@@ -297,13 +313,15 @@ def is_identified(stage: Stage) -> bool:
 
 
 def parameters_of(stage: Stage) -> JsonObject:
-    """Parameters by name as JSON, in the order of definition; a value without a JSON form is given by its `repr`."""
+    """Parameters of a stage as JSON, by name, in the order of definition. A value without a JSON form is given by its
+    `repr`.
+    """
     values = ((field.name, getattr(stage, field.name)) for field in fields(stage))
     return {name: repr(value) if (plain := _as_json(value)) is None else plain[0] for name, value in values}
 
 
 def _as_json(value: Any) -> tuple[Any] | None:
-    """Value as JSON, in a tuple of one; None if it has no such form."""
+    """Tuple with the value as JSON data; None if the value has no JSON form."""
     try:
         return (encode(value),)
     except TypeError:

@@ -1,7 +1,7 @@
-"""Stages that only observe: they write files or draw figures of the results that pass, and pass the results on.
+"""Stages that only observe results: they write files or draw figures, and pass the results on unchanged.
 
-Most write for programs that read the output of zigzag-dse. The files go into the folder of exports,
-`results/single/<run>/exports/` in the pipeline. No verb reads them back.
+Most of these stages write files for programs that read the output of zigzag-dse. The files are in the folder of
+exports, which is `results/single/<run>/exports/` for `make run`. No verb reads them.
 """
 
 from collections import Counter
@@ -39,20 +39,20 @@ from tilewright.workload.layer import Layer
 
 @dataclass(frozen=True)
 class PipelinePlace:
-    """Place in a pipeline: for a whole network, for a layer, or for a spatial mapping of a layer."""
+    """Level of a pipeline at which a stage runs: for a network, for a layer, or for a spatial mapping of a layer."""
 
     core: Core | None
     layers: dict[str, Layer]
-    """Layers by name."""
+    """Layers of the network or of the layer problem, by name."""
     names: tuple[str, ...] = ()
-    """Names of the layers with the problem of this layer; () for a network."""
+    """Names of all layers that have this layer problem; () for a network."""
     candidate: int | None = None
-    """Index of the spatial mapping among those of the layer; None above the stages that choose one."""
+    """Index of the spatial mapping among the spatial mappings of the layer; None above the stages that choose it."""
     node_ids: dict[str, int] | None = None
 
     @classmethod
     def of(cls, item: Any) -> "PipelinePlace":
-        """Place of an item."""
+        """Level at which a stage gets this item."""
         if isinstance(item, NetworkProblem):
             nodes = [node for node in item.workload.layers_in_order if node.layer is not None]
             layers = {node.layer.name: node.layer for node in nodes if node.layer is not None}
@@ -65,10 +65,11 @@ class PipelinePlace:
         return cls(item.core, dict.fromkeys(names, item.layer), names, candidate)
 
     def stem(self, layer: str, number: int = 1) -> str:
-        """Beginning of file names for a mapping of a layer; `number` counts the mappings that pass here, from 1.
+        """Beginning of file names for a mapping of a layer. `number` counts the mappings that pass here, from 1.
 
-        The first mapping has the layer's own name: `conv`, `conv-2`, ... for a layer; `conv`, `conv-1`, `conv-2`, ...
-        for its spatial mappings, with `conv-1.2` for the second mapping of one.
+        The mappings of a layer have the names `conv`, `conv-2`, ... At the level of spatial mappings, the first mapping
+        of each spatial mapping has the name `conv`, `conv-1`, `conv-2`, ...; the second mapping of the second spatial
+        mapping has the name `conv-1.2`.
         """
         name = file_name_of(layer)
         if self.candidate is None:
@@ -78,17 +79,19 @@ class PipelinePlace:
         return f"{name}-{self.candidate}" if self.candidate else name
 
     def file_names(self, file_name: str) -> list[str]:
-        """File names of this place: `file_name` for a network, else one for each layer, with its name in front."""
+        """File names at this level: `file_name` for a network; otherwise one name for each layer, which begins with the
+        name of the layer.
+        """
         return [f"{self.stem(name)}_{file_name}" for name in self.names] or [file_name]
 
 
 def file_name_of(layer: str) -> str:
-    """Name of a layer in file names."""
+    """Name of a layer in the form that is used in file names."""
     return layer.replace("/", "_")
 
 
 class NamedMapping(NamedTuple):
-    """Mapping of a layer that passed, and the beginning of its file names."""
+    """Mapping that passed a stage, with the name of its layer and the beginning of its file names."""
 
     layer: str
     stem: str
@@ -124,7 +127,7 @@ class Passed:
             self.layers.append(result)
 
     def named_records(self) -> list[NamedMapping]:
-        """Everything that passed, layers of networks in execution order, with distinct file names."""
+        """All mappings that passed, with distinct file names. Layers of networks are in execution order."""
         found = [
             (placed.name, placed.record)
             for network in self.networks
@@ -142,9 +145,9 @@ class Passed:
 
 
 def check_file_names(workload: Workload, numbered: bool) -> None:
-    """Raise InputError if two layers would write the same file.
+    """Raise InputError if files of two layers would have the same name.
 
-    If `numbered` is true, a layer can have several files, and each file name ends in a number.
+    If `numbered` is true, a layer can have several files, whose names end in a number.
     """
     names = [node.layer.name for node in workload.layers_in_order if node.layer is not None]
     counts = Counter(map(file_name_of, names))
@@ -162,7 +165,7 @@ def check_file_names(workload: Workload, numbered: bool) -> None:
 
 
 def _wrong_name(parameter: str, name: str) -> list[Problem]:
-    """Problems of the name of a file or a folder."""
+    """Problems of the name of a file or folder, which a parameter has; [] if the name is valid."""
     if name and "/" not in name and not name.startswith("."):
         return []
     allowed = "a name without folders that does not begin with a dot"
@@ -171,10 +174,12 @@ def _wrong_name(parameter: str, name: str) -> list[Problem]:
 
 @dataclass(frozen=True)
 class Save(Writer):
-    """Base of stages that write files of the results that pass."""
+    """Base class of stages that write the results that pass into files."""
 
     folder: str = field(default="", kw_only=True)
-    """Folder below the folder of exports; a second stage that writes the same files needs another one."""
+    """Name of a subfolder of the folder of exports. A second stage that writes files with the same names needs another
+    subfolder.
+    """
 
     observes = True
     exports = True
@@ -185,20 +190,22 @@ class Save(Writer):
             raise InputError(problems)
 
     def wrong_names(self) -> list[Problem]:
-        """Problems of further file names."""
+        """Problems of other file names that are parameters of the stage."""
         return []
 
     def files(self, above_workload: bool, above_sum: bool) -> str:
-        """Pattern of the files that the stage writes at its position in the pipeline."""
+        """Pattern of the names of the files that the stage writes. It depends on the position of the stage: above
+        Workload, and above Sum.
+        """
         raise NotImplementedError
 
     def written(self, above_workload: bool, above_sum: bool) -> str:
-        """Pattern of the files with their folder."""
+        """Pattern of the paths of the files, relative to the folder of exports."""
         files = self.files(above_workload, above_sum)
         return f"{self.folder}/{files}" if self.folder else files
 
     def run(self, item: Any, rest: Rest) -> Iterator[Any]:
-        """Yield all results, and write the files after the last one."""
+        """Yield all results, and write the files after the last result."""
         if isinstance(item, NetworkProblem):
             above_sum = any(isinstance(stage, Sum) for stage in rest.stages)
             if LAYER in self.files(True, above_sum):
@@ -219,8 +226,9 @@ LAYER = "<layer>"
 
 @dataclass(frozen=True)
 class SimpleSave(Save):
-    """Saves energy and latency as JSON: above Sum those of the network (`overall_simple.json`), below Sum those of each
-    layer (`<layer>_simple.json`). If several mappings of a layer pass, the file has a list of all of them.
+    """Saves energy and latency as JSON. Above Sum, the file `overall_simple.json` has the values of the network. Below
+    Sum, each layer has a file `<layer>_simple.json`; if several mappings of a layer pass, the file has a list of all
+    values.
 
     Example: {insert: SimpleSave, before: Sum}
     """
@@ -249,7 +257,7 @@ class SimpleSave(Save):
 
 
 def _pairs(found: Evaluations) -> list[dict[str, float]]:
-    """Energy and latency of every mapping that fits."""
+    """Energy and latency of each mapping that fits."""
     if found.costs is None:
         return []
     rows = np.flatnonzero(found.costs.fits)
@@ -259,10 +267,10 @@ def _pairs(found: Evaluations) -> list[dict[str, float]]:
 
 @dataclass(frozen=True)
 class CompleteSave(Save):
-    """Saves the inputs and outputs of the cost model as JSON: below Sum those of each layer (`<layer>_complete.json`),
-    above Sum the sums over the network (`overall_complete.json`).
+    """Saves the inputs and outputs of the cost model as JSON. Below Sum, each layer has a file `<layer>_complete.json`.
+    Above Sum, the file `overall_complete.json` has the sums over the network.
 
-    If several mappings of a layer pass, each has a file (`<layer>-2_complete.json`).
+    If several mappings of a layer pass, each mapping has a file; the second file is `<layer>-2_complete.json`.
 
     Example: {insert: CompleteSave, after: Workload}
     """
@@ -291,7 +299,7 @@ class _Pickle(Save):
     file_name: str = ""
 
     def wrong_names(self) -> list[Problem]:
-        """Problems of the name of the file."""
+        """Problems of the parameter `file_name`."""
         return _wrong_name("file_name", self.file_name)
 
     def files(self, above_workload: bool, above_sum: bool) -> str:
@@ -299,29 +307,31 @@ class _Pickle(Save):
         return self.file_name if above_workload else f"{LAYER}_{self.file_name}"
 
     def write(self, passed: Passed, folder: Path) -> None:
-        """Write one pickle of plain dicts; those of single layers have the layer's name in front."""
+        """Write pickled lists of plain dicts: one file for the network, or one for each layer, whose file name begins
+        with the name of the layer.
+        """
         for name, file_name in zip(passed.place.names or ("",), passed.place.file_names(self.file_name), strict=True):
             write_pickle(folder / file_name, self.values(passed, name))
 
     def values(self, passed: Passed, layer: str) -> list[JsonObject]:
-        """Dicts to pickle for a layer, or for all with ''."""
+        """Dicts to be pickled for a layer; for all layers if `layer` is ''."""
         raise NotImplementedError
 
 
 @dataclass(frozen=True)
 class PickleSave(_Pickle):
-    """Saves the complete objects of all layers, as CompleteSave has them, as a pickled list of plain dicts.
+    """Saves the same data as CompleteSave, for all layers, as a pickled list of plain dicts.
 
     Example: {insert: PickleSave, before: Sum, parameters: {file_name: layers.pickle}}
     """
 
     file_name: str = "list_of_cmes.pickle"
-    """Name of the file; below Workload each layer has one, with its name in front."""
+    """Name of the file. Below Workload, each layer has a file, whose name begins with the name of the layer."""
 
     stands_for = "PickleSaveStage"
 
     def values(self, passed: Passed, layer: str) -> list[JsonObject]:
-        """Complete object of every mapping."""
+        """Data of each mapping, as CompleteSave saves it."""
         place = passed.place
         if place.core is None:
             return []
@@ -334,19 +344,19 @@ class PickleSave(_Pickle):
 
 @dataclass(frozen=True)
 class Dump(_Pickle):
-    """Saves the results that pass, unchanged, as a pickled list of plain dicts: records of layers, networks with
-    records and summary, or the loop orders of batches with their costs.
+    """Saves the results that pass as a pickled list of plain dicts. The results are records of layers, networks with
+    records and summary, or batches of loop orders with their costs.
 
     Example: {insert: Dump, after: Sum, parameters: {file_name: records.pickle}}
     """
 
     file_name: str = "dump.pickle"
-    """Name of the file; below Workload each layer has one, with its name in front."""
+    """Name of the file. Below Workload, each layer has a file, whose name begins with the name of the layer."""
 
     stands_for = "DumpStage"
 
     def values(self, passed: Passed, layer: str) -> list[dict[str, Any]]:
-        """Dicts of networks, then of records, then of evaluations."""
+        """Dicts of all networks, then of all records, then of all evaluations."""
         networks = [
             {"summary": one.summary, "records": [record_row(r) for r in one.records]} for one in passed.networks
         ]
@@ -354,7 +364,7 @@ class Dump(_Pickle):
 
 
 def _evaluations(found: Evaluations) -> JsonObject:
-    """Batch as plain data: the loop orders that fit, innermost first, with their costs."""
+    """Evaluations as plain data: the loop orders that fit (innermost loop first) with their costs, and the tally."""
     rows = [] if found.costs is None else np.flatnonzero(found.costs.fits).tolist()
     plain: dict[str, Any] = {
         "candidates": [encode(entry.row()) for entry in found.tally],
@@ -369,11 +379,11 @@ def _evaluations(found: Evaluations) -> JsonObject:
 
 @dataclass(frozen=True)
 class PlotTemporalMappings(Save):
-    """Draws each mapping that passes: its loop nest over the memory levels of each operand (`<layer>_loop_nest.svg`,
-    `.png`), and energy and latency of all as bars (`breakdown.svg`, `.png`).
+    """Draws each mapping that passes: the loop nest over the memory levels of each operand (`<layer>_loop_nest.svg`,
+    `.png`). It also draws energy and latency of all mappings as bars (`breakdown.svg`, `.png`).
 
-    Above Workload the bars are those of the whole network, below Workload those of one layer. If several mappings of a
-    layer pass, each has a figure (`<layer>-2_loop_nest.svg`).
+    Above Workload, the bars are for the whole network; below Workload, for one layer. If several mappings of a layer
+    pass, each mapping has a figure; the second figure is `<layer>-2_loop_nest.svg`.
 
     Example: {insert: PlotTemporalMappings, before: Workload}
     """
@@ -381,7 +391,7 @@ class PlotTemporalMappings(Save):
     stands_for = "PlotTemporalMappingsStage and VisualizationStage"
 
     def files(self, above_workload: bool, above_sum: bool) -> str:
-        """Pattern of a figure of each layer."""
+        """Pattern of one figure for each layer."""
         return f"{LAYER}_loop_nest.svg"
 
     def write(self, passed: Passed, folder: Path) -> None:

@@ -1,6 +1,6 @@
-"""Stage Workload, which runs the stages below it for every layer of a network, each distinct problem once.
+"""Stage Workload, which runs the stages below it for each distinct layer problem of a network.
 
-Layers for which nothing fits are reported together, grouped by cause.
+Layers without a mapping that fits are reported together, grouped by cause.
 """
 
 from collections import Counter
@@ -38,12 +38,12 @@ from tilewright.search.evaluate import with_reach
 from tilewright.workload import graph
 
 Failure = tuple[Sequence[str], MappingError]
-"""(names of the layers of one problem, reason why nothing fits)."""
+"""(names of the layers that have one problem, error with the reason why no mapping fits)."""
 
 
 def told_by_cause(failures: Sequence[Failure], core: str) -> str:
-    """Text on the layers of a network that fail on a core, grouped by cause, with the first one of each group as the
-    example.
+    """Text on the layers of a network that have no mapping on a core. The layers are grouped by cause, with the first
+    layer of each group as an example.
     """
     alike: dict[tuple[str, ...], list[Failure]] = {}
     for names, error in failures:
@@ -68,15 +68,15 @@ def _told(failures: Sequence[Failure], core: str) -> str:
 
 @dataclass(frozen=True)
 class Workload(Goal, Stage):
-    """Maps every layer of a network in execution order; layers with the same problem are mapped once.
+    """Maps every layer of a network in execution order. Layers with equal problems are mapped only one time.
 
-    A layer has one mapping. If several come back from the stages below, the outermost reduction below decides which one
-    counts, or without a reduction `objective` does; the record has the number of the others (`alternatives`). Stages
-    below Workload see all of them, stages above it only the one that counts.
+    Stages above Workload get one mapping for each layer. If the stages below return several mappings, the outermost
+    reduction below Workload chooses the best; without a reduction, `objective` decides. The record has the number of
+    the other mappings (`alternatives`).
 
-    Finished layers are kept in the store. They are searched again only if the layer, the core, its constraints in the
-    mapping file, or the stages below with their parameters and code have changed. Layers for which nothing fits are
-    named together, at the end.
+    Finished layers are kept in the store. A layer is searched again only if the layer, the core, the constraints of the
+    layer in the mapping file, or the stages below (their parameters and code) have changed. Layers without a mapping
+    that fits are reported together at the end.
 
     Example: [Workload, MinimalEnergy, SpatialMappingGenerator, SpatialMappingConversion, Loma, CostModel]
     """
@@ -88,7 +88,7 @@ class Workload(Goal, Stage):
     stands_for = "WorkloadStage"
 
     def run(self, item: NetworkProblem, rest: Rest) -> Iterator[LayerRecord]:
-        """Yield the record of each distinct problem, in the order of first use."""
+        """Yield a record for each distinct problem, in the order in which the problems first occur."""
         _check_names(item.workload, any(stage.exports for stage in rest.stages))
         observers, search = _split(rest)
         wanted = any(stage.observes for stage in observers.stages)
@@ -102,18 +102,18 @@ class Workload(Goal, Stage):
             failed = [(task.problem.names, layers.failures[task.key]) for task in tasks if task.key in layers.failures]
             raise MappingError(*told_by_cause(failed, item.core.name).splitlines())
         for task in tasks:
-            # What only looks at results also sees those from the store, one layer after another.
+            # Stages that only observe results also get results from the store, one layer after another.
             records = [_named(record, task, item, search) for record in layers.found[task.key]]
             yield from list(replace(observers, end=_giving(records))(task.problem))[:1]
 
 
 def _is_reduced(search: Rest) -> bool:
-    """Whether a stage of the search decides which of several mappings is the best."""
+    """Whether a stage of the search chooses the best of several mappings."""
     return bool(what_is_minimised(search.stages))
 
 
 def _telling(item: NetworkProblem, search: Rest) -> Callable[[LayerTask, list[LayerRecord]], None]:
-    """Function that reports the record of a problem that was searched."""
+    """Function that reports the record of a layer problem after the search of this problem."""
 
     def tell(task: LayerTask, records: list[LayerRecord]) -> None:
         if search.control.on_record is not None:
@@ -123,9 +123,9 @@ def _telling(item: NetworkProblem, search: Rest) -> Callable[[LayerTask, list[La
 
 
 def _split(rest: Rest) -> tuple[Rest, Rest]:
-    """(stages directly below that only observe results, search).
+    """(stages directly below Workload that only observe results, stages of the search).
 
-    Stages that change the layer's problem may be between them: they are part of both.
+    Stages that change the layer problem, between the former, are in both.
     """
     stages = rest.stages
     count = next(
@@ -140,7 +140,7 @@ def _giving(records: list[LayerRecord]) -> Callable[[Any], Iterable[LayerRecord]
 
 
 def _check_names(workload: graph.Workload, files: bool) -> None:
-    """Check that names of layers are distinct in records, summaries and mapping files, and in file names."""
+    """Raise InputError if two layers have the same name or, with `files`, the same file names."""
     names = [node.layer.name for node in workload.layers_in_order if node.layer is not None]
     repeated = [name for name, count in Counter(names).items() if count > 1]
     if repeated:
@@ -150,7 +150,9 @@ def _check_names(workload: graph.Workload, files: bool) -> None:
 
 
 def _distinct_problems(item: NetworkProblem, search: Rest, objective: str) -> list[LayerTask]:
-    """Distinct problems, each under the key of its search and of the `objective` that decides if no stage does."""
+    """Distinct layer problems with their keys. A key depends on the problem, on the stages of the search, and on the
+    `objective` if no stage chooses the best mapping.
+    """
     identity = SearchIdentity(search.stages)
     by_key: dict[str, LayerProblem] = {}
     names: dict[str, list[str]] = {}
@@ -167,7 +169,9 @@ def _distinct_problems(item: NetworkProblem, search: Rest, objective: str) -> li
 
 
 def _as_searched(problem: LayerProblem, stages: tuple[Stage, ...]) -> LayerProblem:
-    """Problem after the stages that change it: problems that are equal after them have the same search."""
+    """Layer problem after the stages that change it. Problems that are equal after these stages need only one
+    search.
+    """
     for stage in stages:
         if isinstance(stage, Change):
             problem = stage.change(problem)
@@ -177,10 +181,10 @@ def _as_searched(problem: LayerProblem, stages: tuple[Stage, ...]) -> LayerProbl
 
 
 def _named(record: LayerRecord, task: LayerTask, item: NetworkProblem, search: Rest) -> LayerRecord:
-    """Record with the names of the layers that have this problem, the first of them as its own, and with its kind of
-    work.
+    """Record with the names of all layers that have this problem. The name of the record is the first of these names.
 
-    Its area is that of the whole core, even if the layer does without some memories; the record names these.
+    The unit that does the work is added. The area is the area of the whole core, even if the layer does not use some
+    memories; the record names these memories.
     """
     core, names = item.core, task.problem.names
     node = next(node for node in item.workload.layers_in_order if node.layer and node.layer.name == names[0])
@@ -195,7 +199,9 @@ def _named(record: LayerRecord, task: LayerTask, item: NetworkProblem, search: R
 
 
 def _on_own_core(record: LayerRecord, core: Core, problem: LayerProblem, stages: tuple[Stage, ...]) -> LayerRecord:
-    """Record with the differences between the core of the layer and the whole core, by data locality or by a stage."""
+    """Record with the differences between the core of the layer and the whole core. Data locality or a stage can cause
+    such differences.
+    """
     is_reduced = problem.memory_reach is not None and any(isinstance(stage, RemoveUnusedMemory) for stage in stages)
     if problem.core == core and not is_reduced and problem.constraints.memory_reach is None:
         return record

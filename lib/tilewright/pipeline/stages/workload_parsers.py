@@ -1,4 +1,4 @@
-"""Stages that read the network: WorkloadParser for descriptions of layers, ONNXModelParser for ONNX models."""
+"""Stages that read the network: WorkloadParser for lists of layers, and ONNXModelParser for ONNX models."""
 
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -25,13 +25,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class NetworkParser(Change):
-    """Base of the stages that read the network; a subclass defines which sources it reads, and how."""
+    """Base class of the stages that read the network. A subclass defines which sources it reads, and how it does so."""
 
     takes = Descriptions
     gives = Descriptions
 
     def change(self, item: Descriptions) -> Descriptions:
-        """Descriptions with their network. Problems are reported together with those of the other descriptions."""
+        """Descriptions with the network that was read. Problems of the network are reported together with problems of
+        hardware and mapping.
+        """
         notices: list[str] = []
         try:
             if item.workload is None:
@@ -44,7 +46,7 @@ class NetworkParser(Change):
         return replace(item, network=network, coverage=coverage, notices=(*item.notices, *notices))
 
     def read(self, item: Descriptions, kind: str, notices: list[str]) -> "tuple[Workload, Coverage | None]":
-        """(network of a source of that kind, its coverage if known). Raises InputError."""
+        """(network in a source of this kind, coverage of the network if known). Raises InputError."""
         raise NotImplementedError
 
 
@@ -52,7 +54,7 @@ class NetworkParser(Change):
 class WorkloadParser(ModelChoice, NetworkParser):
     """Reads a network that is described layer by layer: a YAML file, a list of dicts, or an artifact.
 
-    The profile `corrected` adds the tensors between layers, which several cores need.
+    The model profile `corrected` adds the tensors between layers, which runs on several cores need.
 
     Example: {replace: ONNXModelParser, stage: WorkloadParser}
     """
@@ -60,7 +62,7 @@ class WorkloadParser(ModelChoice, NetworkParser):
     stands_for = "WorkloadParserStage"
 
     def read(self, item: Descriptions, kind: str, notices: list[str]) -> "tuple[Workload, Coverage | None]":
-        """(network, None) of a YAML file or of a list. Raises InputError."""
+        """(network in a YAML file or a list, None). Raises InputError."""
         if kind != LAYERS:
             raise InputError("WorkloadParser reads YAML files and lists of layers; ONNXModelParser reads ONNX models")
         return read_layers(item.workload, notices, self.model), None
@@ -76,12 +78,12 @@ class ONNXModelParser(ModelChoice, NetworkParser):
     """
 
     network_name: str = ""
-    """Name of the network; by default that of the file."""
+    """Name of the network; default: the name of the file."""
 
     stands_for = "ONNXModelParserStage"
 
     def read(self, item: Descriptions, kind: str, notices: list[str]) -> "tuple[Workload, Coverage | None]":
-        """(network, coverage) of an ONNX model. Raises InputError."""
+        """(network in an ONNX model, coverage of the network). Raises InputError."""
         if kind != NETWORK:
             raise InputError("ONNXModelParser reads ONNX models; WorkloadParser reads YAML files and lists of layers")
         return read_network(item.workload, self.model, item.network_options, self.network_name, notices)

@@ -58,7 +58,7 @@ def test_options_beside_a_pipeline() -> None:
     found = Pipeline.build([salsa], options).unused(given, options)
     assert [str(notice) for notice in found] == ["lpf_limit: has no effect: no stage of the pipeline has it, got 4"]
     own = Pipeline.build([{**salsa, "parameters": {"salsa_restarts": 5}}], options).unused(given, options)
-    assert "salsa_restarts: has no effect: the pipeline says it itself, got 2" in own
+    assert "salsa_restarts: has no effect: the pipeline sets it itself, got 2" in own
     latency = [{"replace": "MinimalEnergy", "stage": "MinimalLatency"}]
     found = Pipeline.build(latency, options).unused({"objective": "energy"}, options)
     assert [str(one) for one in found] == [

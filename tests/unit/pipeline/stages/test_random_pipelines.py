@@ -105,7 +105,7 @@ def test_totals_are_of_every_layer_once_whatever_stages_above_do() -> None:
         twice = run(edits, FEW)
         assert twice.summary["latency_cycles"] == plain.summary["latency_cycles"]
         assert twice.summary["alternatives"] == {"mappings": 2, "distinct_layers": 2}
-    with pytest.raises(InputError, match="passes on no record of 2 layers, so there is no total: one, three"):
+    with pytest.raises(InputError, match="yields no record of 2 layers, so there are no totals: one, three"):
         run([{"insert": Drops, "after": "Sum"}], FEW)
 
 
@@ -144,13 +144,16 @@ def test_layers_that_share_a_problem_all_have_their_files(tmp_path: Path) -> Non
     [
         (
             ["Workload", "SimpleSave", "MinimalLatency", "SimpleSave"],
-            "<layer>_simple.json; give one of them a `fold",
+            "<layer>_simple.json; give one of the two stages another `fold",
         ),
-        (["PickleSave", "Sum", "PickleSave", "Workload"], "list_of_cmes.pickle; give one of them a `folder`"),
-        (["Workload", "CustomSpatialMappingGenerator"], "has chosen one before; leave one of them out"),
+        (
+            ["PickleSave", "Sum", "PickleSave", "Workload"],
+            "list_of_cmes.pickle; give one of the two stages another `folder`",
+        ),
+        (["Workload", "CustomSpatialMappingGenerator"], "chooses one before it; leave out one of the two stages"),
         (
             ["SearchUnusedMemory", "Workload", "SpatialMappingGenerator", "RemoveUnusedMemory"],
-            "it belongs before SpatialMappingGenerator",
+            "put it before SpatialMappingGenerator",
         ),
     ],
 )

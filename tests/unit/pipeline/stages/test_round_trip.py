@@ -171,7 +171,7 @@ def test_data_locality_is_not_decided_twice() -> None:
     changed = mapping_entries(found.mapped.records)
     assert found.differing(read_mapping(changed), found.options) == []
     del next(one for one in changed if one["name"] == "b")["memory_reach"]
-    with pytest.raises(InputError, match=r"1 of 3 layers have none, such as b"):
+    with pytest.raises(InputError, match=r"1 of 3 layers have no memory_reach, such as b"):
         found.differing(read_mapping(changed), found.options)
     assert found.differing(read_mapping(changed), replace(found.options, exploit_data_locality=False)) == ["b"]
 
@@ -317,4 +317,4 @@ def test_evaluate_does_not_pass_over_what_the_file_says(tmp_path: Path, capsys: 
     told = capsys.readouterr().err
     assert told.count("temporal_ordering leaves loops open") == 1
     assert "(for 2 layers, such as first)" in told
-    assert "default: the entry says otherwise than --temporal-mapping-type uneven, got even" in told
+    assert "default: the entry contradicts --temporal-mapping-type uneven, got even" in told

@@ -138,11 +138,11 @@ def test_what_a_dotted_path_is(dotted: str, expected: bool) -> None:
 @pytest.mark.parametrize(
     ("dotted", "part"),
     [
-        ("mine.owm.Own", "mine/owm.py no such file for the stage mine.owm.Own (did you mean 'own.py'?)"),
-        ("nowhere.own.Own", "nowhere/own.py no such file"),
+        ("mine.owm.Own", "mine/owm.py the file of the stage mine.owm.Own does not exist (did you mean 'own.py'?)"),
+        ("nowhere.own.Own", "nowhere/own.py the file of the stage nowhere.own.Own does not exist"),
         ("mine.own.Onw", "mine/own.py has no class Onw (did you mean 'Own'?)"),
-        ("mine.own.number", "mine/own.py number is no stage"),
-        ("mine.own.Bare", "mine/own.py Bare has parameters, but is not decorated"),
+        ("mine.own.number", "mine/own.py number is not a stage"),
+        ("mine.own.Bare", "mine/own.py Bare has parameters, so it must be decorated"),
     ],
 )
 def test_what_is_not_there_is_told(folder: Path, dotted: str, part: str) -> None:
@@ -316,7 +316,7 @@ def test_wrong_batches_are_told_where_they_are_made(folder: Path) -> None:
     body = "batch = OrderBatch.of_orders(item, [])\n        object.__setattr__(batch, 'orders', None)"
     write(folder, stage(f"{body}\n        yield from rest(batch)", fields=fields))
     assert "mine/own.py:14 mine.own.Own: " in said(edit)
-    assert "with what it was given here" in said(edit)
+    assert "called from here" in said(edit)
 
 
 def test_our_own_faults_are_not_the_users(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -358,4 +358,4 @@ def test_command_line_checks_pipelines_first(folder: Path, capsys: pytest.Captur
     assert main([*given, "nowhere.yaml"]) == 2
     assert "no such pipeline file" in capsys.readouterr().err
     assert main([*given, '[{"insert": "Dump", "after": "Sum"}]']) == 2
-    assert "-o: a stage of the pipeline writes files: the option is needed" in capsys.readouterr().err
+    assert "-o: a stage of the pipeline writes files, so this option is needed" in capsys.readouterr().err

@@ -1,1 +1,1 @@
-"""Stages of the multi-core flow, and their items."""
+"""Stages of the multi-core flow, and the items and results of these stages."""

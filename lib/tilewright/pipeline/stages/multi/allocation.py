@@ -1,6 +1,4 @@
-"""Stage InterCoreMapping, which chooses the core of each part of a layer, and its base class for other ways to
-choose.
-"""
+"""Stage InterCoreMapping, which chooses the core of each part of a layer, and its base class CoreAllocation."""
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator
@@ -26,17 +24,17 @@ from tilewright.pipeline.stages.multi.run import MultiCoreProblem, only_genome
 from tilewright.pipeline.stages.multi.slices import Slice
 
 GenomeOf = Callable[[MultiCoreProblem], Genome]
-"""Function that gives the cores of the parts that have a choice."""
+"""Type of a function that gives the cores of all parts that can run on several cores."""
 PROPOSALS = "proposals"
-"""Reason why a search ended: all allocations that a stage proposed were evaluated."""
+"""Name of the reason why a search ended, if all allocations that a stage proposed were evaluated."""
 
 
 @dataclass(frozen=True)
 class CoreAllocation(ScheduleSettings, Goal, Stage):
-    """Base of the stages that assign a core to every part of a layer: a subclass proposes allocations.
+    """Base class of the stages that choose a core for every part of every layer. A subclass proposes allocations.
 
-    Each allocation is scheduled. The best by `objective` is the result, and those that no other one dominates in
-    latency and energy are the Pareto front.
+    Each proposed allocation is scheduled. The best allocation by `objective` is the result. The allocations that no
+    other allocation dominates in latency and energy are the Pareto front.
     """
 
     takes = CostedCnProblem
@@ -45,13 +43,13 @@ class CoreAllocation(ScheduleSettings, Goal, Stage):
 
     @property
     def settings(self) -> ScheduleSettings:
-        """Settings of the schedules."""
+        """Settings of the schedules of all allocations."""
         return self.part(ScheduleSettings)
 
     @abstractmethod
     def allocations(self, problem: MultiCoreProblem) -> Iterable[Genome]:
-        """Allocations to be tried: for each part with a choice, in the order of `problem.space.flexible`, one of its
-        cores in `problem.space.gene_choices`.
+        """Allocations to be evaluated. An allocation has one core for each part that can run on several cores, in the
+        order of `problem.space.flexible`. The allowed cores of each part are in `problem.space.gene_choices`.
         """
 
     def run(self, item: CostedCnProblem, rest: Rest) -> Iterator[MultiCoreResult]:
@@ -61,8 +59,8 @@ class CoreAllocation(ScheduleSettings, Goal, Stage):
         yield MultiCoreResult(problem, found)
 
     def search(self, problem: MultiCoreProblem, control: Control) -> AllocationResult:
-        """Best of the proposed allocations. Raises MappingError if none has a schedule, InputError for one that assigns
-        a part to a core that may not run it.
+        """Best of the proposed allocations. Raises MappingError if no allocation has a schedule, and InputError if an
+        allocation gives a part to a core that is not allowed.
         """
         space = problem.space
         genomes = list(dict.fromkeys(_checked(space.gene_choices, genome) for genome in self.allocations(problem)))
@@ -89,17 +87,19 @@ class CoreAllocation(ScheduleSettings, Goal, Stage):
 
 
 def _checked(choices: tuple[tuple[int, ...], ...], genome: Any) -> Genome:
-    """Proposed genome as plain numbers. Raises InputError if it does not belong to this space."""
+    """Proposed allocation as a tuple of core ids. Raises InputError if the number of cores is wrong, or if a core is
+    not allowed.
+    """
     cores = tuple(int(core) for core in genome)
     if len(cores) != len(choices):
-        raise InputError(f"an allocation names {len(cores)} cores for {len(choices)} parts with a choice")
+        raise InputError(f"an allocation has {len(cores)} cores, but {len(choices)} parts can run on several cores")
     wrong = [
         f"part {place}: {core}, not of {list(choices[place])}"
         for place, core in enumerate(cores)
         if core not in choices[place]
     ]
     if wrong:
-        raise InputError(f"an allocation names cores that parts may not have: {'; '.join(wrong[:5])}")
+        raise InputError(f"an allocation has cores that are not allowed: {'; '.join(wrong[:5])}")
     return cores
 
 
@@ -107,15 +107,17 @@ def _checked(choices: tuple[tuple[int, ...], ...], genome: Any) -> Genome:
 class InterCoreMapping(AllocationParameters, CoreAllocation):
     """Searches the core of each part of each layer by a genetic algorithm, and schedules the best allocation.
 
-    If there are few allocations, all of them are tried. With `allocation_engine: exact` the search continues until the
-    best one is proven to be optimal. docs/multi-core-model.md#allocation and docs/multi-core-model.md#scheduling have
-    the rules.
+    If the number of possible allocations is small, all of them are evaluated. With `allocation_engine: exact`, the
+    search continues until the best allocation is proven to be optimal. docs/multi-core-model.md#allocation and
+    docs/multi-core-model.md#scheduling explain the rules.
 
     Example: {set: InterCoreMapping, parameters: {nb_ga_individuals: 32, operands_to_prefetch: [W]}}
     """
 
     plot_hof: bool = False
-    """Draw the schedule of every allocation of the Pareto front, the hall of fame, into the folder of exports."""
+    """Draw the schedule of every allocation of the Pareto front (the hall of fame). The figures are written to the
+    folder of exports.
+    """
 
     stands_for = "InterCoreMappingStage, later GeneticAlgorithmAllocationStage"
 
@@ -123,15 +125,17 @@ class InterCoreMapping(AllocationParameters, CoreAllocation):
         super().__post_init__()
         if self.allocation_engine == EXACT and self.schedule_model != CAUSAL:
             raise InputError([multi_run.engine_problem(self.schedule_model)])
-        # Of this stage, not of its class: it writes where it is asked to.
+        # Set for this object, not for its class: a stage writes files only with `plot_hof`.
         object.__setattr__(self, "exports", self.plot_hof)
 
     def allocations(self, problem: MultiCoreProblem) -> Iterable[Genome]:
-        """Empty: each generation follows from the one before, so none are proposed beforehand."""
+        """No allocations: each generation depends on the generation before, so allocations cannot be proposed in
+        advance.
+        """
         return ()
 
     def search(self, problem: MultiCoreProblem, control: Control) -> AllocationResult:
-        """Best allocation that was found. Raises MappingError if none has a schedule."""
+        """Best allocation that the search finds. Raises MappingError if no allocation has a schedule."""
         given = problem.inputs
         title = f"{given.graph.network} on {given.descriptions.accelerator.name}"
         with allocation_progress(title, control.show_progress) as tell:
@@ -146,7 +150,9 @@ class InterCoreMapping(AllocationParameters, CoreAllocation):
 
 
 def _draw_hall_of_fame(result: MultiCoreResult, folder: Path) -> None:
-    """Draw the schedule of each allocation of the front, the fastest first, as `hall_of_fame_1.svg` and `.png`, ..."""
+    """Draw the schedule of each allocation of the front. The fastest allocation has the files `hall_of_fame_1.svg` and
+    `.png`.
+    """
     from tilewright.results.multi.bars import ScheduleView, tile_ranges
     from tilewright.results.multi.gantt import write_schedule_figure
 
@@ -159,20 +165,22 @@ def _draw_hall_of_fame(result: MultiCoreResult, folder: Path) -> None:
 
 @dataclass(frozen=True)
 class FixedAllocation(CoreAllocation):
-    """Schedules one known allocation: `tilewright schedule` uses this stage instead of the search."""
+    """Schedules one known allocation. `tilewright schedule` uses this stage in place of the search."""
 
     genome_of: GenomeOf = field(default=lambda problem: only_genome(problem.space))
-    """Function that gives the core of each part with a choice; by default no part may have a choice."""
+    """Function that gives the core of each part that can run on several cores. The default function is only for
+    networks in which each part can run on one core only.
+    """
 
     def allocations(self, problem: MultiCoreProblem) -> Iterable[Genome]:
-        """Known allocation, as a tuple of one."""
+        """Tuple with the known allocation."""
         return (self.genome_of(problem),)
 
     def run(self, item: CostedCnProblem, rest: Rest) -> Iterator[MultiCoreResult]:
-        """Schedule of the allocation, which is simulated once.
+        """Schedule of the allocation. It is simulated only one time.
 
-        Raises InputError if network, costs, cores and allocation do not match, MappingError if the allocation has no
-        schedule.
+        Raises InputError if network, costs, cores and allocation do not match, and MappingError if the allocation has
+        no schedule.
         """
         problem = multi_run.multi_core_problem(item, self.settings)
         space = problem.space
@@ -197,9 +205,9 @@ class FixedAllocation(CoreAllocation):
 def in_place_of_search(
     stages: Slice, genome_of: Callable[[MultiCoreProblem], Genome], given: ScheduleSettings
 ) -> Slice:
-    """Slice of `tilewright allocate` with a known allocation instead of its last stage.
+    """Stages of `tilewright allocate`, with a known allocation in place of the last stage (the search).
 
-    Stages that only observe results are left out, because their files are about the search.
+    Stages that only observe results are left out, because their files belong to the search.
     """
     values = settings_of(stages, given).as_dict()
     above = tuple(stage for stage in stages.stages[:-1] if not stage.observes)
@@ -207,14 +215,16 @@ def in_place_of_search(
 
 
 def settings_of(stages: Slice, given: ScheduleSettings) -> ScheduleSettings:
-    """Schedule settings of the slice of `tilewright allocate`: those of its last stage if it has them, else those
-    given.
+    """Schedule settings of the stages of `tilewright allocate`: the settings of the last stage if it has settings,
+    otherwise `given`.
     """
     last = stages.stages[-1]
     return last.settings if isinstance(last, CoreAllocation) else given
 
 
 def objective_of(stages: Slice, given: str) -> str:
-    """Objective of the allocation that the slice chooses: that of its last stage if it has one, else the given one."""
+    """Objective by which the stages choose an allocation: the objective of the last stage if it has one, otherwise
+    `given`.
+    """
     last = stages.stages[-1]
     return last.objective if isinstance(last, CoreAllocation) else given

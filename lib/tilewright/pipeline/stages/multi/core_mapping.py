@@ -1,6 +1,6 @@
-"""Intra-core mapping: the cost of each class of CNs on one core (Stream's IntraCoreMappingStage).
+"""Intra-core mapping: the cost of each class of CNs on one core (IntraCoreMappingStage of Stream).
 
-Spatial mappings come from the mapping file or from the core's own dataflows, or they are searched.
+Spatial mappings come from the mapping file or from the dataflows of the core file, or they are searched.
 """
 
 from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, MutableMapping, Sequence
@@ -40,29 +40,29 @@ from tilewright.workload.layer import FINAL_OUTPUT, OUTPUT, Layer
 
 @dataclass(frozen=True)
 class _System:
-    """Core file in its accelerator."""
+    """Core file of an accelerator, with the data of the accelerator on which its costs depend."""
 
     accelerator: MultiCoreAccelerator
     core: Core
     core_ids: frozenset[int]
-    """Ids of the cores with this file."""
+    """Ids of the cores that use this core file."""
     off_chip: Core | None
 
 
 @dataclass(frozen=True)
 class _Attempt:
-    """One way to map a class on the core."""
+    """One way to map a class of CNs on the core."""
 
     task: LayerTask
     streams: tuple[str, ...]
-    """Memory operands that stream."""
+    """Memory operands that stream from the off-chip memory."""
     is_whole: bool = True
-    """Whether streams may take all the free room."""
+    """Whether streams are allowed to use all free capacity of the memories."""
 
 
 @dataclass(frozen=True)
 class _Plan:
-    """Attempts for a class, or the reason why there are none."""
+    """Attempts to map a class of CNs, or the reason why no attempt is possible."""
 
     cost_class: CostClass
     attempts: tuple[_Attempt, ...] = ()
@@ -70,7 +70,9 @@ class _Plan:
 
 
 KnownRows = MutableMapping[Hashable, CoreCostRow]
-"""Rows found earlier by one search on the cores of one accelerator, for other tilings of its networks."""
+"""Rows that were found earlier, by key. They are for the same search options and accelerator, but can come from other
+tilings of the networks.
+"""
 
 
 def map_core(
@@ -90,13 +92,14 @@ def map_core(
     known: KnownRows | None = None,
     only: Collection[int] | None = None,
 ) -> tuple[CoreCostRow, ...]:
-    """Rows of one core for all cost classes of a graph, in order.
+    """Rows of one core file for all cost classes of a graph, in order. A class that the core cannot run has a row with
+    the reason.
 
-    `core_file_name` is a key of `accelerator.distinct_cores`. A class that the core cannot run has a row with a reason.
-    `on_found` is called for each mapping that was searched; on an interruption, finished ones stay in `store`. `stages`
-    search a CN instead of the stages below Workload in the default pipeline. `needs` are those of `class_needs`, which
-    several cores can share. A class whose row is in `known` is not mapped; new rows are added to `known`. `only` are
-    numbers of the classes that get rows; None: all. Raises InputError for an unknown core.
+    `core_file_name` is a key of `accelerator.distinct_cores`. `on_found` is called after each search of a mapping. If
+    the search is interrupted, finished mappings stay in `store`. `stages` are used to search a CN, in place of the
+    stages below Workload in the default pipeline. `needs` is the result of `class_needs`, which is the same for all
+    cores. A class whose row is in `known` is not mapped; new rows are added to `known`. `only` has the numbers of the
+    classes that get rows; None means all classes. Raises InputError for an unknown core.
     """
     system = _system(accelerator, core_file_name)
     classes = cost_classes(graph, workload, mapping)
@@ -134,7 +137,7 @@ def map_core(
 
 
 def _kinds_of_layers(graph: CnGraph, workload: Workload, mapping: LayerMapping) -> list[Hashable]:
-    """[layer of the graph] properties that decide which cores may run it."""
+    """[layer of the graph] Properties of the layer that decide which cores are allowed to run it."""
     node_of = {node.node_id: node for node in workload.nodes}
     kinds: list[Hashable] = []
     for cn_layer in graph.layers:
@@ -149,10 +152,10 @@ def _kinds_of_layers(graph: CnGraph, workload: Workload, mapping: LayerMapping) 
 def _row_key(
     core_file_name: str, graph: CnGraph, cost_class: CostClass, needs: Mapping[str, int], kinds: Sequence[Hashable]
 ) -> Hashable:
-    """Key of everything on which the row of a class on a core depends, without its place in the table and the names of
-    its layers.
+    """Key of the row of a class on a core. It contains all data on which the row depends, but not the place of the row
+    in the table, and not the names of layers.
 
-    `kinds` are those of the layers of the graph.
+    `kinds` has the properties of all layers of the graph (`_kinds_of_layers`).
     """
     steps = cost_class.takes_partial_sums, cost_class.leaves_partial_sums
     shape = graph.shapes[cost_class.shape]
@@ -163,10 +166,10 @@ def _row_key(
 def class_reasons(
     graph: CnGraph, workload: Workload, mapping: LayerMapping, accelerator: MultiCoreAccelerator, core_file_name: str
 ) -> tuple[str, ...]:
-    """Reasons why no core with a file may run each cost class, from the files alone; '' if one may.
+    """Reasons, one for each cost class, why no core with this core file is allowed to run the class; '' if a core is
+    allowed to. The reasons follow from the input files alone.
 
-    The rows of a core depend on these reasons, on the core and on the off-chip core, and on nothing else of the
-    accelerator.
+    The rows of a core depend only on these reasons, on the core, and on the off-chip core of the accelerator.
     """
     classes = cost_classes(graph, workload, mapping)
     return _class_reasons(graph, workload, mapping, _system(accelerator, core_file_name), classes)
@@ -187,7 +190,7 @@ def _system(accelerator: MultiCoreAccelerator, core_file_name: str) -> _System:
     off_chip_id = accelerator.offchip_core_id
     return _System(
         accelerator,
-        without_static_power(cores[core_file_name]),  # which is the schedule's
+        without_static_power(cores[core_file_name]),  # the schedule adds it
         frozenset(
             place.core_id for place in accelerator.places if place.file_name == core_file_name and place.role != OFFCHIP
         ),
@@ -201,7 +204,9 @@ def _plans(
     wanted: Sequence[tuple[CostClass, Mapping[str, int], str]],
     identity: SearchIdentity,
 ) -> list[_Plan]:
-    """Plan for each class; `wanted` has the class, its needs, and the reason why no core may run it."""
+    """Plans, one for each class. `wanted` has tuples of a class, its needs, and the reason why no core is allowed to
+    run it.
+    """
     plans = []
     for cost_class, its_needs, reason in wanted:
         layer = graph.shapes[cost_class.shape]
@@ -220,7 +225,9 @@ def _class_reasons(
 
 
 def _why_not_here(nodes: Sequence[WorkloadNode], mapping: LayerMapping, system: _System) -> str:
-    """Reason why no core with this file may run a class, from the files alone; '' if one may run one of its layers."""
+    """Reason why no core with this core file is allowed to run a class; '' if a core is allowed to run a layer of the
+    class. The reason follows from the input files alone.
+    """
     reasons: dict[int, str] = {}
     for node in nodes:
         assert node.layer is not None
@@ -229,11 +236,11 @@ def _why_not_here(nodes: Sequence[WorkloadNode], mapping: LayerMapping, system: 
             return ""
         reasons = dict(choice.reasons) | reasons
     told = dict.fromkeys(reason for core_id, reason in sorted(reasons.items()) if core_id in system.core_ids)
-    return "; ".join(told) or "the mapping file gives it to other cores"
+    return "; ".join(told) or "the mapping file allows only other cores"
 
 
 def _tasks(plans: Sequence[_Plan], layers: LayerSearch) -> list[LayerTask]:
-    """Distinct problems of plans that have not been searched."""
+    """Distinct layer problems of the plans, without problems that were searched before."""
     tasks = {attempt.task.key: attempt.task for plan in plans for attempt in plan.attempts}
     return [task for key, task in tasks.items() if key not in layers.found and key not in layers.failures]
 
@@ -241,7 +248,7 @@ def _tasks(plans: Sequence[_Plan], layers: LayerSearch) -> list[LayerTask]:
 def _with_more_streams(
     plan: _Plan, layer: Layer, needs: Mapping[str, int], system: _System, identity: SearchIdentity
 ) -> _Plan:
-    """Plan without a mapping so far, with the remaining attempts: operands stream although they fit."""
+    """Plan for which no mapping was found, with further attempts: operands stream although they fit the memories."""
     tried = {attempt.streams for attempt in plan.attempts}
     more = _plan(plan.cost_class, layer, needs, system, identity, also_what_fits=True).attempts
     return replace(plan, attempts=(*plan.attempts, *(attempt for attempt in more if attempt.streams not in tried)))
@@ -255,7 +262,7 @@ def _plan(
     identity: SearchIdentity,
     also_what_fits: bool = False,
 ) -> _Plan:
-    """Plan with the mappings to search, one for each set of operands that may stream and each dataflow."""
+    """Plan with attempts: one for each combination of a set of streaming operands and a dataflow."""
     link = dict(cost_class.constraints.memory_operand_links)
     unlinked = [operand for operand in layer.operands if operand not in link]
     if unlinked:
@@ -269,7 +276,7 @@ def _plan(
     output = link[OUTPUT]
     kept = Needs(bits, bits | {output: max(bits[output], partial_sum_bits(layer))}, needs[OTHER])
     attempts = []
-    reason = "what streams never, such as a bias, does not fit"
+    reason = "operands that cannot stream, such as a bias, do not fit"
     for streams, core in _ways_to_stream(system.core, kept, also_what_fits):
         try:
             extended = with_off_chip_memory(core, system.off_chip, streams)
@@ -288,20 +295,22 @@ def _plan(
 
 
 def _ways_to_stream(core: Core, kept: Needs, also_what_fits: bool) -> Iterator[tuple[tuple[str, ...], Core]]:
-    """Sets of operands that may stream, each with the core whose memory sizes leave room for them."""
+    """Pairs (set of operands that stream, core). The memories of the core are made smaller to leave capacity for the
+    streams.
+    """
     for streams in stream_choices(core, kept, also_what_fits):
         for sized in stream_buffers(core, kept, streams):
             yield streams, sized
 
 
 def _with_partial_results(layer: Layer) -> Layer:
-    """Layer whose outputs are partial sums: a step of a reduction that is not the last one."""
+    """Layer whose outputs are partial sums, because it is a step of a reduction but not the last step."""
     bits = tuple((name, layer.bits_of[OUTPUT] if name == FINAL_OUTPUT else of) for name, of in layer.precision_bits)
     return replace(layer, precision_bits=bits)
 
 
 def _row(number: int, plan: _Plan, layers: LayerSearch, objective: str) -> CoreCostRow:
-    """Row of the best mapping that was found, or of the reason why there is none."""
+    """Row with the best mapping that was found, or with the reason why no mapping was found."""
     if plan.reason:
         return CoreCostRow(number, plan.reason)
     found = _found(plan, layers)
@@ -318,7 +327,7 @@ def _row(number: int, plan: _Plan, layers: LayerSearch, objective: str) -> CoreC
 
 
 def _found(plan: _Plan, layers: LayerSearch) -> list[MappedCn]:
-    """Mappings that were found for a plan."""
+    """Mappings that were found for the attempts of a plan."""
     return [
         MappedCn(
             attempt.task.problem.layer,
@@ -333,13 +342,13 @@ def _found(plan: _Plan, layers: LayerSearch) -> list[MappedCn]:
 
 
 def _rank(mapped: MappedCn, objective: str) -> tuple[float, ...]:
-    """Rank by the objective of the search, including the off-chip memory, with the part of the latency that schedules
-    count; of equal ones by the whole latency, then by the number of streams.
+    """Rank of a mapping: first its value of the objective, then its whole latency, then its number of streams.
 
-    Of those that are still equal, the first one counts: that of the core's first dataflow.
+    The objective includes the energy of the off-chip memory, and only the part of the latency that schedules count.
+    Among mappings with equal ranks the first one is taken, which belongs to the first dataflow of the core.
     """
     record = mapped.record
-    # Off-loading overlaps with the next CN, by default: a schedule counts the cycles up to it (total1).
+    # By default, off-loading overlaps with the next CN, so a schedule counts only the cycles before it (total1).
     parts = record.latency_breakdown_cycles
     until_off_loading = record.latency_cycles - parts["offloading"] - parts["drain"]
     best = ranking(objective, record.energy_pj, until_off_loading)
@@ -347,6 +356,6 @@ def _rank(mapped: MappedCn, objective: str) -> tuple[float, ...]:
 
 
 def _told(failure: MappingError) -> str:
-    """Reasons of a search, on one line."""
+    """Reasons of a failed search, on one line."""
     lines = failure.reasons if isinstance(failure, NothingFitsError) else str(failure).splitlines()
     return "; ".join(line.strip() for line in lines)

@@ -1,8 +1,8 @@
-"""Rows of the cost table from records of mapped CNs: cycles, energy on the core, kept and streamed operands.
+"""Rows of the cost table, made from records of mapped CNs: cycles, energy on the core, and streams.
 
-Operands that do not fit the core stay in the off-chip memory and stream during the CN. This is the rule of Stream's
-IntraCoreMappingStage for operands that are too large; docs/multi-core-model.md#cost-of-a-node-on-a-core lists the
-differences.
+An operand that does not fit the core stays in the off-chip memory and streams while the CN runs. IntraCoreMappingStage
+of Stream has a similar rule for operands that are too large; docs/multi-core-model.md#cost-of-a-node-on-a-core lists
+the differences.
 """
 
 import math
@@ -25,26 +25,26 @@ from tilewright.workload.layer import FINAL_OUTPUT, OUTPUT, Layer
 from tilewright.workload.relevancy import operand_bits, operand_elements
 
 _SHOWN = ("spatial_mapping", "memory_operand_links", "loop_order", "temporal_mapping", "memory_levels")
-"""Fields of a record's mapping in a row; they suffice to evaluate it again."""
+"""Fields of a record that are the mapping in a row. They are sufficient to evaluate the mapping again."""
 
 
 @dataclass(frozen=True)
 class MappedCn:
-    """Mapping of a CN."""
+    """Mapping of a class of CNs on a core."""
 
     layer: Layer
-    """Layer as it was mapped."""
+    """Layer that was mapped, with the loops of a CN."""
     core: Core
-    """Core as it was mapped: with the off-chip memory on top for streams."""
+    """Core that was used for the mapping, with the off-chip memory as the top memory of operands that stream."""
     streams: tuple[str, ...]
-    """Memory operands that stream."""
+    """Memory operands that stream from or to the off-chip memory."""
     record: LayerRecord
     takes_partial_sums: bool = False
     """Whether the CN continues the partial sums of another CN."""
 
 
 def cost_row(cost_class: int, mapped: MappedCn) -> CoreCostRow:
-    """Row of a class, without the fields that are equal on every core."""
+    """Row of a class, without the fields that are the same for every core (see `described`)."""
     record = mapped.record
     parts = record.latency_breakdown_cycles
     going_on = _going_on(mapped) if mapped.takes_partial_sums else _GoingOn()
@@ -74,7 +74,7 @@ def cost_row(cost_class: int, mapped: MappedCn) -> CoreCostRow:
 
 
 def described(row: CoreCostRow, number: int, cost_class: CostClass, shape: Layer) -> CoreCostRow:
-    """Row with its description: a class, its number, and the shape of its CNs."""
+    """Row with the number of its class, and with a description of the CNs of the class."""
     loops = ", ".join(f"{dimension} {size}" for dimension, size in shape.loop_sizes if size > 1)
     steps = (
         (cost_class.takes_partial_sums, "takes partial sums"),
@@ -85,27 +85,27 @@ def described(row: CoreCostRow, number: int, cost_class: CostClass, shape: Layer
 
 
 def why_not_going_on(core: Core, layer: Layer, links: Sequence[tuple[str, str]]) -> str:
-    """Reason why a core cannot read back partial sums from the memory of its outputs; '' if it can."""
+    """Reason why a core cannot read back partial sums from its memories for outputs; '' if it can."""
     operand = dict(links)[OUTPUT]
     levels = memory_hierarchy(core).memories_of(operand)
     lacking = [core.memories[k].name for k in levels if (operand, "tl") not in core.memories[k].port_of]
-    return f"memory '{lacking[0]}' has no port to read partial sums of '{OUTPUT}' from" if lacking else ""
+    return f"memory '{lacking[0]}' has no port through which partial sums of '{OUTPUT}' can be read" if lacking else ""
 
 
 @dataclass(frozen=True)
 class _GoingOn:
-    """Additional costs of a CN that continues partial sums, which its mapping alone does not have."""
+    """Costs of a CN that continues partial sums, in addition to the costs of its mapping."""
 
     cycles: int = 0
     words: tuple[tuple[int, str, float], ...] = ()
-    """Triples (memory of the core as mapped, direction, words)."""
+    """Triples (index of a memory in `MappedCn.core`, direction, number of words)."""
 
 
 def _going_on(mapped: MappedCn) -> _GoingOn:
-    """Additional costs: every first accumulation reads its addend; reads and refills mirror the writes where there are
-    none.
+    """Additional costs of a CN that continues partial sums. Without partial sums, the first accumulation into an output
+    reads nothing; here it reads the partial sum, so there are as many reads as writes.
 
-    The partial sums come from the top memory before computing starts, without overlap.
+    The partial sums are loaded from the top memory before the computation starts, without overlap.
     """
     layer, core, record = mapped.layer, mapped.core, mapped.record
     links = record.memory_operand_links
@@ -122,21 +122,22 @@ def _going_on(mapped: MappedCn) -> _GoingOn:
 
 
 def _mirrored(layer: Layer, written: float, read: float) -> float:
-    """Words that are read at the first accumulations, if `written` words are written and `read` words are read at later
-    ones.
+    """Number of words that the first accumulations read. `written` is the number of words that are written; `read` is
+    the number of words that later accumulations read.
 
-    If nothing is accumulated, outputs are written with final precision, but their addends are wider.
+    If `read` is 0, outputs are written with their final precision. The partial sums that are read are wider, so the
+    number of words is scaled by the ratio of the two precisions.
     """
     return written - read if read else math.ceil(written * layer.bits_of[OUTPUT] / layer.bits_of[FINAL_OUTPUT])
 
 
 def _array_energy(mapped: MappedCn) -> float:
-    """Energy of all operations in pJ, over all terms of the array."""
+    """Energy of the array in pJ: sum over all energy terms of the array."""
     return sum(mapped.record.energy_terms_pj[term] for term in array_model(mapped.core.operational_array).terms)
 
 
 def _term_energies(mapped: MappedCn, cycles: int) -> tuple[tuple[str, float], ...]:
-    """Pairs (plug-in term of the energy, pJ), without the share of the off-chip memory."""
+    """Pairs (name of an energy term of a plug-in, energy in pJ), without the share of the off-chip memory."""
     own = len(mapped.core.memories) - _added_count(mapped)
     core, unrolling = replace(mapped.core, memories=mapped.core.memories[:own]), mapped.record.spatial_mapping
     terms = further_energy_terms(core)
@@ -145,7 +146,9 @@ def _term_energies(mapped: MappedCn, cycles: int) -> tuple[tuple[str, float], ..
 
 
 def _memory_energies(mapped: MappedCn, going_on: _GoingOn) -> tuple[tuple[str, float], ...]:
-    """Pairs (memory of the core, pJ), without the off-chip memory, which the schedule counts."""
+    """Pairs (name of a memory of the core, energy in pJ). The off-chip memory is left out, because the schedule counts
+    its energy.
+    """
     own = len(mapped.core.memories) - _added_count(mapped)
     terms: dict[int, list[float]] = {k: [] for k in range(own)}
     links = mapped.record.memory_operand_links
@@ -159,7 +162,7 @@ def _memory_energies(mapped: MappedCn, going_on: _GoingOn) -> tuple[tuple[str, f
 
 
 def _added_count(mapped: MappedCn) -> int:
-    """Number of off-chip memories on top of the core."""
+    """Number of off-chip memories that were added on top of the core."""
     return len({_off_chip_index(mapped.core, operand) for operand in mapped.streams})
 
 
@@ -168,7 +171,7 @@ def _off_chip_index(core: Core, operand: str) -> int:
 
 
 def _stream(mapped: MappedCn, memory_operand: str, cycles: int, going_on: _GoingOn) -> Stream:
-    """Stream of an operand through the off-chip memory: whole words, and at least each bit once."""
+    """Stream of an operand through the off-chip memory. It counts whole words, and at least all bits of the operand."""
     operand = next(o for o, linked in mapped.record.memory_operand_links.items() if linked == memory_operand)
     k = _off_chip_index(mapped.core, memory_operand)
     memory = mapped.core.memories[k]
@@ -195,10 +198,7 @@ def _whole(cycles: float) -> int:
 
 
 def with_off_chip_memory(core: Core, off_chip: Core | None, operands: tuple[str, ...]) -> Core:
-    """Core with the off-chip memory on top of its hierarchy for some memory operands, serving the whole array.
-
-    Raises MappingError if there is no off-chip memory for one of them.
-    """
+    """Core with the off-chip memory as the top memory of some operands. Raises MappingError if an operand has none."""
     if not operands:
         return core
     if off_chip is None:
@@ -221,7 +221,9 @@ def with_off_chip_memory(core: Core, off_chip: Core | None, operands: tuple[str,
 
 
 def _above(memory: Memory, operands: tuple[str, ...], array: tuple[str, ...], names: set[str]) -> Memory:
-    """Off-chip memory as a level of the core: only for some operands, under a name that no memory of the core has."""
+    """Off-chip memory as a memory level of the core. It holds only `operands`, and its name differs from all
+    `names`.
+    """
     ports = tuple(
         Port(
             port.name,
@@ -237,5 +239,5 @@ def _above(memory: Memory, operands: tuple[str, ...], array: tuple[str, ...], na
 
 
 def partial_sum_bits(layer: Layer) -> int:
-    """Bits of all outputs at the wider of their two precisions."""
+    """Number of bits of all outputs, with the wider of the two precisions (partial sums, final outputs)."""
     return operand_elements(layer, OUTPUT, CORRECTED) * max(layer.bits_of[OUTPUT], layer.bits_of[FINAL_OUTPUT])

@@ -1,6 +1,6 @@
-"""Stage IntraCoreMapping: costs of computation nodes on each core, by the stages that map a layer on a single core.
+"""Stage IntraCoreMapping: costs of computation nodes on each core, computed by the stages that map a layer on one core.
 
-The module also reports lanes that computation nodes do not get on a core.
+The module also has notices on lanes of the mapping file that computation nodes do not get on a core.
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -35,8 +35,8 @@ from tilewright.workload.graph import WorkloadNode
 
 
 def _search_of_a_layer(options: CoreSearchOptions, onnx: bool) -> list[Entry]:
-    """Stages of the default pipeline below Workload; RemoveUnusedMemory is left out, because it needs a whole
-    network.
+    """Entries of the stages below Workload in the default pipeline. RemoveUnusedMemory is left out, because it needs a
+    whole network.
     """
     entries = search_entries(options)
     first = next(place for place, entry in enumerate(entries) if entry.stage == "Workload") + 1
@@ -55,20 +55,22 @@ CN_SEARCH = Flow(
 
 @dataclass(frozen=True)
 class IntraCoreMapping(CnSearchOptions, Stage):
-    """Computes the costs of CNs of each class of equal cost on each core that may run them.
+    """Computes the costs of CNs on each core that is allowed to run them. CNs with equal costs form a class, which is
+    evaluated one time.
 
-    The mapping of a CN is searched like that of a layer in the single-core flow, with the same options and the same
-    store; `pipeline` changes the stages of that search. Operands that do not fit a core stream from the off-chip
-    memory. A core that cannot run a class has a row with the reason. docs/multi-core-model.md#cost-of-a-node-on-a-core
-    has the rules.
+    The mapping of a CN is searched in the same way as the mapping of a layer in the single-core flow, with the same
+    options and the same store. The parameter `pipeline` changes the stages of this search. An operand that does not fit
+    a core streams from the off-chip memory. If a core cannot run a class, the row has the reason.
+    docs/multi-core-model.md#cost-of-a-node-on-a-core explains the rules.
 
     Example: {set: IntraCoreMapping, parameters: {lpf_limit: 7, pipeline: [{replace: SpatialMappingGenerator, stage:
     CustomSpatialMappingGenerator}]}}
     """
 
     pipeline: list | tuple | None = None  # type: ignore[type-arg]
-    """Stages that search a CN: a list of them, or of edits of the default MinimalLatency, SpatialMappingGenerator,
-    SpatialMappingConversion, MinimalLatency, Loma, CostModel."""
+    """Stages that search the mapping of a CN: a list of stages, or a list of edits of the default list MinimalLatency,
+    SpatialMappingGenerator, SpatialMappingConversion, MinimalLatency, Loma, CostModel.
+    """
 
     takes = CnProblem
     gives = CostedCnProblem
@@ -78,19 +80,19 @@ class IntraCoreMapping(CnSearchOptions, Stage):
         super().__post_init__()
         if isinstance(self.pipeline, list):
             object.__setattr__(self, "pipeline", tuple(self.pipeline))
-        self.inner()  # wrong stages are told when the stage is made
+        self.inner()  # so that errors of these stages are raised now
 
     @property
     def options(self) -> CnSearchOptions:
-        """Options of the search."""
+        """Options of the search of a mapping."""
         return self.part(CnSearchOptions)
 
     def inner(self) -> tuple[Stage, ...]:
-        """Stages that search a CN. Raises InputError with everything that is wrong with them."""
+        """Stages that search the mapping of a CN. Raises InputError with all errors of these stages."""
         if self.pipeline is None:
             return _default_search(self.options)
         stages = Pipeline.build(self.pipeline, self.options, flow=CN_SEARCH).stages
-        message = "writes files, which no stage can do here"
+        message = "writes files, which is not possible here"
         problems = [Problem(f"{stage.name()} {message}", path="pipeline") for stage in stages if stage.exports]
         if not any(isinstance(stage, Reduction) or not is_own(type(stage)) for stage in stages):
             allowed = ", ".join(map(reduction_of, OBJECTIVES))
@@ -100,9 +102,9 @@ class IntraCoreMapping(CnSearchOptions, Stage):
         return stages
 
     def run(self, item: CnProblem, rest: Rest) -> Iterator[Any]:
-        """Yield the results for the CNs with their costs. Raises InputError for unknown cores."""
+        """Yield the results for the CNs with their costs. Raises InputError for an unknown core."""
         given = item.descriptions
-        # What CNs keep on a core is the same on all of them.
+        # The operands that a CN keeps are the same on all cores.
         needs = class_needs(item.graph, given.workload, cost_classes(item.graph, given.workload, given.mapping))
         costs = {name: self.rows(item, name, rest.control, needs) for name in item.wanted_core_files}
         yield from rest(CostedCnProblem(given, item.graph, costs))
@@ -115,9 +117,9 @@ class IntraCoreMapping(CnSearchOptions, Stage):
         needs: Sequence[Mapping[str, int]] | None = None,
         only: Collection[int] | None = None,
     ) -> tuple[CoreCostRow, ...]:
-        """Rows of a core file for the classes of CNs, or only for those with the numbers `only`.
+        """Rows of a core file, one for each class of CNs. With `only`, rows for the classes with these numbers.
 
-        `needs` are those of `class_needs`, if known. Raises InputError for an unknown core.
+        `needs` is the result of `class_needs`, if it is known. Raises InputError for an unknown core.
         """
         given = item.descriptions
         return map_core(
@@ -138,14 +140,14 @@ class IntraCoreMapping(CnSearchOptions, Stage):
 
 
 def _telling(control: Control) -> Callable[[LayerTask], None] | None:
-    """Function that reports each mapping that was found; None if nobody listens."""
+    """Function that reports each mapping that was found; None if `control` has no function `on_record`."""
     on_record = control.on_record
     return None if on_record is None else lambda task: on_record({"key": task.key})
 
 
 def costed(stages: Slice, problem: CnProblem, control: Control | None = None) -> CostedCnProblem:
-    """Costs of the CNs on the requested core files by the stages of `tilewright cost`. Raises InputError for an unknown
-    core.
+    """Costs of the CNs on the requested core files, computed by the stages of `tilewright cost`. Raises InputError for
+    an unknown core, and if the stages give no costs for a core file.
     """
     found = stages.result(problem, CostedCnProblem, control)
     missing = [name for name in problem.wanted_core_files if name not in found.costs]
@@ -157,7 +159,9 @@ def costed(stages: Slice, problem: CnProblem, control: Control | None = None) ->
 
 
 def cost_model(stages: Slice) -> str:
-    """Model profile of the costs; for a user's stage without a profile, the name of the stage."""
+    """Name of the model profile of the costs. For a stage of the user without a model profile, the name of the
+    stage.
+    """
     stage = stages.stages[0]
     return model_of(stage.inner()) or model_of((stage,)) or stage.name()
 
@@ -168,9 +172,9 @@ def _default_search(options: CoreSearchOptions) -> tuple[Stage, ...]:
 
 
 def lanes_notices_of_cns(problem: SystemProblem, graph: CnGraph, core_file_name: str, stages: Slice) -> list[str]:
-    """Notices, one for each reason why computation nodes get fewer lanes on a core than the mapping file says.
+    """Notices, one for each reason why computation nodes get fewer lanes on a core than the mapping file gives.
 
-    `stages` are those that compute the costs: their model decides how loops on several sides are treated.
+    `stages` compute the costs. Their model decides how a loop on several sides of the array is treated.
     """
     model = model_of(stages.stages[0].inner()) or model_of((stages.stages[0],))
     cuts_loops = bool(model) and profile_by_name(model).keep_given_unrolling

@@ -1,10 +1,10 @@
-"""Inputs of the multi-core flow, and checks that artifacts were made from the given descriptions.
+"""Inputs of the multi-core flow, and checks that artifacts were made from the given input files.
 
 All missing and wrong inputs are reported at once.
 
-An artifact of other descriptions would give wrong results, so its provenance has digests of its inputs. For the mapping
-file only those parts count on which the artifact depends: the mapping file that `tilewright allocate` writes fixes
-cores, and still matches the same CN graph and cost tables.
+An artifact that was made from other input files would give wrong results. Therefore the provenance of an artifact has
+digests of its inputs. Of the mapping file, only the parts count on which the artifact depends. For example, the mapping
+file that `tilewright allocate` writes fixes cores, but it still matches the same CN graph and cost tables.
 """
 
 from collections.abc import Mapping as Table
@@ -46,12 +46,14 @@ _TELL = {
     "cn_graph": "another CN graph",
     "classes": "another mapping file",
 }
-"""Message for each input in the provenance that differs."""
+"""Text of the message for an input that differs, by key in the provenance."""
 
 
 def cost_inputs(described: SystemProblem, core: str, graph: "CnGraph", graph_digest: str) -> dict[str, str]:
-    """Digests of the inputs of the cost table of a core file: from the accelerator the core, the roles of its
-    instances, and the off-chip core; from the mapping file its constraints on each class of CNs on one core.
+    """Digests of the inputs of the cost table of a core file.
+
+    The inputs are the core, the roles of the cores with this file, the off-chip core, the CN graph, the network, and
+    the constraints of the mapping file for each class of CNs.
     """
     from tilewright.multicore.scheduling.cost_classes import cost_classes
 
@@ -74,7 +76,9 @@ def cost_inputs(described: SystemProblem, core: str, graph: "CnGraph", graph_dig
 def origin_problems(
     provenance: Table[str, Any], expected: Table[str, str], file: str, verb: str, keys: tuple[str, ...] = ()
 ) -> list[Problem]:
-    """Problems if an artifact was made from other inputs than expected; `keys` are those that count, by default all."""
+    """Problem of an artifact that was made from other inputs than expected; [] if the inputs match. `keys` has the keys
+    of the inputs that are compared; by default all.
+    """
     inputs = provenance.get("inputs", {})
     wrong = [key for key in keys or expected if inputs.get(key) != expected[key]]
     if not wrong:
@@ -86,8 +90,8 @@ def origin_problems(
 def graph_origin_problems(
     provenance: Table[str, Any], described: SystemProblem, graph: "CnGraph", file: str
 ) -> list[Problem]:
-    """Problems if a CN graph does not belong to the descriptions. Another mapping file or other memories are accepted
-    if the network is cut in the same way.
+    """Problem of a CN graph that was made from other input files; [] if they match. Another mapping file or other
+    memories are accepted if the network is cut in the same way.
     """
     expected = input_digests(described)
     problems = origin_problems(provenance, expected, file, "cns", ("workload",))
@@ -100,7 +104,7 @@ def graph_origin_problems(
 
 
 def stated_tiling(stated: Table[str, Any]) -> "TilingOptions | None":
-    """Options from the output of `TilingOptions.stated`; None if the network was cut by other means."""
+    """Tiling options from the output of `TilingOptions.stated`; None if the network was not cut by these options."""
     from dataclasses import fields
 
     from tilewright.multicore.nodes.tiling_options import TilingOptions
@@ -115,7 +119,7 @@ def stated_tiling(stated: Table[str, Any]) -> "TilingOptions | None":
 
 
 def _is_cut_so(described: SystemProblem, graph: "CnGraph", options: "TilingOptions") -> bool:
-    """Whether descriptions and options give the tiling and the stacks of a CN graph."""
+    """Whether input files and options give the same tiling and the same stacks as a CN graph."""
     from tilewright.multicore.nodes.tiling_options import network_tiling
 
     try:
@@ -131,8 +135,8 @@ def _is_cut_so(described: SystemProblem, graph: "CnGraph", options: "TilingOptio
 def read_cns(
     told: Problems, given: Descriptions | None, cns: "FilePath | CnProblem"
 ) -> "tuple[SystemProblem | None, CnGraph | None]":
-    """(descriptions, CN graph), read from a folder or taken from memory; None for what is wrong, with problems recorded
-    in `told`.
+    """(problem of the input files, CN graph), read from files or taken from an object in memory. A part with errors is
+    None, and its problems are recorded in `told`.
     """
     from tilewright.multicore.nodes.graph import read_cn_graph
 
@@ -144,7 +148,7 @@ def read_cns(
 
 
 def graph_digest(cns: "FilePath | CnProblem | None", graph: "CnGraph") -> str:
-    """Digest of the CN graph in a folder, or of one in memory, which is that of its artifact."""
+    """Digest of the CN graph in a folder or in memory. A graph in memory has the same digest as its artifact."""
     from tilewright.multicore.nodes.graph import cn_graph_digest
 
     if isinstance(cns, str | PathLike):
@@ -153,7 +157,7 @@ def graph_digest(cns: "FilePath | CnProblem | None", graph: "CnGraph") -> str:
 
 
 def unused_of_graph(cns: "FilePath | CnProblem | None") -> list[Unused]:
-    """Unused input of the tiling, from the folder of a CN graph or from one in memory."""
+    """Notices of unused input of the tiling, from the CN graph in a folder or in memory."""
     if isinstance(cns, str | PathLike):
         return noted_rows(read_artifact(Path(cns) / CN_GRAPH).provenance.get(UNUSED, ()))
     return [] if cns is None else unused_in(cns.notices)
@@ -165,10 +169,10 @@ def read_inputs(
     costs: FilePath | CostedCnProblem,
     operands_to_prefetch: Sequence[str] = (),
 ) -> CostedCnProblem:
-    """Descriptions, the CN graph in the folder `cns`, and a cost table for each core file in the folder `costs`; each
-    may be in memory instead.
+    """Input files, CN graph in the folder `cns`, and cost tables of all core files in the folder `costs`. CN graph and
+    costs can also be objects in memory.
 
-    Raises InputError with everything that is wrong, missing, damaged, or that does not match, including operands to
+    Raises InputError with all inputs that are wrong, missing or damaged, or that do not match, and with all operands to
     prefetch that no layer reads.
     """
     told = Problems()
@@ -206,23 +210,29 @@ def read_inputs(
 
 
 def _model_of(table: Path) -> str:
-    """Cost model of a cost table."""
+    """Name of the cost model of a cost table."""
     return str(read_artifact(table).provenance.get("options", {}).get("model", ""))
 
 
 def _unlike_models(models: Table[Path, str]) -> list[Problem]:
-    """Problems, one for each cost table whose cost model differs from that of the first one."""
+    """Problems, one for each cost table whose cost model differs from the cost model of the first table."""
     first = next(iter(models.values()), "")
-    message = "is of another cost model than the other tables; run `tilewright cost` again"
+    message = "has another cost model than the other tables; run `tilewright cost` again"
     return [Problem(message, str(file), value=model, allowed=first) for file, model in models.items() if model != first]
 
 
 def graph_problems(graph: "CnGraph", workload: Workload, file: str = "") -> list[Problem]:
-    """Problems if a CN graph does not belong to a workload: it must have the same layers with the same loops."""
+    """Problem of a CN graph that does not belong to a workload; [] if it does. Both must have the same layers with the
+    same loops.
+    """
     known = [(node.node_id, node.name, node.layer.loop_sizes) for node in workload.nodes if node.layer is not None]
     found = [(layer.node_id, layer.name, layer.loop_sizes) for layer in graph.layers]
     if known == found:
         return []
     name = next((layer[1] for layer, other in zip(found, known, strict=False) if layer != other), "")
-    message = f"the CN graph is of another network than {workload.name}"
-    return [Problem(message, file, path=name, value=f"{len(found)} layers", allowed=f"the {len(known)} layers of it")]
+    message = f"the CN graph belongs to another network than {workload.name}"
+    return [
+        Problem(
+            message, file, path=name, value=f"{len(found)} layers", allowed=f"the {len(known)} layers of this network"
+        )
+    ]

@@ -1,4 +1,4 @@
-"""Items that go down a multi-core pipeline below the parsers: network with cores, CNs, and their costs."""
+"""Items that go down a multi-core pipeline below the parsers: network with cores, CNs, and CNs with costs."""
 
 from collections.abc import Mapping as Table
 from dataclasses import dataclass
@@ -28,7 +28,9 @@ if TYPE_CHECKING:
 
 
 MODEL = "corrected"
-"""Profile with which every network is read: other profiles have neither all operators nor the tensors between them."""
+"""Model profile with which every network for several cores is read. Other profiles do not have all operators, and not
+the tensors between operators.
+"""
 
 
 @dataclass(frozen=True)
@@ -39,23 +41,27 @@ class SystemProblem:
     accelerator: MultiCoreAccelerator
     mapping: Mapping
     mapping_file: str = ""
-    """File of the mapping, '' if there is none; messages name its lines unless it is an artifact."""
+    """Path of the mapping file, for messages; '' if the mapping is not a file. Messages have line numbers unless the
+    file is an artifact.
+    """
     notices: tuple[str, ...] = ()
-    """Notices on unusual content of the descriptions."""
+    """Notices on unusual content of the input files."""
     uncosted: tuple[UncostedWork, ...] = ()
-    """Work of the network for which there is no layer."""
+    """Work of the network without a cost model."""
     hardware_file: str = ""
-    """File or artifact of the accelerator; '' if there is none."""
+    """Path of the hardware file or artifact; '' if the accelerator is not a file."""
 
     def check_complete(self) -> None:
-        """Raise InputError with a problem for each operator type with work without costs."""
+        """Raise InputError with a problem for each operator type whose costs are not computed."""
         if self.uncosted:
             rows = [f"not costed, which strict forbids: {row.text}" for row in self.uncosted]
             raise InputError([Problem(row, self.workload.name) for row in rows])
 
     @property
     def coverage(self) -> dict[str, object]:
-        """Share of the work of the network that has costs, and operators that only move data, as in a summary."""
+        """Share of the work of the network whose costs are computed, and numbers of operators that only move data, as
+        in a summary.
+        """
         passed: dict[str, int] = {}
         for node in self.workload.nodes:
             if node.status == "pass-through":
@@ -64,13 +70,13 @@ class SystemProblem:
 
 
 def read_system_problem(descriptions: Descriptions) -> SystemProblem:
-    """Problem that descriptions make. Raises InputError with everything that is wrong with any of them."""
+    """Problem made from descriptions. Raises InputError with all errors of all descriptions."""
     return system_problem(read_parts(descriptions))
 
 
 def read_parts(descriptions: Descriptions) -> Descriptions:
-    """Descriptions with their network and accelerator, or with their problems; the mapping file is left to
-    `system_problem`.
+    """Descriptions with the network and accelerator that were read, or with the problems found. The mapping file is
+    read by `system_problem`.
     """
     is_list = descriptions.workload is not None and kind_of_source(descriptions.workload) == LAYERS
     parser = WorkloadParser(MODEL) if is_list else ONNXModelParser(MODEL)
@@ -79,16 +85,18 @@ def read_parts(descriptions: Descriptions) -> Descriptions:
 
 
 def system_problem(read: Descriptions) -> SystemProblem:
-    """Problem of a network and an accelerator that were read, with their mapping file, which is read here.
+    """Problem made from the network and the accelerator that were read, and from the mapping file, which is read here.
 
-    Raises InputError with everything that is wrong with any of them.
+    Raises InputError with all errors of network, accelerator and mapping.
     """
     problems, notices = Problems(), list(read.notices)
     problems.found += read.problems
     mapping = problems.attempt(given_mapping, read.mapping, notices)
     accelerator = read.accelerator
     if accelerator is not None and not isinstance(accelerator, MultiCoreAccelerator):
-        message = "is one core; several cores need the file of an accelerator that names their files"
+        message = (
+            "is the file of one core; a run on several cores needs the file of an accelerator, which names core files"
+        )
         place, such = file_of(read.hardware) or accelerator.name, "such as config/hardware/multi/quad_core.yaml"
         problems.found.append(Problem(message, place, allowed=such))
     if not problems.found:
@@ -108,9 +116,10 @@ def system_problem(read: Descriptions) -> SystemProblem:
 
 
 def part_digest(accelerator: MultiCoreAccelerator) -> str:
-    """Digest of the inputs of the CN graph: the cores, what they can run, and what their memories hold.
+    """Digest of the parts of an accelerator on which the CN graph depends: the cores, the operators that they can run,
+    and the sizes and operands of their memories.
 
-    It does not include links, energies, bandwidths and arrays, so that changes of them do not change the graph.
+    Links, energies, bandwidths and arrays are left out, because the graph does not depend on them.
     """
     cores = []
     for place in accelerator.places:
@@ -123,7 +132,7 @@ def part_digest(accelerator: MultiCoreAccelerator) -> str:
 
 
 def input_digests(problem: SystemProblem) -> dict[str, str]:
-    """Digests of the descriptions for the provenance of a CN graph."""
+    """Digests of cores, workload and mapping, for the provenance of a CN graph."""
     return {
         "cores": part_digest(problem.accelerator),
         "workload": content_digest(encode(problem.workload)),
@@ -132,7 +141,9 @@ def input_digests(problem: SystemProblem) -> dict[str, str]:
 
 
 def has_lines(file: str) -> bool:
-    """Whether messages can name lines of the mapping file: it was written by a user and is no artifact."""
+    """Whether messages can have line numbers of a file. This is the case if there is a file and it is not an
+    artifact.
+    """
     return bool(file) and not is_artifact(Path(file))
 
 
@@ -145,7 +156,7 @@ class CnProblem:
     graph: "CnGraph"
     """CNs, and the data flow between them."""
     core_files: tuple[str, ...] = ()
-    """Core files for which costs are requested; () for all of the accelerator."""
+    """Names of the core files for which costs are requested; () for all core files of the accelerator."""
     notices: tuple[str, ...] = ()
     """Notices on unusual results of the tiling."""
 
@@ -160,16 +171,20 @@ class CnProblem:
 
 @dataclass(frozen=True, repr=False)
 class CostedCnProblem:
-    """Network cut into CNs, with the costs of each on each core."""
+    """Network cut into CNs, with the costs of each CN on each core."""
 
     descriptions: SystemProblem
     """Network, accelerator and mapping file."""
     graph: "CnGraph"
     """CNs, and the data flow between them."""
     costs: "Table[str, tuple[CoreCostRow, ...]]"
-    """Rows of each core file, one for each class of CNs with equal costs (`scheduling.cost_classes`)."""
+    """Rows of the cost table, by name of the core file. There is one row for each class of CNs with equal costs
+    (`scheduling.cost_classes`).
+    """
     cost_model: str = ""
-    """Model profile of the costs, or the name of a user's stage without one that made them; '' if not known."""
+    """Name of the model profile of the costs; if a stage of the user without a profile computed them, the name of the
+    stage; '' if not known.
+    """
 
     def __repr__(self) -> str:
         return terminal(f"<costed on {', '.join(self.costs)}: {self.graph!r}>")

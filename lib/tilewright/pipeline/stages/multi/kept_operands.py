@@ -1,6 +1,6 @@
-"""Operands that a CN keeps on its core, sets of operands that may stream instead, and the buffers of streams.
+"""Operands that a CN keeps on its core, sets of operands that can stream instead, and buffer sizes of streams.
 
-The rules are in docs/multi-core-model.md#cost-of-a-node-on-a-core.
+docs/multi-core-model.md#cost-of-a-node-on-a-core explains the rules.
 """
 
 import itertools
@@ -20,33 +20,34 @@ from tilewright.workload.layer import FINAL_OUTPUT, OUTPUT, Layer
 from tilewright.workload.relevancy import operand_bits, operand_elements
 
 _HOLDERS_OF_OTHERS = ("I2", "I1", "O")
-"""Memory operands: data that a CN reads without an operand are in the memory of the first of these that the core
-keeps.
+"""Memory operands. Data that no operand of the layer reads, such as a bias, are kept in the memory of the first of
+these operands for which the core has a memory.
 """
 
 
 @dataclass(frozen=True)
 class Needs:
-    """Needs of one CN in the top memories of a core while it runs."""
+    """Bits that one CN needs in the top memories of a core while it runs."""
 
     bits: Mapping[str, int]
-    """Bits of each memory operand."""
+    """Number of bits of each memory operand."""
     most_bits: Mapping[str, int]
-    """Largest number of bits of each memory operand in any mapping: outputs count as partial sums if these are
-    wider.
+    """Largest number of bits of each memory operand in any mapping. Outputs are counted with the width of partial sums
+    if this is wider.
     """
     other_bits: int = 0
-    """Bits of data that no operand of the layer reads, such as a bias; this never streams."""
+    """Number of bits of data that no operand of the layer reads, such as a bias. These data never stream."""
 
 
 def stream_choices(core: Core, needs: Needs, also_what_fits: bool = False) -> tuple[tuple[str, ...], ...]:
-    """Sets of memory operands that may stream, those with the fewest streams first; `((),)` if everything fits.
+    """Sets of memory operands that can stream. The sets with the fewest streams come first; `((),)` if all data fit.
 
-    If all data of a memory fit in the end, but not as partial sums, which are wider than outputs, only some loop orders
-    are possible without streams, so streams are tried too. With `also_what_fits` they are always tried.
+    Outputs can fit a memory although their partial sums, which are wider, do not fit. Then only some loop orders are
+    possible without streams, so streams are tried too. With `also_what_fits`, streams are always tried.
 
-    In a top memory that is too small for its operands together, the smallest operands stay, as many as fit or fewer:
-    the buffer that the others need is only known from a mapping. () if not even the data that never stream fit.
+    If a top memory is too small for all its operands, the smallest operands stay in it: as many as fit, or fewer. Fewer
+    are tried too, because the buffers of the streams also need capacity, and their size is known only from a mapping.
+    The result is () if data that never stream do not fit.
     """
     choices: list[list[tuple[str, ...]]] = []
     for memory, held in top_memories(core):
@@ -64,16 +65,16 @@ def stream_choices(core: Core, needs: Needs, also_what_fits: bool = False) -> tu
 
 
 SMALLEST_SHARE = 32
-"""Smallest buffer of a stream that is tried: one over this share of its data."""
+"""Limit of the smallest buffer that is tried for a stream: its data divided by this number."""
 
 
 def stream_buffers(core: Core, needs: Needs, streams: tuple[str, ...]) -> Iterator[Core]:
-    """Cores with smaller sizes of the top memories through which operands stream: first unchanged, then powers of two
-    and repeated halves of the size, in every combination.
+    """Cores with smaller sizes of the top memories through which operands stream. The first core is unchanged. Then
+    come all combinations of sizes that are powers of two, or the size of the memory halved one or more times.
 
-    A larger buffer moves less data, but takes longer to fill before the first result. So every size that is tried for a
-    memory is also tried for one of twice the size, and for every larger one with a power of two of bits; otherwise more
-    memory could make a CN slower.
+    A larger buffer moves less data, but it takes longer to fill before the first result. Therefore each size that is
+    tried for a memory is also tried for a memory of twice the size, and for each larger memory whose size is a power of
+    two. Otherwise a larger memory could make a CN slower.
     """
     yield core
     choices: dict[str, list[int]] = {}
@@ -94,7 +95,9 @@ def stream_buffers(core: Core, needs: Needs, streams: tuple[str, ...]) -> Iterat
 
 
 def _buffer_sizes(least: int, size: int, whole: int) -> list[int]:
-    """Powers of two below `size`, and its halves, from `least` on and below `whole`, in descending order."""
+    """Sizes that are powers of two, or `size` halved one or more times, in descending order. They are at least `least`
+    and smaller than both `size` and `whole`.
+    """
     found = {1 << exponent for exponent in range(1, size.bit_length())}
     found |= {size >> halvings for halvings in range(1, size.bit_length())}
     return sorted((one for one in found if least <= one < min(size, whole)), reverse=True)
@@ -107,15 +110,16 @@ def _holds_others(core: Core, held: tuple[str, ...]) -> bool:
 
 
 OTHER = ""
-"""Key of data that CNs read without an operand of their layer, such as a bias."""
+"""Key for data that CNs read but that are no operand of their layer, such as a bias."""
 
 
 @once_a_graph
 def class_needs(graph: CnGraph, workload: Workload, classes: CostClasses) -> tuple[dict[str, int], ...]:
-    """[class] bits of the largest CN by layer operand, or OTHER.
+    """[class] Number of bits that the largest CN of the class needs, by layer operand or OTHER.
 
-    An operand is as large as the pieces that a scheduler keeps for it, which move as a whole, and at least as large as
-    the tile of the loop nest. Partial sums that are read and those that are written both count.
+    The size of an operand is the size of the pieces that the scheduler keeps for it, because pieces move as a whole. It
+    is at least the size of the tile of the loop nest. Partial sums that are read and partial sums that are written both
+    count.
     """
     pieces = data_pieces(workload, graph)
     count = max(len(graph.operands), 1)

@@ -17,21 +17,22 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class StreamONNXModelParser(NetworkParser):
-    """Reads an ONNX model, all its operators, and the tensors between them: a file, a model in memory, or an artifact.
+    """Reads an ONNX model from a file, a model in memory, or an artifact. All operators and the tensors between them
+    are read.
 
-    Networks are read with the profile `corrected`, independent of the model of the costs: other profiles have no such
-    tensors and only convolutions and matrix products.
+    Networks are read with the model profile `corrected`, also if costs are computed with another profile. Other
+    profiles have only convolutions and matrix products, and no tensors between layers.
 
     Example: {set: StreamONNXModelParser, parameters: {network_name: mine}}
     """
 
     network_name: str = ""
-    """Name of the network; by default that of the file."""
+    """Name of the network; default: the name of the file."""
 
     stands_for = "ONNXModelParserStage, in lists of stages also StreamONNXModelParserStage"
 
     def read(self, item: Descriptions, kind: str, notices: list[str]) -> "tuple[Workload, Coverage | None]":
-        """(network, coverage) of an ONNX model. Raises InputError."""
+        """(network in an ONNX model, coverage of the network). Raises InputError."""
         if kind != NETWORK:
             message = "StreamONNXModelParser reads ONNX models; UserDefinedModelParser reads descriptions of layers"
             raise InputError(message)
@@ -40,8 +41,8 @@ class StreamONNXModelParser(NetworkParser):
 
 @dataclass(frozen=True)
 class UserDefinedModelParser(NetworkParser):
-    """Reads a network that is described layer by layer, and the tensors between the layers: a YAML file, a list of
-    dicts, or an artifact.
+    """Reads a network that is described layer by layer, in a YAML file, a list of dicts, or an artifact. The tensors
+    between the layers are read too.
 
     Example: {replace: StreamONNXModelParser, stage: UserDefinedModelParser}
     """
@@ -49,7 +50,7 @@ class UserDefinedModelParser(NetworkParser):
     stands_for = "UserDefinedModelParserStage"
 
     def read(self, item: Descriptions, kind: str, notices: list[str]) -> "tuple[Workload, Coverage | None]":
-        """(network, None) of a YAML file or of a list. Raises InputError."""
+        """(network in a YAML file or a list, None). Raises InputError."""
         if kind != LAYERS:
             message = "UserDefinedModelParser reads descriptions of layers; StreamONNXModelParser reads ONNX models"
             raise InputError(message)
@@ -60,7 +61,8 @@ class UserDefinedModelParser(NetworkParser):
 class SystemMappingParser(Change):
     """Reads the mapping file, and combines it with the network and the cores that other parsers have read.
 
-    A pipeline without this stage gets it after its other parsers: in Stream they read this file.
+    If a pipeline does not have this stage, it is added after the other parsers, because in Stream the other parsers
+    read the mapping file.
 
     Example: [AcceleratorParser, StreamONNXModelParser, SystemMappingParser, GenerateCNWorkloadHybrid, IntraCoreMapping,
     InterCoreMapping]
@@ -71,5 +73,5 @@ class SystemMappingParser(Change):
     stands_for = "the mapping file in ONNXModelParserStage, later MappingParserStage"
 
     def change(self, item: Descriptions) -> SystemProblem:
-        """Problem of the descriptions. Raises InputError with everything that is wrong with any of them."""
+        """Problem made from the descriptions. Raises InputError with all errors of all descriptions."""
         return system_problem(item)

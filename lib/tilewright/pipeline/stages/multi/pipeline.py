@@ -1,6 +1,4 @@
-"""Pipelines of the multi-core flow, the default one and those of users: built, checked, and cut into slices for
-verbs.
-"""
+"""Pipelines of the multi-core flow: construction, check, and division into slices, which verbs run."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -30,14 +28,14 @@ if TYPE_CHECKING:
 
 
 def parser_entries(onnx: bool = True, split_layers: bool = False) -> list[Entry]:
-    """Stages that read the users' files."""
+    """Entries of the stages that read workload, hardware and mapping."""
     reader = "StreamONNXModelParser" if onnx else "UserDefinedModelParser"
     splitter = [Entry("LayerSplitting")] if split_layers else []
     return [Entry(reader), Entry("AcceleratorParser"), *splitter, Entry("SystemMappingParser")]
 
 
 def multi_flow(split_layers: bool = False) -> Flow:
-    """Multi-core flow; its default pipeline splits layers if `split_layers` is true."""
+    """Pipelines of the multi-core flow. The default pipeline splits layers if `split_layers` is true."""
 
     def parsers(onnx: bool) -> list[Entry]:
         return parser_entries(onnx, split_layers)
@@ -52,7 +50,7 @@ def multi_flow(split_layers: bool = False) -> Flow:
         catalogue=CATALOGUES[steps.MULTI],
         default_entries=default,
         takes=Descriptions,
-        giver="what people wrote",
+        giver="the input files",
         problem=SystemProblem,
         parser_entries=parsers,
         collects=(MultiCoreResult,),
@@ -74,11 +72,11 @@ def check_multi_pipeline(
     folder: Path | None = None,
     sliced: bool = True,
 ) -> tuple[Pipeline | None, list[Problem]]:
-    """(pipeline that `value` describes, problems); the pipeline is None if there are problems. A `value` of None means
-    the default pipeline.
+    """(pipeline that `value` describes, problems). The pipeline is None if there are problems. If `value` is None, it
+    is the default pipeline.
 
-    `settings` are the parameters of a run by name, `options` those that all flows have. A `sliced` pipeline is run by
-    verbs, and its descriptions were read before.
+    `settings` has the parameters of a run that only the multi-core flow has, by name; `options` has the parameters that
+    all flows have. If `sliced` is true, verbs run the pipeline slice by slice, after its input files were read.
     """
     flow = multi_flow(settings.get("split_layers") is True and not sliced)
     options = options or CnSearchOptions()
@@ -98,10 +96,10 @@ def multi_pipeline(
     documents: "Sequence[YamlDocument]" = (),
     prefix: KeyPath = ("pipeline",),
 ) -> Pipeline:
-    """Pipeline of the stages. Raises InputError with everything that is wrong with it and with the settings."""
+    """Pipeline that `value` describes. Raises InputError with all errors of the pipeline and the settings."""
     pipeline, problems = check_multi_pipeline(value, options, settings, onnx=onnx, sliced=sliced)
     if pipeline is None:
-        # What is wrong with a setting has no place in the pipeline.
+        # A problem of a setting has no place in the pipeline.
         raise InputError(
             dict.fromkeys(
                 placed(problem, () if is_of_setting(problem, settings) else prefix, documents) for problem in problems
@@ -111,7 +109,9 @@ def multi_pipeline(
 
 
 def slice_of(pipeline: Pipeline, step: str) -> Slice:
-    """Slice that a step (cns, cost, allocate, schedule) runs of a pipeline that passed `check_multi_pipeline`."""
+    """Slice of a pipeline that a step (cns, cost, allocate or schedule) runs. The pipeline must have passed
+    `check_multi_pipeline`.
+    """
     stages = pipeline.search().stages
     place = _costing_place(stages)
     assert place is not None
@@ -126,7 +126,7 @@ def run_whole(
     """Result of a pipeline. With `strict`, raises InputError for work without costs and for input without effect."""
     problem = only_result(pipeline.parsers().run(descriptions, control), SystemProblem)
     if strict:
-        # Here, because configurations are checked faster.
+        # Imported here, because the check of configurations is faster without it.
         from tilewright.pipeline.stages.preflight.network import preflight
 
         refused = Problems()
@@ -137,13 +137,13 @@ def run_whole(
     last = pipeline.stages[-1]
     if isinstance(last, CoreAllocation):
         wrong = prefetch_problems(problem.workload, last.operands_to_prefetch)
-        if wrong:  # told before anything is computed
+        if wrong:  # an error before the computation starts
             raise InputError(wrong)
     return only_result(pipeline.search().run(problem, control), MultiCoreResult)
 
 
 def _costing_place(stages: Sequence[Stage]) -> int | None:
-    """Index of the stage that computes the costs of CNs; None if there is none."""
+    """Index of the stage that computes the costs of CNs; None if no stage does."""
     return next(
         (
             place
@@ -155,31 +155,31 @@ def _costing_place(stages: Sequence[Stage]) -> int | None:
 
 
 def _what_cannot_be_sliced(pipeline: Pipeline) -> list[Problem]:
-    """Problems that prevent verbs from running a pipeline: descriptions are read only once, and results come up only in
-    the last slice.
+    """Problems that prevent verbs from running a pipeline slice by slice. Input files are read before the first slice,
+    and results come up only in the last slice.
     """
     parsers = tuple(stage.name() for stage in pipeline.parsers().stages)
     plain = [check_pipeline(None, CnSearchOptions(), onnx=onnx, flow=multi_flow())[0] for onnx in (True, False)]
     problems = []
     if not any(known is not None and known.parsers() == pipeline.parsers() for known in plain):
-        message = "runs share what was read: only tilewright.run_multi_core can change the stages that read it"
+        message = "runs share parsed files, so parsers cannot be changed: only tilewright.run_multi_core can do so"
         if "LayerSplitting" in parsers:
-            message = "split_layers: true, or `tilewright split`, is what splits layers in a run"
+            message = "LayerSplitting cannot be used here: use split_layers: true or `tilewright split`"
         problems.append(problem_at((), message, ", ".join(parsers)))
     stages = pipeline.search().stages
     place = _costing_place(stages)
     if place is None:
-        message = "no stage makes costs of CnProblem; only tilewright.run_multi_core can run such a pipeline"
+        message = "no stage computes costs from a CnProblem; only tilewright.run_multi_core can run such a pipeline"
         return [*problems, problem_at((), message)]
     for stage in stages[place + 1 :]:
         if hands_on(type(stage), CostedCnProblem):
-            message = (
-                f"{stage.name()} hands on costs of its own, which others could not check: replace IntraCoreMapping"
-            )
+            message = f"{stage.name()} hands on costs that cannot be checked: put it in place of IntraCoreMapping"
             problems.append(problem_at((), message))
     for stage in stages[: place + 1]:
         looks = stage.collects is not object or stage.returns is not Same
         if looks and not is_own(type(stage)):
-            message = f"{stage.name()} looks at results, which come after {stages[place].name()}: put it there"
+            message = (
+                f"{stage.name()} uses results, which exist only after {stages[place].name()}: put it after this stage"
+            )
             problems.append(problem_at((), message))
     return problems

@@ -1,4 +1,4 @@
-"""Result of a multi-core pipeline: the network scheduled on the cores."""
+"""Result of a multi-core pipeline: the schedule of a network on several cores."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -31,29 +31,29 @@ class MultiCoreResult(SeveralCoresTables):
     """
 
     problem: MultiCoreProblem
-    """Problem: the network, its costs, and the cores on which each part may run."""
+    """Problem that was solved: the network, its costs, and the cores that are allowed for each part of a layer."""
     allocation: AllocationResult
-    """Chosen allocation, the Pareto front, and the course of the search."""
+    """Chosen allocation, Pareto front, and history of the search."""
     made: ScheduleArtifact | None = None
-    """Artifact, if it was already made."""
+    """Schedule of the chosen allocation, if it is already made; otherwise None."""
     single_core: bool = True
-    """Whether `document` compares with the whole network on each single core."""
+    """Whether `document` has schedules of the whole network on each single core, for comparison."""
 
     @cached_property
     def artifact(self) -> ScheduleArtifact:
-        """Schedule of the chosen allocation with its logs; made and verified when it is first needed."""
+        """Schedule of the chosen allocation with its logs. It is made and verified at the first use."""
         return self.made or multi_run.schedule(self.problem, self.allocation.chosen.genome)
 
     @cached_property
     def document(self) -> JsonObject:
-        """Result and course of the search, as in `allocation.json` of a run; made when it is first needed."""
+        """Result and history of the search, as in `allocation.json` of a run. It is made at the first use."""
         compares = self.single_core and self.allocation.stopped_by != INTERRUPTED
         singles = multi_run.single_cores(self.problem) if compares else ()
         return allocation_document(self.allocation, self.names, self.problem.settings.stated(), singles)
 
     @property
     def names(self) -> SystemNames:
-        """Names of the items of the schedule, by their numbers."""
+        """Names of layers, operands, cores and links, by the numbers that the schedule uses."""
         return self.problem.assembled.names
 
     @property
@@ -68,7 +68,7 @@ class MultiCoreResult(SeveralCoresTables):
 
     @property
     def core_costs(self) -> Mapping[str, Sequence[CoreCostRow]]:
-        """Costs of each class of CNs, by core file."""
+        """Rows with the costs of each class of CNs, by name of the core file."""
         return self.problem.inputs.costs
 
     @property
@@ -78,12 +78,12 @@ class MultiCoreResult(SeveralCoresTables):
 
     @property
     def edp(self) -> float:
-        """Energy times latency, in pJ · cycles."""
+        """Energy-delay product, in pJ · cycles."""
         return energy_delay_product(self.energy_pj, self.latency_cycles)
 
     @cached_property
     def summary(self) -> JsonObject:
-        """Totals and their parts, bounds, use of cores, memories and links, as in `summary.json` of a run."""
+        """Totals and their parts, bounds, and use of cores, memories and links, as in `summary.json` of a run."""
         search = summary(self.allocation)
         del search["excluded_cores"]
         allocation = {**search, "front_size": len(self.allocation.front)}
@@ -97,8 +97,10 @@ class MultiCoreResult(SeveralCoresTables):
         unused: Sequence[str] = (),
         **first: Any,
     ) -> JsonObject:
-        """Summary with the given `objective` and search for the `allocation` (None: there was none); `notices` are
-        appended to those of the descriptions, `unused` lists further unused input, and `first` has further fields.
+        """Summary with the given `objective`, and with `allocation` as the data on the search (None: no search).
+
+        `notices` are added to the notices on the input files. `unused` has further notices of unused input. `first` has
+        further fields of the summary.
         """
         from tilewright.mapping.file_checks import document_behind
         from tilewright.mapping.runnable import work_of
@@ -126,12 +128,14 @@ class MultiCoreResult(SeveralCoresTables):
         of_mapping = Problems(document_behind(given.mapping, given.mapping_file))
         note_unused(of_mapping, given.mapping, given.workload)
         unused = [*given.notices, *notices, *inputs.graph.notices, *of_mapping.notices, *unused]
-        # Without lines, since a comment in a file changes nothing that follows from it.
+        # Without line numbers: a new comment in a file would change them, but no result.
         summary = multi_summary(self.artifact, self.bounds, inputs.costs, objective, others)
         return with_unused(summary, unused, with_lines=False)
 
     def core_table(self) -> "pandas.DataFrame":
-        """Table with a row for each part of a layer: its core, its number of CNs, first start and last end."""
+        """Table with a row for each part of a layer: core, number of CNs, start of the first CN, and end of the last
+        CN.
+        """
         import pandas
 
         schedule, space, names = self.artifact.schedule, self.problem.space, self.names
@@ -153,5 +157,7 @@ class MultiCoreResult(SeveralCoresTables):
         return pandas.DataFrame(rows)
 
     def mapping_text(self) -> str:
-        """Text of a mapping file that fixes the cores of the chosen allocation, and so reproduces the schedule."""
+        """Text of a mapping file that fixes the cores of the chosen allocation. A run with this file has the same
+        schedule.
+        """
         return fixed_mapping_text(self.problem, self.allocation.chosen.genome)

@@ -1,4 +1,4 @@
-"""Functions of the multi-core verbs: the scheduling problem of a run, its allocation, its schedule."""
+"""Functions for the verbs on several cores: scheduling problem of a run, search for an allocation, and schedule."""
 
 import time
 from collections.abc import Callable
@@ -33,7 +33,7 @@ from tilewright.pipeline.stages.multi.items import CostedCnProblem
 
 @dataclass(frozen=True, eq=False)
 class MultiCoreProblem:
-    """Network on an accelerator, ready to be allocated and scheduled."""
+    """Network on an accelerator, with all data that allocation and scheduling need."""
 
     inputs: CostedCnProblem
     assembled: AssembledProblem
@@ -41,12 +41,12 @@ class MultiCoreProblem:
     """Cores that the mapping file and the accelerator allow for each part of a layer."""
     settings: ScheduleSettings
     options: ScheduleOptions
-    """Settings in the form for the scheduler."""
+    """Settings in the form that the scheduler uses."""
 
     @cached_property
     def bounds(self) -> LowerBounds | None:
-        """Lower bounds over all allocations of the space; None for a model that is not causal, for which they do not
-        hold.
+        """Lower bounds over all allocations of the space. None for schedule models that are not causal, because the
+        bounds are not valid for them.
         """
         if self.settings.schedule_model != CAUSAL:
             return None
@@ -57,7 +57,7 @@ class MultiCoreProblem:
 
 
 def multi_core_problem(inputs: CostedCnProblem, settings: ScheduleSettings | None = None) -> MultiCoreProblem:
-    """Problem of the inputs of a run. Raises InputError with everything that does not match."""
+    """Problem made from the inputs of a run. Raises InputError with all inputs that do not match."""
     settings = settings or ScheduleSettings()
     given = inputs.descriptions
     described = (given.workload, inputs.graph, given.accelerator, given.mapping)
@@ -74,16 +74,17 @@ def allocate(
     progress: Callable[[SearchProgress], None] | None = None,
     clock: Callable[[], float] = time.monotonic,
 ) -> AllocationResult:
-    """Best allocation that a search finds, with the engine of the options; `clock` measures a time budget.
+    """Best allocation that a search finds. The options name the search engine, and `clock` is the clock for a time
+    budget.
 
-    Raises MappingError if none has a schedule, InputError if the engine is `exact` and the schedule model has no
-    proofs.
+    Raises MappingError if no allocation has a schedule, and InputError if the engine is `exact` and has no proofs for
+    the schedule model.
     """
     scheduling = problem.assembled.problem
     judge = schedule_judge(scheduling, problem.options)
     if options is None or options.allocation_engine == GENETIC:
         return search_allocation(problem.space, judge, options, progress, clock)
-    from tilewright.multicore.allocation.exact.search import search_exactly  # its solver takes half a second to import
+    from tilewright.multicore.allocation.exact.search import search_exactly  # slow import of a solver
 
     if problem.bounds is None:
         raise InputError([engine_problem(problem.settings.schedule_model)])
@@ -91,17 +92,17 @@ def allocate(
 
 
 def engine_problem(schedule_model: str) -> Problem:
-    """Problem that the exact engine proves nothing for a schedule model."""
-    message = f"proves nothing of schedules of the model {schedule_model}"
+    """Problem of the exact engine with a schedule model for which it has no proofs."""
+    message = f"has no proofs for the schedule model {schedule_model}"
     return Problem(message, path="allocation_engine", value=EXACT, allowed=f"{GENETIC}, or schedule_model: {CAUSAL}")
 
 
 def single_cores(problem: MultiCoreProblem) -> tuple[SingleCore, ...]:
-    """Schedules of the network on each single compute core that can run layers, as far as possible, by the same
-    scheduler.
+    """Schedules of the network on each single compute core that can run layers, made by the same scheduler. Layers that
+    this core cannot run stay on other cores.
 
-    If no compute core can, each other core is tried. A core without a schedule is left out; the result is () if the
-    mapping leaves no choice.
+    If no compute core can run layers, all other cores are tried. A core without a schedule is left out. The result is
+    () if the mapping allows only one core for each part.
     """
     space = problem.space
     if not space.flexible:
@@ -124,7 +125,7 @@ def single_cores(problem: MultiCoreProblem) -> tuple[SingleCore, ...]:
 
 
 def fixed_mapping_text(problem: MultiCoreProblem, genome: Genome) -> str:
-    """Text of a mapping file that fixes the cores of an allocation, and so reproduces the schedule."""
+    """Text of a mapping file that fixes the cores of an allocation. A run with this file has the same schedule."""
     given = problem.inputs.descriptions
     cores = layer_cores(problem.space, genome, problem.assembled.names)
     entries = fixed_entries(cores, problem.inputs.graph, given.workload, given.mapping)
@@ -132,9 +133,9 @@ def fixed_mapping_text(problem: MultiCoreProblem, genome: Genome) -> str:
 
 
 def only_genome(space: AllocationSpace) -> Genome:
-    """Genome of a space without a choice. Raises InputError if there is one."""
+    """Genome of a space in which each part can run on one core only. Raises InputError if a part has several cores."""
     if space.flexible:
-        message = f"{len(space.flexible)} of {len(space.parts)} parts of layers may run on several cores"
+        message = f"{len(space.flexible)} of {len(space.parts)} parts of layers can run on several cores"
         raise InputError(
             [Problem(message, path="allocation", allowed="an allocation, or one core for each in the mapping")]
         )
@@ -144,8 +145,8 @@ def only_genome(space: AllocationSpace) -> Genome:
 def schedule(problem: MultiCoreProblem, genome: Genome) -> ScheduleArtifact:
     """Schedule of an allocation, with its logs and the problem.
 
-    A schedule of the causal model is verified; a fault is a bug of tilewright (AssertionError). Raises MappingError if
-    the allocation has no schedule.
+    A schedule of the causal model is verified; an error in it is a bug of tilewright and raises AssertionError. Raises
+    MappingError if the allocation has no schedule.
     """
     scheduling = problem.assembled.problem
     found = simulate(scheduling, problem.space.allocation(genome), problem.options)

@@ -1,8 +1,8 @@
-"""Slice of a multi-core pipeline: the stages that one verb runs, the default ones or those of a user.
+"""Slice of a multi-core pipeline: the stages that one verb runs.
 
-Verbs exchange artifacts, so each runs a slice: `cns` runs the stages that cut the network, `cost` the one that computes
-the costs of computation nodes, for one core file, and `allocate` the rest. `schedule` gets an allocation, which
-replaces the last stage.
+Verbs exchange artifacts, and each verb runs a slice. `cns` runs the stages that cut the network. `cost` runs the stage
+that computes the costs of computation nodes, for one core file. `allocate` runs the remaining stages. `schedule` gets
+an allocation and uses it in place of the last stage.
 """
 
 from collections.abc import Iterable, Mapping
@@ -27,7 +27,7 @@ class Slice:
 
     stages: tuple[Stage, ...]
     identity: tuple[Mapping[str, Any], ...] | None = None
-    """Identity of the stages with digests of their code, if they come from a given pipeline."""
+    """Identities of the stages, with digests of their code, if a pipeline is given; None for the default stages."""
 
     @classmethod
     def default(
@@ -36,9 +36,9 @@ class Slice:
         options: CoreSearchOptions | None = None,
         settings: Mapping[str, Any] = MappingProxyType({}),
     ) -> "Slice":
-        """Slice of the default pipeline, which is one stage, with its parameters from options and settings.
+        """Slice of the default pipeline. It has one stage, whose parameters come from options and settings.
 
-        Raises InputError with all that are wrong.
+        Raises InputError with all wrong parameters.
         """
         stage, problems = make_stage(kind, {}, options or CnSearchOptions(), (), settings)
         if stage is None:
@@ -46,27 +46,29 @@ class Slice:
         return cls((stage,))
 
     def result(self, item: Any, kind: type[T], control: Control | None = None) -> T:
-        """Result of the stages for an item. Raises InputError unless it is one result of type `kind`."""
+        """Result of the stages for an item. Raises InputError unless the stages yield exactly one result of type
+        `kind`.
+        """
         return only_result(run_stages(self.stages, item, control), kind)
 
     def stated(self, options: Mapping[str, Any], **always: Any) -> JsonObject:
-        """Provenance of the result: the options of the default stages, or the given stages with digests of their code;
-        `always` is added to both.
+        """Options for the provenance of the result. For default stages, these are `options`; for given stages, the
+        identities of the stages. `always` is added in both cases.
         """
         return {**options, **always} if self.identity is None else {**always, "pipeline": list(self.identity)}
 
     def unused(self, options: Parameters, given: Iterable[str]) -> list[Unused]:
-        """Given options without effect because a user's stages do not use them."""
+        """Notices of given options that have no effect, because the stages of the user do not use them."""
         return [] if self.identity is None else unused_beside(self.stages, options, given)
 
     @property
     def exports(self) -> bool:
-        """Whether a stage writes files of its own."""
+        """Whether a stage writes files into the folder of exports."""
         return any(stage.exports for stage in self.stages)
 
 
 def only_result(results: Iterable[Any], kind: type[T]) -> T:
-    """Result of stages, which run to their end. Raises InputError if there are none or several."""
+    """Single result of stages, after all of them have ended. Raises InputError if they yield no result or several."""
     found = list(results)
     if len(found) != 1 or not isinstance(found[0], kind):
         told = ", ".join(type(result).__name__ for result in found[:3]) or "nothing"

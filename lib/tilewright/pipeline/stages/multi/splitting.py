@@ -21,17 +21,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class LayerSplitting(SplitOptions, Change):
-    """Splits the layers of an ONNX model over output channels, so that weights fit the smallest memory of the cores
-    that may run them, and reads the resulting network.
+    """Splits layers of an ONNX model over output channels, and reads the resulting network. The weights of each part
+    fit the smallest memory of all cores that are allowed to run the layer.
 
-    Must come after the stages that read network and hardware. In the workflow, `split_layers: true` inserts it.
+    This stage must come after the stages that read network and hardware. In a configuration, `split_layers: true` adds
+    it.
 
     Example: [StreamONNXModelParser, AcceleratorParser, LayerSplitting, GenerateCNWorkloadHybrid, IntraCoreMapping,
     InterCoreMapping]
     """
 
     split_onnx_model_path: str = ""
-    """File to write the split network to; by default none is written."""
+    """Path of a file for the network with split layers; by default no file is written."""
 
     takes = Descriptions
     gives = Descriptions
@@ -39,12 +40,16 @@ class LayerSplitting(SplitOptions, Change):
     stands_for = "LayerSplittingStage"
 
     def change(self, item: Descriptions) -> Descriptions:
-        """Descriptions with the split network. Problems are reported together with those of the descriptions."""
+        """Descriptions with the network whose layers are split. Problems are reported together with problems of
+        hardware, workload and mapping.
+        """
         if item.network is None and not item.problems:
-            message = "LayerSplitting has no network to split: put the stage that reads it before LayerSplitting"
+            message = (
+                "LayerSplitting has no network to split: put the stage that reads the network before LayerSplitting"
+            )
             return replace(item, problems=(Problem(message, path="pipeline"),))
         if not isinstance(item.accelerator, MultiCoreAccelerator) or item.network is None:
-            return item  # the stage that puts everything together says why
+            return item  # a later stage reports the problem
         try:
             split = self._split(item)
             name = item.network.name
@@ -68,10 +73,10 @@ class LayerSplitting(SplitOptions, Change):
 
 
 def _model_of(item: Descriptions) -> "onnx.ModelProto":
-    """ONNX model of descriptions. Raises InputError if the workload is none."""
+    """ONNX model in descriptions. Raises InputError if the workload is not an ONNX model."""
     source = item.workload
     if source is None or kind_of_source(source) != NETWORK:
-        raise InputError("layers are split in an ONNX model, not in descriptions of layers")
+        raise InputError("only layers of ONNX models can be split, not lists of layers")
     if isinstance(source, str | Path):
         return open_model(Path(source))
     return source  # type: ignore[return-value]

@@ -12,11 +12,11 @@ from tilewright.pipeline.stages.preflight.network import checked_cn_graph
 
 @dataclass(frozen=True)
 class GenerateCNWorkloadHybrid(TilingOptions, Change):
-    """Cuts every layer into computation nodes (CNs) and finds the data flow between them.
+    """Cuts every layer into computation nodes (CNs), and finds the data flow between the CNs.
 
-    With `cn_define_mode` the hint loops decide the cuts (Stream until 2024), without it the tilings of the mapping file
-    and layer stacks (Stream of 2025). Everything that is wrong with network, cores and mapping file is reported at
-    once; docs/multi-core-model.md#computation-nodes has the rules.
+    With `cn_define_mode`, the hint loops decide how layers are cut (as in Stream until 2024). Without it, the tilings
+    of the mapping file and the layer stacks decide (as in Stream of 2025). All errors of network, cores and mapping
+    file are reported at once. docs/multi-core-model.md#computation-nodes explains the rules.
 
     Example: {set: GenerateCNWorkloadHybrid, parameters: {cn_define_mode: 1, hint_loops: [[OY, all]]}}
     """
@@ -26,10 +26,10 @@ class GenerateCNWorkloadHybrid(TilingOptions, Change):
     stands_for = "GenerateCNWorkloadHybridStage; of 2025 LayerStacksGenerationStage to TiledWorkloadGenerationStage"
 
     def change(self, item: SystemProblem, tell: Callable[[Sequence[str]], None] | None = None) -> CnProblem:
-        """Network in CNs. Raises InputError with everything that is wrong; `tell` gets notices before that."""
+        """Network cut into CNs. Raises InputError with all errors; before this, `tell` gets all notices."""
         graph, notices = checked_cn_graph(item, self, tell)
         return CnProblem(item, graph, notices=notices)
 
     def run(self, item: SystemProblem, rest: Rest) -> Iterator[Any]:
-        """Yield the results for the network in CNs. Raises InputError with everything that is wrong."""
+        """Yield the results for the network cut into CNs. Raises InputError with all errors."""
         yield from rest(self.change(item, rest.control.on_notices))

@@ -1,1 +1,1 @@
-"""Preflight of a network on an accelerator of several cores: faults are found before anything is computed."""
+"""Preflight of a network on an accelerator with several cores: errors of the input are found before the computation."""

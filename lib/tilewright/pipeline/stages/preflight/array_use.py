@@ -1,4 +1,4 @@
-"""Preflight: spatial mappings of a mapping file for arrays that only run their own dataflows, and unused dataflows."""
+"""Preflight: spatial mappings of the mapping file on arrays with exclusive dataflows, which can run only these."""
 
 from tilewright.base.errors import Problems, some_of
 from tilewright.hardware.core import Core
@@ -11,8 +11,8 @@ from tilewright.workload.graph import WorkloadNode
 
 
 def check_exclusive_dataflows(problems: Problems, problem: SystemProblem) -> None:
-    """Record spatial mappings that no core of their layers supports; note those that some cores do not support, hints
-    without effect, and layers that run on one unit of an array.
+    """Record problems of spatial mappings that no core of their layers supports. Add notices on spatial mappings that
+    some cores do not support, on hints without effect, and on layers that use only one unit of an array.
     """
     idle: dict[str, list[str]] = {}
     for index, nodes in enumerate(layers_of_entries(problem.workload, problem.mapping)):
@@ -26,12 +26,12 @@ def check_exclusive_dataflows(problems: Problems, problem: SystemProblem) -> Non
                     idle.setdefault(name, []).append(f"{node.operator_type} {node.name}")
     for name, layers in idle.items():
         units = problem.accelerator.distinct_cores[name].operational_array.unit_count
-        said = f"on one of its {units:,} units: none of its dataflows, which are exclusive, has one of their loops"
+        said = f"on only one of its {units:,} units, because none of its exclusive dataflows has a loop of these layers"
         problems.notices.append(f"core {name} runs {some_of(layers)} {said}")
 
 
 def _cores_of(node: WorkloadNode, entry: MappingConstraints, problem: SystemProblem) -> dict[str, Core]:
-    """Cores that may run a layer, by file."""
+    """Cores that are allowed to run a layer, by name of the core file."""
     file_of = {place.core_id: place.file_name for place in problem.accelerator.places}
     names = dict.fromkeys(file_of[core_id] for core_id in core_choice(node, entry, problem.accelerator).core_ids)
     return {name: problem.accelerator.distinct_cores[name] for name in names}
@@ -44,7 +44,9 @@ def _check_given(
     nodes: list[WorkloadNode],
     cores: dict[int, dict[str, Core]],
 ) -> None:
-    """Record layers whose spatial mapping no core supports; note cores that do not support it, if others do."""
+    """Record a problem for layers whose spatial mapping no core supports. If some cores support it, add a notice on the
+    other cores.
+    """
     if not entry.spatial_mapping:
         return
     stranded: dict[str, list[str]] = {}
@@ -58,14 +60,14 @@ def _check_given(
         for reason in reasons:
             found.setdefault(reason, []).append(node.name)
     for reason, names in stranded.items():
-        problems.at((index, "spatial_mapping"), f"no core runs {some_of(names)} so: {reason}")
+        problems.at((index, "spatial_mapping"), f"no core can run {some_of(names)} with this spatial mapping: {reason}")
     for reason, names in others.items():
-        problems.notice((index, "spatial_mapping"), f"{some_of(names)} runs on other cores: {reason}")
+        problems.notice((index, "spatial_mapping"), f"{some_of(names)} can run only on other cores: {reason}")
 
 
 def _note_hints(problems: Problems, index: int, entry: MappingConstraints, cores: dict[int, dict[str, Core]]) -> None:
-    """Note hints of an entry all of whose layers run on cores with completely fixed dataflows."""
+    """Add a notice on the hints of an entry, if all cores of its layers have exclusive dataflows."""
     its_cores = [core for of_layer in cores.values() for core in of_layer.values()]
     if entry.spatial_mapping_hint and its_cores and all(core.exclusive_dataflows for core in its_cores):
-        message = "has no effect: the dataflows of all cores of these layers are exclusive, nothing is left to search"
+        message = "has no effect: all cores of these layers have exclusive dataflows, so nothing is searched"
         problems.notice((index, "spatial_mapping_hint"), message)

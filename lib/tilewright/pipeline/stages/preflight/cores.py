@@ -1,6 +1,4 @@
-"""Preflight: cores that a mapping file names, layers without a core that can run them, and loop dimensions in
-dataflows.
-"""
+"""Preflight: cores that a mapping file names, layers that no core can run, and loop dimensions in dataflows."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,7 +19,7 @@ from tilewright.workload.graph import Workload, WorkloadNode
 
 @dataclass(frozen=True)
 class CoreNames:
-    """Ids that a mapping file may name, and those that it must not."""
+    """Ids of cores that a mapping file can name, and ids of cores that it cannot name."""
 
     usable: tuple[int, ...]
     idle: dict[int, str]
@@ -29,7 +27,7 @@ class CoreNames:
 
     @classmethod
     def of(cls, accelerator: MultiCoreAccelerator) -> "CoreNames":
-        """Names of the cores of an accelerator."""
+        """Ids of the cores of an accelerator, divided into usable and idle ones."""
         idle = {
             core_id: "the off-chip core" if place.role == OFFCHIP else "a memory"
             for core_id, place in accelerator.place_of.items()
@@ -39,7 +37,7 @@ class CoreNames:
 
 
 def layers_of_entries(workload: Workload, mapping: Mapping) -> list[list[WorkloadNode]]:
-    """Nodes to whose layers each entry of a mapping file applies."""
+    """Nodes with the layers to which an entry of a mapping file applies, one list for each entry."""
     found: list[list[WorkloadNode]] = [[] for _ in mapping.entries]
     places = {id(entry): place for place, entry in enumerate(mapping.entries)}
     for node in workload.nodes:
@@ -49,8 +47,8 @@ def layers_of_entries(workload: Workload, mapping: Mapping) -> list[list[Workloa
 
 
 def check_cores(problems: Problems, problem: SystemProblem) -> None:
-    """Record cores that do not exist or cannot run the layers for which they are named, and layers that no core can
-    run.
+    """Record problems of cores that do not exist, of cores that cannot run the layers for which the mapping file names
+    them, and of layers that no core can run.
     """
     check_ids(problems, problem.mapping, CoreNames.of(problem.accelerator))
     note_unused(problems, problem.mapping, problem.workload)
@@ -65,7 +63,7 @@ def check_cores(problems: Problems, problem: SystemProblem) -> None:
 
 
 def check_ids(problems: Problems, mapping: Mapping, cores: CoreNames) -> None:
-    """Record ids that no core has, and ids of cores that compute nothing."""
+    """Record problems of ids that no core has, and of ids of cores that compute nothing."""
     allowed = ", ".join(map(str, cores.usable))
     for index, entry in enumerate(mapping.entries):
         for position, core_id in enumerate(entry.core_allocation):
@@ -79,7 +77,9 @@ def check_ids(problems: Problems, mapping: Mapping, cores: CoreNames) -> None:
 
 
 def check_array_names(problems: Problems, problem: SystemProblem) -> None:
-    """Record array dimensions and memory operands that no core of the layers of an entry has."""
+    """Record problems of array dimensions and memory operands in entries of the mapping file, if no core of the layers
+    of the entry has them.
+    """
     layers = layers_of_entries(problem.workload, problem.mapping)
     for index, (entry, nodes) in enumerate(zip(problem.mapping.entries, layers, strict=True)):
         choices = [core_choice(node, entry, problem.accelerator) for node in nodes]
@@ -111,8 +111,9 @@ def _check_named(
     nodes: Sequence[WorkloadNode],
     choices: Sequence[CoreChoice],
 ) -> None:
-    """Record a named core that can run none of its layers, unless the entry is the default one; a fixed core must run
-    all of them. Layers that no core can run are reported separately.
+    """Record a problem for a core that an entry names but that can run no layer of the entry. For general entries, such
+    as the default entry, a notice is added instead. If the cores are fixed, each must be able to run all layers. Layers
+    that no core can run are reported by `_check_choices`.
     """
     is_general = entry.name == DEFAULT or any(character in entry.name for character in "*?[")
     some = [(node, dict(choice.reasons)) for node, choice in zip(nodes, choices, strict=True) if choice.core_ids]
@@ -124,7 +125,7 @@ def _check_named(
             continue
         reason = unable[0][1]
         if reason.endswith(COMPUTES_NOTHING):
-            continue  # told for the id
+            continue  # `check_ids` reports it
         message = f"core {core_id} cannot run {_named([node for node, _ in unable])}: it {reason}"
         if is_general and not entry.core_allocation_is_fixed:
             problems.notice(path, message)
@@ -139,7 +140,9 @@ def _check_choices(
     nodes: Sequence[WorkloadNode],
     choices: Sequence[CoreChoice],
 ) -> None:
-    """Record layers that no core can run, grouped by kind, with the reason of each core."""
+    """Record problems of layers that no core can run, grouped by operator type and reasons. The reasons of all cores
+    are given.
+    """
     stranded: dict[tuple[str, tuple[tuple[int, str], ...]], list[WorkloadNode]] = {}
     for node, choice in zip(nodes, choices, strict=True):
         if not choice.core_ids:
@@ -154,14 +157,14 @@ def _check_choices(
 
 
 def _named(nodes: Sequence[WorkloadNode]) -> str:
-    """Text on layers: Conv conv1, conv2 and 3 more."""
+    """Text with operator types and names of layers, for example: Conv conv1, conv2 and 3 more."""
     types = "/".join(dict.fromkeys(node.operator_type for node in nodes))
     return f"{types} {some_of([node.name for node in nodes])}"
 
 
 def dataflow_problems(problem: SystemProblem) -> list[Problem]:
-    """Problems of loop dimensions that neither a layer of the network nor any usual kind of layer has: they would
-    silently unroll nothing. A usual dimension that this network lacks is no problem.
+    """Problems of loop dimensions in dataflows that no layer of the network and no usual kind of layer has. Without
+    this check, they would silently unroll nothing. Usual dimensions are not a problem, even if this network lacks them.
     """
     files = core_paths(Path(problem.hardware_file)) if has_lines(problem.hardware_file) else {}
     found = []
@@ -187,7 +190,7 @@ def _problems_of_core(core: Core, document: YamlDocument, workload: Workload) ->
 
 
 def _document(path: Path | None, file: str) -> YamlDocument:
-    """Core file, for line numbers; an empty document if the accelerator is not from a user's file."""
+    """Content of a core file, for line numbers. It is empty if the accelerator was not read from a file of the user."""
     try:
         return load_yaml(path) if path is not None else YamlDocument(file, {})
     except InputError:

@@ -1,8 +1,8 @@
-"""Preflight: problems of how a network is cut, and of data exchange between the cores of layers.
+"""Preflight: problems of tiles and stacks, and of data exchange between the cores of layers.
 
-Tiles, stacks and their ends come from a mapping file or from options. A number of tiles larger than the dimension means
-as many tiles as the dimension is long, which makes sense in an entry for many layers. A number larger than the
-dimension of all its layers is a mistake.
+Tiles, stacks and the ends of stacks come from a mapping file or from options. If the number of tiles is larger than the
+size of the dimension, each tile has size one. This is useful in an entry for many layers. But a number that is larger
+than the dimension in all layers of the entry is an error.
 """
 
 from collections.abc import Iterator, Sequence
@@ -35,10 +35,11 @@ from tilewright.workload.graph import Workload, WorkloadNode
 
 
 def check_tiles(problems: Problems, workload: Workload, mapping: Mapping) -> None:
-    """Record tilings larger than every layer of their entry, and those for dimensions that none of its layers has.
+    """Record problems of numbers of tiles that are larger than the dimension in every layer of the entry, and of
+    dimensions that no layer of the entry has.
 
-    The latter are only noted as unused, as in Stream, if the entry is for kinds of layers, or if another layer of the
-    network has the dimension. Otherwise an entry with the name of a layer is wrong.
+    A missing dimension is a problem only if the entry has the name of a layer and no other layer of the network has the
+    dimension. Otherwise it is noted as unused input, as in Stream.
     """
     layers = layers_of_entries(workload, mapping)
     for index, (entry, nodes) in enumerate(zip(mapping.entries, layers, strict=True)):
@@ -46,7 +47,7 @@ def check_tiles(problems: Problems, workload: Workload, mapping: Mapping) -> Non
             for position, loop in enumerate(getattr(entry, key)):
                 sizes = _sizes(entry, nodes, loop.dimension)
                 path = (index, key, position)
-                # What no usual layer has is told as a problem.
+                # Dimensions that no usual layer has are reported by another check.
                 if nodes and not sizes and is_usual_loop(loop.dimension):
                     _tell_missing_dimension(problems, path, entry, nodes, loop, workload)
                 elif sizes and isinstance(loop.tiles, int) and loop.tiles > max(sizes):
@@ -74,7 +75,7 @@ def _tell_missing_dimension(
 
 
 def check_hint_loops(problems: Problems, workload: Workload, options: TilingOptions) -> None:
-    """Record hint loops that are larger than every layer to which they apply."""
+    """Record problems of hint loops whose size is larger than the dimension in every layer to which they apply."""
     hints = options.hints()
     nodes = [node for node in workload.nodes if node.layer is not None]
     for path, loops, members in _loops_by_layers(hints, nodes):
@@ -89,7 +90,7 @@ def check_hint_loops(problems: Problems, workload: Workload, options: TilingOpti
 def _loops_by_layers(
     hints: HintLoopOptions, nodes: Sequence[WorkloadNode]
 ) -> Iterator[tuple[str, Sequence[HintLoop], Sequence[WorkloadNode]]]:
-    """Triples (path, loops, nodes of the layers that get them)."""
+    """Triples (path of an option, hint loops in it, nodes of the layers to which they apply)."""
     loops = hints.hint_loops
     if hints.cn_define_mode != BY_LAYER:
         yield "hint_loops", hints_for(nodes[0], hints) if nodes else (), nodes
@@ -107,7 +108,7 @@ def _sizes_of(nodes: Sequence[WorkloadNode]) -> list[dict[str, int]]:
 
 
 def _sizes(entry: MappingConstraints, nodes: Sequence[WorkloadNode], dimension: str) -> list[int]:
-    """Sizes of a dimension, under its name in the entry, of the layers that have it."""
+    """Sizes of a dimension in all layers that have it. `dimension` is the name that the entry uses."""
     sizes = []
     for node in nodes:
         assert node.layer is not None
@@ -124,9 +125,10 @@ def _too_many(dimension: str, sizes: Sequence[int]) -> str:
 
 
 def check_exchange(problems: Problems, problem: SystemProblem) -> None:
-    """Record pairs of layers of which no two cores can exchange data, over links or through the off-chip memory.
+    """Record a problem for each pair of layers that exchange data, if no core of the first layer can send data to a
+    core of the second layer, over links or through the off-chip memory.
 
-    If some pairs of their cores can, the search for an allocation finds them.
+    If some pairs of cores can exchange data, there is no problem: the search for an allocation finds these cores.
     """
     table, off_chip = path_table(problem.accelerator), problem.accelerator.offchip_core_id
     entries = problem.mapping.entries
@@ -152,8 +154,8 @@ def check_exchange(problems: Problems, problem: SystemProblem) -> None:
 
 
 def layer_pairs(workload: Workload) -> list[tuple[int, int]]:
-    """Pairs (producer, consumer) of node ids of all layers between which data flow, also through nodes without a
-    layer.
+    """Pairs (node id of the producer, node id of the consumer) of layers between which data flow. The data can flow
+    through nodes without a layer.
     """
     pairs: dict[tuple[int, int], None] = {}
     behind: dict[int, tuple[int, ...]] = {}
@@ -191,9 +193,9 @@ def check_cutting(
     accelerator: MultiCoreAccelerator | None,
     options: TilingOptions | None,
 ) -> Tiling | None:
-    """Tiling, with the problems of tiles and stacks recorded; None if there is none.
+    """Tiling of the network. Problems of tiles and stacks are recorded; then the result is None.
 
-    Mapping, accelerator and options are None if they cannot be used; checks that depend on them are left out.
+    Mapping, accelerator and options are None if they have errors. Checks that need them are then left out.
     """
     if options is None:
         return None
@@ -219,7 +221,7 @@ def check_cutting(
 
 
 def check_cutoffs(problems: Problems, workload: Workload, options: TilingOptions) -> None:
-    """Record cutoffs after the last layer, which would silently cut nothing."""
+    """Record problems of cutoffs after the last layer. Without this check, they would silently cut nothing."""
     ids = [node.node_id for node in workload.nodes if node.layer is not None]
     if not ids:
         return
@@ -231,7 +233,9 @@ def check_cutoffs(problems: Problems, workload: Workload, options: TilingOptions
 
 
 def note_interleaved_stacks(problems: Problems, workload: Workload, tiling: Tiling) -> None:
-    """Note stacks that cannot run one after another, because each has a layer that reads a result of the other."""
+    """Add a notice on stacks that cannot run one after another, because each stack has a layer that reads results of
+    the other stack.
+    """
     stack_of = {node_id: place for place, stack in enumerate(tiling.stacks) for node_id in stack}
     before: dict[int, set[int]] = {place: set() for place in range(len(tiling.stacks))}
     for producer, consumer in layer_pairs(workload):
@@ -242,8 +246,8 @@ def note_interleaved_stacks(problems: Problems, workload: Workload, tiling: Tili
     except CycleError as error:
         stacks = [str(list(tiling.stacks[place])) for place in sorted(set(error.args[1]))]
         problems.notices.append(
-            f"layer_stacks: {' and '.join(stacks)} wait for each other, so that they cannot run one after the other:"
-            " another layer stands between layers of one stack"
+            f"layer_stacks: {' and '.join(stacks)} wait for each other, so they cannot run one after the other:"
+            " a layer of another stack is between layers of one stack"
         )
 
 
@@ -251,7 +255,7 @@ def _note_tilings_of_no_effect(problems: Problems, mapping: Mapping) -> None:
     for index, entry in enumerate(mapping.entries):
         for key in ("intra_core_tiling", "inter_core_tiling"):
             if getattr(entry, key):
-                problems.unused((index, key), "plays no part: cn_define_mode is given")
+                problems.unused((index, key), "has no effect, because cn_define_mode is given")
 
 
 def _tiling(
@@ -261,7 +265,9 @@ def _tiling(
     accelerator: MultiCoreAccelerator,
     options: TilingOptions,
 ) -> Tiling | None:
-    """Tiling, with all problems recorded; with other stacks if only the stacks are wrong; else None."""
+    """Tiling of the network; all problems are recorded. If only the stacks are wrong, the tiling has default stacks.
+    None if it cannot be made.
+    """
     parts = (workload, mapping, accelerator)
     try:
         return network_tiling(*parts, options)
@@ -276,7 +282,7 @@ def _tiling(
 
 
 def _record(problems: Problems, mapping: Mapping, error: InputError) -> None:
-    """Record the problems of an error; those of an entry of the mapping file get its place."""
+    """Record the problems of an error. A problem of an entry of the mapping file gets the place of this entry."""
     index_of = {entry.name: index for index, entry in enumerate(mapping.entries)}
     for one in error.problems:
         if one.path in index_of:
@@ -289,10 +295,11 @@ def _record(problems: Problems, mapping: Mapping, error: InputError) -> None:
 def _check_fixed_lists(
     problems: Problems, workload: Workload, mapping: Mapping, options: TilingOptions, tiling: Tiling
 ) -> None:
-    """Check that a list of fixed cores has one core for each group of its layers, or one for all of them.
+    """Record problems of lists of fixed cores. A list must have one core for each group of a layer, or one core for all
+    groups.
 
-    In a network that is cut layer by layer against the mapping file, there is only one group, so the list is a choice
-    of cores.
+    With `mode: lbl`, a layer has only one group although the mapping file splits it. Then the list is not a problem: it
+    is a choice of cores.
     """
     for node in workload.nodes:
         if node.layer is None:

@@ -1,4 +1,4 @@
-"""Preflight: needs of every schedule, that is, an off-chip core, and known operands to prefetch."""
+"""Preflight: requirements of every schedule, which are an off-chip core and known operands to prefetch."""
 
 from collections.abc import Sequence
 
@@ -9,17 +9,19 @@ from tilewright.workload.layer import OUTPUT
 
 
 def offchip_problems(problem: SystemProblem) -> list[Problem]:
-    """Problem of a missing off-chip core: weights, inputs and results of the network have no place."""
+    """Problem of an accelerator without an off-chip core, because weights, inputs and results of the network must be
+    kept there; [] if it has one.
+    """
     if problem.accelerator.offchip_core_id is not None:
         return []
-    file, message = problem.hardware_file, "there is no off-chip core to keep weights, inputs and results"
+    file, message = problem.hardware_file, "the accelerator has no off-chip core to keep weights, inputs and results"
     allowed = "offchip_core: FILE, or offchip_core_id"
     line = 1 if has_lines(file) else 0
     return [Problem(message, file or problem.accelerator.name, line, "offchip_core", allowed=allowed)]
 
 
 def prefetch_problems(workload: Workload, names: Sequence[str]) -> list[Problem]:
-    """Problems of `operands_to_prefetch`: names that are no input operand of any layer."""
+    """Problems of `operands_to_prefetch`, one for each name that is not an input operand of a layer."""
     layers = [node.layer for node in workload.nodes if node.layer is not None]
     known = sorted({operand for layer in layers for operand in layer.input_operands} - {OUTPUT})
     message = "no layer reads an operand of this name"

@@ -1,6 +1,6 @@
-"""Preflight: structural faults of a network on several cores with its mapping file, reported before any computation.
+"""Preflight: errors of a network on several cores and its mapping file, which are reported before the computation.
 
-The module also checks memories of cores that cannot hold a single element of their operands.
+The module also checks whether the memories of cores can hold at least one element of their operands.
 """
 
 from collections.abc import Callable, Sequence
@@ -43,8 +43,9 @@ BuildGraph = Callable[[Workload, Tiling], CnGraph]
 
 
 def check_memories(problems: Problems, problem: SystemProblem) -> None:
-    """Record problems if layers have no other core, and notices if others can run them; each once, with its layers, on
-    the line of the core file. Notices also for in-memory arrays that are built for narrower numbers.
+    """Record memories that cannot hold one element of an operand: as a problem if no other core can run the layers,
+    otherwise as a notice. Each memory is reported one time, with its layers and with the line of the core file. Notices
+    on in-memory arrays that are built for narrower numbers are added too.
     """
     files = core_paths(Path(problem.hardware_file)) if has_lines(problem.hardware_file) else {}
     stranded, others = _layers_of_cores(problem)
@@ -56,7 +57,11 @@ def check_memories(problems: Problems, problem: SystemProblem) -> None:
 
 
 def _layers_of_cores(problem: SystemProblem) -> tuple[dict[str, list[Layer]], dict[str, list[Layer]]]:
-    """(layers of each core file that have no core with room for an element of all operands, its other layers)."""
+    """(layers for which the memories of every allowed core are too small for one element of each operand, other
+    layers).
+
+    Both have lists of layers, by name of the core file.
+    """
     file_of = {place.core_id: place.file_name for place in problem.accelerator.places if place.role != OFFCHIP}
     stranded: dict[str, list[Layer]] = {}
     others: dict[str, list[Layer]] = {}
@@ -78,7 +83,7 @@ class Preflight:
     """Result of the preflight."""
 
     problems: tuple[Problem, ...]
-    """Problems in the order of the lines of the mapping file, then those that have no line."""
+    """Problems. Problems with a line of the mapping file come first, in the order of lines."""
     notices: tuple[str, ...]
     """Notices on unusual input."""
     tiling: Tiling | None
@@ -91,16 +96,16 @@ def preflight(
     operands_to_prefetch: Sequence[str] = (),
     mapping_is_whole: bool = True,
 ) -> Preflight:
-    """Everything that is wrong with a problem and with how it is cut.
+    """All errors of a problem and of its tiling that can be found before the computation.
 
-    It reports unknown cores, cores that cannot run the layers for which they are named, layers that no core can run,
-    tiles larger than every layer to which they apply, unknown loop dimensions, stacks of unknown layers, fixed lists of
-    cores that do not match the groups of their layers, memories without room for one element, cores between which data
-    cannot move, a missing off-chip core, loop dimensions in dataflows that no layer has, spatial mappings that no core
-    supports, and operands to prefetch that no layer has.
+    These are: unknown cores; cores that cannot run the layers for which they are named; layers that no core can run;
+    numbers of tiles that are larger than the dimension in every layer; unknown loop dimensions; stacks of unknown
+    layers; lists of fixed cores that do not match the groups of a layer; memories that are too small for one element;
+    cores between which data cannot move; a missing off-chip core; loop dimensions in dataflows that no layer has;
+    spatial mappings that no core supports; and operands to prefetch that no layer has.
 
-    `options` are None if they are wrong; checks that depend on them are left out. If a part of the mapping could not be
-    read, data exchange between cores is not checked.
+    `options` is None if the options are wrong; then checks that need them are left out. If a part of the mapping could
+    not be read (`mapping_is_whole` is False), data exchange between cores is not checked.
     """
     problems = Problems(document_behind(problem.mapping, problem.mapping_file))
     check_cores(problems, problem)
@@ -123,10 +128,10 @@ def preflight(
 
 
 def _check_reach(problems: Problems, problem: SystemProblem) -> None:
-    """Refuse a memory reach: on several cores the schedule decides where data are."""
+    """Record a problem for each `memory_reach`, because on several cores the schedule decides where data are kept."""
     for index, entry in enumerate(problem.mapping.entries):
         if entry.memory_reach is not None:
-            message = "is for one core alone: where data of several cores lie, the schedule says"
+            message = "is only for runs on one core; on several cores, the schedule decides where data are kept"
             problems.at((index, "memory_reach"), message)
 
 
@@ -138,9 +143,9 @@ def checked_cn_graph(
 ) -> tuple[CnGraph, tuple[str, ...]]:
     """(CN graph of a problem, notices).
 
-    Raises InputError with everything that `preflight` finds, and with any error while the graph is built; `tell` gets
-    the notices before that, since they may explain the error. `build` is `build_cn_graph`, or a function that reuses
-    its results.
+    Raises InputError with all errors that `preflight` finds, and with errors while the graph is built. Before this,
+    `tell` gets the notices, because they can explain the error. `build` is `build_cn_graph`, or a function that reuses
+    results of it.
     """
     graph, notices = check_cn_graph(problem, options, tell, build)
     assert graph is not None
@@ -153,8 +158,8 @@ def check_cn_graph(
     tell: Callable[[Sequence[str]], None] | None = None,
     build: BuildGraph = build_cn_graph,
 ) -> tuple[CnGraph | None, tuple[str, ...]]:
-    """(CN graph, notices), where `options` may be None because they are wrong: then all other problems are raised, or
-    if there are none, the graph is None.
+    """(CN graph, notices). `options` is None if the options are wrong. Then other problems are still raised; if there
+    are no other problems, the graph is None.
     """
     found = preflight(problem, options)
     if found.problems and tell is not None:
@@ -169,10 +174,10 @@ def check_cn_graph(
 def read_checked(
     descriptions: Descriptions, options: TilingOptions | None, operands_to_prefetch: Sequence[str] = ()
 ) -> SystemProblem:
-    """Problem that descriptions make, before the preflight.
+    """Problem made from descriptions, before the preflight.
 
-    If a description cannot be used, raises InputError with everything that is wrong with any of them, including the
-    results of the preflight for the others. `options` are None if they are wrong.
+    If a description has errors, InputError is raised with all errors of all descriptions. The preflight is then made
+    for the parts without errors, and its errors are included. `options` is None if the options are wrong.
     """
     read = read_parts(descriptions)
     try:
@@ -186,7 +191,9 @@ def read_checked(
 def _problems_of_the_rest(
     read: Descriptions, options: TilingOptions | None, prefetch: Sequence[str], told: Sequence[Problem]
 ) -> list[Problem]:
-    """Problems besides those in `told` that do not follow from them."""
+    """Further problems of the parts of the input without errors. Problems that are consequences of a problem in `told`
+    are left out.
+    """
     mapping, is_whole = _mapping(read)
     system = read.accelerator if isinstance(read.accelerator, MultiCoreAccelerator) else None
     file = file_of(read.mapping)
@@ -208,13 +215,15 @@ def _problems_of_the_rest(
     return [
         one
         for one in found
-        # An entry that was added is not in the file; nothing is said in it that could be wrong.
+        # The last entry was added and is not in the file, so problems of it are left out.
         if not _follows(one, told) and not (added and one.file == file and one.path == added)
     ]
 
 
 def _mapping(read: Descriptions) -> tuple[Mapping | None, bool]:
-    """(mapping or its readable parts, None if there are none; whether all of it could be read)."""
+    """(mapping, whether all of the mapping could be read). If there are errors, the mapping has the entries that can be
+    read; None if there are no such entries.
+    """
     if read.mapping is None:
         return None, False
     try:
@@ -225,7 +234,9 @@ def _mapping(read: Descriptions) -> tuple[Mapping | None, bool]:
 
 
 def _core_names(read: Descriptions) -> CoreNames | None:
-    """Ids in the file of an accelerator, also if the rest of the file is wrong; None if it has none."""
+    """Ids of cores in the file of an accelerator, even if other parts of the file are wrong. None if the ids are not
+    known.
+    """
     document = _document(read.hardware)
     if document is None:
         return None
@@ -236,7 +247,7 @@ def _core_names(read: Descriptions) -> CoreNames | None:
 
 
 def _document(source: object) -> YamlDocument | None:
-    """Document of a user's description; None for artifacts, and for files that cannot be read."""
+    """Content of an input of the user; None for an artifact, and for a file that cannot be read."""
     try:
         if isinstance(source, str | PathLike):
             return None if is_artifact(Path(source)) else load_yaml(Path(source))
@@ -246,7 +257,7 @@ def _document(source: object) -> YamlDocument | None:
 
 
 def _follows(found: Problem, told: Sequence[Problem]) -> bool:
-    """Whether a problem is about the same place as one in `told`, or about an enclosing place."""
+    """Whether a problem has the same place as a problem in `told`, or a place that contains it."""
     return bool(found.path) and any(
         one.file == found.file and (one.path == found.path or one.path.startswith((f"{found.path}.", f"{found.path}[")))
         for one in told

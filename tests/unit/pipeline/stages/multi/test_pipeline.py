@@ -124,9 +124,9 @@ def test_random_pipelines_give_the_result_of_the_default_one_or_say_why_not() ->
     [
         (["IntraCoreMaping"], ["pipeline[0]: no such stage, got 'IntraCoreMaping' (did you mean 'IntraCoreMapping'?)"]),
         (["Xyz"], ["no such stage, got 'Xyz' (allowed: AcceleratorParser, StreamONNX",
-                   "dotted path of a class of yours"]),
+                   "dotted path of a class of your own"]),
         (["Loma"], ["pipeline[0]: Loma is a stage of the single-core flow; ", "the pipeline of IntraCoreMapping"]),
-        (["TilingGenerationStage"], ["TilingGeneration is no stage of its own here: GenerateCNWorkloadHybrid"]),
+        (["TilingGenerationStage"], ["TilingGeneration is not a stage of its own here, because Gener"]),
         ([CUT, ALLOCATE], ["pipeline[1]: InterCoreMapping takes CostedCnProblem, but gets CnProblem from",
                            "put IntraCoreMapping before it"]),
         ([COST, CUT, ALLOCATE], ["pipeline[0]: IntraCoreMapping takes CnProblem, but gets SystemProblem",
@@ -276,11 +276,11 @@ def test_a_known_allocation_is_assembled_and_simulated_once(
 @pytest.mark.parametrize(
     ("edit", "part"),
     [
-        ({"replace": "AcceleratorParser", "stage": OwnHardware}, "runs share what was read"),
-        ({"set": "StreamONNXModelParser", "parameters": {"network_name": "x"}}, "runs share what was read"),
+        ({"replace": "AcceleratorParser", "stage": OwnHardware}, "runs share parsed files"),
+        ({"set": "StreamONNXModelParser", "parameters": {"network_name": "x"}}, "runs share parsed files"),
         ({"insert": "LayerSplitting", "after": "AcceleratorParser"}, "split_layers: true"),
-        ({"insert": Looks, "before": CUT}, "Looks looks at results, which come after IntraCoreMapping: put it there"),
-        ({"insert": OtherCosts, "after": COST}, "OtherCosts hands on costs of its own"),
+        ({"insert": Looks, "before": CUT}, "Looks uses results, which exist only after IntraCoreMapping: put it after"),
+        ({"insert": OtherCosts, "after": COST}, "OtherCosts hands on costs that cannot be checked"),
     ],
 )
 def test_what_cannot_be_sliced_is_told(edit: dict[str, Any], part: str) -> None:

@@ -129,7 +129,7 @@ def test_what_a_parser_cannot_read_is_told_with_the_rest(network: Path) -> None:
     text = str(caught.value)
     for part in (
         "UserDefinedModelParser reads descriptions of layers",
-        "is one core",
+        "is the file of one core",
         "did you mean 'core_allocation'",
     ):
         assert part in text
@@ -165,7 +165,7 @@ def test_a_network_is_split_where_a_run_says_so(network: Path) -> None:
     assert len(result.names.layer_names) == 6
     splitting = LayerSplitting()
     read = UserDefinedModelParser().change(AcceleratorParser().change(descriptions(LAYERS)))
-    assert "not in descriptions of layers" in str(splitting.change(read).problems[0])
+    assert "not lists of layers" in str(splitting.change(read).problems[0])
     assert "no network to split" in str(splitting.change(descriptions(network)).problems[0])
 
 
@@ -344,5 +344,5 @@ def test_splitting_before_there_is_a_network_is_refused(network: Path) -> None:
     """A pipeline in which LayerSplitting would do nothing says where it belongs."""
     order = ["AcceleratorParserStage", "LayerSplittingStage", "StreamONNXModelParserStage"]
     order += ["GenerateCNWorkloadHybridStage", "IntraCoreMappingStage", "InterCoreMappingStage"]
-    with pytest.raises(InputError, match="put the stage that reads it before LayerSplitting"):
+    with pytest.raises(InputError, match="put the stage that reads the network before LayerSplitting"):
         run(network, order)

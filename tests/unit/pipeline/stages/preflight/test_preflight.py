@@ -61,7 +61,7 @@ def test_nothing_is_wrong_with_open_choices() -> None:
 BAD: dict[str, tuple[list[dict[str, Any]], list[str]]] = {
     "reach of data on one core": (
         [{"name": "a", "memory_reach": {"topmost": {"O": "sram", "W": "sram", "I": "sram"}}}],
-        ["a.memory_reach: is for one core alone: where data of several cores lie, the schedule says"],
+        ["a.memory_reach: is only for runs on one core; on several cores, the schedule decides where data are kept"],
     ),
     "unknown core": (
         [{"name": "a", "core_allocation": [0, 9]}],
@@ -268,7 +268,7 @@ def test_memories_without_room_for_an_element(tmp_path: Path) -> None:
     assert isinstance(accelerator, MultiCoreAccelerator)
     given = replace(problem(accelerator=accelerator), hardware_file=str(file))
     found = preflight(given, TilingOptions())
-    text = f"{small}:18 memories.rf_weight.size: holds 4 bits, and one element of W has 8 (in 2 layers: a, b)"
+    text = f"{small}:18 memories.rf_weight.size: holds 4 bits, but one element of W has 8 (in 2 layers: a, b)"
     assert [str(one) for one in found.problems] == [text]
     shutil.copy(folder / "cores" / "k16_c16.yaml", tmp_path / "multi" / "cores" / "sound.yaml")
     file.write_text(file.read_text().replace("  3: ./cores/k16_c16.yaml", "  3: ./cores/sound.yaml"))
