@@ -20,7 +20,7 @@ class AxisIndex(NamedTuple):
     """
 
     terms: tuple[tuple[str, int], ...] = ()
-    """Pairs (loop, coefficient); each loop occurs once."""
+    """Pairs (loop, coefficient); no loop occurs twice."""
     offset: int = 0
 
 

@@ -59,8 +59,8 @@ class WorkloadNode:
     is_network_output: bool = False
     """Whether an output of this node is also an output of the network."""
     unit: str = ""
-    """Unit that the layer of an ONNX operator needs: MAC_ARRAY or VECTOR_UNIT. '' if any core can run the layer, and
-    for nodes that are not from an ONNX operator with a layer.
+    """Unit that the layer needs: MAC_ARRAY or VECTOR_UNIT. '' if any core can run the layer, and for nodes without a
+    layer.
     """
     origin: str = ""
     """Name of the operator in the network file that this node comes from; '' if there is no such operator."""
@@ -131,7 +131,7 @@ class Workload:
     @cached_property
     def graph(self) -> "nx.DiGraph":
         """Graph over node ids from producer to consumer; nodes and edges are inserted in the order of the file."""
-        import networkx as nx  # here, because commands that need no graph algorithm start faster without
+        import networkx as nx  # here, because other commands start faster without it
 
         graph = nx.DiGraph()
         graph.add_nodes_from(node.node_id for node in self.nodes)

@@ -140,7 +140,7 @@ def weight_operand(layer: Layer) -> str | None:
 
 
 INPUTS = ("W", "I")
-"""Names that the inputs of an equation may have."""
+"""Names that the inputs of an equation can have."""
 
 LOOP_DIMENSION = re.compile(r"[A-Za-z][A-Za-z0-9]*")
 _DIMENSIONS = r"(?:\[[A-Za-z][A-Za-z0-9]*\])+"

@@ -228,8 +228,7 @@ def _check_equation(problems: Problems, entry: LayerEntry, relations: list[Dimen
     used |= {dimension for relation in relations for dimension, _ in relation.terms}
     for dimension, size in zip(loops, entry.loop_sizes or (), strict=False):
         if dimension not in used and size != 1:
-            message = f"no operand uses {dimension}, so the layer does the same work {size} times"
-            problems.notice(("loop_dims",), message)
+            problems.notice(("loop_dims",), f"no operand uses {dimension}, so the same work is done {size} times")
 
 
 def _check_windows(problems: Problems, entry: LayerEntry, relations: list[DimensionRelation]) -> None:

@@ -140,7 +140,7 @@ def match_axis(axis: OperandAxis, size: int, loop_name: str) -> AxisMatch:
         index = AxisIndex((*axis.index.terms, (loop_name, -1)), axis.index.offset)
         text = f"{lacking} indices of padding are not given, so a window can begin up to {most} indices earlier"
         return AxisMatch(index, ((loop_name, most + 1),), text)
-    return AxisMatch(loop(loop_name), ((loop_name, size),), "the whole axis is assumed to be needed", True)
+    return AxisMatch(loop(loop_name), ((loop_name, size),), "the whole axis can be needed", True)
 
 
 RESHAPE = "Reshape"
@@ -261,8 +261,7 @@ def _access(axes: tuple[OperandAxis, ...], tensor: Tensor) -> tuple[TensorAccess
     names = [f"{tensor.name}[{axis}]" for axis in range(len(tensor.shape))]
     if len(axes) != len(tensor.shape):
         whole = access_of_loops(tensor.name, names)
-        told = "shapes differ, so the whole tensor is assumed to be needed"
-        return whole, tuple(zip(names, tensor.shape, strict=True)), [told]
+        return whole, tuple(zip(names, tensor.shape, strict=True)), ["shapes differ; the whole tensor can be needed"]
     found = [match_axis(*entry) for entry in zip(axes, tensor.shape, names, strict=True)]
     assumed: dict[str, list[str]] = {}
     for number, match in enumerate(found):

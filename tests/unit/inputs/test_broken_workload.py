@@ -253,7 +253,7 @@ def test_sizes_for_some_windows_only_are_refused(tmp_path: Path) -> None:
     """Explicit sizes are used for all windows of a layer or for none."""
     file = tmp_path / "net.yaml"
     file.write_text(VALID.replace("[IY, IX]", "[IX]").replace("padding: [[1, 2], [0, 1]]", "pr_loop_sizes: [9]"))
-    with pytest.raises(InputError, match="none for IY"):
+    with pytest.raises(InputError, match="has no size for IY"):
         read_workload_yaml(file)
 
 

@@ -136,7 +136,7 @@ class Architecture:
     scales_embedding: bool = False
     has_output_softcap: bool = False
     most_tokens: int | None = None
-    """Number of positions that the model was trained for; None if the configuration does not give this number."""
+    """Number of positions that the model was made for; None if the configuration does not give this number."""
 
     @property
     def kinds(self) -> dict[Block, int]:

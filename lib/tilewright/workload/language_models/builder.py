@@ -48,7 +48,7 @@ class Builder:
     """
     _producer_of: dict[str, int] = field(default_factory=dict)
 
-    # --- where in the model ---------------------------------------------------------------------------------------
+    # --- scope of names -------------------------------------------------------------------------------------------
 
     @contextmanager
     def scope(self, name: str, repeats: int = 1) -> Iterator[None]:
@@ -380,7 +380,7 @@ class Builder:
         inputs = {"I": at(parts[0], "D", "H", "J", "K"), "W": other}
         return self.nest(f"{name}.sum", "Add", loops, turned, inputs, operator=(name, "RotaryEmbedding"))
 
-    # --- the whole ------------------------------------------------------------------------------------------------
+    # --- the whole workload ---------------------------------------------------------------------------------------
 
     def workload(self, name: str) -> Workload:
         """Workload of all nodes that were added."""

@@ -43,7 +43,7 @@ WITHOUT_COST = frozenset(
         *("scale_attn_weights", "scale_attn_by_inverse_layer_idx", "reorder_and_upcast_attn", "use_flash_attn"),
     )
 )
-"""Fields that change no amount of work. Some of them describe storage, which the workload file describes instead."""
+"""Fields that do not change the amount of work. Some of them describe storage, which the workload file gives itself."""
 
 SAID_BY_THE_WORKLOAD = {
     "quantization_config": "has no effect: bits and scales of weights are set in the workload file (`precision`)"

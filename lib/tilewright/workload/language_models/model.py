@@ -86,7 +86,7 @@ def mixture_of_experts(
     else:
         shares = builder.softmax("router_scores", scores)
     chosen = _chosen(builder, shares, mixture.experts_per_token)
-    total = builder.table("zeros", rows, hidden)  # what weighted outputs are added to, as they come
+    total = builder.table("zeros", rows, hidden)  # initial value of the sum of weighted outputs
     if mixture.shared is not None:
         with builder.scope("shared_experts"):
             total = feed_forward(builder, source, mixture.shared)

@@ -259,7 +259,7 @@ def _check_scales(precision: PrecisionOfModel | None, model: Architecture, probl
 
 def _check_positions(model: Architecture, groups: tuple[Requests, ...], problems: Problems) -> None:
     """Check the positions of tokens. A position beyond the learned position embeddings is a problem. For a model
-    without learned positions, a position beyond those it was trained for gives a notice.
+    without learned positions, a position beyond those that it was made for gives a notice.
     """
     last = max((group.context + group.tokens for group in groups), default=0)
     told = beyond_positions(model, last)
@@ -270,7 +270,7 @@ def _check_positions(model: Architecture, groups: tuple[Requests, ...], problems
 
 
 def beyond_positions(model: Architecture, last: int) -> str:
-    """Warning about a request that reaches position `last`; '' if the model was trained for this position."""
+    """Warning about a request that reaches position `last`; '' if the model was made for this position."""
     if model.most_tokens is None or last <= model.most_tokens:
         return ""
     return f"{model.name} was made for {model.most_tokens:,} tokens, and a request has {last:,}"

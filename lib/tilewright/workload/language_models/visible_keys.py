@@ -78,7 +78,7 @@ class Piece(NamedTuple):
 
 
 class Strip(NamedTuple):
-    """Set of queries. Each piece has either all of its queries in the set, or none of them."""
+    """Set of queries. A piece has either all of its queries in the set, or no query."""
 
     first_query: int
     queries: int

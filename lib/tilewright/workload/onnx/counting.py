@@ -133,7 +133,7 @@ class WorkCounter:
             tensor = self._constants.get(name)
             if tensor is not None:
                 kept = graph.initializer.add()
-                if tensor_values(tensor) is None:  # of a weight the sizes are enough
+                if tensor_values(tensor) is None:  # for a weight, the sizes are enough
                     kept.CopyFrom(onnx.TensorProto(data_type=tensor.data_type, dims=tensor.dims))
                     kept.data_location = onnx.TensorProto.EXTERNAL
                 else:

@@ -69,7 +69,7 @@ class Lowering:
     status: str = ""
     remarks: list[str] = field(default_factory=list)
 
-    # --- what the operator is -------------------------------------------------------------------------------------
+    # --- properties of the operator -------------------------------------------------------------------------------
 
     @property
     def opset(self) -> int:
@@ -125,7 +125,7 @@ class Lowering:
         """Values of input `index` if they are constant and in the file. None otherwise, also for a missing input."""
         return self.facts(self.input(index)).values if self.has_input(index) else None
 
-    # --- what it becomes ------------------------------------------------------------------------------------------
+    # --- nodes of the operator ------------------------------------------------------------------------------------
 
     def temporary(self, part: str, shape: Shape, like: str) -> str:
         """Add a tensor between two parts of the operator, with the precision of the tensor `like`; return the name of
@@ -222,7 +222,7 @@ class Lowering:
         self.status = UNSUPPORTED
         self.remarks.append(reason)
 
-    # --- inside ---------------------------------------------------------------------------------------------------
+    # --- helpers --------------------------------------------------------------------------------------------------
 
     def _are_exchanged(self, inputs: Mapping[str, TensorAccess]) -> bool:
         """Whether I is constant and W is computed. The two names are then exchanged."""

@@ -130,9 +130,9 @@ OTHER_WORDS = {
     "kernel of three axes": "kernel_shape has incorrect size",
     "type of attribute": "got STRING .*INTS",
     "type of group": "got INTS .*INT",
-    "strides of zero": r"'strides' of Conv, got \[0, 1\]",
+    "strides of zero": r"'strides' of Conv is out of range, got \[0, 1\]",
     "padding of one axis": "pads has incorrect size",
-    "group of zero": "'group' of Conv, got 0",
+    "group of zero": "'group' of Conv is out of range, got 0",
     "depths differ": "Incompatible dimensions",
 }
 """What the corrected reading says where shape inference finds the mistake first."""

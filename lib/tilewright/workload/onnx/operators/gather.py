@@ -205,7 +205,7 @@ def lower_compress(op: Lowering) -> None:
         move_superset(op, _MANY)
 
 
-# --- parts that scatters use too ----------------------------------------------------------------------------------
+# --- functions that scatters use too ------------------------------------------------------------------------------
 
 
 def indices_of(op: Lowering, index: int, size: int) -> Integers | None:

@@ -7,7 +7,9 @@ import onnx
 from tilewright.base.errors import InputError, Problem, nearest_name
 
 _LARGEST_ATTRIBUTE = 2**24
-"""Largest value of kernels, strides and similar attributes: its product with the largest size stays below 2^63."""
+"""Largest value of kernels, strides and similar attributes. With this limit, its product with the largest size stays
+below 2^63.
+"""
 
 
 _LARGEST_BLOCK = 2**12
@@ -25,20 +27,20 @@ _BOUNDED = _POSITIVE | {"pads", "paddings", "output_shape", "output_padding", "o
 
 
 _BECAME_INPUTS = frozenset({"axes", "split", "pads", "shape", "starts", "ends", "k", "repeats", "broadcast", "axis"})
-"""Attributes of older or newer versions of an operator that change its result, so that they must not be ignored."""
+"""Attributes of older or newer versions of an operator that change its result. They must not be ignored."""
 
 
 _DAMAGED = "does not fit the definition of the operator"
 
 
 def check_attributes(name: str, node: onnx.NodeProto, schema: onnx.defs.OpSchema) -> None:
-    """Check types and ranges of the attributes. Raises InputError with every wrong one."""
+    """Check types and ranges of the attributes. Raises InputError with every wrong attribute."""
     problems = []
     for attribute in node.attribute:
         expected = schema.attributes.get(attribute.name)
         if expected is None:
             if attribute.name in _BECAME_INPUTS and attribute.name in _attributes_of(node.op_type, schema.domain):
-                message = f"attribute '{attribute.name}' is not one of {node.op_type} in version {schema.since_version}"
+                message = f"{node.op_type} has no attribute '{attribute.name}' in version {schema.since_version}"
                 problems.append(Problem(message, path=name, allowed=", ".join(sorted(schema.attributes)) or "none"))
             continue
         wanted = str(expected.type).rpartition(".")[2]
@@ -49,7 +51,7 @@ def check_attributes(name: str, node: onnx.NodeProto, schema: onnx.defs.OpSchema
             continue
         problems += _range_problems(name, node, attribute)
         if attribute.type == onnx.AttributeProto.STRING and not _is_text(attribute.s):
-            message = f"attribute '{attribute.name}' of {node.op_type} is no text"
+            message = f"attribute '{attribute.name}' of {node.op_type} is not text"
             problems.append(Problem(message, path=name, value=repr(attribute.s[:20])))
     given = {attribute.name for attribute in node.attribute}
     for key, expected in schema.attributes.items():
@@ -69,7 +71,7 @@ def _range_problems(name: str, node: onnx.NodeProto, attribute: onnx.AttributePr
     most = _LARGEST_BLOCK if attribute.name == "blocksize" else _LARGEST_ATTRIBUTE
     if all(least <= value <= most for value in values):
         return []
-    message = f"attribute '{attribute.name}' of {node.op_type}"
+    message = f"attribute '{attribute.name}' of {node.op_type} is out of range"
     shown = str(values if attribute.type == onnx.AttributeProto.INTS else attribute.i)
     return [Problem(message, path=name, value=shown, allowed=f"integers from {least} to {most}")]
 
@@ -86,9 +88,9 @@ def _input_problems(name: str, node: onnx.NodeProto, schema: onnx.defs.OpSchema)
     problems = []
     given = len(node.input)
     if given > schema.max_input:
-        problems.append(Problem(f"{node.op_type} has {given} inputs and takes {schema.max_input}", path=name))
+        problems.append(Problem(f"{node.op_type} has {given} inputs but takes at most {schema.max_input}", path=name))
     if len(node.output) > schema.max_output:
-        message = f"{node.op_type} has {len(node.output)} outputs and gives {schema.max_output}"
+        message = f"{node.op_type} has {len(node.output)} outputs but gives at most {schema.max_output}"
         problems.append(Problem(message, path=name))
     if not any(node.output):
         problems.append(Problem(f"{node.op_type} has no output", path=name))
@@ -96,7 +98,7 @@ def _input_problems(name: str, node: onnx.NodeProto, schema: onnx.defs.OpSchema)
     single = onnx.defs.OpSchema.FormalParameterOption.Single
     for index, parameter in enumerate(schema.inputs):
         if parameter.option == single and (index >= given or not node.input[index]):
-            message = f"{node.op_type} needs input {index} ({parameter.name}), and it is missing"
+            message = f"{node.op_type} needs input {index} ({parameter.name}), which is missing"
             problems.append(Problem(message, path=name))
     if given < schema.min_input and not problems:
         problems.append(Problem(f"{node.op_type} needs at least {schema.min_input} inputs", path=name))
@@ -109,12 +111,12 @@ def _split_problems(name: str, node: onnx.NodeProto) -> list[Problem]:
     parts = stated[0] if stated and node.op_type == "Split" else count
     if parts == count:
         return []
-    message = f"attribute 'num_outputs' of Split says {parts}, and it has {count} outputs"
+    message = f"attribute 'num_outputs' of Split is {parts}, but Split has {count} outputs"
     return [Problem(message, path=name)]
 
 
 @functools.lru_cache(maxsize=1024)
 def _attributes_of(operator: str, domain: str) -> frozenset[str]:
-    """Attributes of the operator in all its versions."""
+    """Names of the attributes that the operator has in any of its versions."""
     schemas = (s for s in onnx.defs.get_all_schemas_with_history() if s.name == operator and s.domain == domain)
     return frozenset(key for schema in schemas for key in schema.attributes)

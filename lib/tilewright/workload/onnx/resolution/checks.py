@@ -1,11 +1,12 @@
 """Checks of an operator before onnx's inference reads it: attributes, sizes that overflow, operands that must agree.
 
-The inference computes with 64-bit integers and does not check for overflow, so sizes that would overflow are refused.
+The inference computes with 64-bit integers and does not check for overflow. Sizes that would overflow are therefore
+refused.
 
-A network whose operands (channels, gates, biases, indices) do not agree cannot run, although its shapes may look right.
-Source: Operators.md of ONNX.
+A network whose operands (channels, gates, biases, indices) do not agree cannot run, although its shapes can look
+right. Source: Operators.md of ONNX.
 
-Each check is a few lines; all of them share how operands and sizes are named in messages.
+Each check is a few lines. All checks name operands and sizes in the same way in their messages.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -24,7 +25,9 @@ _OTHER_AXES = frozenset(
 
 
 def known_attributes(node: onnx.NodeProto, schema: onnx.defs.OpSchema) -> onnx.NodeProto:
-    """Node without the attributes that its operator does not define: some tools add their own to standard operators."""
+    """Node without the attributes that its operator does not define. Some tools add such attributes to standard
+    operators.
+    """
     if all(attribute.name in schema.attributes for attribute in node.attribute):
         return node
     copy = onnx.NodeProto(op_type=node.op_type, domain=node.domain, name=node.name)
@@ -64,7 +67,8 @@ def check_consistency(
 ) -> None:
     """Check that the operands of a standard operator agree. Raises InputError.
 
-    `inputs` and `values` are by position, None if missing or unknown; `output` is the shape of the first output.
+    `inputs` and `values` are in the order of the inputs, with None for a missing or unknown entry. `output` is the
+    shape of the first output.
     """
     check = _CHECKS.get(node.op_type)
     if check is None:
@@ -72,7 +76,7 @@ def check_consistency(
     try:
         message = check(OnnxNode(0, name, node), inputs, values, output)
     except (IndexError, TypeError, ValueError, ZeroDivisionError):
-        message = "the ranks of its inputs"
+        message = "the ranks of its inputs are wrong"
     if message:
         shown = ", ".join(str(list(shape)) for shape in inputs if shape is not None)
         raise InputError([Problem(f"{node.op_type} does not fit its inputs: {message}", path=name, value=shown)])
@@ -87,11 +91,11 @@ def _convolution(weight: int, bias: int) -> "_Check":
         if data[1] % group or filters[0] % group:
             return f"the number of groups, {group}, has to divide both numbers of channels"
         if data[1] != filters[1] * group:
-            return f"the channels of input and weights ({group} groups)"
+            return f"the channels of input and weights do not match ({group} groups)"
         if node.integers("kernel_shape", filters[2:]) != filters[2:]:
-            return "attribute 'kernel_shape' and the shape of the weights"
+            return "attribute 'kernel_shape' and the shape of the weights differ"
         if _optional(inputs, bias) not in (None, (filters[0],)):
-            return "the bias, one number for each output channel"
+            return "the bias needs one number for each output channel"
         return ""
 
     return check
@@ -103,11 +107,11 @@ def _transposed_convolution(
     data, filters = _given(inputs, 0), _given(inputs, 1)
     group = node.integer("group", 1)
     if data[1] != filters[0] or filters[0] % group:
-        return f"the channels of input and weights ({group} groups)"
+        return f"the channels of input and weights do not match ({group} groups)"
     if node.integers("kernel_shape", filters[2:]) != filters[2:]:
-        return "attribute 'kernel_shape' and the shape of the weights"
+        return "attribute 'kernel_shape' and the shape of the weights differ"
     if _optional(inputs, 2) not in (None, (filters[1] * group,)):
-        return "the bias, one number for each output channel"
+        return "the bias needs one number for each output channel"
     return ""
 
 
@@ -119,11 +123,11 @@ def _recurrent(
     hidden = node.integer("hidden_size", recurrence[2])
     directions = 2 if node.text("direction", "forward") == "bidirectional" else 1
     if weights != (directions, gates * hidden, data[2]):
-        return f"the weights, {[directions, gates * hidden, data[2]]} for {hidden} hidden units"
+        return f"the weights need the shape {[directions, gates * hidden, data[2]]} for {hidden} hidden units"
     if recurrence != (directions, gates * hidden, hidden):
-        return f"the recurrence weights, {[directions, gates * hidden, hidden]} for {hidden} hidden units"
+        return f"the recurrence weights need the shape {[directions, gates * hidden, hidden]} for {hidden} hidden units"
     if _optional(inputs, 3) not in (None, (directions, 2 * gates * hidden)):
-        return f"the bias, {[directions, 2 * gates * hidden]} for {hidden} hidden units"
+        return f"the bias needs the shape {[directions, 2 * gates * hidden]} for {hidden} hidden units"
     return ""
 
 
@@ -133,16 +137,16 @@ def _gemm(
     bias = _optional(inputs, 2)
     if bias is None or output is None or node.has("broadcast"):
         return ""
-    return "" if _broadcasts_to(bias, output) else "the bias and the result"
+    return "" if _broadcasts_to(bias, output) else "the bias cannot be broadcast to the result"
 
 
 def _slope(
     node: OnnxNode, inputs: Sequence[Shape | None], _values: Sequence[Values | None], _output: Shape | None
 ) -> str:
     data, slope = _given(inputs, 0), _given(inputs, 1)
-    # Before operator set 7 the slope was one number for each channel.
+    # Before operator set 7, the slope was one number for each channel.
     fits = _broadcasts_to(slope, data) or slope == data[1:2]
-    return "" if fits else "the slope and the data"
+    return "" if fits else "the slope cannot be broadcast to the data"
 
 
 def _layer_norm(
@@ -151,7 +155,7 @@ def _layer_norm(
     data = _given(inputs, 0)
     normalised = data[node.integer("axis", -1) :]
     wrong = [shape for shape in inputs[1:3] if shape is not None and not _broadcasts_to(shape, normalised)]
-    return f"scale and bias, {list(normalised)}" if wrong else ""
+    return f"scale and bias cannot be broadcast to {list(normalised)}" if wrong else ""
 
 
 def _channel_norm(
@@ -161,9 +165,9 @@ def _channel_norm(
     groups = node.integer("num_groups", 1)
     allowed = {(channels,), (groups,)} if node.has("num_groups") else {(channels,)}
     if channels % groups:
-        return f"{channels} channels in {groups} groups"
+        return f"{channels} channels cannot be divided into {groups} groups"
     wrong = [shape for shape in inputs[1:3] if shape is not None and shape not in allowed]
-    return "scale and bias, one number for each channel" if wrong else ""
+    return "scale and bias need one number for each channel" if wrong else ""
 
 
 def _gather(
@@ -174,7 +178,7 @@ def _gather(
     if indices is None or not indices.size:
         return ""
     size = data[axis]
-    return "" if -size <= indices.min() and indices.max() < size else f"indices of an axis of size {size}"
+    return "" if -size <= indices.min() and indices.max() < size else f"indices lie outside an axis of size {size}"
 
 
 def _einsum(
@@ -191,7 +195,7 @@ def _einsum(
         for letter, size in zip(letters, shape, strict=True):
             if size != sizes.setdefault(letter, size):
                 if 1 not in (size, sizes[letter]):
-                    return f"the sizes {sizes[letter]} and {size} of index {letter}"
+                    return f"index {letter} has two sizes, {sizes[letter]} and {size}"
                 sizes[letter] = max(size, sizes[letter])
     return ""
 

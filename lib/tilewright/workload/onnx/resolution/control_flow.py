@@ -1,9 +1,10 @@
 """Control flow: branches and loops that are known before run time are replaced by plain operators.
 
-Loop and Scan with a known number of iterations are unrolled: their bodies are written out once per iteration.
+Loop and Scan are unrolled if their number of iterations is known: the operators of the body are repeated for each
+iteration.
 
-This includes a body that computes the condition of the next iteration from constants, or passes it on. If the number is
-decided at run time, the operator stays, and is not modelled.
+The number is also known if the body computes the condition of the next iteration from constants, or passes the
+condition on. If the number is decided at run time, the operator stays, and is not modelled.
 """
 
 from collections.abc import Iterator, Mapping
@@ -31,20 +32,22 @@ EVERY_BRANCH = "*"
 """Key of `branches` for every `If` that has no key of its own."""
 
 LOOPS = frozenset({"SequenceMap"})
-"""Loops that are refused: the number of their iterations, or their data, are known only at run time."""
+"""Loops that are refused, because the number of their iterations, or their data, are known only at run time."""
 
 
 def loop_problem(node: onnx.NodeProto, name: str) -> Problem:
     """Problem that says why a loop is refused."""
     return Problem(
-        f"{node.op_type} is not supported: a network has to be a graph without loops; export it with a fixed number of "
+        f"{node.op_type} is not supported: a network must be a graph without loops; export it with a fixed number of "
         "iterations, unrolled, or with the operator (LSTM, GRU) that does the same",
         path=name,
     )
 
 
 def choose_branch(name: str, condition: np.ndarray | None, branches: Mapping[str, str]) -> str | Problem:
-    """Branch `then` or `else` of the If called `name`: by the constant `condition`, or else by `branches`."""
+    """Branch `then` or `else` of the If called `name`. The constant `condition` decides; if it is not constant,
+    `branches` decides.
+    """
     if condition is not None and condition.size == 1:
         return THEN if bool(condition.reshape(())) else ELSE
     chosen = branches.get(name, branches.get(EVERY_BRANCH))
@@ -58,7 +61,7 @@ def choose_branch(name: str, condition: np.ndarray | None, branches: Mapping[str
 
 
 def check_branches(branches: Mapping[str, str], if_names: list[str]) -> list[Problem]:
-    """Problems of choices: their `If` is not in the network, or their branch is none of its two."""
+    """Problems of the chosen branches: the `If` is not in the network, or the branch is neither `then` nor `else`."""
     problems = []
     for key, chosen in branches.items():
         path = f"branches.{key}"
@@ -74,7 +77,7 @@ def check_branches(branches: Mapping[str, str], if_names: list[str]) -> list[Pro
 
 
 def branch_graph(node: onnx.NodeProto, branch: str) -> onnx.GraphProto | None:
-    """Graph of the branch; None if the file has none."""
+    """Graph of the branch; None if the node has no such branch."""
     for attribute in node.attribute:
         if attribute.name == f"{branch}_branch" and attribute.type == onnx.AttributeProto.GRAPH:
             graph: onnx.GraphProto = attribute.g
@@ -84,13 +87,17 @@ def branch_graph(node: onnx.NodeProto, branch: str) -> onnx.GraphProto | None:
 
 UNROLLED = frozenset({"Loop", "Scan"})
 LARGEST_UNROLLED = 20_000
-"""Largest number of operators that all loops of a network may become; reading them takes some ten seconds."""
+"""Largest number of operators after all loops of a network are unrolled. Reading this many operators takes about ten
+seconds.
+"""
 _FIRST_SCAN_WITHOUT_BATCHES = 9
 AXES_ARE_AN_INPUT_SINCE = 13
 
 
 class TooLongDefinitionError(Exception):
-    """A loop in onnx's definition of `operator` has too many iterations: the operator is then left as it is."""
+    """Error for a loop with too many iterations in onnx's definition of `operator`. The operator is then not replaced
+    by its definition.
+    """
 
     def __init__(self, operator: str) -> None:
         super().__init__(operator)
@@ -99,28 +106,28 @@ class TooLongDefinitionError(Exception):
 
 @dataclass(frozen=True)
 class LoopStep(PendingNode):
-    """Loop (with the fields of its node) before iteration `number`."""
+    """State of a loop before iteration `number`, with the fields of its node."""
 
     body: onnx.GraphProto = None  # type: ignore[assignment]
     count: int | None = None
     """Largest number of iterations; None if only the condition ends the loop."""
     number: int = 0
     condition: str = ""
-    """Name of the tensor that decides whether this iteration runs; '' for always."""
+    """Name of the tensor that decides whether this iteration runs; '' if it always runs."""
     state: tuple[str, ...] = ()
     collected: tuple[tuple[str, ...], ...] = ()
     """Names of the parts of each scan output so far."""
 
 
 class LoopUnroller:
-    """Unroller of loops."""
+    """Unroller of loops. It counts the operators that all loops of the network have become."""
 
     def __init__(self, expander: Expander, known: KnownTensors) -> None:
         self.expander, self.known = expander, known
         self.written = 0
 
     def first_step(self, item: PendingNode) -> LoopStep | None:
-        """Loop before its first iteration; None if the number of iterations is decided at run time.
+        """State of a loop before its first iteration; None if the number of iterations is decided at run time.
 
         Raises InputError for a body that does not fit the operator.
         """
@@ -144,9 +151,10 @@ class LoopUnroller:
         return replace(step, scope=scope)
 
     def next_nodes(self, step: LoopStep) -> tuple[list[PendingNode], list[str]]:
-        """(next iteration and the rest of the loop, or else the nodes that gather the results; results without parts).
+        """(nodes that replace the loop step, names of results without parts).
 
-        Raises InputError for a condition that turns out to be unknown, and for too many iterations.
+        The nodes are the next iteration and the rest of the loop. After the last iteration, they are the nodes that
+        gather the results. Raises InputError if the condition is not known, and if there are too many iterations.
         """
         if self._is_over(step):
             return self._results(step)
@@ -174,11 +182,11 @@ class LoopUnroller:
         if count > LARGEST_UNROLLED:
             if step.definition_of:
                 raise TooLongDefinitionError(step.definition_of)
-            message = f"{step.proto.op_type} runs too often: written out, the network has too many operators"
+            message = f"{step.proto.op_type} has too many iterations: unrolled, the network has too many operators"
             allowed = f"at most {LARGEST_UNROLLED}"
             raise InputError([Problem(message, path=step.name, value=f"{count} or more", allowed=allowed)])
 
-    # --- how often ------------------------------------------------------------------------------------------------
+    # --- number of iterations -------------------------------------------------------------------------------------
 
     def _loop(self, item: PendingNode, body: onnx.GraphProto) -> LoopStep | None:
         count, condition, *state = [*item.proto.input, "", ""][: max(len(item.proto.input), 2)]
@@ -186,7 +194,7 @@ class LoopUnroller:
         if (count and most is None) or (condition and not self._values_known(condition)):
             return None
         if len(body.output) < 1 + len(state) or len(body.input) != 2 + len(state):
-            message = "the body of this Loop has another number of inputs or outputs than it needs"
+            message = "the body of this Loop has the wrong number of inputs or outputs"
             raise InputError([Problem(message, path=item.name)])
         if not self._condition_is_known(item, body, state):
             return None
@@ -202,7 +210,7 @@ class LoopUnroller:
             return None
         states = len(item.proto.input) - scanned
         if scanned < 1 or states < 0 or len(body.input) != len(item.proto.input) or len(body.output) < states:
-            message = "the body of this Scan has another number of inputs or outputs than it needs"
+            message = "the body of this Scan has the wrong number of inputs or outputs"
             raise InputError([Problem(message, path=item.name)])
         lengths = set()
         axes = node.integers("scan_input_axes", (0,) * scanned)
@@ -255,13 +263,13 @@ class LoopUnroller:
         if not step.condition:
             return False
         if not self._values_known(step.condition):
-            message = f"how often this {step.proto.op_type} runs is decided at run time"
+            message = f"the number of iterations of this {step.proto.op_type} is decided at run time"
             raise InputError([Problem(message, path=step.name)])
         values = self.known.facts[step.condition].values
         assert values is not None
         return not bool(values.reshape(()))
 
-    # --- what an iteration reads and what becomes of its results ------------------------------------------------------
+    # --- inputs and results of an iteration ---------------------------------------------------------------------------
 
     def _inputs_of_body(self, step: LoopStep, label: str) -> tuple[list[PendingNode], dict[str, str]]:
         """(operators that make the inputs of the body, network tensors by their names in the body)."""
@@ -327,7 +335,7 @@ class LoopUnroller:
 
 
 def with_captured_inputs(item: PendingNode) -> PendingNode:
-    """Loop that is not unrolled, with the tensors that its body reads among its inputs."""
+    """Loop that is not unrolled. The tensors that its body reads from outside are added to its inputs."""
     proto = onnx.NodeProto()
     proto.CopyFrom(item.proto)
     outer = [item.scope.get(name, name) for name in tensors_read(item.proto)[len(item.proto.input) :]]
@@ -336,5 +344,5 @@ def with_captured_inputs(item: PendingNode) -> PendingNode:
 
 
 def _fields(item: PendingNode) -> dict[str, Any]:
-    """Fields that a loop inherits from its node."""
+    """Fields that a loop takes over from its node."""
     return {name: getattr(item, name) for name in PendingNode.__dataclass_fields__}

@@ -1,4 +1,4 @@
-"""Shapes of operators for which onnx has no inference: quantisers and contrib operators, and old or derived ones.
+"""Shapes of operators for which onnx has no inference: quantisers and contrib operators, and old or derived operators.
 
 Sources: the operator documents of qonnx 1.0 and Brevitas, ContribOperators.md of ONNX Runtime, Changelog.md of ONNX.
 """
@@ -14,22 +14,27 @@ from tilewright.workload.onnx.node import Shape
 from tilewright.workload.onnx.resolution.evaluation import Values
 
 Output = tuple[int, tuple[int | None, ...]] | None
-"""(element type, sizes) of one output; None if not known. A size is None if it is decided at run time."""
+"""(element type, sizes) of one output; None if they are not known. A size is None if it is decided at run time."""
 
 QUANTISER_DOMAINS = frozenset({"qonnx.custom_op.general", "onnx.brevitas", "finn.custom_op.general"})
 CONTRIB_DOMAIN = "com.microsoft"
 MISJUDGED = frozenset({"STFT"})
-"""Standard operators whose shapes onnx infers wrongly: for STFT it gives all bins when only half are computed."""
+"""Standard operators whose shapes onnx infers wrongly. For STFT, onnx gives all bins also if only half of them are
+computed.
+"""
 DELEGATED = {"FusedConv": ("Conv", 3), "FusedGemm": ("Gemm", 3)}
-"""Standard operator with the same shapes, and the number of inputs that both share, by contrib operator."""
+"""Standard operator with the same shapes, and number of inputs that both operators have, by contrib operator."""
 DELEGATED_CHANNELS_LAST = {
     "NhwcConv": ("Conv", 3),
     "NhwcFusedConv": ("Conv", 3),
     "NhwcMaxPool": ("MaxPool", 1),
     "QLinearConv": ("QLinearConv", 9),
 }
-"""Standard operator of the same kind, and number of shared inputs, for operators whose first input and output have the
-channels last (QLinearConv only with an attribute); filters are as in the standard.
+"""Standard operator of the same kind, and number of inputs that both operators have, by operator with the channels
+last.
+
+The channels are last in the first input and in the output; QLinearConv has this form only with an attribute. Filters
+are as in the standard.
 """
 
 
@@ -43,8 +48,8 @@ def has_channels_last(node: onnx.NodeProto) -> bool:
 
 @dataclass(frozen=True)
 class CustomCall:
-    """One operator with the shapes, element types and (small constant) values of its inputs; None for missing
-    inputs.
+    """One operator with the shapes, element types and values of its inputs. Only small constants have values. An entry
+    is None if the input is missing.
     """
 
     name: str
@@ -54,18 +59,18 @@ class CustomCall:
     values: Sequence[Values | None]
 
     def shape(self, index: int) -> Shape:
-        """Shape of input `index`. Raises InputError if it is missing."""
+        """Shape of input `index`. Raises InputError if the input is missing."""
         if index >= len(self.shapes) or self.shapes[index] is None:
-            raise InputError([Problem(f"{self.node.op_type} needs input {index}, and it is missing", path=self.name)])
+            raise InputError([Problem(f"{self.node.op_type} needs input {index}, which is missing", path=self.name)])
         return self.shapes[index]  # type: ignore[return-value]
 
     def element_type(self, index: int) -> int:
-        """Element type of input `index`; float if it is missing."""
+        """Element type of input `index`; float if the input is missing."""
         given = self.element_types[index] if index < len(self.element_types) else None
         return onnx.TensorProto.FLOAT if given is None else given
 
     def value(self, index: int) -> int | None:
-        """Single integer value of input `index`; None if it is not known."""
+        """Integer value of input `index`, if it has one element; None if it is not known."""
         values = self.values[index] if index < len(self.values) else None
         return int(values.reshape(-1)[0]) if values is not None and values.size == 1 else None
 
@@ -132,7 +137,9 @@ def _skip_group_norm(call: CustomCall) -> list[Output]:
 
 
 def _layer_norm(call: CustomCall) -> list[Output]:
-    """Outputs: the result; for a full normalisation also Mean and InvStdDev, for one without a mean only InvStdDev."""
+    """Outputs: the result, then statistics. A full normalisation has Mean and InvStdDev; one without a mean has only
+    InvStdDev.
+    """
     shape, axis = call.shape(0), call.integer("axis", -1)
     if not -len(shape) <= axis < len(shape):
         raise ValueError
@@ -150,7 +157,7 @@ def _embed_norm(call: CustomCall) -> list[Output]:
 
 
 def matrix_product_shape(first: Shape, second: Shape) -> Shape:
-    """Shape of a matrix product by the rules of MatMul. Raises ValueError if the operands do not fit."""
+    """Shape of a matrix product by the rules of MatMul. Raises ValueError if the operands do not fit together."""
     left = first if len(first) > 1 else (1, *first)
     right = second if len(second) > 1 else (*second, 1)
     if not first or not second or left[-1] != right[-2]:
@@ -183,8 +190,9 @@ def _packed_matmul(call: CustomCall) -> list[Output]:
 
 
 def _attention(call: CustomCall) -> list[Output]:
-    """Outputs: result and cache. Input [batch, length, hidden], weights [hidden, q + k + v], past [2, batch, heads,
-    past, k].
+    """Outputs: result and cache.
+
+    Inputs are data [batch, length, hidden], weights [hidden, q + k + v] and past [2, batch, heads, past, k].
     """
     batch, length, _ = call.shape(0)
     sizes = next((list(a.ints) for a in call.node.attribute if a.name == "qkv_hidden_sizes"), [])
@@ -199,8 +207,9 @@ def _attention(call: CustomCall) -> list[Output]:
 
 
 def _multi_head_attention(call: CustomCall) -> list[Output]:
-    """Outputs: result and cache. Query, key, value of rank 3, or keys and values of rank 4 [batch, heads, length,
-    size].
+    """Outputs: result and cache.
+
+    Query, key and value have rank 3, or keys and values have rank 4: [batch, heads, length, size].
     """
     query = call.shape(0)
     if len(query) != 3 or len(call.shapes) < 3 or call.shapes[1] is None or call.shapes[2] is None:
@@ -219,8 +228,10 @@ def _multi_head_attention(call: CustomCall) -> list[Output]:
 
 
 def _group_query_attention(call: CustomCall) -> list[Output]:
-    """Outputs: result and cache. Query, key and value are separate or all in the first input. The cache is as long as
-    the whole sequence, or has the fixed length of the past cache.
+    """Outputs: result and cache.
+
+    Query, key and value are three inputs, or the first input contains all of them. The cache is as long as the whole
+    sequence, or has the fixed length of the past cache.
     """
     heads, shared = call.integer("num_heads", 0), call.integer("kv_num_heads", 0)
     batch, length, width = call.shape(0)
@@ -238,7 +249,7 @@ def _group_query_attention(call: CustomCall) -> list[Output]:
 
 
 def _block_gather(call: CustomCall) -> list[Output]:
-    """Outputs: rows of a quantised table; elements narrower than a byte are packed along the last axis."""
+    """Outputs: rows of a quantised table. Elements narrower than a byte are packed along the last axis."""
     data, indices = call.shape(0), call.shape(1)
     axis = call.integer("gather_axis", 0)
     if not -len(data) <= axis < len(data):
@@ -258,7 +269,9 @@ def _global_average(call: CustomCall) -> list[Output]:
 
 
 def _quantised_concat(call: CustomCall) -> list[Output]:
-    """Outputs for inputs scale and zero point of the result, then tensor, scale and zero point in turn."""
+    """Outputs of a concatenation. Its inputs are scale and zero point of the result, then tensor, scale and zero point
+    of each part.
+    """
     parts = [call.shape(index) for index in range(2, len(call.shapes), 3)]
     axis = call.integer("axis", 1)
     joined = list(parts[0])
@@ -270,7 +283,9 @@ def _quantised_concat(call: CustomCall) -> list[Output]:
 
 
 def _gemm_like(call: CustomCall) -> list[Output]:
-    """Outputs of QGemm: inputs A, its scale and zero point, B, its scale and zero point, bias, scale of the result."""
+    """Outputs of QGemm. Its inputs are A with scale and zero point, B with scale and zero point, the bias, and the
+    scale of the result.
+    """
     first, second = call.shape(0), call.shape(3)
     rows = first[1] if call.integer("transA", 0) else first[0]
     columns = second[0] if call.integer("transB", 0) else second[1]
@@ -325,7 +340,7 @@ def _legacy_normalisation(call: CustomCall) -> list[Output]:
 
 
 def _short_time_fourier(call: CustomCall) -> list[Output]:
-    """Outputs of STFT: [batch, frames, bins, 2]; half of the bins unless `onesided` is 0."""
+    """Outputs of STFT: [batch, frames, bins, 2]. There are half of the bins unless `onesided` is 0."""
     batch, length = call.shape(0)[:2]
     step, stated = call.value(1), call.value(3)
     window = call.shapes[2] if len(call.shapes) > 2 else None
@@ -339,8 +354,8 @@ def _short_time_fourier(call: CustomCall) -> list[Output]:
 
 
 def _quantised_lstm(call: CustomCall) -> list[Output]:
-    """Outputs Y, Y_h and Y_c as of LSTM; recurrence weights have their gates in the last axis: [directions, hidden, 4 *
-    hidden].
+    """Outputs Y, Y_h and Y_c, as those of LSTM. The recurrence weights [directions, hidden, 4 * hidden] have their
+    gates in the last axis.
     """
     steps, batch, _ = call.shape(0)
     directions, hidden, _ = call.shape(2)
@@ -391,7 +406,8 @@ _STANDARD: Mapping[str, _Function] = {
         """,
     ),
     **_table(_comparison, "GreaterOrEqual LessOrEqual"),
-    # onnxruntime writes them in the standard domain: one that the standard lacks, one before the standard had it.
+    # onnxruntime writes both operators in the standard domain. The standard lacks the first; the second was used before
+    # the standard had it.
     **_table(_layer_norm, "SimplifiedLayerNormalization LayerNormalization"),
     **_table(_legacy_normalisation, "BatchNormalization"),
     **_table(_legacy_reshape, "Reshape"),

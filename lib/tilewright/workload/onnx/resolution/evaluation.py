@@ -1,7 +1,7 @@
-"""Small constants of a graph: their values, and the operators that compute one from another.
+"""Small constants of a graph: their values, and the operators that compute such values from other constants.
 
-Exporters compute the target of a reshape, the axes of a slice or the scales of a resize by operators. Such values are
-known here, because all sizes of a network are. Weights have no values here: they are too large.
+Exporters compute the target of a reshape, the axes of a slice or the scales of a resize by operators. These values are
+known here, because all sizes of a network are known. Weights have no values here, because they are too large.
 """
 
 import math
@@ -17,9 +17,13 @@ from tilewright.workload.onnx.node import Shape
 Values = np.ndarray
 
 LARGEST_VALUES = 4096
-"""Largest number of elements of a constant that keeps its values: shapes, axes, scales, repeats, sizes, pads."""
+"""Largest number of elements of a constant that keeps its values. Such constants are shapes, axes, scales, repeats,
+sizes and pads.
+"""
 LARGEST_INDICES = 65536
-"""Same for integers, which may be the indices of a gather."""
+"""Largest number of elements of an integer constant that keeps its values. It is larger because integers can be the
+indices of a gather.
+"""
 
 _INTEGERS = frozenset({onnx.TensorProto.INT32, onnx.TensorProto.INT64, onnx.TensorProto.BOOL})
 _EVALUATED_TEXT = """
@@ -30,9 +34,11 @@ _EVALUATED_TEXT = """
     Sub Sum Tile TopK Transpose Trilu Unique Unsqueeze Where Xor
 """
 EVALUATED = frozenset(_EVALUATED_TEXT.split())
-"""Operators that compute shapes. The size of a result is checked before it is computed, by shape inference."""
+"""Operators that compute shapes. Shape inference gives the size of a result, which is checked before the result is
+computed.
+"""
 _BOUNDED_BY_INPUT = frozenset({"NonZero", "Compress", "Unique", "TopK"})
-"""Operators whose result is not larger than their input (times its rank), for any values."""
+"""Operators whose result is never larger than their input (times its rank)."""
 
 
 def keeps_values(shape: Shape, element_type: int) -> bool:
@@ -41,10 +47,11 @@ def keeps_values(shape: Shape, element_type: int) -> bool:
 
 
 def tensor_values(tensor: onnx.TensorProto) -> Values | None:
-    """Values of a small tensor; None for a large one, for text, and if its bytes are missing, damaged or in other
+    """Values of a small tensor; None for a large tensor, for text, and for bytes that are missing, damaged or in other
     files.
 
-    Files without weights are normal, so missing bytes are no error; nor are bytes that do not fit the sizes.
+    Files without weights are normal, so missing bytes are not an error. Bytes that do not fit the sizes are not an
+    error either.
     """
     if tensor.data_location == onnx.TensorProto.EXTERNAL or not keeps_values(tuple(tensor.dims), tensor.data_type):
         return None
@@ -52,15 +59,15 @@ def tensor_values(tensor: onnx.TensorProto) -> Values | None:
         return None
     try:
         values = np.asarray(numpy_helper.to_array(tensor))
-    except Exception:  # onnx raises whatever the damage leads to
+    except Exception:  # the type of the exception depends on the damage
         return None
     return values if values.shape == tuple(tensor.dims) else None
 
 
 def constant_tensor(node: onnx.NodeProto) -> onnx.TensorProto | None:
-    """Tensor that a Constant holds; None if it holds something else than a tensor of numbers.
+    """Tensor that a Constant holds; None if the Constant does not hold a tensor of numbers.
 
-    The shape and the element type of the result are always valid; its bytes may be missing.
+    The shape and the element type of the result are always valid; its bytes can be missing.
     """
     for attribute in node.attribute:
         if attribute.name == "value" and attribute.type == onnx.AttributeProto.TENSOR:
@@ -102,7 +109,8 @@ def evaluate(
 ) -> tuple[Values, ...] | None:
     """Outputs of a standard operator on small constants; None if they are large or cannot be computed.
 
-    `shapes` are the inferred shapes of the outputs, None if not known. A result that could be large is not computed.
+    `shapes` are the inferred shapes of the outputs, with None for unknown shapes. A result that could be large is not
+    computed.
     """
     if node.op_type not in EVALUATED or any(name and name not in inputs for name in node.input):
         return None
@@ -124,8 +132,8 @@ def _is_small(node: onnx.NodeProto, inputs: Mapping[str, Values], shapes: Sequen
 
 
 def _evaluated_directly(node: onnx.NodeProto, inputs: Mapping[str, Values]) -> tuple[Values, ...] | None:
-    """Outputs of the most frequent operators on shapes, for speed: the evaluator of onnx takes milliseconds for
-    each.
+    """Outputs of the operators that are most frequent on shapes. They are computed here for speed, because the
+    evaluator of onnx takes milliseconds for each.
     """
     attributes = {attribute.name: attribute for attribute in node.attribute}
     given = [inputs[name] for name in node.input if name]
@@ -161,7 +169,7 @@ def _evaluated_by_reference(
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
             outputs = ReferenceEvaluator(node, opsets=known).run(None, given)
-    except Exception:  # the evaluator raises whatever numpy does on values that do not fit
+    except Exception:  # the type of the exception depends on the operator and its inputs
         return None
     results = tuple(np.asarray(output) for output in outputs)
     fits = all(value.size <= LARGEST_INDICES and value.dtype != object for value in results)

@@ -1,4 +1,6 @@
-"""Inlining of model-local functions and branches with unique names; order, names and producers of a graph."""
+"""Inlining of model-local functions and branches with unique names; order, names and producers of the nodes of a
+graph.
+"""
 
 import heapq
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -15,7 +17,7 @@ RANDOM_OPERATORS = frozenset(
 
 
 def tensor_makers(graph: onnx.GraphProto) -> tuple[dict[str, int], list[Problem]]:
-    """(position of the node that makes each tensor, problem for each tensor that is made twice)."""
+    """(position of the node that makes each tensor, problem of each tensor that two nodes make)."""
     makers: dict[str, int] = {}
     problems = []
     for index, proto in enumerate(graph.node):
@@ -28,7 +30,7 @@ def tensor_makers(graph: onnx.GraphProto) -> tuple[dict[str, int], list[Problem]
 
 
 def unique_names(protos: list[onnx.NodeProto]) -> list[str]:
-    """Unique node names: `Op<index>` if there is none; a repeated name gets `__2`, `__3`, ..."""
+    """Unique node names. A node without a name gets `Op<index>`; repetitions of a name get `__2`, `__3`, ..."""
     given = {proto.name for proto in protos if proto.name}
     taken: set[str] = set()
     names = []
@@ -53,7 +55,7 @@ def _subgraphs(proto: onnx.NodeProto) -> Iterator[onnx.GraphProto]:
 
 
 def tensors_read(proto: onnx.NodeProto) -> list[str]:
-    """Names of the inputs of a node, then names that its subgraphs use and do not define."""
+    """Names of the inputs of a node, followed by the names that its subgraphs use but do not define."""
     names = list(proto.input)
     for graph in _subgraphs(proto):
         names += captured_names(graph)
@@ -61,7 +63,7 @@ def tensors_read(proto: onnx.NodeProto) -> list[str]:
 
 
 def captured_names(graph: onnx.GraphProto) -> list[str]:
-    """Names that a graph uses and does not define, each once."""
+    """Names that a graph uses but does not define, without repetitions."""
     defined = {value.name for value in graph.input} | {tensor.name for tensor in graph.initializer}
     defined.update(name for node in graph.node for name in node.output)
     used = [name for node in graph.node for name in tensors_read(node)] + [value.name for value in graph.output]
@@ -69,7 +71,11 @@ def captured_names(graph: onnx.GraphProto) -> list[str]:
 
 
 def run_order(reads: list[list[str]], makers: dict[str, int], names: list[str]) -> list[int]:
-    """File order if it is topological, else the topological order that takes the earliest ready node first."""
+    """Positions of the nodes in an order in which they can run.
+
+    It is the order of the file if this order is topological. Otherwise it is the topological order that always takes
+    the earliest node of the file that is ready. Raises InputError for a cycle.
+    """
     needs = [{makers[name] for name in inputs if name in makers} for inputs in reads]
     if all(not need or max(need) < index for index, need in enumerate(needs)):
         return list(range(len(reads)))
@@ -103,22 +109,24 @@ def _cycle_problem(needs: list[set[int]], waiting: list[int], names: list[str]) 
 
 
 FunctionKey = tuple[str, str, str]
-"""Domain ('' for the standard one), name and overload of a function."""
+"""Domain ('' for the standard domain), name and overload of a function."""
 
 LARGEST_EXPANSION = 100_000
-"""Largest number of operators after expansion: a few functions that call each other twice would make billions."""
+"""Largest number of operators after expansion. Without a limit, a few functions that call each other twice could make
+billions.
+"""
 _DEEPEST_CALLS = 64
 
 
 @dataclass(frozen=True)
 class FunctionTable:
-    """Functions of a model, by their key in a call."""
+    """Functions of a model, by the key that a call uses."""
 
     functions: Mapping[FunctionKey, onnx.FunctionProto]
 
     def called_by(self, node: onnx.NodeProto) -> onnx.FunctionProto | None:
-        """Function that `node` calls; None if it is an operator. A function takes precedence over an operator of its
-        name.
+        """Function that `node` calls; None if `node` is an operator. A function takes precedence over an operator of
+        the same name.
         """
         return self.functions.get(function_key(node)) if self.functions else None
 
@@ -136,8 +144,8 @@ def standard_domain(domain: str) -> str:
 def read_functions(model: onnx.ModelProto) -> FunctionTable:
     """Functions of `model`.
 
-    Raises InputError for functions that call themselves, directly or indirectly, and for calls that expand to more than
-    `LARGEST_EXPANSION` operators.
+    Raises InputError for functions that call themselves, directly or indirectly, and for calls that expand to more
+    than `LARGEST_EXPANSION` operators.
     """
     functions = {(standard_domain(f.domain), f.name, f.overload): f for f in model.functions}
     table = FunctionTable(functions)
@@ -147,7 +155,7 @@ def read_functions(model: onnx.ModelProto) -> FunctionTable:
         raise InputError(
             [
                 Problem(
-                    "the functions of this model call each other too often: written out, the network has too many "
+                    "the functions of this model call each other too often: expanded, the network has too many "
                     "operators",
                     value=str(total),
                     allowed=f"at most {LARGEST_EXPANSION}",
@@ -160,7 +168,7 @@ def read_functions(model: onnx.ModelProto) -> FunctionTable:
 def _expanded_size(
     nodes: Sequence[onnx.NodeProto], table: FunctionTable, sizes: dict[FunctionKey, int], chain: tuple[FunctionKey, ...]
 ) -> int:
-    """Number of operators of these nodes after all calls are expanded; each function is examined once."""
+    """Number of operators of these nodes after all calls are expanded. Each function is examined only one time."""
     if not table.functions:
         return len(nodes)
     total = 0
@@ -198,16 +206,19 @@ Bindings = Mapping[str, onnx.AttributeProto]
 
 
 def call_bindings(call: onnx.NodeProto, function: onnx.FunctionProto) -> dict[str, onnx.AttributeProto]:
-    """Attributes to which the body of `function` may refer: those of the call, else their defaults."""
+    """Attributes to which the body of `function` can refer: the attributes of the call, and defaults for attributes
+    that the call does not give.
+    """
     bindings = {attribute.name: attribute for attribute in function.attribute_proto}
     bindings.update((attribute.name, attribute) for attribute in call.attribute)
     return bindings
 
 
 def bound_copy(node: onnx.NodeProto, scope: Mapping[str, str], bindings: Bindings) -> onnx.NodeProto:
-    """Copy of `node` with its tensors renamed by `scope`, and with references to attributes of the call filled in.
+    """Copy of `node` with its tensors renamed by `scope`. References to attributes of the call are replaced by their
+    values.
 
-    A reference that has neither a value in the call nor a default is removed, as the standard says.
+    A reference that has neither a value in the call nor a default is removed, as the standard requires.
     """
     copy = onnx.NodeProto(op_type=node.op_type, domain=node.domain, name=node.name, overload=node.overload)
     copy.input.extend(scope.get(name, name) if name else "" for name in node.input)
@@ -226,21 +237,25 @@ Initialisers = list[tuple[str, onnx.TensorProto]]
 
 @dataclass(frozen=True)
 class PendingNode:
-    """Operator that is to be resolved: its tensors have network names, the tensors of its subgraphs do not."""
+    """Operator that is still to be resolved. Its tensors have the names of the network; the tensors of its subgraphs
+    do not.
+    """
 
     proto: onnx.NodeProto
     name: str
     origin: str
     opsets: Mapping[str, int]
     scope: Mapping[str, str] = field(default_factory=dict)
-    """Network names of tensors by their names inside a subgraph of this node, if the two differ."""
+    """Network names of tensors, by their names in a subgraph of this node. Tensors whose two names are equal are
+    missing.
+    """
     bindings: Bindings = field(default_factory=dict)
     definition_of: str = ""
-    """Operator whose definition in onnx, a function, this operator comes from ('' for none)."""
+    """Operator that onnx defines by a function from which this operator comes; '' if there is no such operator."""
 
 
 class Expander:
-    """Expander of a graph, of function calls and of branches into operators; it keeps track of the names in use."""
+    """Expander of a graph, of function calls and of branches into operators. It records which names are used."""
 
     def __init__(self, graph: onnx.GraphProto, opsets: Mapping[str, int], notices: list[str]) -> None:
         self.graph = graph
@@ -250,7 +265,8 @@ class Expander:
         self.tensor_names = tensor_names(graph)
 
     def network(self) -> list[PendingNode]:
-        """Operators of the file in an order in which they can run, with a notice if that is not the order of the file.
+        """Operators of the file in an order in which they can run. If this is not the order of the file, a notice is
+        added.
 
         Raises InputError for tensors that are produced twice, and for cycles.
         """
@@ -259,7 +275,10 @@ class Expander:
         given = {value.name for value in self.graph.input} | {name for name, _ in graph_constants(self.graph)}
         names = unique_names(protos)
         problems += [
-            Problem(f"tensor '{tensor}' is produced twice: it is given to the network too", path=names[index])
+            Problem(
+                f"tensor '{tensor}' is produced twice: it is also an input or constant of the network",
+                path=names[index],
+            )
             for tensor, index in makers.items()
             if tensor in given
         ]
@@ -272,8 +291,8 @@ class Expander:
         return [PendingNode(protos[index], names[index], names[index], self.opsets) for index in order]
 
     def call(self, caller: PendingNode, function: onnx.FunctionProto, *, definition_of: str = "") -> list[PendingNode]:
-        """Operators of the body of `function`, which replace its call. `definition_of`: the operator that it defines,
-        if the function is from onnx.
+        """Operators of the body of `function`, which replace its call. If the function is from onnx, `definition_of`
+        is the operator that it defines.
 
         Raises InputError for surplus inputs or outputs, and for cycles.
         """
@@ -303,8 +322,8 @@ class Expander:
     def iteration(
         self, caller: PendingNode, body: onnx.GraphProto, scope: dict[str, str], results: list[str], label: str
     ) -> list[PendingNode]:
-        """Operators of the body of a loop with the inputs of `scope` and outputs called `results`; `label` is the
-        prefix of their names. Raises InputError.
+        """Operators of the body of a loop, with the inputs of `scope` and with outputs called `results`. `label` is
+        the prefix of the names of the operators. Raises InputError.
         """
         proto = onnx.NodeProto(op_type=caller.proto.op_type, output=results)
         stand_in = PendingNode(proto, label, caller.origin, caller.opsets, caller.scope, caller.bindings)
@@ -313,12 +332,12 @@ class Expander:
         return self._expanded(stand_in, written, None)
 
     def pending(self, caller: PendingNode, proto: onnx.NodeProto, name: str) -> PendingNode:
-        """Operator that is added to the replacement of another operator."""
+        """Operator that is added to the operators that replace another operator."""
         unique = _not_taken(name, self.node_names)
         return PendingNode(proto, unique, caller.origin, caller.opsets, definition_of=caller.definition_of)
 
     def tensor_name(self, caller: PendingNode, name: str) -> str:
-        """Name for a tensor that is added to the replacement of an operator."""
+        """Name for a tensor that is added when an operator is replaced."""
         return self._tensor_name(caller, name)
 
     def _expanded(self, caller: PendingNode, body: "_Body", origin: str | None) -> list[PendingNode]:
@@ -343,7 +362,7 @@ class Expander:
         return expanded
 
     def _name_results(self, caller: PendingNode, body: "_Body", makers: Mapping[str, int]) -> list[tuple[str, str]]:
-        """Add the names of all results to the scope of `body`; returns outputs that need a node of their own."""
+        """Add the names of all results to the scope of `body`, and return the outputs that need a node of their own."""
         aliases, outer_name = [], {}
         for inner, outer in zip(body.outputs, caller.proto.output, strict=False):
             if not outer:
@@ -368,7 +387,7 @@ class Expander:
 
 @dataclass
 class _Body:
-    """Body that replaces a node. Names of results are added to `scope`."""
+    """Body that replaces a node. The names of its results are added to `scope`."""
 
     nodes: Iterable[onnx.NodeProto]
     outputs: Sequence[str]
@@ -379,7 +398,7 @@ class _Body:
 
 
 def graph_constants(graph: onnx.GraphProto) -> Initialisers:
-    """Initialisers by name; a sparse one is a tensor of its full size without values."""
+    """Initialisers by name. A sparse initialiser becomes a tensor of its full size, without values."""
     constants = [(tensor.name, tensor) for tensor in graph.initializer]
     for sparse in graph.sparse_initializer:
         tensor = onnx.TensorProto(data_type=sparse.values.data_type, dims=sparse.dims)
@@ -389,7 +408,7 @@ def graph_constants(graph: onnx.GraphProto) -> Initialisers:
 
 
 def tensor_names(graph: onnx.GraphProto) -> set[str]:
-    """Names of all tensors of a graph, including those that its subgraphs take from outside."""
+    """Names of all tensors of a graph, including the tensors that its subgraphs read from outside."""
     names = {value.name for values in (graph.input, graph.output, graph.value_info) for value in values}
     names.update(name for name, _ in graph_constants(graph))
     names.update(captured_names(graph))
@@ -398,7 +417,7 @@ def tensor_names(graph: onnx.GraphProto) -> set[str]:
 
 
 def _not_taken(name: str, taken: set[str]) -> str:
-    """Reserve `name`, or `name__2`, `name__3`, ... if it is taken; returns the reserved name."""
+    """Reserve `name`, or `name__2`, `name__3`, ... if it is taken, and return the reserved name."""
     unique, number = name, 2
     while unique in taken:
         unique, number = f"{name}__{number}", number + 1

@@ -1,4 +1,4 @@
-"""Types and shapes of the outputs of one operator: onnx's own inference, guarded, or that of `custom`."""
+"""Types and shapes of the outputs of one operator, from onnx's own inference in a guarded process, or from `custom`."""
 
 import contextlib
 import functools
@@ -35,18 +35,19 @@ Types = Mapping[str, onnx.TypeProto]
 
 LATEST_OPSET = 2**31 - 1
 _MOST_PLACES = 20
-"""Largest number of operators that are named in one notice."""
+"""Largest number of operators that one notice names."""
 _FIRST_FULL_OPSET = 7
 """First operator set for which onnx infers the shapes of nearly all operators."""
 
 
 class EndlessInferenceError(InputError):
-    """The inference of an operator did not end; further ones could take as long."""
+    """Error for an inference that does not end. The inference of further operators could take as long."""
 
 
 @functools.lru_cache(maxsize=4096)
 def find_schema(operator: str, domain: str, version: int) -> onnx.defs.OpSchema | None:
-    """Definition of an operator as of `version`, or the nearest one that onnx knows; None if there is none.
+    """Definition of an operator in `version`, or the nearest definition that onnx knows; None if onnx does not know
+    the operator.
 
     For an operator that no longer exists in that version, the result is its last definition.
     """
@@ -61,7 +62,7 @@ def find_schema(operator: str, domain: str, version: int) -> onnx.defs.OpSchema 
 
 
 def has_definition(schema: onnx.defs.OpSchema) -> bool:
-    """Whether onnx defines the operator by a function, at least for some of its uses."""
+    """Whether onnx defines the operator by a function, at least for some uses of the operator."""
     return bool(schema.has_function or schema.has_context_dependent_function)  # type: ignore[attr-defined]
 
 
@@ -73,10 +74,10 @@ def standard_types(
     types: Types,
     values: Mapping[str, Values],
 ) -> dict[str, onnx.TypeProto]:
-    """Output types by name, as far as onnx infers them; sizes that depend on run-time data are left open.
+    """Output types by name, with the shapes that onnx infers. Sizes that depend on run-time data are left open.
 
-    `types` and `values` are those of the inputs (values of small constants only). Raises InputError, which names the
-    operator `name`, if the node contradicts the definition of its operator.
+    `types` are the types of the inputs, and `values` are their values, which only small constants have. `name` is the
+    name of the operator in error messages. Raises InputError if the node contradicts the definition of its operator.
     """
     check_attributes(name, node, schema)
     check_axes(name, node, types)
@@ -93,7 +94,9 @@ def standard_types(
 
 
 def _with_hidden_size(node: onnx.NodeProto, types: Types) -> onnx.NodeProto:
-    """Node with its hidden size: recurrent cells may give it only by the shape of their recurrence weights."""
+    """Node with its hidden size. Recurrent cells can give the hidden size only by the shape of their recurrence
+    weights.
+    """
     if node.op_type not in ("LSTM", "GRU", "RNN") or any(a.name == "hidden_size" for a in node.attribute):
         return node
     sizes = known_shape(types.get(node.input[2])) if len(node.input) > 2 else None
@@ -106,7 +109,8 @@ def _with_hidden_size(node: onnx.NodeProto, types: Types) -> onnx.NodeProto:
 
 
 def substituted_types(node: onnx.NodeProto, schema: onnx.defs.OpSchema, types: Types) -> dict[str, onnx.TypeProto]:
-    """Replaced types of inputs whose element type the operator does not allow: some tools store Conv of int8.
+    """Replaced types of inputs whose element type the operator does not allow. For example, some tools store a Conv
+    with int8.
 
     The replacement is a floating-point type, or bytes if the operator is for quantised data. Inputs that must have the
     same type are replaced together.
@@ -165,7 +169,9 @@ def _bound_inputs(node: onnx.NodeProto, schema: onnx.defs.OpSchema) -> list[tupl
 def _parameters(
     formal: Sequence[onnx.defs.OpSchema.FormalParameter], count: int
 ) -> list[onnx.defs.OpSchema.FormalParameter]:
-    """Formal parameter of each of `count` actual ones; the last formal parameter may have several actual ones."""
+    """Formal parameter of each of `count` actual parameters. The last formal parameter can have several actual
+    parameters.
+    """
     return [formal[min(index, len(formal) - 1)] for index in range(count)] if formal else []
 
 
@@ -196,44 +202,44 @@ def _reason(node: onnx.NodeProto, error: Exception) -> str:
 
 
 Sizes = tuple[int | None, ...]
-"""Sizes of a tensor; None for open ones."""
+"""Sizes of a tensor; None for an open size."""
 
 
 def known_shape(value: onnx.TypeProto | None) -> Sizes | None:
-    """Sizes of a tensor type, with None for open ones; None for other types and for tensors of unknown rank."""
+    """Sizes of a tensor type, with None for open sizes. None for other types, and for tensors of unknown rank."""
     if value is None or not value.HasField("tensor_type") or not value.tensor_type.HasField("shape"):
         return None
     return tuple(size.dim_value if size.HasField("dim_value") else None for size in value.tensor_type.shape.dim)
 
 
 class Inference:
-    """Inference of output types for operators of any domain; it keeps remarks about its assumptions."""
+    """Inference of output types for operators of any domain. It keeps remarks about its assumptions."""
 
     def __init__(self, model_opsets: Mapping[str, int]) -> None:
         self.model_opsets = model_opsets
         self.remarks: dict[str, dict[str, None]] = {}
 
     def note(self, text: str, place: str) -> None:
-        """Record the remark `text` about `place`: remarks with the same text become one notice."""
+        """Record the remark `text` about `place`. Remarks with the same text become one notice."""
         self.remarks.setdefault(text, {})[place] = None
 
     def notices(self) -> list[str]:
-        """Notices: the remarks with their places."""
+        """Notices: each remark with the places that it is about."""
         return [f"{text}: {some_of(list(places), _MOST_PLACES)}" for text, places in self.remarks.items()]
 
     def is_defined(self, item: PendingNode) -> bool:
-        """True if onnx defines the operator. Type inference then needs the types of its inputs."""
+        """Whether onnx defines the operator. Type inference then needs the types of its inputs."""
         return self._schema(item.proto, item.opsets) is not None
 
     def definition(self, item: PendingNode, known: KnownTensors) -> onnx.FunctionProto | None:
-        """Function by which onnx defines an operator; None if there is none for this node.
+        """Function by which onnx defines an operator; None if there is no such function for this node.
 
         Raises InputError if the node contradicts the definition of its operator.
         """
         schema = self._schema(item.proto, item.opsets)
         if schema is None or not has_definition(schema):
             return None
-        self.output_types(item, known)  # which refuses what does not fit, in the words of the operator itself
+        self.output_types(item, known)  # refuses a wrong node with a message about the operator itself
         types = {name: known.types[name] for name in item.proto.input if name in known.types}
         node = known_attributes(item.proto, schema)
         opset = max(item.opsets.get(schema.domain, 1), schema.since_version)
@@ -249,11 +255,11 @@ class Inference:
         return function
 
     def needs_inputs(self, item: PendingNode) -> bool:
-        """Whether the types of the results follow from those of the inputs."""
+        """Whether the types of the results follow from the types of the inputs."""
         return self.is_defined(item) or is_custom(item.proto)
 
     def output_types(self, item: PendingNode, known: KnownTensors) -> dict[str, onnx.TypeProto]:
-        """Output types by name; {} for unknown operators. Raises InputError if the node does not fit its operator."""
+        """Output types by name; {} for an unknown operator. Raises InputError if the node does not fit its operator."""
         node = item.proto
         schema = self._schema(node, item.opsets)
         if schema is None:
@@ -276,7 +282,7 @@ class Inference:
         known: KnownTensors,
         changed: Types | None = None,
     ) -> dict[str, onnx.TypeProto]:
-        """Output types of a standard operator; `changed` are input types that replace those of the file."""
+        """Output types of a standard operator. `changed` are input types that replace types of the file."""
         types = {name: known.types[name] for name in node.input if name in known.types} | dict(changed or {})
         values = {
             name: facts.values
@@ -287,7 +293,8 @@ class Inference:
         foreign = substituted_types(node, schema, types)
         if foreign:
             self.note(
-                f"{node.op_type} is not defined for some of these element types and taken as if it were", item.name
+                f"{node.op_type} does not allow some of these element types; its shapes are inferred with other types",
+                item.name,
             )
         inferred = standard_types(item.name, node, schema, opsets, {**types, **foreign}, values)
         if node.op_type == "Dropout" and len(node.output) > 1 and known_shape(inferred.get(node.output[1])) is None:
@@ -299,17 +306,21 @@ class Inference:
         return find_schema(node.op_type, domain, opsets.get(domain, LATEST_OPSET))
 
     def _check_version(self, item: PendingNode, schema: onnx.defs.OpSchema) -> None:
-        """Check that a function which imports another operator set does not import one that redefines its operators."""
+        """Check the version of an operator in a function that imports another operator set than the model. Raises
+        InputError if this version redefines the operator.
+        """
         in_model = self._schema(item.proto, self.model_opsets)
         if in_model is not None and in_model.since_version != schema.since_version:
             message = (
-                f"{item.proto.op_type} is used in a function in its version {schema.since_version}, and the model "
+                f"{item.proto.op_type} has version {schema.since_version} in a function, but the model "
                 f"imports version {in_model.since_version}, which the standard forbids"
             )
             raise InputError([Problem(message, path=item.name)])
 
     def _with_inference(self, item: PendingNode, schema: onnx.defs.OpSchema) -> onnx.defs.OpSchema:
-        """Definition of an operator, or its next version if onnx infers shapes only for that one."""
+        """Definition of an operator. If onnx infers shapes only for a later version, the definition of that version is
+        returned.
+        """
         for version in range(schema.since_version + 1, _FIRST_FULL_OPSET + 1):
             newer = find_schema(schema.name, schema.domain, version)
             if newer is not None and newer.has_type_and_shape_inference_function:
@@ -341,7 +352,7 @@ class Inference:
     def _delegated_types(
         self, item: PendingNode, known: KnownTensors, operator: str, input_count: int
     ) -> dict[str, onnx.TypeProto]:
-        """Output types from the standard operator with the same shapes, whose channels are the second axis."""
+        """Output types from the standard operator with the same shapes. Its channels are the second axis."""
         version = self.model_opsets.get("", LATEST_OPSET)
         schema = find_schema(operator, "", version)
         if schema is None or any(name and name not in known.facts for name in item.proto.input):

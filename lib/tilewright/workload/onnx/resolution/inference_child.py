@@ -1,9 +1,12 @@
-"""Process in which onnx's shape inference runs: `inference_guard` starts this file as a script.
+"""Process in which onnx's shape inference runs; `inference_guard` starts this file as a script.
 
-Only onnx's library is loaded here, without onnx's Python and without tilewright, so that a start takes some hundredths
-of a second. Requests and replies are lengths and `marshal` bytes on the standard streams: (TYPES, operator, domain,
-version, node, types, data, operator sets) gives (True, types) or (False, reason); (BODY, operator, domain, version,
-node, types of the inputs in order, operator set) gives (True, function).
+Only onnx's library is loaded here, without onnx's Python code and without tilewright, so that a start takes some
+hundredths of a second. Requests and replies on the standard streams consist of a length and `marshal` bytes:
+
+* The request (TYPES, operator, domain, version, node, types, data, operator sets) gives (True, types) or (False,
+  reason).
+* The request (BODY, operator, domain, version, node, types of the inputs in order, operator set) gives (True,
+  function) or (False, reason).
 """
 
 import contextlib
@@ -19,14 +22,16 @@ from typing import Any
 
 HEADER_BYTES = 8
 TYPES, BODY = "types", "body"
-"""Kinds of requests: for the types of the outputs, or for the function that defines the operator."""
+"""Kinds of requests. TYPES asks for the types of the outputs; BODY asks for the function that defines the operator."""
 
 
 def main(library: str, memory_bytes: int, longest_seconds: int) -> None:
-    """Answer requests until the other side closes the stream; SIGALRM ends the process if a request takes too long."""
+    """Answer requests until the other process closes the stream. SIGALRM ends this process if a request takes too
+    long.
+    """
     requests, replies = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     nowhere = os.open(os.devnull, os.O_RDWR)
-    for stream in (0, 1, 2):  # whatever the library prints must not get between the replies
+    for stream in (0, 1, 2):  # output of the library must not get between the replies
         os.dup2(nowhere, stream)
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGALRM})
@@ -40,7 +45,7 @@ def main(library: str, memory_bytes: int, longest_seconds: int) -> None:
         try:
             schema = get_schema(operator, version, domain)
             reply = (True, _types(schema, *arguments) if kind == TYPES else _body(schema, *arguments))
-        except BaseException as error:  # whatever it is, it is told
+        except BaseException as error:  # the reply reports any error
             reply = (False, str(error) or type(error).__name__)
         content = marshal.dumps(reply)
         replies.write(len(content).to_bytes(HEADER_BYTES, "little") + content)
@@ -53,8 +58,8 @@ def _types(schema: Any, node: bytes, types: dict[str, bytes], data: dict[str, by
 
 
 def _body(schema: Any, node: bytes, types: list[bytes], opset: int) -> bytes:
-    """Function that defines the operator, as of operator set `opset` or of the newest earlier one for which it exists;
-    empty if there is none for this node.
+    """Function that defines the operator in operator set `opset`, or in the newest earlier operator set that has one.
+    Empty if there is no function for this node.
     """
     written_for = {*schema.function_opset_versions, *schema.context_dependent_function_opset_versions}
     for version in (opset, *sorted((version for version in written_for if version < opset), reverse=True)):
@@ -67,7 +72,7 @@ def _body(schema: Any, node: bytes, types: list[bytes], opset: int) -> bytes:
 
 
 def _library(path: str) -> types.ModuleType:
-    """Extension module, loaded as onnx loads it."""
+    """Extension module of onnx, loaded in the same way as onnx loads it."""
     loader = importlib.machinery.ExtensionFileLoader("onnx.onnx_cpp2py_export", path)
     specification = importlib.util.spec_from_file_location(loader.name, path, loader=loader)
     assert specification is not None

@@ -1,7 +1,7 @@
-"""Shape inference of onnx in a separate process: a damaged file may crash or hang that process, but not this one.
+"""Shape inference of onnx in a separate process: a damaged file can crash or hang that process, but not this one.
 
-The library is C++, and some operators that contradict their definition make it abort, loop, or allocate without end.
-One small process (see `inference_child`) answers for all files. It is started with the first operator, in some
+The library is C++. Some operators that contradict their definition make the library abort, loop, or allocate without
+end. One small process (see `inference_child`) answers for all files. It is started with the first operator, in some
 hundredths of a second, and restarted after every operator that crashed it.
 """
 
@@ -24,28 +24,30 @@ import onnx.onnx_cpp2py_export
 from tilewright.workload.onnx.resolution.inference_child import BODY, HEADER_BYTES, TYPES
 
 LONGEST_SECONDS = 10
-"""Longest time for one operator, in seconds; a normal one takes less than a millisecond."""
+"""Longest time for one operator, in seconds. A normal operator takes less than a millisecond."""
 MEMORY_BYTES = 2 * 2**30
-"""Memory limit of the process, in bytes: the library takes a tenth of a gigabyte, an operator with its constants a
-megabyte.
+"""Memory limit of the process, in bytes. The library takes a tenth of a gigabyte; an operator with its constants takes
+a megabyte.
 """
 LARGEST_REPLY_BYTES = 2**26
-"""Longest reply, in bytes: more than the output types of any operator take."""
+"""Longest reply, in bytes. The output types of any operator take less."""
 _MARSHAL_VERSION = 2
 """Version of the `marshal` format in which equal values have equal bytes."""
 _CHILD = Path(__file__).with_name("inference_child.py")
 
 
 class InferenceError(Exception):
-    """The inference gave no result; the text is its reason, or says how its process ended."""
+    """Error for an inference without a result. The text is the reason, or says how the process of
+    the inference ended.
+    """
 
 
 class InferenceTimeoutError(InferenceError):
-    """The inference was stopped because it took too long."""
+    """Error for an inference that was stopped because it took too long."""
 
 
 class _RefusedError(InferenceError):
-    """The inference refused the operator; the text is its reason."""
+    """Error for an operator that the inference refused. The text is the reason."""
 
 
 def inferred_outputs(
@@ -57,13 +59,13 @@ def inferred_outputs(
 ) -> dict[str, onnx.TypeProto]:
     """Output types of one operator by name, as `onnx.shape_inference.infer_node_outputs` gives them.
 
-    `types` and `data` are those of its inputs. The returned types are shared and must not be changed. Raises
-    InferenceError, within `LONGEST_SECONDS`.
+    `types` and `data` are the types and values of its inputs. The caller must not change the returned types, because
+    later calls return the same objects. Raises InferenceError, within `LONGEST_SECONDS`.
     """
     renamed, name_of = _with_plain_names(node)
     try:
         answer = _answered_types(_request(schema, renamed, types, data, opsets, name_of))
-    except _RefusedError:  # for a reason, which is to name the tensors of the file
+    except _RefusedError:  # asked again, so that the reason names the tensors of the file
         answer = _answered_types(_request(schema, node, types, data, opsets, {name: name for name in node.input}))
         name_of = {name: name for name in node.output}
     plain = {name_of[name]: name for name in node.output if name}
@@ -73,10 +75,10 @@ def inferred_outputs(
 def defining_function(
     schema: onnx.defs.OpSchema, node: onnx.NodeProto, types: Mapping[str, onnx.TypeProto], opset: int
 ) -> onnx.FunctionProto | None:
-    """Function by which onnx defines an operator; None if there is none for this node.
+    """Function by which onnx defines an operator; None if there is no such function for this node.
 
-    `types` are those of its inputs, `opset` is the operator set of its domain in the model; the function imports the
-    operator sets that it needs. Raises InferenceError, within `LONGEST_SECONDS`.
+    `types` are the types of its inputs. `opset` is the operator set of its domain in the model. The function imports
+    the operator sets that it needs. Raises InferenceError, within `LONGEST_SECONDS`.
     """
     given = [types[name].SerializeToString() if name in types else b"" for name in node.input]
     content = (BODY, schema.name, schema.domain, schema.since_version, node.SerializeToString(), given, opset)
@@ -85,7 +87,9 @@ def defining_function(
 
 
 def _with_plain_names(node: onnx.NodeProto) -> tuple[onnx.NodeProto, dict[str, str]]:
-    """(operator with neutral names, so that equal operators have equal requests; the neutral name of each tensor)."""
+    """(operator with neutral names, neutral name of each tensor). With neutral names, equal operators have equal
+    requests.
+    """
     name_of = {"": ""}
     for name in (*node.input, *node.output):
         name_of.setdefault(name, str(len(name_of)))
@@ -127,7 +131,7 @@ def _answer(request: bytes) -> Any:
 
 
 def start_inference() -> None:
-    """Start the process before it is needed, so that it is ready in time."""
+    """Start the process of the inference early, so that it is ready when it is needed."""
     _guard.start()
 
 
@@ -139,7 +143,7 @@ class _Guard:
         self.process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
-        """Start the process if there is none."""
+        """Start the process if it is not running."""
         with self.lock:
             if self.process is None:
                 self.process = _started()
@@ -153,7 +157,7 @@ class _Guard:
                 return _reply(self.process, request)
             except (EOFError, BrokenPipeError, ConnectionError):
                 raise self._end_of_process() from None
-            except BaseException:  # an interruption: the reply would come to the next request
+            except BaseException:  # an interruption: the next request would get this reply
                 self.stop()
                 raise
 
@@ -170,7 +174,7 @@ class _Guard:
         return InferenceError(f"onnx's shape inference {'gave no result' if code is None else f'crashed ({how})'}")
 
     def stop(self) -> None:
-        """End the process if there is one."""
+        """End the process if it is running."""
         process, self.process = self.process, None
         if process is None:
             return
@@ -181,7 +185,7 @@ class _Guard:
                 stream.close()  # type: ignore[union-attr]
 
     def forget(self) -> None:
-        """Forget the process after a fork: it belongs to the parent."""
+        """Forget the process after a fork, because the process belongs to the parent."""
         self.lock = threading.Lock()
         process, self.process = self.process, None
         if process is not None:
@@ -193,7 +197,7 @@ class _Guard:
 def _started() -> "subprocess.Popen[bytes]":
     library = str(onnx.onnx_cpp2py_export.__file__)
     command = [sys.executable, "-I", "-S", str(_CHILD), library, str(MEMORY_BYTES), str(LONGEST_SECONDS)]
-    # A session of its own, so that Ctrl-C reaches it only through this process.
+    # The process has a session of its own, so that Ctrl-C does not reach it directly.
     return subprocess.Popen(
         command,
         stdin=subprocess.PIPE,

@@ -12,7 +12,7 @@ from tilewright.workload.onnx.node import Shape
 
 SIZES_ALLOWED = "integers >= 0"
 ASSUMED_SIZE = 1024
-"""Size that replaces a missing one while the search for further missing sizes goes on."""
+"""Size that replaces a missing size, so that the search for further missing sizes can go on."""
 WILDCARD = "*"
 """Character that matches any text in a pattern."""
 _MOST_TOLD_ONE_BY_ONE = 10
@@ -20,15 +20,18 @@ _MOST_NAMES_ALLOWED = 20
 
 
 def is_size(size: object) -> bool:
-    """Whether this is a size of a dimension; 0 is valid: a cache before the first token."""
+    """Whether this is a size of a dimension. 0 is valid, for example for a cache before the first token."""
     return isinstance(size, int) and not isinstance(size, bool) and size >= 0
 
 
 class GivenSizes:
-    """Sizes of `dims`: `sequence`, `ids[1]`, or a pattern such as `*.height` or `boxes_*[0]`, in which `*` matches any
-    text. A name takes precedence over a pattern, and a pattern with more literal characters over one with fewer.
+    """Sizes of `dims`, by name (`sequence`, `ids[1]`) or by pattern.
 
-    Records which keys were used and for which names sizes were looked up, so that unused keys are reported.
+    In a pattern such as `*.height` or `boxes_*[0]`, `*` matches any text. A name takes precedence over a pattern. A
+    pattern with more literal characters takes precedence over a pattern with fewer.
+
+    The object records which keys were used, and for which names sizes were looked up, so that unused keys can be
+    reported.
     """
 
     def __init__(self, dims: Mapping[str, int]) -> None:
@@ -38,12 +41,14 @@ class GivenSizes:
 
     @cached_property
     def _patterns(self) -> list[tuple[str, re.Pattern[str]]]:
-        """Patterns, the most specific first; equally specific ones in the order of their text."""
+        """Patterns, with the most specific pattern first. Equally specific patterns are in alphabetical order."""
         keys = sorted((key for key in self.dims if WILDCARD in key), key=lambda key: (-_letters(key), key))
         return [(key, re.compile(".*".join(map(re.escape, key.split(WILDCARD))), re.DOTALL)) for key in keys]
 
     def size_of(self, *names: str) -> int | None:
-        """Size that was given for a dimension under one of these names, the first match; None if there is none."""
+        """Size that was given for a dimension under one of these names; the first match counts. None if no size was
+        given.
+        """
         self.sought.update(dict.fromkeys(names))
         key = next((name for name in names if name in self.dims), None)
         if key is None:
@@ -54,7 +59,7 @@ class GivenSizes:
         return self.dims[key] if is_size(self.dims[key]) else ASSUMED_SIZE
 
     def value_problems(self) -> list[Problem]:
-        """Problems of values that are no sizes."""
+        """Problems of values that are not sizes."""
         return [
             Problem("size of a dimension", path=f"dims.{key}", value=repr(size), allowed=SIZES_ALLOWED)
             for key, size in self.dims.items()
@@ -62,7 +67,7 @@ class GivenSizes:
         ]
 
     def unknown_problems(self, names: Container[str], inputs: Iterable[str]) -> list[Problem]:
-        """Problems of symbols that are not in `names`; `inputs` are those that may be given."""
+        """Problems of symbols that are not in `names`. `inputs` are the symbols that messages list as allowed."""
         return [
             self._problem(key, "no such dynamic dimension in the network inputs", inputs)
             for key in self.dims
@@ -76,9 +81,9 @@ class GivenSizes:
             if key in self.used:
                 continue
             if WILDCARD in key:
-                problems.append(self._problem(key, "no dimension of open size has a name of this form", ()))
+                problems.append(self._problem(key, "no dimension of open size has a name that matches", ()))
             elif key in names:
-                message = "not needed: the dimensions of this name follow from others, or have sizes of their own"
+                message = "not needed: the dimensions of this name follow from other sizes, or have given sizes"
                 problems.append(self._problem(key, message, ()))
         return problems
 
@@ -94,21 +99,21 @@ def _letters(pattern: str) -> int:
 
 
 def tensor_of(key: str) -> str:
-    """Tensor name in a key `tensor[axis]`; '' for a symbol."""
+    """Tensor name in a key `tensor[axis]`; '' if the key is a symbol."""
     name, bracket, axis = key.rpartition("[")
     return name if bracket and axis.endswith("]") and axis.removesuffix("]").isdecimal() else ""
 
 
 def missing_size_problems(missing: Mapping[str, Problem]) -> list[Problem]:
-    """Problems of sizes (by name) that are not known; many of them become one message with all names."""
+    """Problems of sizes (by name) that are not known. Many such problems become one message with all names."""
     if len(missing) <= _MOST_TOLD_ONE_BY_ONE:
         return list(missing.values())
-    message = f"the size of each of these {len(missing)} dimensions is decided at run time: {', '.join(missing)}"
+    message = f"the sizes of {len(missing)} dimensions are decided at run time: {', '.join(missing)}"
     return [Problem(message, allowed='--dim "NAME=SIZE" for each; "*" stands for any text: --dim "*[0]=100"')]
 
 
 ANONYMOUS_SYMBOLS = frozenset({"", "?", "None", "-1"})
-"""Texts that converters write for an unknown size; they are no symbols that two dimensions share."""
+"""Texts that converters write for an unknown size. Two dimensions with such a text do not share a symbol."""
 _NOT_A_BATCH = ("seq", "len", "height", "width", "time", "token", "frame")
 
 
@@ -121,13 +126,13 @@ class ResolvedInputs:
     notices: tuple[str, ...]
     problems: tuple[Problem, ...]
     missing: dict[str, Problem]
-    """Problem of each dimension whose size is missing; `shapes` has ASSUMED_SIZE for it."""
+    """Problem of each dimension whose size is missing. `shapes` has ASSUMED_SIZE for such a dimension."""
     names: frozenset[str]
     """Symbols and keys `tensor[axis]` of all dynamic dimensions."""
 
 
 def network_inputs(graph: onnx.GraphProto) -> list[onnx.ValueInfoProto]:
-    """Inputs that are given at run time: old files list initialisers among the inputs too."""
+    """Inputs that are given at run time. Old files also list initialisers among the inputs; these are left out."""
     constants = {tensor.name for tensor in graph.initializer}
     constants.update(tensor.values.name for tensor in graph.sparse_initializer)
     return [value for value in graph.input if value.name not in constants]
@@ -141,10 +146,12 @@ def resolve_inputs(
 ) -> ResolvedInputs:
     """Sizes of every dimension of every network input.
 
-    `given` has sizes by symbol (`sequence`), by axis (`input_ids[1]`) or by pattern; `input_shapes` has whole shapes by
-    input. A dynamic first dimension without a size is assumed to be the batch, of size 1, and a notice says so; any
-    other one is missing. Shapes of `inner_tensors`, and keys of `given` that no input uses, are left to the shape
-    inference. Inputs without a stored shape are in the result only if `input_shapes` has them.
+    `given` has sizes by symbol (`sequence`), by axis (`input_ids[1]`) or by pattern. `input_shapes` has whole shapes
+    by input. A dynamic first dimension without a size is assumed to be the batch of size 1, and a notice says so. Any
+    other dynamic dimension without a size is missing.
+
+    Shapes of `inner_tensors`, and keys of `given` that no input uses, are left to the shape inference. An input
+    without a stored shape is in the result only if `input_shapes` has it.
     """
     shapes_given = {name: shape for name, shape in (input_shapes or {}).items() if name not in inner_tensors}
     tensors = [value for value in network_inputs(graph) if value.type.HasField("tensor_type")]
@@ -173,7 +180,7 @@ def _places(value: onnx.ValueInfoProto) -> Iterator[tuple[int, str, onnx.TensorS
 
 
 def _is_dynamic(dimension: onnx.TensorShapeProto.Dimension) -> bool:
-    # Some converters write -1 where the standard leaves the size out.
+    # Some converters write -1 instead of leaving the size out, as the standard requires.
     return not dimension.HasField("dim_value") or dimension.dim_value == -1
 
 
@@ -196,7 +203,7 @@ class _Resolver:
         }
 
     def given_shapes(self, tensors: list[onnx.ValueInfoProto], given: Mapping[str, Shape]) -> dict[str, Shape]:
-        """The `given` shapes, checked against the file; they also give the sizes of the symbols in these inputs."""
+        """The shapes in `given`, checked against the file. They also give the sizes of the symbols in these inputs."""
         by_name = {value.name: value for value in tensors}
         shapes = {}
         for name, shape in given.items():
@@ -259,14 +266,14 @@ class _Resolver:
         if size is not None:
             return size
         if axis == 0 and symbol not in self.inner_symbols and not any(w in symbol.lower() for w in _NOT_A_BATCH):
-            self.notices.append(f"dynamic batch dimension '{symbol}' of {place} taken as 1")
+            self.notices.append(f"dynamic batch dimension '{symbol}' of {place} is taken as 1")
             return 1
         message = f"the size of dynamic dimension '{symbol}' is not known"
         self.missing[symbol] = Problem(message, path=place, allowed=f"dims: {symbol}: SIZE")
         return ASSUMED_SIZE
 
     def check_places(self) -> None:
-        """Record keys `tensor[axis]` of inputs that are no dynamic dimensions."""
+        """Record a problem for each key `tensor[axis]` of an input that is not a dynamic dimension."""
         for key in self.given.dims:
             if key not in self.names and tensor_of(key) in self.input_names:
                 self.problems.append(
@@ -285,13 +292,13 @@ class StoredShape:
 
     element_type: int
     sizes: tuple[int | None, ...]
-    """Sizes by axis; None if the file has no size and the symbol has none either."""
+    """Sizes by axis. None if neither the file nor the symbol gives a size."""
     symbols: tuple[str, ...]
-    """Symbols by axis; '' if there is none."""
+    """Symbols by axis; '' if the axis has no symbol."""
 
 
 def read_stored_shapes(graph: onnx.GraphProto, symbols: Mapping[str, int]) -> dict[str, StoredShape]:
-    """Shapes stored in the file by tensor, with the sizes of `symbols` filled in."""
+    """Shapes stored in the file, by tensor. Symbols are replaced by their sizes in `symbols`."""
     stored = {}
     for value in (*graph.value_info, *graph.output):
         tensor = value.type.tensor_type
@@ -310,10 +317,10 @@ def read_stored_shapes(graph: onnx.GraphProto, symbols: Mapping[str, int]) -> di
 
 
 def stored_shapes(graph: onnx.GraphProto, symbols: dict[str, int]) -> dict[str, Shape]:
-    """Sizes of all tensors whose stored shape is complete once the sizes of `symbols` are filled in.
+    """Shapes of all tensors whose stored shape is complete after symbols are replaced by their sizes in `symbols`.
 
-    A name that occurs more than once is looked up in inputs, outputs, value_info, initialisers, in this order, as in
-    zigzag-dse 3.9.1.
+    If a name occurs several times, the first of these places counts: inputs, outputs, value_info, initialisers. This
+    is the rule of zigzag-dse 3.9.1.
     """
     shapes: dict[str, Shape] = {}
     for node in graph.node:

@@ -1,9 +1,9 @@
 """Resolution of an ONNX network: shapes, constants, functions and branches that its file does not give directly.
 
-One pass in the order of execution. The shapes of the outputs of each operator follow from those of its inputs, and from
-the values of small constants, which are computed during the pass; weights are never read. Shapes that the file stores
-for inner tensors and outputs may be outdated once a size is chosen. They are used only if there is no other source,
-with a notice.
+There is one pass in the order of execution. The shapes of the outputs of an operator follow from the shapes of its
+inputs, and from the values of small constants, which are computed during the pass. Weights are never read. Shapes that
+the file stores for inner tensors and outputs can be wrong after a user has chosen a size. They are used only if there
+is no other source, with a notice.
 
 If every tensor of a sequence is known, operators on the sequence are replaced by operators on its tensors.
 """
@@ -55,14 +55,14 @@ _Elements = tuple[str, ...]
 
 
 class Sequences:
-    """Sequences all of whose tensors are known, and the replacements of the operators on them."""
+    """Sequences of which all tensors are known, and the operators that replace operators on such sequences."""
 
     def __init__(self, expander: Expander, known: KnownTensors) -> None:
         self.expander, self.known = expander, known
         self.elements: dict[str, _Elements] = {}
 
     def rewritten(self, item: PendingNode) -> list[PendingNode] | None:
-        """Replacement of an operator on sequences; None for any other operator, which is left as it is."""
+        """Operators that replace an operator on sequences. None for any other operator, which stays unchanged."""
         node = item.proto
         made = self._made(item)
         if made is not None and len(node.output) == 1 and node.output[0]:
@@ -82,7 +82,9 @@ class Sequences:
         return self._joined(item, elements) if node.op_type == "ConcatFromSequence" and elements else None
 
     def _made(self, item: PendingNode) -> _Elements | None:
-        """Tensors of the sequence that an operator makes; None if it makes none, or one with unknown tensors."""
+        """Tensors of the sequence that an operator makes. None if it makes no sequence, or a sequence with unknown
+        tensors.
+        """
         node = item.proto
         if node.op_type == "SequenceEmpty":
             return ()
@@ -149,7 +151,7 @@ _BY_SHAPE_ALONE = frozenset({"Shape", "Size", "EyeLike"})
 _MOST_PROBLEMS = 100
 _OLDEST_OPSET = 7
 _MOST_OPSETS = 100_000
-"""Largest version number of an operator set; a larger one means a damaged file."""
+"""Largest version number of an operator set. A larger number means that the file is damaged."""
 
 
 def resolve_graph(
@@ -159,16 +161,17 @@ def resolve_graph(
     branches: Mapping[str, str] | None = None,
     is_taken: Callable[[onnx.NodeProto], bool] | None = None,
 ) -> ResolvedGraph:
-    """Network of `model` with all shapes known, and with functions and branches expanded; `model` is not changed.
+    """Network of `model` with all shapes known, and with functions and branches expanded. `model` is not changed.
 
-    `dims` gives sizes of dynamic dimensions by symbol (`sequence`) or by axis (`input_ids[1]`), also of inner tensors
-    whose size is decided at run time (`boxes[0]`). `input_shapes` gives whole shapes of network inputs, or of inner
-    tensors whose shape cannot be inferred. `branches` gives the branch (`then`, `else`) of each If whose condition is
-    not constant, by node name or `*`. An operator that `is_taken` rejects is replaced by the function by which onnx
-    defines it, if there is one; without `is_taken` all are kept.
+    * `dims` gives sizes of dynamic dimensions by symbol (`sequence`) or by axis (`input_ids[1]`). It can also give
+      sizes of inner tensors that are decided at run time (`boxes[0]`).
+    * `input_shapes` gives whole shapes of network inputs, or of inner tensors whose shape cannot be inferred.
+    * `branches` gives the branch (`then`, `else`) of each If whose condition is not constant, by node name or `*`.
+    * `is_taken` says which operators are kept. An operator that it rejects is replaced by the function by which onnx
+      defines it, if there is such a function. Without `is_taken`, all operators are kept.
 
     Raises InputError with all problems: names, sizes and ranks that contradict each other, symbols without a size,
-    loops, sizes known only at run time, and nodes that do not fit the definition of their operator.
+    loops, sizes that are known only at run time, and nodes that do not fit the definition of their operator.
     """
     too_long: set[str] = set()
     while True:
@@ -198,7 +201,9 @@ class _Collected:
 
 
 class _Resolver:
-    """One pass over a network. Tensor names are those of the network, with functions and branches expanded."""
+    """State of one pass over a network. Tensor names are those of the network after functions and branches are
+    expanded.
+    """
 
     def __init__(
         self,
@@ -217,7 +222,7 @@ class _Resolver:
         self.problems: list[Problem] = []
         self.if_names: list[str] = []
         self.notices += [
-            f"{kind} is not modelled: a loop in the function by which onnx defines it runs too often to be written out"
+            f"{kind} is not modelled: onnx defines it by a function with a loop that has too many iterations"
             for kind in sorted(too_long)
         ]
         self.opsets = _read_opsets(model, self.notices)
@@ -231,7 +236,7 @@ class _Resolver:
         self.symbols: Collection[str] = ()
 
     def resolve(self) -> ResolvedGraph:
-        """Resolved network after the whole pass. Raises InputError with all problems."""
+        """Network after the whole pass. Raises InputError with all problems."""
         inputs = network_inputs(self.graph)
         inner = InnerTensors(self.expander.tensor_names, {value.name for value in inputs})
         pending, outputs = self._start(inputs, inner)
@@ -242,7 +247,8 @@ class _Resolver:
             except EndlessInferenceError as error:
                 raise InputError(dict.fromkeys((*self.problems, *error.problems))) from None
             except InputError as error:
-                # What is wrong behind an assumed size may be wrong because of it.
+                # A problem of an operator behind an assumed size can be caused by the assumed size, so it is not
+                # reported.
                 self.problems += () if self.known.missing_sizes else error.problems
                 self.known.fail(list(item.proto.output))
         if not pending:
@@ -265,7 +271,9 @@ class _Resolver:
     def _start(
         self, inputs: list[onnx.ValueInfoProto], inner: InnerTensors
     ) -> tuple[list[PendingNode], OutputResolver]:
-        """(operators, last one first; resolver of their outputs). Raises InputError if the pass cannot start."""
+        """(operators, with the last one first; resolver of their outputs). Raises InputError if the
+        pass cannot start.
+        """
         resolved = resolve_inputs(self.graph, self.given, self.input_shapes, inner)
         stored = read_stored_shapes(self.graph, resolved.symbols)
         self.symbols = resolved.names | {symbol for shape in stored.values() for symbol in shape.symbols if symbol}
@@ -304,7 +312,7 @@ class _Resolver:
         if not name or name in self.known.defined:
             raise InputError(f"network input '{name}' occurs twice" if name else "a network input has no name")
         if value.type.WhichOneof("value") not in ("tensor_type", None):
-            problem = Problem(f"network input '{name}' is no tensor")
+            problem = Problem(f"network input '{name}' is not a tensor")
             self.known.add_unknown(name, [problem], value.type, is_constant=False)
         elif name in shapes:
             self.known.add(name, shapes[name], value.type.tensor_type.elem_type, is_constant=False)
@@ -316,7 +324,7 @@ class _Resolver:
     def _check_end(self, inner: InnerTensors) -> None:
         for value in self.graph.output:
             if value.name not in self.known.defined or not value.name:
-                self.problems.append(Problem(f"output '{value.name}' of the network is produced by nothing"))
+                self.problems.append(Problem(f"output '{value.name}' of the network is produced by no operator"))
             elif value.name in self.known.undecided:
                 self.known.require(value.name)
         self.problems += check_branches(self.branches, self.if_names)
@@ -331,7 +339,7 @@ class _Resolver:
             return self._continue_loop(item, outputs)
         missing = [name for name in dict.fromkeys(node.input) if name not in known.defined]
         if missing:
-            raise InputError(Problem(f"input '{name}' is produced by nothing", path=item.name) for name in missing)
+            raise InputError(Problem(f"input '{name}' is produced by no operator", path=item.name) for name in missing)
         if any(name in known.failed for name in node.input):
             known.fail(list(node.output))
             return []
@@ -357,11 +365,11 @@ class _Resolver:
         return []
 
     def _definition(self, item: PendingNode) -> list[PendingNode] | None:
-        """Operators by which onnx defines an operator that is not taken as it is; None for any other operator."""
+        """Operators by which onnx defines an operator that is not kept. None for any other operator."""
         kind = OnnxNode(0, item.name, item.proto).operator_type
         if self.is_taken is None or self.is_taken(item.proto) or kind in self.too_long:
             return None
-        known = [self.known.require(name) for name in item.proto.input]  # all of them are to be told
+        known = [self.known.require(name) for name in item.proto.input]  # all, so that each is reported
         if not all(known):
             raise InputError([])
         function = self.inference.definition(item, self.known)
@@ -369,10 +377,10 @@ class _Resolver:
             return None
         self.expanded += len(function.node)
         if self.expanded > LARGEST_EXPANSION:
-            message = "the operators that onnx defines by functions, written out, are too many"
+            message = "the expansion of operators that onnx defines by functions gives too many operators"
             allowed = f"at most {LARGEST_EXPANSION}"
             raise InputError([Problem(message, path=item.name, value=str(self.expanded), allowed=allowed)])
-        self.inference.note(f"{kind} is taken as the function by which onnx {onnx.__version__} defines it", item.name)
+        self.inference.note(f"{kind} is replaced by its definition as a function in onnx {onnx.__version__}", item.name)
         return self.expander.call(item, function, definition_of=item.definition_of or kind)
 
     def _resolve_loop(self, item: PendingNode, outputs: OutputResolver) -> list[PendingNode]:
@@ -411,14 +419,14 @@ class _Resolver:
         if node.op_type in RANDOM_OPERATORS:
             return False
         if node.domain not in STANDARD_DOMAINS and not any(node.input):
-            return False  # a source of data, for all that is known
+            return False  # it could be a source of data
         if node.domain in STANDARD_DOMAINS and node.op_type in _BY_SHAPE_ALONE:
             return all(name in self.known.facts for name in node.input)
         return all(name in self.known.constants for name in node.input if name)
 
 
 def _read_opsets(model: onnx.ModelProto, notices: list[str]) -> dict[str, int]:
-    """Version of each operator set, by domain; 1 for files from before there were operator sets."""
+    """Version of each operator set, by domain. 1 for a file that is older than operator sets."""
     opsets: dict[str, int] = {}
     for opset in model.opset_import:
         domain = standard_domain(opset.domain)
@@ -428,7 +436,7 @@ def _read_opsets(model: onnx.ModelProto, notices: list[str]) -> dict[str, int]:
         opsets[domain] = max(opset.version, opsets.get(domain, 0))
     if "" not in opsets and any(node.domain in STANDARD_DOMAINS for node in model.graph.node):
         opsets[""] = 1 if not model.opset_import else onnx.defs.onnx_opset_version()
-        notices.append(f"the file names no operator set of the standard domain; taken as {opsets['']}")
+        notices.append(f"the file names no operator set of the standard domain; version {opsets['']} is assumed")
     version, newest = opsets.get("", _OLDEST_OPSET), onnx.defs.onnx_opset_version()
     if version < _OLDEST_OPSET:
         notices.append(f"operator set {version} is older than {_OLDEST_OPSET}; some of its operators may not be known")

@@ -1,4 +1,4 @@
-"""Shapes, values and bits of the outputs of one operator; users may give sizes that cannot be inferred."""
+"""Shapes, values and bits of the outputs of one operator; users can give sizes that cannot be inferred."""
 
 from collections.abc import Mapping
 
@@ -33,23 +33,24 @@ _WINDOWS = frozenset(
 
 
 class _NotKnownError(InputError):
-    """A shape is not known, which is a problem only if it is needed."""
+    """Error for a shape that is not known. It is a problem only if the shape is needed."""
 
     def __init__(
         self, problems: list[Problem], *, is_undecided: bool, sizes: Sizes = (), missing: Mapping[str, Problem] = {}
     ) -> None:
         super().__init__(problems)
         self.is_undecided = is_undecided
-        """Whether the shape is decided at run time; False: the operator is unknown."""
+        """Whether the shape is decided at run time. If false, the operator is unknown."""
         self.sizes = sizes
         self.missing = dict(missing)
-        """Problems of the unknown sizes by name; empty if even the rank is not known."""
+        """Problems of the unknown sizes, by name. Empty if even the rank is not known."""
 
 
 class OutputResolver:
     """Resolver that adds the outputs of operators to the known tensors.
 
-    `given` and `input_shapes` may refer to inner tensors; `stored` are the shapes that the file stores for them.
+    `given` and `input_shapes` can refer to inner tensors. `stored` are the shapes that the file stores for inner
+    tensors.
     """
 
     def __init__(
@@ -65,8 +66,8 @@ class OutputResolver:
         self.given, self.input_shapes, self.stored = given, input_shapes, stored
 
     def add_outputs(self, item: PendingNode, *, is_constant: bool) -> None:
-        """Add the outputs of an operator. Raises InputError if it does not fit its definition, and for sizes decided at
-        run time.
+        """Add the outputs of an operator. Raises InputError if the operator does not fit its definition, and for sizes
+        that are decided at run time.
         """
         node = item.proto
         is_standard = node.domain in STANDARD_DOMAINS
@@ -94,7 +95,7 @@ class OutputResolver:
             self._check_operands(item)
 
     def add_not_inferred(self, item: PendingNode, names: list[str]) -> None:
-        """Add outputs whose shapes come only from the file or from users. Raises InputError as `add_outputs` does."""
+        """Add outputs whose shapes come only from the file or from users. Raises InputError like `add_outputs`."""
         for name in names:
             if name:
                 self._add(item, name, None, None, is_constant=False)
@@ -114,10 +115,10 @@ class OutputResolver:
         self.known.add_constant(item.proto.output[0], tensor)
 
     def _require_inputs(self, item: PendingNode) -> None:
-        """Raise InputError, without problems, if the shape of an input is not known: it is already among the missing
-        ones.
+        """Raise InputError if the shape of an input is not known. The error has no problems, because the shape is
+        already recorded as missing.
         """
-        known = [self.known.require(name) for name in dict.fromkeys(item.proto.input)]  # all of them are to be told
+        known = [self.known.require(name) for name in dict.fromkeys(item.proto.input)]  # all, so that each is reported
         if not all(known):
             raise InputError([])
 
@@ -180,7 +181,7 @@ class OutputResolver:
         return first.element_type if first is not None else onnx.TensorProto.FLOAT
 
     def _settled_shape(self, item: PendingNode, name: str, value_type: onnx.TypeProto | None) -> Shape:
-        """Inferred shape, completed by sizes that users gave, else by those that the file stores (with a notice)."""
+        """Inferred shape. Open sizes are taken from users, or else from the file (with a notice)."""
         inferred = known_shape(value_type)
         if inferred is None:
             if name in self.input_shapes:
@@ -191,7 +192,7 @@ class OutputResolver:
         return complete if complete is not None else self._stored_sizes(item, name, sizes)
 
     def _with_given_sizes(self, item: PendingNode, name: str, inferred: Sizes) -> Sizes:
-        """Sizes, with open ones replaced by those that users gave. Raises InputError for impossible sizes."""
+        """Sizes in which open sizes are replaced by sizes that users gave. Raises InputError for impossible sizes."""
         if name in self.input_shapes:
             shape, path = tuple(self.input_shapes[name]), f"input_shapes.{name}"
             if len(shape) != len(inferred):
@@ -207,7 +208,7 @@ class OutputResolver:
         return tuple(given.get(axis) if size is None else size for axis, size in enumerate(inferred))
 
     def _given_by_place(self, name: str, sizes: Sizes) -> dict[int, int]:
-        """Sizes given by axis, and for open ones also those given by the symbol in the file."""
+        """Sizes that users gave by axis. For open sizes, also sizes that users gave by the symbol in the file."""
         if not self.given.dims:
             return {}
         symbols = self._symbols(name, len(sizes))
@@ -227,7 +228,7 @@ class OutputResolver:
         return [(symbol,) if symbol else () for symbol in stored.symbols]
 
     def _stored_sizes(self, item: PendingNode, name: str, sizes: Sizes) -> Shape:
-        """Shape in the file, if it agrees with those `sizes` that are known."""
+        """Shape in the file, if it agrees with the known sizes in `sizes`."""
         stored = self.stored.get(name)
         if stored is not None and len(stored.sizes) == len(sizes):
             pairs = zip(stored.sizes, sizes, strict=True)
@@ -250,7 +251,7 @@ class OutputResolver:
         )
 
     def _stored_shape(self, item: PendingNode, name: str) -> Shape:
-        """Shape in the file, completed and changed by the sizes that users give for single axes."""
+        """Shape in the file, in which sizes of single axes are replaced by sizes that users gave."""
         stored = self.stored.get(name)
         if stored is not None:
             given = self._given_by_place(name, stored.sizes)
@@ -261,7 +262,7 @@ class OutputResolver:
                 return complete
             raise self._open_sizes(item, name, sizes)
         if not self.inference.is_defined(item):
-            text = f"what {operator_type(item)} computes is not known, nor its shape"
+            text = f"the operator {operator_type(item)} is not known, so the shape of its result is not known"
             self.inference.note(text, item.name)
             raise _NotKnownError([_unknown_problem(item, name)], is_undecided=False)
         message = f"the shape of tensor '{name}', a result of {item.proto.op_type}, is decided at run time"
@@ -276,7 +277,7 @@ class OutputResolver:
         """
         if all(name in self.known.facts for name in item.proto.input if name):
             return True
-        self.inference.note(f"the shape of what {operator_type(item)} takes from a sequence is not known", item.name)
+        self.inference.note(f"{operator_type(item)} reads tensors of unknown shape from a sequence", item.name)
         return False
 
     def _note_stored(self, item: PendingNode, name: str) -> None:
@@ -284,14 +285,14 @@ class OutputResolver:
         self.inference.note(text, f"{item.name} ({name})")
 
     def _count_problems(self, item: PendingNode) -> list[Problem]:
-        """Problems of operators that keep all elements: the output must have as many elements as the input."""
+        """Problems of operators that keep all elements. Their output must have as many elements as their input."""
         facts = [self.known.facts.get(name) for name in (*item.proto.input[:1], *item.proto.output[:1])]
         if len(facts) < 2 or facts[0] is None or facts[1] is None:
             return []
         before, after = (_count(tensor.shape) for tensor in facts if tensor is not None)
         if before == after:
             return []
-        message = f"{item.proto.op_type} of {list(facts[0].shape)} to {list(facts[1].shape)}: the elements do not fit"
+        message = f"{item.proto.op_type} of {list(facts[0].shape)} to {list(facts[1].shape)}: element counts differ"
         return [Problem(message, path=item.name, value=str(after), allowed=str(before))]
 
 
@@ -314,7 +315,7 @@ def _count(shape: Shape) -> int:
 
 
 def _checked(path: str, shape: Shape) -> Shape:
-    """Shape that a user gave. Raises InputError for values that are no sizes."""
+    """Shape that a user gave. Raises InputError for values that are not sizes."""
     if all(is_size(size) for size in shape):
         return shape
     raise InputError([Problem("sizes of a tensor", path=path, value=str(list(shape)), allowed=SIZES_ALLOWED)])
@@ -333,7 +334,7 @@ def _at(problem: Problem, path: str) -> Problem:
 def unused_places(
     dims: Mapping[str, int], input_shapes: Mapping[str, Shape], known: KnownTensors, inner: "InnerTensors"
 ) -> list[Problem]:
-    """Problems of sizes that users give for inner tensors that do not exist, or that have another size."""
+    """Problems of sizes that users give for inner tensors: the tensor does not exist, or it has another size."""
     names = sorted(name for name in known.defined if name)
     problems = []
     for key, size in dims.items():
@@ -350,7 +351,7 @@ def unused_places(
 def _unused_place(
     known: KnownTensors, names: list[str], tensor: str, path: str, axis: int | None, said: int | Shape
 ) -> list[Problem]:
-    """Problem of a size of an axis, or of a whole shape (axis None), of an inner tensor."""
+    """Problems of one size of an inner tensor, or of its whole shape if `axis` is None."""
     if tensor not in known.defined:
         return [Problem(f"no tensor '{tensor}' in the network", path=path, nearest=nearest_name(tensor, names))]
     if known.missing_sizes or tensor in known.failed:
@@ -358,18 +359,18 @@ def _unused_place(
     shown = str(list(said) if isinstance(said, tuple) else said)
     if tensor not in known.facts:
         is_open = tensor not in known.types
-        message = f"the rank of tensor '{tensor}' is not known" if is_open else f"'{tensor}' is no single tensor"
+        message = f"the rank of tensor '{tensor}' is not known" if is_open else f"'{tensor}' is not a single tensor"
         allowed = f"input_shapes: {tensor}: [SIZE, ...]" if is_open else ""
         return [Problem(message, path=path, value=shown, allowed=allowed)]
     shape = known.facts[tensor].shape
     if said == shape if axis is None else axis < len(shape) and shape[axis] == said:
         return []
-    message = f"a {'shape' if axis is None else 'size'} that follows from the network"
+    message = f"the {'shape' if axis is None else 'size'} follows from the network"
     return [Problem(message, path=path, value=shown, allowed=f"shape {list(shape)}")]
 
 
 class InnerTensors:
-    """Names of tensors that are no network inputs; those of functions and branches contain a slash."""
+    """Names of tensors that are not network inputs. Names of tensors of functions and branches contain a slash."""
 
     def __init__(self, names: set[str], inputs: set[str]) -> None:
         self.names, self.inputs = names, inputs

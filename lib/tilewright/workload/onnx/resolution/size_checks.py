@@ -11,7 +11,7 @@ from tilewright.workload.onnx.node import Shape
 from tilewright.workload.onnx.resolution.evaluation import Values
 
 LARGEST_SIZE = 2**31 - 1
-"""Largest size of one dimension; onnx computes some sizes in 32 bits."""
+"""Largest size of one dimension. onnx computes some sizes in 32 bits."""
 
 
 LARGEST_TENSOR = 2**40
@@ -19,11 +19,11 @@ LARGEST_TENSOR = 2**40
 
 
 LARGEST_RANK = 32
-"""Largest rank of a tensor; numpy supports no more."""
+"""Largest rank of a tensor. numpy supports no larger rank."""
 
 
 _LARGEST_VALUE = 2**36
-"""Largest value of an input that gives sizes; it need not be the size of the result itself."""
+"""Largest value of an input that gives sizes. The value need not be the size of the result itself."""
 
 
 _SHAPE_INPUTS_TEXT = (
@@ -37,7 +37,7 @@ _SHAPE_INPUTS = frozenset(_SHAPE_INPUTS_TEXT.split())
 def check_values(
     name: str, node: onnx.NodeProto, types: Mapping[str, onnx.TypeProto], values: Mapping[str, Values]
 ) -> None:
-    """Check sizes that an operator takes as inputs. Raises InputError for those that overflow."""
+    """Check the sizes that an operator takes as inputs. Raises InputError for sizes that overflow."""
     if node.op_type not in _SHAPE_INPUTS:
         return
     for index, key in enumerate(node.input):
@@ -50,7 +50,7 @@ def check_values(
     if node.op_type == "Tile" and len(node.input) == 2 and node.input[1] in values:
         _check_products(name, node, types, values[node.input[1]])
     if node.op_type == "Range" and len(node.input) == 3 and node.input[2] in values and not values[node.input[2]].all():
-        raise InputError([Problem("Range with steps of zero", path=name)])
+        raise InputError([Problem("Range has a step of zero", path=name)])
     if node.op_type in ("Resize", "Upsample"):
         for key in _scale_inputs(node):
             if key in values and values[key].dtype.kind == "f":
@@ -60,8 +60,10 @@ def check_values(
 
 
 def _scale_inputs(node: onnx.NodeProto) -> Sequence[str]:
-    """Name of the input with the scales: the second one, or the third one since operator set 11, where the second is
-    the region.
+    """Names of the input with the scales, as a list of one name.
+
+    It is the third input since operator set 11, in which the second input is the region. Before, it is the second
+    input.
     """
     return list(node.input[2:3] if len(node.input) > 2 else node.input[1:2])
 
@@ -84,7 +86,9 @@ def _check_products(name: str, node: onnx.NodeProto, types: Mapping[str, onnx.Ty
 
 
 def size_problem(tensor: str, shape: Shape) -> Problem | None:
-    """Problem of the sizes of a tensor, if any: negative ones, or more elements than any memory could hold."""
+    """Problem of the sizes of a tensor: a negative size, or more elements than any memory could hold. None if there is
+    no problem.
+    """
     if len(shape) > LARGEST_RANK:
         rank, limit = str(len(shape)), f"at most {LARGEST_RANK}"
         return Problem(f"tensor '{tensor}' has too many dimensions", value=rank, allowed=limit)

@@ -1,5 +1,6 @@
-"""Tensors of a network during one pass over it: shapes, constants, and bits from quantisers, integer types and
-dequantisers of the file.
+"""Tensors of a network during one pass over it: shapes, constants, and bits of quantised tensors.
+
+The bits come from quantisers, dequantisers and integer types of the file.
 """
 
 import functools
@@ -24,28 +25,32 @@ class ResolvedGraph:
     """Network as a graph of operators: functions expanded, each `If` replaced by one branch, all shapes known."""
 
     nodes: tuple[OnnxNode, ...]
-    """Nodes in an order in which they can run; `node_id` is the position in it. Names are unique and stable."""
+    """Nodes in an order in which they can run. `node_id` is the position in this order. Names are unique, and the same
+    in every run.
+    """
     tensors: dict[str, TensorFacts]
-    """Facts of every tensor with a known shape; sequences, maps and results of unknown operators are missing."""
+    """Facts of every tensor with a known shape. Sequences, maps and results of unknown operators are missing."""
     inputs: tuple[str, ...]
     """Names of the network inputs, without initialisers."""
     outputs: tuple[str, ...]
     producer_of: dict[str, int]
-    """Id of the node that makes each tensor; network inputs and initialisers are missing."""
+    """Id of the node that makes each tensor. Network inputs and initialisers are missing."""
     constant_nodes: frozenset[int]
     """Ids of the nodes whose outputs are all known before run time."""
     opsets: dict[str, int]
-    """Version of each operator set, by domain ('' for the standard one)."""
+    """Version of each operator set, by domain ('' for the standard domain)."""
     origins: dict[int, str]
-    """Name of the node of the file from which each node comes, by node id: the call of a function, `If name/node of
-    branch`.
+    """Name of the node of the file from which each node comes, by node id. A node of a function has the name of the
+    call; a node of a branch has a name such as `If name/node of branch`.
     """
     notices: tuple[str, ...]
 
 
 @functools.lru_cache(maxsize=65536)
 def tensor_type(element_type: int, shape: tuple[int | None, ...]) -> onnx.TypeProto:
-    """Type of a tensor, with None for open sizes; the result is shared and must not be changed."""
+    """Type of a tensor, with None for open sizes. The caller must not change the returned type, because later calls
+    return the same object.
+    """
     return onnx.helper.make_tensor_type_proto(element_type, shape)
 
 
@@ -58,23 +63,24 @@ _KEEP_STORED_TEXT = """
     Abs Add BitShift BitwiseAnd BitwiseNot BitwiseOr BitwiseXor Cast CastLike Clip Div Mod Mul Neg Sub Where
 """
 _KEEP_STORED = frozenset(_KEEP_STORED_TEXT.split())
-"""Operators that compute a constant element by element from numbers stored in fewer bits."""
+"""Operators that compute a constant element by element from numbers that are stored in fewer bits."""
 _WIDEST_STORED = 16
 _MOST_BITS = 64
 
 
 def element_bits(element_type: int) -> int | None:
-    """Bits of an element type that is narrower than a byte, and therefore quantised; None for other types."""
+    """Bits of an element type that is narrower than a byte and therefore quantised. None for other types."""
     return QUANTISED_BITS[element_type] if element_type in NARROW_TYPES else None
 
 
 def quantised_bits(
     node: onnx.NodeProto, inputs: Sequence[TensorFacts | None], output_type: int, *, is_constant: bool
 ) -> int | None:
-    """Bits of the quantised outputs of `node`; None if not known.
+    """Bits of the quantised outputs of `node`; None if they are not known.
 
     A dequantised tensor has the bits of its quantised input. Operators that only move data keep the bits of their
-    (joined) inputs; a constant that is computed element by element keeps the bits that are stored.
+    inputs. If inputs are joined, their bits must be the same. A constant that is computed element by element keeps the
+    bits in which it is stored.
     """
     first = inputs[0] if inputs else None
     if node.domain in QUANTISER_DOMAINS:
@@ -107,7 +113,7 @@ def _stored_bits(facts: TensorFacts) -> int | None:
 
 
 def _scaled_bits(inputs: Sequence[TensorFacts | None]) -> int | None:
-    """Bits of the widest operand: the others are the scale or the zero point.
+    """Bits of the largest operand. The other operands are the scale or the zero point.
 
     Integers of 32 bits have only the bits of their sources, because sizes and positions are such integers too.
     """
@@ -119,7 +125,7 @@ def _scaled_bits(inputs: Sequence[TensorFacts | None]) -> int | None:
 
 
 def _unpacked_bits(node: onnx.NodeProto, inputs: Sequence[TensorFacts | None]) -> int | None:
-    """Bits of numbers that are extracted from wider ones by a mask or a shift of known value."""
+    """Bits of numbers that a mask or a shift of known value extracts from wider numbers."""
     values = [facts.values if facts is not None else None for facts in inputs]
     alone = [int(value.reshape(-1)[0]) for value in values if value is not None and value.size and _is_one(value)]
     if len(inputs) != 2 or len(alone) != 1 or alone[0] < 0:
@@ -139,7 +145,9 @@ def _is_one(values: Values) -> bool:
 
 
 def _code_bits(table: TensorFacts, codes: TensorFacts | None) -> int | None:
-    """Bits of numbers that codes select from a small table: the stored bits of the codes, if known."""
+    """Bits of numbers that codes select from a small table. They are the stored bits of the codes,
+    if these are known.
+    """
     if codes is None or codes.quantised_bits is None or math.prod(table.shape) > 2**codes.quantised_bits:
         return table.quantised_bits
     return codes.quantised_bits
@@ -157,7 +165,9 @@ def _declared_bits(node: onnx.NodeProto, inputs: Sequence[TensorFacts | None]) -
 
 
 def _number(inputs: Sequence[TensorFacts | None], index: int) -> int | None:
-    """Bit width in a constant input; a fractional one is rounded up, and of one per channel the largest counts."""
+    """Bit width in a constant input. A fractional width is rounded up. If there is one width per channel, the largest
+    width counts.
+    """
     facts = inputs[index] if index < len(inputs) else None
     if facts is None or facts.values is None or not facts.values.size or facts.values.dtype.kind not in "iuf":
         return None
@@ -170,7 +180,7 @@ _ELEMENT_TYPES = frozenset(onnx.TensorProto.DataType.values()) - {onnx.TensorPro
 
 @dataclass(frozen=True)
 class AssumedTensor:
-    """Tensor with some missing sizes, which are replaced by ASSUMED_SIZE."""
+    """Tensor with some missing sizes. These sizes are replaced by ASSUMED_SIZE."""
 
     shape: Shape
     element_type: int
@@ -179,26 +189,26 @@ class AssumedTensor:
 
 @dataclass
 class KnownTensors:
-    """Known facts of each tensor. Every tensor that exists is `defined`; some of these have no facts."""
+    """Known facts of each tensor. Every tensor that exists is in `defined`; some of these tensors have no facts."""
 
     facts: dict[str, TensorFacts] = field(default_factory=dict)
     types: dict[str, onnx.TypeProto] = field(default_factory=dict)
-    """Types of tensors with facts, and of sequences, optionals and maps."""
+    """Types of tensors with facts, and types of sequences, optionals and maps."""
     constants: set[str] = field(default_factory=set)
-    """Tensors known before run time, with or without facts."""
+    """Tensors that are known before run time, with or without facts."""
     defined: set[str] = field(default_factory=lambda: {""})
     failed: set[str] = field(default_factory=set)
-    """Tensors that are unknown because of a problem that was already recorded."""
+    """Tensors that are not known because of a problem that was already recorded."""
     unknown: dict[str, tuple[Problem, ...]] = field(default_factory=dict)
-    """Problems to report if a tensor without a known shape is needed, by tensor."""
+    """Problems of each tensor without a known shape. They are reported if the tensor is needed."""
     undecided: set[str] = field(default_factory=set)
-    """Unknown tensors whose shape is decided at run time: they cannot be network outputs."""
+    """Unknown tensors whose shape is decided at run time. They cannot be network outputs."""
     assumed: dict[str, AssumedTensor] = field(default_factory=dict)
-    """Unknown tensors whose rank is known, with assumed sizes that are used if they are needed."""
+    """Unknown tensors whose rank is known. If they are needed, they are used with assumed sizes."""
     missing_sizes: dict[str, Problem] = field(default_factory=dict)
-    """Problem of each size, by name, that was needed and not given. Later problems may follow from the first."""
+    """Problem of each size, by name, that was needed but not given. Later problems can follow from the first."""
     missing_shapes: list[Problem] = field(default_factory=list)
-    """Problems of shapes that are missing as a whole."""
+    """Problems of tensors of which the whole shape is missing."""
 
     def add(
         self,
@@ -226,13 +236,15 @@ class KnownTensors:
         self.facts[name] = TensorFacts(name, shape, element_type, is_constant, values, bits)
 
     def add_constant(self, name: str, tensor: onnx.TensorProto) -> None:
-        """Add a constant of the file, with its values if it is small. Raises InputError like `add`."""
+        """Add a constant of the file. It has values if it is small. Raises InputError like `add`."""
         self.add(name, tuple(tensor.dims), tensor.data_type, is_constant=True, values=tensor_values(tensor))
 
     def add_unknown(
         self, name: str, problems: Iterable[Problem], value_type: onnx.TypeProto | None, *, is_constant: bool
     ) -> None:
-        """Add a tensor without a known shape (a problem only if it is needed), or a sequence, optional or map."""
+        """Add a tensor without a known shape, or a sequence, optional or map. The problems count only if the tensor is
+        needed.
+        """
         self.defined.add(name)
         self.unknown[name] = tuple(problems)
         if is_constant:
@@ -241,8 +253,8 @@ class KnownTensors:
             self.types[name] = value_type
 
     def require(self, name: str) -> bool:
-        """Whether a tensor is known well enough to continue, if need be with assumed sizes, which are then reported as
-        missing.
+        """Whether a tensor is known well enough to continue. If needed, assumed sizes are used; these sizes are then
+        reported as missing.
         """
         if name not in self.unknown or name in self.types or name in self.facts:
             return True
@@ -255,6 +267,6 @@ class KnownTensors:
         return True
 
     def fail(self, names: list[str]) -> None:
-        """Mark the tensors of an operator with a problem: operators that depend on them are not checked."""
+        """Mark the tensors of an operator with a problem. Operators that depend on these tensors are not checked."""
         self.failed.update(name for name in names if name)
         self.defined.update(names)

@@ -69,7 +69,7 @@ def test_many_missing_sizes_are_one_message() -> None:
     """With all their names, and how to give many of them in one go; which then works."""
     said = _problems(_detector(90))
     assert len(said.splitlines()) == 1
-    assert "each of these 92 dimensions" in said
+    assert "the sizes of 92 dimensions" in said
     assert all(f"found{number}[1]" in said for number in range(90))
     assert '--dim "*[0]=100"' in said
     shapes = _shapes(_detector(90), {"*.height": 8, "img.width": 9, "found*[1]": 7})
@@ -90,7 +90,7 @@ def test_patterns_by_how_much_they_say() -> None:
     [
         (
             {"*.depth": 4},
-            "dims.*.depth: no dimension of open size has a name of this form (allowed: found0[1], img.height",
+            "dims.*.depth: no dimension of open size has a name that matches (allowed: found0[1], img.height",
         ),
         ({"r[2]": 4}, "the size of r[2] follows from the network, got 4 (allowed: 8)"),
         ({"found7[1]": 4}, "no tensor 'found7'"),

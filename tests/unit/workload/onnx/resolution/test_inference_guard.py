@@ -115,7 +115,7 @@ def test_file_that_the_checks_do_not_know(
 
 
 @pytest.mark.parametrize(
-    ("node", "words"), [(ABORTS, "'num_outputs' of Split says 3, and it has 4"), (HANGS, "'equation' .* is no text")]
+    ("node", "words"), [(ABORTS, "'num_outputs' of Split is 3, but Split has 4"), (HANGS, "'equation' .* is not text")]
 )
 def test_known_damage(node: onnx.NodeProto, words: str) -> None:
     """The damage that is known is told in words of its own, without a wait."""

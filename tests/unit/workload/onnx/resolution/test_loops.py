@@ -118,7 +118,7 @@ def test_loop_without_end(inputs: tuple[str, ...], monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(control_flow, "LARGEST_UNROLLED", 100)
     model = _loop(_loop_body(STAY, *STEP), inputs)
     model.graph.initializer[0].CopyFrom(numpy_helper.from_array(np.array(2**62, np.int64), "count"))
-    with pytest.raises(InputError, match=r"loop: Loop runs too often.*at most 100"):
+    with pytest.raises(InputError, match=r"loop: Loop has too many iterations.*at most 100"):
         resolve_graph(model)
 
 

@@ -433,7 +433,7 @@ def test_element_types_of_other_tools() -> None:
     model.graph.initializer.add(name="w", data_type=TensorProto.INT8, dims=[4, 3, 3, 3])
     graph = resolve_graph(model)
     assert (shape_of(graph, "y"), graph.tensors["y"].element_type) == ((1, 4, 6, 6), TensorProto.INT8)
-    assert "not defined for" in graph.notices[0]
+    assert "does not allow" in graph.notices[0]
 
 
 CONTRIB = {
