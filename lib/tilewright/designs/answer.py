@@ -112,8 +112,9 @@ def _missing_leakage(compared: pandas.DataFrame, table: pandas.DataFrame) -> str
         return ""
     share = (rows[LEAKAGE] / rows[ENERGY_PJ])[leaks]
     return (
-        f"Static power is not known, and left out, of {without:,} of {rows['index'].nunique():,} designs; of the others"
-        f" it is {share.min():.1%} to {share.max():.1%} of the energy: the two are not comparable by energy."
+        f"The static power of {without:,} of {rows['index'].nunique():,} designs is not known, and their energy leaves"
+        f" it out; in the other designs it is {share.min():.1%} to {share.max():.1%} of the energy. So the energies of"
+        " designs with and without it are not comparable."
     )
 
 

@@ -94,7 +94,7 @@ class ExplainedRun:
         return search
 
     def further(self, jobs: int, advance: Advance) -> list[Advice]:
-        """Advice on the changes of its mapping file, each after a new search on its hardware."""
+        """Advice on changes of the mapping file, each judged after a new search on the hardware of the run."""
         advices = []
         with in_processes(partial(_mapping_searcher, self), len(self.others), jobs) as work:
             searched = work([other.mapping for other in self.others])

@@ -171,7 +171,7 @@ def _check_areas(points: DesignPoints) -> None:
 
 
 def _exploration(space: Space, points: DesignPoints, content: ShardContent, certificate: Certificate) -> Exploration:
-    """The designs on a front with all that is known of a design."""
+    """Exploration of the designs on a front. Each row has all results of its design."""
     told = (
         f"The fronts are complete: all {len(points.index):,} designs were costed. The certificate has the costs of"
         " each, and who dominates it."

@@ -314,7 +314,7 @@ class FamilyPricer:
         return result
 
     def _refused(self, members: FamilyMembers, name: str) -> Prices:
-        """Why no member has a cost: what is told of the first one."""
+        """Prices of a family whose members have no cost, with the reason of its first member."""
         assert members.accelerator is not None
         cost = self.evaluators[name].cost(members.accelerator)
         assert cost.status in (INVALID, INFEASIBLE), "a design fits alone, and not with the others of its family"

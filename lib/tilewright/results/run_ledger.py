@@ -1,7 +1,7 @@
 """Ledger of a whole run: all parts of its energy and its latency, by layer, term and memory.
 
-The `RunPoint` of two runs (`pareto.py`) decides whether they are comparable; designs of a space get theirs in
-`designs/`.
+Whether two runs are comparable follows from their points (`RunPoint` in `pareto.py`). The ledgers of designs of a space
+are made in `designs/`.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence

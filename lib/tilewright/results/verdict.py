@@ -147,7 +147,7 @@ def _needed(parts: tuple[Part, ...], saved: Callable[[tuple[Part, ...]], float],
 
 
 def _holding(needed: tuple[int, ...], count: int, size: int, most: int) -> Iterable[tuple[int, ...]]:
-    """First `most` sets of a size that contain all of `needed`; there is no limit for the set of all parts."""
+    """Sets of `size` parts that contain all of `needed`: at most `most` of them, but always the set of all parts."""
     others = [place for place in range(count) if place not in needed]
     if len(needed) > size:
         return

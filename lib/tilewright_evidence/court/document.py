@@ -1,7 +1,8 @@
 """The numbers of docs/accuracy.md#measurements-by-others, made by running the court.
 
-`python -m tilewright_evidence.court.document docs/accuracy.md [FOLDER]` writes between the marks of that page what the
-samples of the package give, and, with the folder of the full sets, what those give, there and in README.md.
+`python -m tilewright_evidence.court.document docs/accuracy.md [FOLDER]` replaces the text between marks of the page.
+Without FOLDER, the text has the results of the samples in the package. With FOLDER, the folder of the full sets, it
+has the results of the full sets too, and README.md gets them as well.
 """
 
 import sys

@@ -254,7 +254,7 @@ class _Axis:
 
 
 def calls_of(work: GemminiWork) -> list[Call]:
-    """The kinds of calls of a layer, the first call's kind first."""
+    """Kinds of calls of a layer, in the order in which they first occur."""
     columns, rows = _axis(work, 0), _axis(work, 1)
     parts = {name: Counter(_pieces(work.size[name], work.tile[name])) for name in ("K", "C", "B")}
     most = max(1, LINE_BYTES // work.array) * work.array

@@ -66,8 +66,8 @@ def test_leakage_that_is_known_of_some_designs_alone_is_told() -> None:
     """Those of which it is not known look better for it."""
     rows = [costs(10.0 - n, 10.0, 1.0) | {"energy_leakage_pj": n or float("nan")} for n in (0.0, 2.0, 5.0)]
     told = (
-        "Static power is not known, and left out, of 1 of 3 designs; of the others it is 25.0% to 100.0% of the energy:"
-        " the two are not comparable by energy."
+        "The static power of 1 of 3 designs is not known, and their energy leaves it out; in the other designs it is"
+        " 25.0% to 100.0% of the energy. So the energies of designs with and without it are not comparable."
     )
     assert answer_of(exploration(rows)).assumptions[-1] == told
     for alike in (rows[1:], [costs(1.0, 1.0, 1.0), costs(2.0, 0.5, 1.0)]):

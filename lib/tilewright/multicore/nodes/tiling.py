@@ -370,7 +370,7 @@ def dimension_names(layer: Layer, entry: MappingConstraints) -> dict[str, str]:
 
 
 def _is_elementwise(layer: Layer, output: tuple[str, ...]) -> bool:
-    """Whether the axes of the output are the loops, and no operand has other loops."""
+    """Whether each loop of the layer is an axis of its output, and no operand has a further loop."""
     axes = set(output)
     return axes == set(layer.size_of) and all(axes.issuperset(operand) for _, operand in layer.operand_dimensions)
 

@@ -51,7 +51,7 @@ def _ranks(problem: SchedulingProblem, first: Integers, second: Integers) -> Int
 
 
 def _place_in_group(layer: Integers, group: Integers) -> Integers:
-    """[cn] how many CNs of its group have a smaller number."""
+    """[cn] Number of CNs in the group of the CN that come before it."""
     count = len(layer)
     order = np.lexsort((np.arange(count), group, layer))
     is_first = np.append(True, (np.diff(layer[order]) != 0) | (np.diff(group[order]) != 0))[:count]

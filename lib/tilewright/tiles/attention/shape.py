@@ -151,7 +151,7 @@ def _rectangle(shape: AttentionShape) -> Builder:
 
 
 def tile_layer(template: Layer, name: str, shape: AttentionShape, tile: tuple[int, int, int, int]) -> Layer:
-    """Layer of a tile of (units, heads, queries, keys)."""
+    """Layer that computes one tile. `tile` has its units, heads, queries and keys."""
     units, heads, queries, keys = tile
     sizes = {"B": 1, "G": units, "H": heads, "D": queries, "K": keys}
     if name == SCORES:

@@ -376,7 +376,7 @@ def _kept_copies(stack: Stack, kind: TileKind, tensor: int, memory: int) -> list
 
 @lru_cache(maxsize=65536)
 def copy_ledger(core: Core, copies: tuple[Copy, ...], time_passes_on_used_ports: bool) -> Ledger:
-    """Cost of copies that take place together. Must not be changed."""
+    """Cost of copies that take place together. Later calls return the same object, so no caller may change it."""
     cost = cost_of_copies(copies, time_passes_on_used_ports)
     ledger = Ledger(cost.energy_pj)
     ledger.cycles["copies"] = float(cost.latency_cycles)

@@ -331,7 +331,8 @@ class _ExactSearch:
         return answer
 
     def _exclude(self, program: RelaxationProgram, genome: Genome) -> list[Genome]:
-        """Schedule and exclude an allocation, with all that differ from it only in genes of little weight.
+        """Schedule a block of allocations, and exclude it from the further search. The block has the given allocation
+        and all allocations that differ from it only in genes of little weight.
 
         Copies with renamed interchangeable cores are scheduled, too: schedules break ties by core number, so copies
         may differ in cost.

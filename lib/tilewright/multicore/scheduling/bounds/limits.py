@@ -1,6 +1,6 @@
 """Limits that lower bounds are made of: rates of a system, least costs of moving, classes of CNs, and weights.
 
-CNs are alike that have the same row of the cost table and the same allowed cores.
+Two CNs are alike if they have the same row of the cost table and the same allowed cores.
 """
 
 import math

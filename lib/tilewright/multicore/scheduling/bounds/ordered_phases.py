@@ -256,7 +256,7 @@ def _is_even_by_shares(
 
 
 def _spread(first: list[tuple[int, int]], second: list[tuple[int, int]]) -> Iterator[tuple[int, int]]:
-    """Pairs of members that share a part where both lists are laid along one line, as long as their weights say."""
+    """Pairs of members that overlap if both lists are laid along one line. The length of a member is its weight."""
     total_first, total_second = (sum(weight for _, weight in one) for one in (first, second))
     place, other = 0, 0
     end, other_end = first[0][1] * total_second, second[0][1] * total_first

@@ -83,7 +83,7 @@ def memory_faults(problem: SchedulingProblem, schedule: Schedule) -> list[str]:
 
 
 def _streams(problem: SchedulingProblem, schedule: Schedule) -> Booleans:
-    """[cn, operand]"""
+    """[cn, operand] True where the operand of the CN streams."""
     found: Booleans = problem.costs.stream_bits[problem.graph.cost_row, schedule.allocation] > 0
     return found
 
