@@ -25,7 +25,7 @@ interrupted() {
     kill -KILL $(started_by "$child") "$child" 2>/dev/null
     wait "$child" 2>/dev/null
   fi
-  echo "interrupted: what was finished is kept; the same command goes on from there" >&2
+  echo "interrupted: what was finished is kept; run the same command again to continue" >&2
   exit 130
 }
 trap interrupted INT TERM

@@ -231,7 +231,7 @@ CLASHES = {
     "a power with a default": (
         '"refresh_mw", "power_mw", "Power that keeps data alive.", term="refresh")',
         '"refresh_mw", "power_mw", "Power that keeps data alive.", 0.5, "refresh")',
-        "plug-in refresh is a power with the default 0.5: only 0 is allowed",
+        "plug-in refresh is a power with the default 0.5; only 0 is allowed",
     ),
     "a key of the file": (
         'Attribute("refresh",',

@@ -142,7 +142,7 @@ def test_errors_in_their_code_are_told(staged: Project, edit: Edit) -> None:
     [
         ("{operand: W}", "{operandd: W}", "config.yaml:19 runs.stationary.pipeline[0].parameters.operandd"),
         ("{replace: Loma", "{replace: Lima", "(did you mean 'Loma'?)"),
-        ("stationary.Sta", "stationry.Sta", "config/stages/stationry.py no such file"),
+        ("stationary.Sta", "stationry.Sta", "config/stages/stationry.py the file of the stage"),
         ("before: Sum}", "before: CostModel}", "SimpleSave would write a file for every batch of loop orders"),
     ],
 )

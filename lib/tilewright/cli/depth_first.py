@@ -72,7 +72,7 @@ def _show(made: "tuple[_Found, list[Path]]", search: Given[TileOptions], as_json
     if paths:
         echo_paths(paths, as_json)
     if found.optimum is not None and found.optimum.is_interrupted:
-        raise InterruptedRunError("the result is the best schedule so far, with its gap to the optimum")
+        raise InterruptedRunError("the result is the best schedule so far; its gap is in the text above")
 
 
 @verb(

@@ -193,12 +193,12 @@ def test_the_preflight_tells_idle_arrays_hints_and_what_no_core_does() -> None:
     """Before anything is searched."""
     problems, notices = told(network(8), exclusive(KC))
     assert problems == []
-    assert [note for note in notices if "on one of its 16 units" in note and "Conv a" in note]
+    assert [note for note in notices if "on only one of its 16 units" in note and "Conv a" in note]
     assert told(network(8), exclusive(KC, DIAGONAL))[1] == ()
     entry = {"name": "Conv", "spatial_mapping": {"D1": ["OX, 4"]}, "spatial_mapping_hint": {"D2": ["FX"]}}
     problems, notices = told(network(1), exclusive(KC), entry)
     assert len(problems) == 1
-    assert "no core runs a so" in problems[0]
+    assert "no core can run a with this spatial mapping" in problems[0]
     assert any("spatial_mapping_hint" in note and "no effect" in note for note in notices)
 
 

@@ -235,7 +235,7 @@ def test_what_is_wrong_is_told(options: list[str], told: str, capsys: pytest.Cap
 def test_one_core_is_shared_in_no_way() -> None:
     """A name of a way is refused there."""
     core = "config/hardware/tpu_like_vector.yaml", "config/mapping/tpu_like_vector.yaml"
-    with pytest.raises(InputError, match="for several cores"):
+    with pytest.raises(InputError, match="needs several cores"):
         tilewright.tokens(step_of(MODELS["llama"]), *core, [8], parallel=TENSOR)
 
 
