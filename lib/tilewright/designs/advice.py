@@ -1,4 +1,6 @@
-"""Advice on a run: its changes by what they gain, what can be taken away for nothing, and both as tables."""
+"""Advice on a run: changes sorted by the gain of each, changes that take something away at no cost, and
+tables of both.
+"""
 
 import math
 from collections.abc import Callable, Sequence
@@ -19,34 +21,35 @@ if TYPE_CHECKING:
 
 
 LATENCY = "latency"
-"""The objective that energies do not change."""
+"""Objective that does not depend on energies."""
 LEAST_GAIN = 0.001
-"""Share of the objective that a change saves at least that is said to help."""
+"""Smallest saving, as a share of the objective, for which a change is reported as helpful."""
 
 
 @dataclass(frozen=True)
 class Advice:
-    """A change, and what the network costs with it."""
+    """Change, with the costs of the network after the change."""
 
     change: FileChange
     same: Outcome | None
-    """Gain with the mappings of the run; None of a change of the mapping file."""
+    """Costs with the mappings of the run; None for a change of the mapping file."""
     search: Outcome | None
-    """Gain with the mappings that a new search finds; None where none was made."""
+    """Costs with the mappings that a new search on the changed hardware finds; None if there was no new search."""
     held: Outcome | None = None
-    """Gain with the mappings of that search on the hardware as it is: what the search brings without the change; None
-    where it brings nothing, or was not looked at."""
+    """Costs with the mappings of the new search on the unchanged hardware, that is, the gain of the search without the
+    change. None if these mappings bring no gain there, or if this was not computed.
+    """
 
     @property
     def outcome(self) -> Outcome:
-        """What a new search finds, where it was made; else what the same mappings cost."""
+        """Costs after a new search if there was one, else the costs with the mappings of the run."""
         found = self.same if self.search is None else self.search
         return Outcome() if found is None else found
 
 
 @dataclass(frozen=True)
 class Together:
-    """Changes that help together where none helps alone, with the same mappings."""
+    """Changes that help together, with the mappings of the run, if no single change helps."""
 
     changes: tuple[FileChange, ...]
     outcome: Outcome
@@ -54,26 +57,30 @@ class Together:
 
 @dataclass(frozen=True, repr=False)
 class Advices:
-    """All changes that were looked at, the best first."""
+    """Advice on all changes that were tried, the best first."""
 
     objective: str
     now: Outcome
-    """What the run costs."""
+    """Costs of the run without changes."""
     found: tuple[Advice, ...]
-    """Numbered from 1: those that help, the best first; those that can be taken away for nothing; all others."""
+    """Advice on each change, numbered from 1: first helpful changes, the best first; then changes that take something
+    away at no cost; then all others.
+    """
     searched: bool
-    """Whether new searches were made."""
+    """Whether there were new searches."""
     notes: tuple[str, ...] = ()
     same_words: str = "same\nmappings"
-    """What stays as it is where no new search is made, in two lines."""
+    """Words for the choices that stay the same if there is no new search, in two lines."""
     known: Outcome | None = None
-    """What the run costs on the hardware as it is with the best mapping of each layer that any search found; None where
-    that is what it costs."""
+    """Costs on the unchanged hardware with the best mapping of each layer that any search found; None if these are the
+    costs of the run.
+    """
     holds_searches: bool = True
-    """Whether what searches found for changed hardware was held on the hardware as it is, too; without that nothing can
-    be taken away by a search."""
+    """Whether the mappings that searches found for changed hardware were also evaluated on the unchanged hardware. Only
+    then can a new search show that something can be taken away.
+    """
     together: Together | None = None
-    """Where no single change helps: the fewest that do so together; None where none do."""
+    """Smallest set of changes that help together, if no single change helps; None if no set helps."""
 
     @classmethod
     def of(
@@ -86,7 +93,7 @@ class Advices:
         same_words: str = "same\nmappings",
         known: Outcome | None = None,
     ) -> "Advices":
-        """Advices in the order of the files, in the order in which they are told."""
+        """Advices sorted in the order in which they are reported, from advice in the order of the files."""
         more = sorted((one for one in advices if one.change.more), key=partial(advice_rank, objective))
         less = [one for one in advices if not one.change.more]
         made = cls(objective, now, (*more, *less), searched, tuple(notes), same_words, known)
@@ -96,7 +103,7 @@ class Advices:
 
     @property
     def table(self) -> "pandas.DataFrame":
-        """A row for each change, as in `advice.csv`."""
+        """Table with a row for each change, as in `advice.csv`."""
         return advice_table(self)
 
     def __repr__(self) -> str:
@@ -107,33 +114,36 @@ class Advices:
         return shown_html(repr(self)[1:-1], self.table)
 
     def gain(self, outcome: Outcome | None) -> float | None:
-        """The share of the objective that is saved; None where there is no cost."""
+        """Share of the objective that an outcome saves over the run; None if one of them has no cost."""
         value, now = (None if one is None else one.value(self.objective) for one in (outcome, self.now))
         return None if value is None or now is None else (now - value) / now if now else 0.0
 
     def hardware_gain(self, one: Advice) -> float | None:
-        """The share of the objective that a change saves by itself: with the mappings of the run held, or over the best
-        mappings that are known without it, whichever is more. None where it has no cost.
+        """Share of the objective that a change saves by itself; None if it has no cost. It is the larger of two
+        savings: the saving with the mappings of the run, and the saving of a new search over the best mappings that are
+        known without the change.
 
-        What a search finds that the hardware as it is could have had, too, is no gain of the change.
+        A gain that the unchanged hardware could have with the same mappings is not counted as a gain of the change.
         """
         gains = [self.gain(one.same), self._gain_over(one.search, self.known or self.now)]
         return max((gain for gain in gains if gain is not None), default=None)
 
     def _gain_over(self, outcome: Outcome | None, base: Outcome) -> float | None:
-        """The share of the objective of the run by which an outcome is below another one."""
+        """Difference between two outcomes, `base` minus `outcome`, as a share of the objective of the run."""
         value, before, now = (None if one is None else one.value(self.objective) for one in (outcome, base, self.now))
         return None if value is None or before is None or now is None else (before - value) / now if now else 0.0
 
     @property
     def search_gain(self) -> float:
-        """The share of the objective that the mappings found by all searches save on the hardware as it is."""
+        """Share of the objective that the best mappings of all searches save on the unchanged hardware."""
         return self.gain(self.known) or 0.0
 
     @property
     def helpful(self) -> tuple[tuple[int, Advice], ...]:
-        """Numbers and changes that give more and save LEAST_GAIN by themselves; of the changes of an entry of the
-        mapping file the best that leaves lanes out, and the best that fixes others."""
+        """Numbers and changes that give more of something and save LEAST_GAIN by themselves. For each entry of the
+        mapping file only two changes are listed: the best one that leaves lanes out, and the best one that fixes other
+        lanes.
+        """
         found: dict[object, tuple[int, Advice]] = {}
         for number, one in self._numbered:
             change = one.change
@@ -144,15 +154,18 @@ class Advices:
 
     @property
     def spare(self) -> tuple[tuple[int, Advice], ...]:
-        """Numbers and changes that take something away for nothing: neither energy nor latency becomes more than the
-        run's with its mappings held, or than the best that is known of the hardware as it is after a new search."""
+        """Numbers and changes that take something away at no cost, so that neither energy nor latency increases. With
+        the mappings of the run, they are compared with the run. After a new search, they are compared with the best
+        known costs on the unchanged hardware.
+        """
         return tuple(
             (n, one) for n, one in self._numbered if not one.change.more and self.free_outcome(one) is not None
         )
 
     def free_outcome(self, one: Advice) -> Outcome | None:
-        """What a change costs by which it takes something away for nothing: with the same mappings, or else after a new
-        search; None where it does not."""
+        """Costs which show that a change takes something away at no cost: those with the mappings of the run, else
+        those after a new search. None if the change has a cost.
+        """
         if one.same is not None and one.same.is_no_more_than(self.now):
             return one.same
         found = one.search if self.holds_searches else None
@@ -169,7 +182,9 @@ def together(
     on_changed: Callable[[Sequence[FileChange]], Outcome],
     most_sets: int = MOST_SETS,
 ) -> Together | None:
-    """The fewest changes that give more and save LEAST_GAIN together; `on_changed` says what they do."""
+    """Smallest set of changes that give more of something and together save LEAST_GAIN; None if there is none.
+    `on_changed` gives the costs with some changes.
+    """
     now = made.now.value(made.objective)
     can_help = [one for one in changes if one.more and not (one.kind == ENERGY and made.objective == LATENCY)]
     if not now:
@@ -184,7 +199,7 @@ def together(
 
 
 def advice_table(advices: Advices) -> "pandas.DataFrame":
-    """A row for each change, with its number; energies in pJ, gains as shares of the objective."""
+    """Table with a row for each change, with its number; energies are in pJ, gains are shares of the objective."""
     import pandas
 
     rows = [_row(number, one, advices) for number, one in enumerate(advices.found, 1)]
@@ -192,7 +207,7 @@ def advice_table(advices: Advices) -> "pandas.DataFrame":
 
 
 def advices_object(advices: Advices) -> JsonObject:
-    """The advices as plain data."""
+    """Advices as plain data."""
     return {
         "objective": advices.objective,
         ENERGY_PJ: advices.now.energy_pj,
@@ -236,8 +251,10 @@ def _row(number: int, one: Advice, advices: Advices) -> JsonObject:
 
 
 def advice_rank(objective: str, advice: Advice) -> tuple[Any, ...]:
-    """What advices are ordered by: what who follows them gets, the better of the same mappings and a new search, then
-    the new search; then the order of the file."""
+    """Key by which advice is sorted. The first criterion is the better of the costs with the mappings of the run and
+    after a new search. The second criterion is the costs after a new search. Advice with equal keys keeps the order of
+    the file.
+    """
     made = [one for one in (advice.same, advice.search) if one is not None]
     costs = [one for one in made if one.energy_pj is not None and one.latency_cycles is not None]
     best = min(

@@ -1,4 +1,4 @@
-"""Text of an advice for the terminal: the changes that help, and what could be taken away for nothing."""
+"""Text of an advice for the terminal: the changes that help, and those that take something away at no cost."""
 
 from collections.abc import Sequence
 
@@ -9,12 +9,12 @@ from tilewright.results.text_tables import NOTHING, render, text_table
 
 MOST_ROWS = 12
 DIGITS = 3
-"""Digits of shares that are told: smaller ones are no 0."""
+"""Number of decimals of a share below which the text shows a bound instead of 0."""
 Rows = Sequence[tuple[int, Advice]]
 
 
 def advice_text(advices: Advices) -> str:
-    """The changes that help, the best first, and what could be taken away for nothing."""
+    """Text with the changes that help, the best first, and with those that take something away at no cost."""
     helpful, spare = advices.helpful, advices.spare
     goal = advices.objective
     parts = [_files(advices)]
@@ -41,7 +41,7 @@ def advice_text(advices: Advices) -> str:
 
 
 def _together_lines(advices: Advices) -> list[str]:
-    """The fewest changes that help together."""
+    """Lines on the smallest set of changes that help together; [] if there is none."""
     if advices.together is None:
         return []
     changes = " and ".join(f"{one.key} ({one.before} -> {one.after})" for one in advices.together.changes)
@@ -51,7 +51,7 @@ def _together_lines(advices: Advices) -> list[str]:
 
 
 def _files(advices: Advices) -> str:
-    """Files of the lines that are told."""
+    """Text with the files to which the line numbers in the tables belong."""
     changes = [one.change for one in advices.found]
     files = dict.fromkeys(one.file for one in changes if not one.is_of_mapping and one.line)
     mappings = dict.fromkeys(one.file for one in changes if one.is_of_mapping and one.file)
@@ -73,7 +73,7 @@ def _gains(title: str, advices: Advices, rows: Rows) -> str:
 
 
 def _found(advices: Advices) -> str:
-    """What a search finds."""
+    """Word for the results of a search: mappings or allocations."""
     return {"mappings": "mappings", "allocation": "allocations"}[advices.same_words.split()[-1]]
 
 
@@ -98,7 +98,7 @@ def _names(number: int, one: Advice) -> tuple[str, str, str, str]:
 
 
 def _change(gain: float | None) -> str:
-    """Words on how much something becomes less, or more."""
+    """Text on how much a quantity decreases or increases."""
     if gain is None:
         return "does not fit"
     if not gain:
@@ -107,7 +107,7 @@ def _change(gain: float | None) -> str:
 
 
 def _assumed(rows: Rows) -> list[str]:
-    """What the figures take for granted that nobody would sell."""
+    """Sentences on assumptions of the figures that real hardware would not meet."""
     changes = [one.change for _, one in rows]
     kinds = {
         change.kind for change in changes if not (change.is_sourced or (change.kind == BANDWIDTH and change.is_per_bit))

@@ -1,4 +1,4 @@
-"""Answer of a space of designs: fronts, the best designs, the effect of each axis, why designs fail."""
+"""Answer to the exploration of a space: fronts, best designs, effects of the axes, and causes of failed designs."""
 
 import re
 from collections.abc import Iterator
@@ -17,39 +17,41 @@ SECONDS = "latency_s"
 LEAKAGE = "energy_leakage_pj"
 EXCLUDED, UNMET = "excluded", "constraint on results not met"
 MOST_EXACT_CAUSES = 12
-"""Most causes of one status; from there on, causes that differ only in their numbers are counted as one."""
+"""Largest number of different causes of one status. If there are more, causes that differ only in their numbers are
+counted as one.
+"""
 _NUMBER = re.compile(r"(?<![\w.])\d[\d,.]*\d|(?<![\w.])\d")
 
 
 @dataclass(frozen=True)
 class Counts:
-    """How many designs there are for a network."""
+    """Numbers of designs for a network."""
 
     network: str
     designs: int
-    """Designs that were evaluated."""
+    """Number of designs that were evaluated."""
     ok: int
-    """Designs that have results and meet all constraints."""
+    """Number of designs that have results and meet all constraints."""
     unmet: int
-    """Designs that have results and do not meet a constraint."""
+    """Number of designs that have results but do not meet a constraint."""
     infeasible: int
     invalid: int
 
 
 @dataclass(frozen=True)
 class Cause:
-    """Why designs are not compared."""
+    """Reason why designs are not compared."""
 
     status: str
     text: str
     designs: int
     networks: tuple[str, ...]
-    """Networks for which it is so; () for designs that were never evaluated."""
+    """Networks for which the reason holds; () for designs that were never evaluated."""
 
 
 @dataclass(frozen=True, eq=False)
 class Answer:
-    """All of it; made by `answer_of`."""
+    """Whole answer; made by `answer_of`."""
 
     exploration: Exploration
     fronts: tuple[Front, ...]
@@ -58,17 +60,18 @@ class Answer:
     causes: tuple[Cause, ...]
     """Causes by status, the most frequent first."""
     design_count: int
-    """Number of designs with those that are excluded before the evaluation, not evaluated yet, or settled by a
-    certificate."""
+    """Number of all designs, including those that were excluded before the evaluation, are not evaluated yet, or are
+    settled by a certificate.
+    """
 
     @property
     def overall(self) -> Front:
-        """The front of all networks, or of the only one."""
+        """Front of all networks together, or of the only network."""
         return self.fronts[-1]
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        """What a comparison takes for granted, and whether it is one of the whole space."""
+        """Assumptions of a comparison, with a note if some designs of the space are not evaluated yet."""
         missing = self.exploration.missing
         part = f"{missing:,} designs are not evaluated yet: this is the answer of the others."
         compared, table = self.overall.compared, self.exploration.table
@@ -80,12 +83,12 @@ class Answer:
 
     @property
     def excluded(self) -> int:
-        """Designs that constraints exclude before the evaluation."""
+        """Number of designs that constraints exclude before the evaluation."""
         return sum(self.exploration.excluded.values())
 
 
 def _differing_clocks(compared: pandas.DataFrame, table: pandas.DataFrame) -> str:
-    """What of a comparison by cycles is to be known where cycles of designs are of different lengths; '' elsewhere."""
+    """Note that latencies are compared in cycles although the clocks of designs differ; '' if they do not differ."""
     if SECONDS not in table or compared.empty:
         return ""
     rows = table[table["index"].isin(compared.index)]
@@ -102,7 +105,9 @@ def _differing_clocks(compared: pandas.DataFrame, table: pandas.DataFrame) -> st
 
 
 def _missing_leakage(compared: pandas.DataFrame, table: pandas.DataFrame) -> str:
-    """Where static power of some designs alone is known, how much of their energy it is; '' elsewhere."""
+    """Note that the static power of only some designs is known, with its share of the energy of these designs; '' if it
+    is known for all designs or for none.
+    """
     if LEAKAGE not in table or compared.empty:
         return ""
     rows = table[table["index"].isin(compared.index)]
@@ -119,7 +124,7 @@ def _missing_leakage(compared: pandas.DataFrame, table: pandas.DataFrame) -> str
 
 
 def answer_of(exploration: Exploration) -> Answer:
-    """The answer from the table of results."""
+    """Answer made from the table of results."""
     even = replace(exploration, table=uniform(exploration.table, exploration.value_names))
     table = even.table
     outcomes = even.outcomes
@@ -134,12 +139,12 @@ def answer_of(exploration: Exploration) -> Answer:
 
 
 def best_probability(front: Front, measure: str) -> float:
-    """Probability that the best design in a measure stays the best, where costs have ranges."""
+    """Probability that the best design in a measure stays the best, if costs have ranges."""
     return least_probability(front.compared, measure, front.compared[measure].idxmin())
 
 
 def values_text(row: JsonObject, names: tuple[str, ...]) -> str:
-    """The values of a design in one line."""
+    """Values of a design in one line."""
     return ", ".join(f"{name} {value_text(row[name])}" for name in names)
 
 
@@ -166,7 +171,7 @@ def _causes(exploration: Exploration) -> Iterator[Cause]:
 
 
 def _counted(status: str, rows: pandas.DataFrame, column: str) -> list[Cause]:
-    """The causes in a column, the most frequent first, of equal ones the first in the table."""
+    """Causes in a column, the most frequent first; equally frequent causes in the order of the table."""
     texts = rows[column]
     if texts.nunique() > MOST_EXACT_CAUSES:
         texts = texts.map({text: _NUMBER.sub("N", text) for text in texts.unique()})

@@ -1,4 +1,6 @@
-"""Reads the axes of a space: lists, ranges, choices, or the columns of a design sheet with one design a row."""
+"""Reader of the axes of a space: lists, ranges, choices, or a design sheet with one column per axis and one row per
+design.
+"""
 
 import csv
 import io
@@ -22,11 +24,13 @@ from tilewright.designs.space_schema import AxisEntry
 from tilewright.hardware.dotted_paths import key_path
 
 MOST_VALUES = 10_000
-"""Most values of one range."""
+"""Largest number of values of one range."""
 
 
 def geometric(first: float, last: float, factor: float) -> tuple[int | float, ...]:
-    """first, first x factor, ... up to last; whole numbers where all are whole. Raises FieldError."""
+    """Values first, first x factor, ... up to last. They are whole numbers if all of them are whole. Raises
+    FieldError.
+    """
     if factor <= 1:
         raise FieldError("factor must be greater than 1")
     if first <= 0:
@@ -35,7 +39,9 @@ def geometric(first: float, last: float, factor: float) -> tuple[int | float, ..
 
 
 def linear(first: float, last: float, step: float) -> tuple[int | float, ...]:
-    """first, first + step, ... up to last; whole numbers where all are whole. Raises FieldError."""
+    """Values first, first + step, ... up to last. They are whole numbers if all of them are whole. Raises
+    FieldError.
+    """
     if step <= 0:
         raise FieldError("step must be greater than 0")
     return _range(first, last, step=_exact(step))
@@ -44,7 +50,9 @@ def linear(first: float, last: float, step: float) -> tuple[int | float, ...]:
 def _range(
     first: float, last: float, factor: Decimal = Decimal(1), step: Decimal = Decimal(0)
 ) -> tuple[int | float, ...]:
-    """Range in decimal numbers, as they are written: 0.1, 0.2, 0.3 and the same on every machine."""
+    """Range computed in decimal numbers, as they are written in the file, so that 0.1, 0.2, 0.3 are the same on every
+    machine.
+    """
     if last < first:
         raise FieldError("`to` is below `from`: the range is empty")
     found = [_exact(first)]
@@ -68,20 +76,20 @@ _TRUTHS = {"true": True, "false": False}
 
 @dataclass(frozen=True)
 class Sheet:
-    """The content of a design sheet, without the column of names."""
+    """Content of a design sheet, without the column of names."""
 
     file: str
     columns: tuple[str, ...]
     rows: tuple[tuple[Value, ...], ...]
     names: tuple[str, ...]
-    """Names of the designs; () where there is no column for them."""
+    """Names of the designs; () if the sheet has no column for names."""
     lines: tuple[int, ...]
-    """The line of each row, from 1."""
+    """Line in the file of each row, from 1."""
 
 
 def read_sheet(path: Path) -> Sheet:
-    """The sheet in a file: cells are separated by commas if it ends in .csv, else by tabs. Lines that are empty or
-    begin with # are no rows.
+    """Design sheet of a file. Cells are separated by commas if the file name ends in .csv, else by tabs. Empty lines
+    and lines that begin with # are ignored.
 
     Raises InputError with every problem, each with its line and column.
     """
@@ -113,7 +121,7 @@ def read_sheet(path: Path) -> Sheet:
 
 
 def _cells(path: Path) -> tuple[list[str], list[int], list[list[str]]]:
-    """The heading, and line and cells of each row. Raises InputError."""
+    """(heading, line of each row, cells of each row). Raises InputError."""
     file = str(path)
     try:
         if path.stat().st_size > LARGEST_SHEET_BYTES:
@@ -155,7 +163,7 @@ def _value(text: str) -> Value:
 def _value_problems(
     file: str, column: str, lines: Sequence[int], texts: Sequence[str], values: Sequence[Value]
 ) -> Iterator[Problem]:
-    """Cells without a value, and text in a column of numbers."""
+    """Problems of a column: cells without a value, and text in a column of numbers."""
     are_numbers = any(type(value) in (int, float) for value in values)
     for line, text, value in zip(lines, texts, values, strict=True):
         if not text:
@@ -187,29 +195,29 @@ _RANGE = ("from", "to", "factor", "step")
 
 @dataclass(frozen=True)
 class Setter:
-    """Something that sets a value in the base."""
+    """Place in the space file that sets a value in the base."""
 
     path: KeyPath
-    """What it sets."""
+    """Path in the base that is set."""
     place: KeyPath
-    """Where the file of the space says so."""
+    """Place in the space file that sets it."""
     axis: str = ""
-    """'' for a law."""
+    """Name of the axis that sets the value; '' for a law."""
     choice: str = ""
-    """The choice of the axis; '' where it has none."""
+    """Choice of the axis that sets the value; '' if the axis has no choices."""
 
 
 class AxesReader:
-    """Finds what is wrong with axes; what is left of them is what is right."""
+    """Reader of axes. It records the problems, and returns the axes as far as they are correct."""
 
     def __init__(self, base: Any, problems: Problems) -> None:
-        """`base` is the data of the hardware file, None if it cannot be read."""
+        """Start a reader. `base` is the data of the hardware file, None if the file cannot be read."""
         self.base = base
         self.problems = problems
         self.setters: list[Setter] = []
 
     def grid(self, entries: Mapping[str, AxisEntry | None]) -> tuple[Axis, ...]:
-        """The axes of all combinations."""
+        """Axes of a space in which all combinations of values are designs."""
         found = []
         for name, entry in entries.items():
             self.check_name(("axes", name), name)
@@ -224,7 +232,7 @@ class AxesReader:
     def sheet(
         self, entries: Mapping[str, AxisEntry | None], sheet: Sheet
     ) -> tuple[tuple[Axis, ...], tuple[tuple[int, ...], ...]]:
-        """The axes of a design sheet, and for each design the places of its values in them."""
+        """Axes of a design sheet, and for each design the positions of its values in these axes."""
         axes, columns = [], []
         for name, entry in entries.items():
             self.check_name(("axes", name), name)
@@ -243,13 +251,15 @@ class AxesReader:
         return tuple(axes), tuple(rows)
 
     def check_name(self, path: KeyPath, name: str) -> None:
-        """Record why a name cannot be that of an axis or a law."""
+        """Record the reason why a name cannot be the name of an axis or a law."""
         message = "means something else in tables of designs" if is_column(name) else name_problem(name)
         if message:
             self.problems.at(path, message, name)
 
     def key_path(self, place: KeyPath, path: str, axis: str = "", choice: str = "") -> KeyPath | None:
-        """What a dotted path at a place of the file sets; None if it sets nothing, which is recorded."""
+        """Path in the base that a dotted path at `place` of the space file sets. None, with a problem recorded, if it
+        sets nothing.
+        """
         found = () if self.base is None else key_path(self.base, path)
         if isinstance(found, Problem):
             self.problems.at(place, f"'{path}': {found.message}", found.value, found.allowed, found.nearest)
@@ -259,7 +269,9 @@ class AxesReader:
         return found or None
 
     def check_setters(self) -> None:
-        """Record where two things set one value, or one a part of what the other sets."""
+        """Record conflicts between two settings: both set one value, or one sets a part of the value that the other
+        sets.
+        """
         for place, one in enumerate(self.setters):
             for other in self.setters[:place]:
                 is_other_choice = one.axis and one.axis == other.axis and one.choice != other.choice
@@ -286,7 +298,7 @@ class AxesReader:
         return self._range(path, entry)
 
     def _check_words(self, path: KeyPath, values: Sequence[Value | None]) -> None:
-        """Record values that tables could not tell from others, as the text "2" from the number 2."""
+        """Record values that a table could not distinguish from others, for example the text "2" and the number 2."""
         first: dict[str, Value] = {}
         for place, value in enumerate(values):
             if value is not None and first.setdefault(value_word(value), value) != value:
@@ -311,7 +323,7 @@ class AxesReader:
     def _settings(
         self, name: str, entry: AxisEntry, values: Sequence[Value]
     ) -> tuple[tuple[tuple[KeyPath, Any], ...], ...]:
-        """What each value of an axis sets."""
+        """Settings in the base for each value of an axis."""
         if entry.choices is not None:
             message = "not with `choices`, which say what they set"
             self._refuse(("axes", name), entry, ("values", *_RANGE, "path"), message)

@@ -1,4 +1,4 @@
-"""Certificate of complete Pareto fronts: the costs of every design, and which design dominates it."""
+"""Certificate of complete Pareto fronts: the costs of every design, and the design that dominates it."""
 
 import hashlib
 from collections.abc import Mapping
@@ -20,22 +20,23 @@ from tilewright.designs.space import Space
 from tilewright.designs.stamped_tables import read_stamped, write_stamped
 
 NOT_COMPARED, ON_FRONT = -2, -1
-"""Values in place of the index of the design that dominates: it has no results or does not meet a constraint, or none
-does."""
+"""Values in place of the index of a dominating design. NOT_COMPARED: the design has no results, or it does not meet a
+constraint. ON_FRONT: no design dominates it.
+"""
 
 
 @dataclass(frozen=True, eq=False)
 class DesignPoints:
-    """What the designs of a space cost."""
+    """Costs of the designs of a space."""
 
     space: Space
     index: np.ndarray
-    """int64 [row], ascending."""
+    """int64 [row] index of the design, ascending"""
     area_mm2: np.ndarray
     is_ok: np.ndarray
-    """bool [row, network] it has results."""
+    """bool [row, network] whether the design has results"""
     energy_pj: np.ndarray
-    """float64 [row, network]"""
+    """float64 [row, network] energy of the design on the network"""
     latency_cycles: np.ndarray
 
     @classmethod
@@ -53,18 +54,18 @@ class DesignPoints:
 
     @cached_property
     def objectives(self) -> tuple[str, ...]:
-        """What designs are compared by: areas only where they are given."""
+        """Objectives by which designs are compared. The area is left out if no design with results has one."""
         has_no_area = np.isnan(self.area_mm2[self.is_ok.any(axis=1)]).all()
         return tuple(key for key in self.space.objectives if key != AREA_MM2 or not has_no_area)
 
     @cached_property
     def row_of(self) -> Mapping[int, int]:
-        """Index of a design -> its row."""
+        """Row of a design, by the index of the design."""
         return {index: row for row, index in enumerate(self.index.tolist())}
 
     @cached_property
     def unmet(self) -> np.ndarray:
-        """object [row, network] the constraint that its results do not meet, or ''."""
+        """object [row, network] constraint that the results do not meet, or ''"""
         found = np.full(self.is_ok.shape, "", dtype=object)
         if self.space.constraints_after:
             for row in np.flatnonzero(self.is_ok.any(axis=1)).tolist():
@@ -75,19 +76,23 @@ class DesignPoints:
 
     @property
     def is_unmet(self) -> np.ndarray:
-        """bool [row, network] its results do not meet a constraint."""
+        """bool [row, network] whether the results do not meet a constraint"""
         found: np.ndarray = self.unmet != ""
         return found
 
     def results(self, row: int, network: int) -> dict[str, float]:
-        """The results of a design on a network, as constraints name them; without an area that is not given."""
+        """Results of a design on a network, with the names that constraints use. The area is left out if it is not
+        given.
+        """
         energy, latency = float(self.energy_pj[row, network]), float(self.latency_cycles[row, network])
         area = float(self.area_mm2[row])
         found = {ENERGY_PJ: energy, LATENCY_CYCLES: latency, EDP_PJ_CYCLES: energy_delay_product(energy, latency)}
         return found if area != area else {**found, AREA_MM2: area}
 
     def front_points(self, front: int) -> tuple[np.ndarray, np.ndarray]:
-        """(rows that are compared in a front, a column for each objective): of a network, or, after these, of all."""
+        """(rows that are compared in a front, array with a column for each objective). The fronts are numbered: first
+        those of the networks, then the front of all networks together.
+        """
         count = self.is_ok.shape[1]
         networks = [front] if front < count else list(range(count))
         rows = np.flatnonzero((self.is_ok & ~self.is_unmet)[:, networks].all(axis=1))
@@ -106,12 +111,12 @@ class DesignPoints:
 
 
 def front_count(space: Space) -> int:
-    """Fronts of a space: one for each network, and one for all together where there are several."""
+    """Number of fronts of a space: one for each network and, if there are several networks, one for all together."""
     return len(space.networks) + (len(space.networks) > 1)
 
 
 def dominated_by(points: DesignPoints, front: int) -> np.ndarray:
-    """First design on a front that dominates each row, by index, ON_FRONT or NOT_COMPARED."""
+    """[row] index of the first design on a front that dominates the row; ON_FRONT or NOT_COMPARED if there is none"""
     rows, values = points.front_points(front)
     first = first_dominators(values, on_front(values))
     found = np.full(len(points.index), NOT_COMPARED, np.int64)
@@ -124,56 +129,57 @@ SCHEMA = "tilewright/front-certificate"
 
 @dataclass(frozen=True, eq=False)
 class Certificate:
-    """What is claimed of a space."""
+    """Claims about a space."""
 
     table: pandas.DataFrame
-    """A row for each design that no constraint excludes, by index: `index`, `area_mm2`, for each network
-    `status_<n>`, `energy_<n>_pj`, `latency_<n>_cycles`, and for each front `dominated_by_<n>`: the index of a design on
-    it, -1 on the front itself, -2 for what is not compared."""
+    """Table with a row for each design that no constraint excludes, by index: `index`, `area_mm2`, for each network
+    `status_<n>`, `energy_<n>_pj`, `latency_<n>_cycles`, and for each front `dominated_by_<n>`. The last column has the
+    index of a design on the front that dominates this one, -1 if this one is on the front, -2 if it is not compared.
+    """
     excluded: Mapping[str, int]
-    """Constraint -> designs that it excludes."""
+    """Number of designs that a constraint excludes, by constraint."""
     said: Mapping[str, Any]
-    """What it was made of: `space` (digest), `objectives`, `networks`, `designs`, `provenance`."""
+    """Origin of the certificate: `space` (digest), `objectives`, `networks`, `designs`, `provenance`."""
 
 
 def front_names(space: Space) -> tuple[str, ...]:
-    """The fronts of a space: of each network, then of all."""
+    """Names of the fronts of a space: those of the networks, then that of all networks together."""
     names = tuple(network.name for network in space.networks)
     return names if len(names) == 1 else (*names, ALL_NETWORKS)
 
 
 def dominator_column(front: int) -> str:
-    """Column of the dominators of a front by its place."""
+    """Column of the dominators of a front, by the number of the front."""
     return f"dominated_by_{front}"
 
 
 def columns_of(space: Space) -> list[str]:
-    """The columns of a certificate."""
+    """Columns of a certificate."""
     networks, fronts = range(len(space.networks)), range(front_count(space))
     own = [c for n in networks for c in (f"status_{n}", energy_column(n), latency_column(n))]
     return ["index", AREA_MM2, *own, *(dominator_column(front) for front in fronts)]
 
 
 def certificate_of(points: DesignPoints, costs: FamilyCosts, said: Mapping[str, Any]) -> Certificate:
-    """The certificate of the fronts of all designs."""
+    """Certificate of the fronts of all designs."""
     fronts = {dominator_column(front): dominated_by(points, front) for front in range(front_count(points.space))}
     return Certificate(costs.table.assign(**fronts)[columns_of(points.space)], costs.excluded, said)
 
 
 def write_certificate(path: Path, certificate: Certificate) -> None:
-    """Write it; equal content gives equal bytes."""
+    """Write the certificate; equal content gives equal bytes."""
     said = {"schema": SCHEMA, "digest": content_digest(certificate), "excluded": dict(certificate.excluded)}
     write_stamped(path, certificate.table, {**said, "made_of": dict(certificate.said)})
 
 
 def read_certificate(path: Path) -> tuple[Certificate, str]:
-    """A certificate, and the digest of its content that the file says. Raises InputError for what is none."""
+    """(certificate, digest of its content that the file states). Raises InputError if the file is no certificate."""
     table, said = read_stamped(path, SCHEMA)
     return Certificate(table, said["excluded"], said["made_of"]), str(said["digest"])
 
 
 def content_digest(certificate: Certificate) -> str:
-    """The digest of its columns."""
+    """Digest of the columns of a certificate."""
     digest = hashlib.blake2b(digest_size=DIGEST_BYTES)
     for name, column in certificate.table.items():
         values = column.to_numpy()

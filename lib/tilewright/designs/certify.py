@@ -1,7 +1,8 @@
-"""Checks a certificate of complete fronts again: what it claims, against the space and against designs costed alone.
+"""Check of a certificate of complete fronts, against the space and against designs that are costed one by one.
 
-Who dominates whom is compared pair by pair, designs are read and counted anew, and those on a front and a sample of the
-others are costed as `tilewright map` costs them, each alone (docs/proofs.md#fronts).
+Dominance is compared for each pair of designs, and the designs are read and counted again. The designs on a front and a
+sample of the other designs are costed individually, in the same way as `tilewright map` costs them
+(docs/proofs.md#fronts).
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -32,27 +33,27 @@ from tilewright.designs.space import Space
 from tilewright.search.progress import Advance
 
 MOST_TOLD = 5
-"""Most lines of one kind of fault."""
+"""Largest number of designs that are named for one kind of fault."""
 BLOCK = 8
-"""Families or designs that a process looks at between two reports."""
+"""Number of families or designs that a process checks between two progress reports."""
 COSTED_FAMILIES = 40
-"""Families that a process costs between two reports."""
+"""Number of families that a process costs between two progress reports."""
 _ON_FRONT, _NOT_COMPARED = -1, -2
 
 
 @dataclass(frozen=True)
 class CertificateVerdict:
-    """What was checked, and what is wrong."""
+    """Extent of the check, and the faults that it found."""
 
     designs: int
-    """Number of designs with a row."""
+    """Number of designs with a row in the certificate."""
     fronts: int
     members: int
-    """Designs on a front, each costed again alone."""
+    """Number of designs on a front; each was costed again individually."""
     costed: int
-    """Further designs that were costed again alone."""
+    """Number of further designs that were costed again individually."""
     families: int
-    """Whose members were all costed again."""
+    """Number of families whose members were all costed again."""
     problems: tuple[Problem, ...]
 
 
@@ -66,10 +67,11 @@ def certify(
     jobs: int,
     advance: Advance,
 ) -> CertificateVerdict:
-    """Check the certificate in a file for a space; `advance` is told families and designs.
+    """Check the certificate in a file for a space. `advance` is called with the number of families and designs as they
+    are done.
 
-    `sample` further designs are costed alone, `everything` costs all families again. Raises InputError for a file
-    that is no certificate.
+    `sample` is the number of further designs that are costed individually. With `everything`, all families are costed
+    again. Raises InputError if the file is no certificate.
     """
     certificate, digest = read_certificate(path)
     faults = _Faults(space, str(path))
@@ -90,31 +92,33 @@ def certify(
 
 @dataclass(frozen=True, eq=False)
 class FamilyContent:
-    """What of a family is compared with the rows: no cores or hardware files go from process to process."""
+    """Data of a family that are compared with the rows of the certificate. Processes exchange only these, not cores or
+    hardware files.
+    """
 
     indexes: np.ndarray
-    """int64 [member]: the designs that are accelerators and meet the constraints before evaluation."""
+    """int64 [member] index of a design that is a valid accelerator and meets the constraints before evaluation"""
     area_mm2: np.ndarray
-    """float64 [member]; not a number where a part has none."""
+    """float64 [member] area; NaN if the area of a part is not given"""
     invalid: tuple[int, ...]
-    """Indexes of designs that are no accelerators."""
+    """Indexes of designs that are no valid accelerators."""
     excluded: Mapping[str, int]
-    """Constraint -> designs that it excludes."""
+    """Number of designs that a constraint excludes, by constraint."""
 
 
 class _Faults:
-    """What is wrong: each kind with its first designs."""
+    """Faults that were found: for each kind, the indexes of its designs."""
 
     def __init__(self, space: Space, file: str) -> None:
         self.space, self.file = space, file
         self.found: dict[str, list[int]] = {}
 
     def add(self, message: str, indexes: Sequence[int] = ()) -> None:
-        """Designs with a fault, or a fault of the whole."""
+        """Add designs with a fault. Without indexes, the fault is one of the whole certificate."""
         self.found.setdefault(message, []).extend(indexes)
 
     def problems(self) -> Iterator[Problem]:
-        """One for each kind."""
+        """Problems, one for each kind of fault."""
         for message, indexes in self.found.items():
             known = [index for index in indexes if 0 <= index < len(self.space)]
             told = ", ".join(self.space.design_name(index) for index in known[:MOST_TOLD])
@@ -123,7 +127,7 @@ class _Faults:
 
 
 class _Rows:
-    """The rows of a certificate as arrays."""
+    """Rows of a certificate as arrays."""
 
     def __init__(self, space: Space, table: pandas.DataFrame) -> None:
         self.space, numbers = space, range(len(space.networks))
@@ -136,7 +140,7 @@ class _Rows:
         self.dominated_by = np.stack([table[dominator_column(n)].to_numpy(np.int64) for n in fronts], axis=1)
 
     def objectives(self, front: int) -> np.ndarray:
-        """A column for each objective of a front."""
+        """Array with a column for each objective of a front."""
         count = len(self.space.networks)
         networks = [front] if front < count else range(count)
         energy, latency, product = (np.zeros(len(self.index)) for _ in range(3))
@@ -150,7 +154,7 @@ class _Rows:
         return np.stack([known[key] for key in keys], axis=1)
 
     def has_results(self, front: int) -> np.ndarray:
-        """Whether a design has results for all networks of a front."""
+        """[row] whether the design has results for all networks of a front"""
         own = self.status if front >= len(self.space.networks) else self.status[:, [front]]
         result: np.ndarray = (own == OK).all(axis=1)
         return result
@@ -169,7 +173,7 @@ def _check_content(faults: _Faults, certificate: Certificate, digest: str, space
 
 
 def _check_columns(faults: _Faults, table: pandas.DataFrame, space: Space) -> bool:
-    """Whether the columns are there with what can be in them."""
+    """Whether the columns exist and have values of the right type and range; if not, the faults are recorded."""
     if list(table.columns) != columns_of(space):
         faults.add(f"columns are {', '.join(map(str, table.columns))}")
         return False
@@ -199,7 +203,9 @@ def _check_columns(faults: _Faults, table: pandas.DataFrame, space: Space) -> bo
 def _check_designs(
     faults: _Faults, rows: _Rows, certificate: Certificate, source: SpaceSource, jobs: int, advance: Advance
 ) -> None:
-    """Whether every design of the space is there, is an accelerator or not, and has the area that is claimed."""
+    """Record designs that are missing, that are wrongly claimed to be or not to be accelerators, or whose area is
+    wrong.
+    """
     space = rows.space
     blocks = _blocks(range(len(Families(space))))
     excluded: dict[str, int] = {}
@@ -236,7 +242,9 @@ def _check_designs(
 
 
 def _check_dominance(faults: _Faults, rows: _Rows) -> None:
-    """Whether what stands on a front is dominated by none there, and all else by what it names."""
+    """Record wrong claims about fronts. A design on a front must not be dominated by another design there. Every other
+    design must be dominated by the design that its row names.
+    """
     for front, name in enumerate(front_names(rows.space)):
         claims, points, has_results = rows.dominated_by[:, front], rows.objectives(front), rows.has_results(front)
         is_unmet = _unmet(rows, front, np.flatnonzero(has_results & (claims < 0)))
@@ -267,7 +275,9 @@ def _check_dominance(faults: _Faults, rows: _Rows) -> None:
 
 
 def _unmet(rows: _Rows, front: int, places: np.ndarray) -> np.ndarray:
-    """Whether values of rows do not meet a constraint, for a network of the front."""
+    """[row] whether the values of the row do not meet a constraint on a network of the front; only the rows in `places`
+    are checked
+    """
     found = np.zeros(len(rows.index), np.bool_)
     space = rows.space
     if not space.constraints_after:
@@ -285,7 +295,7 @@ def _unmet(rows: _Rows, front: int, places: np.ndarray) -> np.ndarray:
 
 
 def _chosen(rows: _Rows, sample: int, seed: int) -> tuple[list[int], list[int]]:
-    """Designs to cost alone: all on a front, and a sample of the others."""
+    """(all designs on a front, sample of the other designs): the designs to cost individually."""
     is_member = (rows.dominated_by == _ON_FRONT).any(axis=1)
     others = rows.index[~is_member]
     count = min(sample, len(others))
@@ -296,7 +306,7 @@ def _chosen(rows: _Rows, sample: int, seed: int) -> tuple[list[int], list[int]]:
 def _check_costs(
     faults: _Faults, rows: _Rows, indexes: Sequence[int], source: SpaceSource, jobs: int, advance: Advance
 ) -> None:
-    """Whether designs cost alone what is claimed."""
+    """Record designs whose individually computed costs differ from the claims."""
     networks = [network.name for network in rows.space.networks]
     row_of = {index: row for row, index in enumerate(rows.index.tolist())}
     blocks = _blocks(indexes)
@@ -316,7 +326,7 @@ def _check_costs(
 
 
 def _check_families(faults: _Faults, rows: _Rows, source: SpaceSource, jobs: int, advance: Advance) -> None:
-    """Whether every number is what costing its family again gives."""
+    """Record numbers that differ from the result of costing their family again."""
     count = len(Families(rows.space))
     blocks = [range(first, min(first + COSTED_FAMILIES, count)) for first in range(0, count, COSTED_FAMILIES)]
     with working(source, rows.space, make_costs, len(blocks), jobs) as work:
@@ -326,7 +336,7 @@ def _check_families(faults: _Faults, rows: _Rows, source: SpaceSource, jobs: int
 
 
 def _compare(faults: _Faults, rows: _Rows, found: FamilyCosts) -> None:
-    """Whether what is claimed of some designs is what they cost."""
+    """Record designs whose claims differ from the costs in `found`."""
     table = found.table[found.table["index"].isin(rows.index)]
     index = table["index"].to_numpy(np.int64)
     places = np.searchsorted(rows.index, index)
@@ -346,7 +356,7 @@ def _blocks(numbers: Sequence[int]) -> list[list[int]]:
 
 
 def make_reader(space: Space) -> Callable[[Sequence[int]], list[FamilyContent]]:
-    """What reads families by their numbers."""
+    """Function that reads families by their numbers."""
     families, reader = Families(space), FigureReader(space.base)
     return lambda numbers: [_content(members_of(space, families[number], reader)) for number in numbers]
 

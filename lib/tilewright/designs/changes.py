@@ -23,74 +23,82 @@ from tilewright.workload.layer import Layer
 
 BANDWIDTH, SIZE, SIDE, ENERGY, LINK = "bandwidth", "size", "array side", "energy", "link"
 SPATIAL = "spatial mapping"
-"""Kinds of changes."""
+"""Kinds of changes. SPATIAL is a change of a mapping file; the other kinds are changes of a hardware file."""
 _ARRAYS = ("operational_array", "multipliers")
 _LINK_ENERGIES = ("energy_per_bit", "unit_energy_cost")
 _UNIT_ENERGIES = ("unit_energy", "multiplier_energy")
 _OLD_WIDTHS = {"r_bw": "min_r_granularity", "w_bw": "min_w_granularity"}
-"""Widths of older files -> the smallest part of a word."""
+"""Keys for the smallest part of a word, by the keys for the width of a port in older files."""
 _QUANTITY = re.compile(rf"\s*({NUMBER_PATTERN})(\s*\S*)\s*")
 _SIGNIFICANT = 12
-"""Digits of numbers that have no end."""
+"""Number of digits that are written of numbers with infinitely many decimals."""
 
 
 @dataclass(frozen=True)
 class FileChange:
-    """A number of a hardware file that becomes another one, or a spatial mapping of a mapping file."""
+    """Change of one number of a hardware file, or of one spatial mapping of a mapping file."""
 
     kind: str
     path: KeyPath
     key: str
-    """The path as text, ports by their names: as a design space has it."""
+    """Path as text, with ports by their names, as in a design space."""
     file: str
     line: int
     before: Any
-    """Value as it is written."""
+    """Value as it is written in the file."""
     after: Any
     more: bool
-    """Whether the core gets more of something, or cheaper accesses; else something is taken away."""
+    """Whether the core gets more of something, or cheaper accesses. If False, something is taken away."""
     also: tuple[tuple[KeyPath, Any], ...] = ()
-    """What has to change with it: a word is not narrower than its smallest part."""
+    """Further settings that the change needs, for example because a word cannot be narrower than its smallest part."""
     within: KeyPath = ()
-    """Where what its file says stands in an accelerator with all its cores: below `core_files` that of a core."""
+    """Place where the content of the file is found in an accelerator with all its cores. For a core file this is below
+    `core_files`.
+    """
     is_sourced: bool = False
-    """Whether it is of a memory of which the library of costs says energies and area: these follow the change."""
+    """Whether the changed memory takes its energies and area from the library of costs, so that they follow the change.
+    """
     is_per_bit: bool = False
-    """Whether it is of a memory whose file says energies per bit: energies of words follow their width."""
+    """Whether the file gives the energies of the changed memory per bit, so that the energy of a word follows its
+    width.
+    """
     written: Any = None
-    """What is written in its place, where that is another thing than `after`, which is for people."""
+    """Value that is written into the file, if it differs from `after`, which is for people."""
 
     @property
     def settings(self) -> tuple[tuple[KeyPath, Any], ...]:
-        """What it sets in its file."""
+        """Settings in the file of the change."""
         return ((self.path, self.after if self.written is None else self.written), *self.also)
 
     @property
     def is_of_mapping(self) -> bool:
-        """Whether its file is that of the mapping."""
+        """Whether the change is one of the mapping file."""
         return self.kind == SPATIAL
 
     @property
     def system_settings(self) -> tuple[tuple[KeyPath, Any], ...]:
-        """What it sets in an accelerator with all its cores."""
+        """Settings in an accelerator with all its cores."""
         return tuple(((*self.within, *path), value) for path, value in self.settings)
 
     @property
     def words(self) -> str:
-        """The change for people."""
+        """Text of the change for people."""
         return f"{self.key}: {self.before} -> {self.after}"
 
 
 def possible_changes(document: YamlDocument, factor: Fraction) -> tuple[FileChange, ...]:
-    """All changes of one number of a hardware file by a factor above 1, in the order of the file: what can be more,
-    each followed by what can be taken away there. Numbers that would not change or be none are left out."""
+    """Changes of one number of a hardware file by a factor above 1, in the order of the file. For each number, the
+    change that gives more comes first, then the change that takes away, if there is one. Changes that would not change
+    the number, or that leave none, are not included.
+    """
     return tuple(_changes(document, factor, _numbers))
 
 
 def system_changes(document: YamlDocument, base: SystemBase, factor: Fraction) -> tuple[FileChange, ...]:
-    """Changes of an accelerator of several cores: of its links, then of each distinct core file.
+    """Changes of an accelerator with several cores: first of its links, then of each distinct core file.
 
-    `document` is its file as it is written, `base` the same with its core files. Keys are those of a space of systems.
+    `document` is the accelerator file as it is written; `base` is the accelerator with the contents of its core files.
+    The keys of the changes are those of a space with several cores.
     """
     found = list(_changes(document, factor, _link_numbers))
     for name in contained_cores(document.data) or ():
@@ -105,7 +113,7 @@ def system_changes(document: YamlDocument, base: SystemBase, factor: Fraction) -
 
 Paths = tuple[KeyPath, ...]
 _Numbers = Iterator[tuple[str, Paths, Paths]]
-"""(kind, paths of numbers that are one, paths of the smallest parts of a word)."""
+"""(kind, paths of numbers that must change together, paths of the smallest parts of a word) of each number."""
 
 
 def _changes(
@@ -130,7 +138,7 @@ def _changes(
 
 
 def _memory_at(data: Any, path: KeyPath) -> Table[Any, Any]:
-    """Table of the memory that a path leads to or into; {} if it leads to none."""
+    """Table of the memory that a path leads to, or into; {} if the path does not lead to a memory."""
     if "memories" not in path:
         return {}
     for key in path[: path.index("memories") + 2]:
@@ -139,7 +147,9 @@ def _memory_at(data: Any, path: KeyPath) -> Table[Any, Any]:
 
 
 def _link_numbers(data: Table[Any, Any]) -> _Numbers:
-    """Numbers of the links of an accelerator: all of them, those of its graph, each of its list."""
+    """Numbers of the links of an accelerator: the settings for all links, those for the links of the graph, then those
+    of each link of the list.
+    """
     listed = enumerate(items(data.get("core_connectivity")))
     places: list[KeyPath] = [(), ("graph",), *(("core_connectivity", index) for index, _ in listed)]
     for place in places:
@@ -154,7 +164,7 @@ def _link_numbers(data: Table[Any, Any]) -> _Numbers:
 
 
 def _numbers_within(data: Table[Any, Any], within: KeyPath) -> _Numbers:
-    """Numbers of a core that stands in the file of its accelerator."""
+    """Numbers of a core that is written in the file of its accelerator."""
     inner: Any = data
     for key in within:
         inner = table(inner).get(key)
@@ -187,20 +197,23 @@ def _numbers(data: Table[Any, Any]) -> _Numbers:
 
 
 def _old_widths(keys: Table[Any, Any]) -> list[tuple[str, ...]]:
-    """The widths of a memory of an older file, each with those that are of the same port: one that reads and writes has
-    a single width, which stands there twice."""
+    """Keys of the widths of a memory of an older file, in groups of the same port. A port that reads and writes has a
+    single width, which the file contains twice.
+    """
     found = [key for key in _OLD_WIDTHS if key in keys]
     return [tuple(found)] if found and keys.get("rw_port") else [(key,) for key in found]
 
 
 def _narrower(document: YamlDocument, smallest: KeyPath, after: Any) -> tuple[tuple[KeyPath, Any], ...]:
-    """The smallest part of a word made as narrow as the word, where it is wider."""
+    """Setting that makes the smallest part of a word as narrow as the word; () if the smallest part is not wider than
+    the word.
+    """
     part, word = (_quantity(value) for value in (document.written(smallest), after))
     return ((smallest, after),) if part is not None and word is not None and part > word else ()
 
 
 def _quantity(value: Any) -> Fraction | None:
-    """A width in bits a cycle; None for what is none."""
+    """Width in bits per cycle; None if the value is no width."""
     match = _QUANTITY.fullmatch(str(value))
     if isinstance(value, bool) or match is None:
         return None
@@ -210,9 +223,10 @@ def _quantity(value: Any) -> Fraction | None:
 
 
 def scaled(value: Any, factor: Fraction, *, is_whole: bool) -> Any:
-    """A number, or one with a unit as text, times a factor, written alike; None where it is no number, or none is left.
+    """Number times a factor, written in the same form; the number can be a text with a unit. None if the value is no
+    number, or if the result is 0.
 
-    `is_whole`: numbers without a unit are rounded down to whole ones.
+    With `is_whole`, a number without a unit is rounded down to a whole number.
     """
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         return None
@@ -241,7 +255,7 @@ LEFT_OUT = "left out"
 
 @dataclass(frozen=True)
 class MappingChange:
-    """A change of the mapping file, and the mapping that the changed file holds."""
+    """Change of the mapping file, and the mapping of the changed file."""
 
     change: FileChange
     mapping: Mapping
@@ -250,9 +264,10 @@ class MappingChange:
 def mapping_changes(
     mapping: Mapping, core: Core, network: Workload, document: YamlDocument | None
 ) -> tuple[MappingChange, ...]:
-    """All changes of the spatial mapping of one entry that layers of the network have, in the order of the file.
+    """Changes of the spatial mapping of one entry of the mapping file, in the order of the file, for the entries that
+    layers of the network use.
 
-    `document` is the file of the mapping; None where there is none, and so no lines.
+    `document` is the mapping file. If it is None there is no file, and the changes have no line numbers.
     """
     layers: dict[int, list[Layer]] = {}
     place_of = {id(entry): place for place, entry in enumerate(mapping.entries)}
@@ -269,7 +284,9 @@ def mapping_changes(
 
 
 def _others(entry: MappingConstraints, core: Core, layers: Sequence[Layer]) -> Iterator[tuple[str, Unrolling]]:
-    """(side of the array, '' for all, spatial mapping) of each change; a loop is one that some layer has."""
+    """(side of the array, or '' for all sides; spatial mapping) of each change. Only loops that some of the layers have
+    are unrolled.
+    """
     given = entry.spatial_mapping
     if len(given) > 1:
         yield "", ()
@@ -303,7 +320,7 @@ def _change(
 
 
 def _words(factors: dict[str, tuple[tuple[str, int], ...]], side: str) -> str:
-    """What runs along a side; of all of them their names."""
+    """Text of the loops along a side of the array; without a side, the names of all sides."""
     if not side:
         return ", ".join(factors) or LEFT_OUT
     if side not in factors:
@@ -312,6 +329,6 @@ def _words(factors: dict[str, tuple[tuple[str, int], ...]], side: str) -> str:
 
 
 def _written(entry: MappingConstraints, spatial: Unrolling) -> JsonObject:
-    """The value of `spatial_mapping` in the changed file."""
+    """Value of `spatial_mapping` in the changed file."""
     written: dict[str, Any] = as_entry(replace(entry, spatial_mapping=spatial)).get("spatial_mapping", {})
     return written

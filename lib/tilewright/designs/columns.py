@@ -1,6 +1,6 @@
-"""Names of the columns of tables of designs, which no axis and no law may have.
+"""Column names of tables of designs, which are forbidden as names of axes and laws.
 
-Standard library only: spaces are read when the Snakefile is parsed.
+This module uses only the standard library, because spaces are read when the Snakefile is parsed.
 """
 
 import re
@@ -8,30 +8,36 @@ import re
 from tilewright.base.measures import MEASURES
 
 RESULTS = MEASURES
-"""What is known of a design and a network after evaluation: constraints and objectives name them."""
+"""Names of the results of a design on a network after evaluation. Constraints and objectives use these names."""
 USES = ("peak_memory_bits", "fullest_memory_share", "fullest_link_share")
-"""What is told besides of designs of several cores: bits in memories on the chip at most, all together, were it at
-once; how full the fullest is; how much of what it could carry the link carries that is used most."""
+"""Further columns of designs with several cores. The first is the sum of the peak contents of all memories on the chip,
+in bits, as if all peaks occurred at the same time. The second is the used share of the fullest memory. The third is the
+used share of the bandwidth of the most used link.
+"""
 RATES = ("latency_s", "power_w")
-"""What is told besides where the clock is known."""
+"""Further columns if the clock is known."""
 ODDS = ("energy_low_pj", "energy_high_pj", "area_low_mm2", "area_high_mm2", "front_probability")
-"""Further columns where costs have ranges."""
+"""Further columns if costs have ranges."""
 INDEX, DESIGN, NETWORK = "index", "design", "network"
 STATUS, REASON, UNMET = "status", "reason", "unmet"
 ON_FRONT, DOMINATED_BY = "pareto", "dominated_by"
 LARGEST_ENERGY, LARGEST_LATENCY = "largest_energy_term", "largest_latency_part"
 COMPARED_BY, ASSUMES = "compared_by", "assumes"
 OF_ALL = "_all_networks"
-"""Ends the columns on all networks together."""
+"""End of the names of columns on all networks together."""
 
 _FIXED = {
     *(INDEX, DESIGN, NETWORK, STATUS, REASON, UNMET, *RESULTS, *USES, *RATES, *ODDS),
     *(ON_FRONT, DOMINATED_BY, LARGEST_ENERGY, LARGEST_LATENCY, COMPARED_BY, ASSUMES),
 }
 _MADE = re.compile(rf"energy_.+_pj|latency_.+_cycles|range of .+|.+{OF_ALL}", re.DOTALL)
-"""Names that are made of terms, memories, parts of a latency, laws of costs and other columns."""
+"""Pattern of column names that contain the name of a term, a memory, a part of the latency, a cost law or another
+column.
+"""
 
 
 def is_column(name: str) -> bool:
-    """Whether tables of designs have, or may have, a column of this name beside those of a space."""
+    """Whether tables of designs have, or can have, a column of this name in addition to the columns of the axes and
+    laws.
+    """
     return name in _FIXED or _MADE.fullmatch(name) is not None

@@ -1,7 +1,7 @@
-"""Trials of the changes of a run on one core: its mappings on changed hardware, as `tilewright evaluate` costs them,
-and new searches.
+"""Trials of the changes of a run on one core: its mappings on changed hardware, and new searches.
 
-With another mapping file the search is the same, on the hardware of the run.
+The mappings are evaluated on changed hardware as `tilewright evaluate` does. For a changed mapping file, the search
+runs on the hardware of the run.
 """
 
 from collections.abc import Callable, Sequence
@@ -28,22 +28,22 @@ from tilewright.search.progress import Advance
 from tilewright.workload.graph import Workload
 
 OUTERMOST = "is the outermost memory: where it is not on the chip, less of it saves nothing there"
-"""Noted of a memory that could be smaller."""
+"""Note on a memory that could be smaller."""
 
 
 @dataclass(frozen=True, eq=False)
 class ExplainedRun:
-    """A run on one core, with all that it was made of."""
+    """Run on one core, with all its inputs."""
 
     name: str
     placed: Sequence[PlacedLayer]
     hardware: dict[str, Any]
-    """The content of its hardware file."""
+    """Content of the hardware file of the run."""
     network: Workload
     mapping: Mapping
     options: SearchOptions
     others: Sequence[MappingChange] = ()
-    """Changes of its mapping file that are tried."""
+    """Changes of the mapping file of the run that are tried."""
     same_words = "same\nmappings"
     most_sets = MOST_SETS
     holds_searches = True
@@ -51,35 +51,38 @@ class ExplainedRun:
 
     @property
     def objective(self) -> str:
-        """Objective of its search."""
+        """Objective of the search of the run."""
         return self.options.objective
 
     @property
     def now(self) -> Outcome:
-        """What it costs."""
+        """Costs of the run."""
         return Outcome.of([layer.record for layer in self.placed])
 
     @property
     def core(self) -> Core:
-        """Core that it ran on."""
+        """Core of the run."""
         return single_core(parse_accelerator(self.hardware))
 
     @cached_property
     def _mappings(self) -> dict[int, RecordedMapping]:
-        """Mappings by index of their record. Raises InputError where hardware or network are not those of the run."""
+        """Mappings by index of their record. Raises InputError if hardware or network do not belong to the run."""
         records = {layer.record_index: layer.of_one for layer in self.placed}
         recorded = recorded_mappings(list(records.values()), self.core, self.network)
         return dict(zip(records, recorded, strict=True))
 
     def same(self, accelerator: Accelerator) -> Outcome:
-        """Costs of its mappings, each so many times, added up as the summary of a run does it."""
+        """Costs of the mappings of the run on an accelerator, each times its number of layers, added as in the summary
+        of a run.
+        """
         core = single_core(accelerator)
         one_each = {index: mapping.on(core) for index, mapping in self._mappings.items()}
         return Outcome.of([times(one_each[layer.record_index], layer.repeats) for layer in self.placed])
 
     def searcher(self) -> Callable[[Accelerator], Found]:
-        """Function that searches cores anew; what it finds is held where it may be better than the mappings of the
-        run."""
+        """Function that searches cores anew. The result is also evaluated on the core of the run, if it can be better
+        there than the mappings of the run.
+        """
         evaluator = NetworkEvaluator(self.network, self.mapping, self.options)
         now, least, core = self.now, self.now.value(self.objective), self.core
 
@@ -94,7 +97,9 @@ class ExplainedRun:
         return search
 
     def further(self, jobs: int, advance: Advance) -> list[Advice]:
-        """Advice on changes of the mapping file, each judged after a new search on the hardware of the run."""
+        """Advice on changes of the mapping file. Each change is judged after a new search on the hardware of
+        the run.
+        """
         advices = []
         with in_processes(partial(_mapping_searcher, self), len(self.others), jobs) as work:
             searched = work([other.mapping for other in self.others])
@@ -104,13 +109,14 @@ class ExplainedRun:
         return advices
 
     def best_known(self, held: Sequence[Held]) -> Outcome:
-        """Costs on its hardware with the best mapping of each layer that any search found."""
+        """Costs on the hardware of the run with the best mapping of each layer that any search found."""
         return best_known(self.placed, held, self.objective)
 
     def notes(self, advices: Advices) -> list[str]:
-        """Notes on the clock of another in-memory array, and on outermost memories that could be smaller.
+        """Notes on the clock of a changed in-memory array, and on outermost memories that could be smaller.
 
-        Who takes away from an outermost memory saves nothing on a chip that does not have it.
+        The second note is needed because an outermost memory can be outside the chip. To make it smaller then saves
+        nothing on the chip.
         """
         core, notes = self.core, []
         of_array = any(one.change.key.startswith("operational_array.") for one in advices.found)
@@ -121,6 +127,6 @@ class ExplainedRun:
 
 
 def _mapping_searcher(run: ExplainedRun) -> Callable[[Mapping], Outcome]:
-    """Function that searches with mapping files in one process."""
+    """Function that searches with changed mapping files in one process."""
     accelerator = parse_accelerator(run.hardware)
     return lambda mapping: Outcome.of_design(NetworkEvaluator(run.network, mapping, run.options).cost(accelerator))

@@ -1,4 +1,4 @@
-"""Cost of a design for a network, or the reason why it has none, on one core or several, with counts of the work."""
+"""Cost of a design for a network, or the reason why it has none, on one core or several, with counts of shared work."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -13,12 +13,12 @@ from tilewright.search.cost_ranges import CostPart
 from tilewright.search.store import Store
 
 NO_MAPPING: tuple[dict[str, Any], ...] = ({"name": "default"},)
-"""The mapping of a space that gives none: nothing is fixed."""
+"""Mapping of a space that gives no mapping file: it fixes nothing."""
 
 
 @dataclass(frozen=True)
 class DesignCost:
-    """What a design costs for a network, or why it costs nothing."""
+    """Cost of a design for a network, or the reason why it has none."""
 
     status: str
     reason: str = ""
@@ -28,42 +28,42 @@ class DesignCost:
     energy_terms_pj: Mapping[str, float] = field(default_factory=dict)
     """Energy by term of the ledger."""
     memory_energy_pj: Mapping[str, float] = field(default_factory=dict)
-    """Energy by memory of the core; together the term of accesses."""
+    """Energy by memory of the core; the sum is the term of accesses."""
     latency_terms_cycles: Mapping[str, float] = field(default_factory=dict)
     """Cycles by part of the latency."""
     further: Mapping[str, float] = field(default_factory=dict)
     """Further columns of the table of results."""
     cost_parts: tuple[CostPart, ...] = ()
-    """What of the energy and the area has a range."""
+    """Parts of the energy and the area that have a range."""
 
     @classmethod
     def refused(cls, error: InputError | MappingError) -> "DesignCost":
-        """No costs: the design is none for the network, or nothing fits it."""
+        """Result without costs, because the design is not valid for the network or no mapping fits."""
         if isinstance(error, InputError):
             return cls(INVALID, reason_of(error))
         return cls(INFEASIBLE, reason_of_misfit(error))
 
 
 def reason_of(error: InputError) -> str:
-    """What is wrong with a design, in one line."""
+    """Text of the problems of a design, in one line."""
     first, *others = error.problems
     more = f" (and {len(others)} more)" if others else ""
     return " ".join(str(first).split()) + more
 
 
 def reason_of_misfit(error: MappingError) -> str:
-    """Why nothing fits a design: which layers, and the first reason."""
+    """Text on why no mapping fits a design: the layers that fail, and the first reason."""
     told, *first = [line.strip().rstrip(":") for line in str(error).splitlines()[:2]]
     return ": ".join([told, *first])
 
 
 GRAPHS, TABLES = "CN graph", "cost table"
-"""What designs share: how a network is cut, and what its computation nodes cost on a core."""
+"""Kinds of work that designs share: the cut of a network, and the costs of its computation nodes on a core."""
 
 
 @dataclass
 class Sharing:
-    """Where mappings of computation nodes are kept between processes, and counts of what designs share."""
+    """Store for mappings of computation nodes that processes share, with counts of the parts that designs share."""
 
     store: Store | None = None
     asked: Counter[str] = field(default_factory=Counter)
@@ -74,12 +74,12 @@ class Sharing:
         return Sharing(None, self.asked.copy(), self.made.copy())
 
     def add(self, now: "Sharing", before: "Sharing") -> None:
-        """Add what was counted since."""
+        """Add the counts that were made between two copies of the counts, `before` and `now`."""
         self.asked += now.asked - before.asked
         self.made += now.made - before.made
 
     def __str__(self) -> str:
-        """Words: 6 of 40 cost tables made, 34 as in another design."""
+        """Counts in words: 6 of 40 cost tables made, 34 as in another design."""
         return "; ".join(
             f"{self.made[what]:,} of {count_of(asked, what)} made, {asked - self.made[what]:,} as in another design"
             for what, asked in self.asked.items()

@@ -14,9 +14,10 @@ from tilewright.workload.graph import Workload
 
 
 class DesignEvaluator(ABC):
-    """A network on one design after the other: an accelerator of one core or several in, its costs out.
+    """Evaluator of a network on one design after another. It takes an accelerator with one core or several, and gives
+    the costs.
 
-    `mapping` is what is fixed of its mappings. Results do not depend on the designs before.
+    `mapping` is the fixed part of the mappings. The results do not depend on earlier designs.
     """
 
     def __init__(self, network: Workload, mapping: MappingSource | None) -> None:
@@ -32,11 +33,13 @@ class DesignEvaluator(ABC):
 
     @abstractmethod
     def evaluated(self, accelerator: Any) -> DesignCost:
-        """Costs on one design. Raises InputError where it is none for the network, MappingError where nothing fits."""
+        """Costs on one design. Raises InputError if the design is not valid for the network, MappingError if no mapping
+        fits.
+        """
 
 
 def accelerator_of(hardware: JsonObject, is_of_systems: bool) -> Accelerator:
-    """Accelerator of a design. Raises InputError where it is none, or of another kind than the base."""
+    """Accelerator of a design. Raises InputError if it is not valid, or of another kind than the base."""
     accelerator = parse_accelerator(hardware)
     if isinstance(accelerator, MultiCoreAccelerator) != is_of_systems:
         kinds = ("one core", "several cores")

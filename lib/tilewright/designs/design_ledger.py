@@ -1,4 +1,4 @@
-"""The ledger of a design of a space: a row of its results, as a comparison of two runs needs it."""
+"""Ledger of a design of a space: a row of its results in the form that a comparison of two runs needs."""
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -15,13 +15,14 @@ from tilewright.results.pareto import RunPoint
 from tilewright.results.run_ledger import ENERGY, LATENCY, LedgerPlace, RunLedger, ledger_of
 
 ASSUMES = "assumes"
-"""The column of the table of the front that says what the numbers rest on."""
+"""Column of the table of the front that has the assumptions of the numbers."""
 
 
 def ledger_of_design(folder: Path, design: str, network: str = "") -> RunLedger:
-    """The ledger of a design by its name, from the results in the folder of an exploration.
+    """Ledger of a design by its name, from the results in the folder of an exploration.
 
-    Raises InputError where there are no results, no such design or network, or the design has none.
+    Raises InputError if the folder has no results, if the design or the network does not exist, or if the design has no
+    results.
     """
     path = folder / f"{SPACE_STEM}.parquet"
     if not path.is_file():
@@ -60,14 +61,16 @@ def _candidate(row: Mapping[Any, Any], folder: Path) -> RunPoint:
 
 
 def _assumed(folder: Path) -> str:
-    """What the answer of the space says its numbers rest on; it is the same in all rows of the front."""
+    """Assumptions of the numbers, from the table of the front, where all rows have the same text."""
     path = folder / f"{FRONT_STEM}.parquet"
     found = read_parquet(path, [ASSUMES])[ASSUMES].tolist() if path.is_file() else []
     return str(found[0]).rstrip(".") if found else ""
 
 
 def _entries(row: Mapping[Any, Any]) -> Iterator[tuple[LedgerPlace, float]]:
-    """Terms of the energy, that of accesses by memory, and parts of the latency; what a design does not have is NaN."""
+    """Terms of the energy, the energy of accesses by memory, and parts of the latency. Columns that do not apply to the
+    design are NaN in the row.
+    """
     names = [str(name) for name in row]
     known = {name: float(row[name]) for name in names if isinstance(row[name], float | int) and row[name] == row[name]}
     for column in energy_parts(names):

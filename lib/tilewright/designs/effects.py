@@ -16,19 +16,21 @@ class Effect:
 
     axis: str
     table: pandas.DataFrame
-    """A row for each value, numbers in order, texts as in the space: `value`, `designs`, `best_<objective>` and
-    `median_<objective>` for each measure that is known."""
+    """Table with a row for each value, numbers in ascending order, texts in the order of the space: `value`, `designs`,
+    and for each known measure `best_<objective>` and `median_<objective>`.
+    """
 
 
 def known_measures(front: Front) -> tuple[str, ...]:
-    """The measures that all compared designs have."""
+    """Measures that all compared designs have."""
     compared = front.compared
     return tuple(key for key in MEASURES if not compared[key].isna().any())
 
 
 def _measures_of_best(front: Front) -> tuple[str, ...]:
-    """The measures in which the best of all compared designs is among the rows: where these are of the front alone,
-    those that it is over, and the product of energy and latency where it is over both."""
+    """Measures in which the best of all compared designs has a row. If only the designs on a front have rows, these are
+    the objectives of the front, and the product of energy and latency if both are objectives.
+    """
     known = known_measures(front)
     if front.is_whole:
         return known
@@ -37,7 +39,7 @@ def _measures_of_best(front: Front) -> tuple[str, ...]:
 
 
 def best_designs(front: Front) -> tuple[tuple[str, dict[str, Any]], ...]:
-    """Row of the best design in each measure that is known, the first of equal ones; () without designs."""
+    """Row of the best design in each known measure, of equal designs the first one; () if there are no designs."""
     compared = front.compared
     if compared.empty:
         return ()
@@ -48,8 +50,9 @@ def best_designs(front: Front) -> tuple[tuple[str, dict[str, Any]], ...]:
 
 
 def effects(front: Front, axis_names: tuple[str, ...]) -> tuple[Effect, ...]:
-    """The effect of each axis that has more than one value among the compared designs; () where only those on a front
-    have rows, which tell no effect."""
+    """Effect of each axis that has more than one value among the compared designs. () if only the designs on a front
+    have rows, because effects cannot be derived from them.
+    """
     if not front.is_whole:
         return ()
     return tuple(Effect(axis, _effect(front, axis)) for axis in axis_names if front.compared[axis].nunique() > 1)

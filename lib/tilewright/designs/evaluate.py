@@ -1,8 +1,8 @@
-"""Evaluates designs of one core for a network: the numbers of `tilewright map` of each, without its records.
+"""Evaluation of designs with one core for a network: it gives the numbers of `tilewright map` without its records.
 
-Everything that does not depend on the design is done once: the network is read, its equal layers are found, the stages
-of the search are made. What is left of a design is the search of its distinct layers, by those same stages, and one
-evaluation of each best mapping for the parts of its energy and latency, on which the invariants are checked.
+Everything that does not depend on the design is done once: reading the network, finding its equal layers, and making
+the stages of the search. For each design, the same stages then search its distinct layers. One evaluation of each best
+mapping gives the parts of energy and latency, on which the invariants are checked.
 """
 
 from collections.abc import Sequence
@@ -43,24 +43,26 @@ from tilewright.workload.graph import Workload
 from tilewright.workload.layer import Layer
 
 _REMEMBERED_LAYERS = 1024
-"""Layers on cores of which the costs are kept for designs that differ in what does not concern the layer."""
+"""Number of pairs of a layer and a core whose costs are stored. They are used again for designs that differ only in
+properties that do not affect the layer.
+"""
 _REMEMBERED_CORES = 64
-"""Cores without costs for which it is kept where data stay between layers."""
+"""Number of cores without costs for which the place of data between layers is stored."""
 
 
 @dataclass(frozen=True)
 class LayerPlace:
-    """A layer that a core runs."""
+    """Layer that a core runs."""
 
     layer: str
     reach: MemoryReach | None
-    """Up to which memory its data go; None for all the way."""
+    """Memories up to which the data of the layer go; None if the data go through all memories."""
     repeats: int = 1
-    """How many layers of the network it stands for."""
+    """Number of layers of the network that this layer represents."""
 
 
 class NetworkEvaluator(DesignEvaluator):
-    """The costs of a network on designs of one core."""
+    """Costs of a network on designs with one core."""
 
     def __init__(self, network: Workload, mapping: MappingSource | None, options: SearchOptions) -> None:
         super().__init__(network, mapping)
@@ -74,15 +76,17 @@ class NetworkEvaluator(DesignEvaluator):
         self._costs = LayerCosts(self.search)
 
     def evaluated(self, accelerator: Accelerator) -> DesignCost:
-        """Costs on one design. Raises InputError where it is none for the network, MappingError where nothing fits."""
+        """Costs on one design. Raises InputError if the design is not valid for the network, MappingError if no mapping
+        fits.
+        """
         core = single_core(accelerator)
         places = self._placed(replace(accelerator, cores=(_without_costs(core),)))
         return _sum(core, self._layers(core, places), self._profile)
 
     def _places(self, accelerator: Accelerator) -> tuple[LayerPlace, ...]:
-        """The layers that the core runs, in execution order. Raises InputError where the design is none.
+        """Layers that the core runs, in execution order. Raises InputError if the design is not valid.
 
-        Energies, areas and widths play no part in it.
+        They do not depend on energies, areas and port widths.
         """
         described = Descriptions(None, self.network, self.mapping, accelerator=accelerator, network=self.network)
         problem = MappingParser().change(described)
@@ -96,10 +100,10 @@ class NetworkEvaluator(DesignEvaluator):
         )
 
     def layer_problems(self, accelerator: Accelerator) -> list[tuple[LayerProblem, int]]:
-        """Layers in execution order, each on the core as it sees it, and how many each stands for; equal ones have the
-        same name.
+        """Layers in execution order, each on the core as the layer sees it, with the number of layers that each
+        represents. Equal layers have the same name.
 
-        Raises InputError where the design is no accelerator for the network, MappingError where a layer has no core.
+        Raises InputError if the design is no valid accelerator for the network, MappingError if a layer has no core.
         """
         core = single_core(accelerator)
         found = []
@@ -111,9 +115,9 @@ class NetworkEvaluator(DesignEvaluator):
 
     @cached_property
     def _kinds(self) -> dict[str, tuple[int, Layer, constraints.MappingConstraints]]:
-        """Name of a layer -> number of its kind, the first of that kind, what is fixed of its mapping.
+        """(number of the kind, first layer of the kind, fixed part of its mapping) by the name of a layer.
 
-        Layers of one kind differ in their names alone.
+        Layers of one kind differ only in their names.
         """
         kinds: dict[tuple[Layer, constraints.MappingConstraints], int] = {}
         firsts: list[tuple[Layer, constraints.MappingConstraints]] = []
@@ -129,9 +133,9 @@ class NetworkEvaluator(DesignEvaluator):
         return result
 
     def _layers(self, core: Core, places: Sequence[LayerPlace]) -> list[LayerCost]:
-        """What each layer costs with all that it stands for, in execution order.
+        """Cost of each layer, times the number of layers that it represents, in execution order.
 
-        Raises MappingError naming all layers that nothing fits.
+        Raises MappingError that names all layers for which no mapping fits.
         """
         failures: dict[tuple[int, Core | None], tuple[list[str], MappingError]] = {}
         found: list[LayerCost] = []
@@ -158,7 +162,7 @@ class NetworkEvaluator(DesignEvaluator):
         return found
 
     def _own(self, whole: LayerProblem, reach: MemoryReach | None) -> LayerProblem:
-        """A layer on the core as it sees it."""
+        """Layer on the core as the layer sees it."""
         core = core_for(whole.layer, whole.core, whole.constraints)
         problem = replace(whole, core=core, memory_reach=reach)
         for stage in self._after:
@@ -166,7 +170,9 @@ class NetworkEvaluator(DesignEvaluator):
         return problem
 
     def _search_layer(self, kind: int, core: Core) -> LayerCost:
-        """What the stages of the search find for a kind of layer. Raises MappingError if nothing fits."""
+        """Cost of the best mapping that the stages of the search find for a kind of layer. Raises MappingError if none
+        fits.
+        """
         layer, given = next((layer, given) for number, layer, given in self._kinds.values() if number == kind)
         found = evaluations_of(Rest(self.search, Control()), LayerProblem(layer, core, given))
         best = next((one.costs for one in found if one.costs is not None and one.costs.fits.any()), None)
@@ -176,7 +182,7 @@ class NetworkEvaluator(DesignEvaluator):
 
 
 def _without_costs(core: Core) -> Core:
-    """The core without energies, areas and widths of ports."""
+    """Core without energies, areas and widths of ports."""
     array = replace(core.operational_array, unit_energy_pj=0.0, unit_area_mm2=0.0)
     none: dict[str, Any] = {"read_energy_pj": 0.0, "write_energy_pj": 0.0, "area_mm2": 0.0, "cost_source": None}
     memories = [replace(memory, ports=memory.frame.ports, **none) for memory in core.memories]
@@ -184,12 +190,12 @@ def _without_costs(core: Core) -> Core:
 
 
 def _data_of(reach: MemoryReach | None) -> tuple[object, ...]:
-    """What a reach says, without the name of the layer."""
+    """Content of a reach without the name of the layer."""
     return () if reach is None else (reach.activation, reach.output, reach.weight, reach.reserved_bits)
 
 
 def _split(stages: tuple[Stage, ...]) -> tuple[tuple[Change, ...], tuple[Stage, ...]]:
-    """The stages that change the problem of a layer, and those that search it."""
+    """(stages that change the problem of a layer, stages that search it)."""
     changes: list[Change] = []
     for stage in stages:
         if not isinstance(stage, Change):
@@ -199,7 +205,7 @@ def _split(stages: tuple[Stage, ...]) -> tuple[tuple[Change, ...], tuple[Stage, 
 
 
 def _layer_cost(costs: CostedBatch) -> LayerCost:
-    """The parts of the cost of the one mapping that fits in a batch of the best."""
+    """Cost, with its parts, of the first mapping that fits in a batch."""
     row = int(np.flatnonzero(costs.fits)[0])
     batch = costs.batch
     workspace = workspace_of(batch.problem, batch.loop_order(row), batch.level_boundaries(row))
@@ -209,7 +215,7 @@ def _layer_cost(costs: CostedBatch) -> LayerCost:
 
 
 def _sum(core: Core, layers: Sequence[LayerCost], profile: ModelProfile) -> DesignCost:
-    """The costs of layers that run one after another, added up as the summary of a run does it."""
+    """Costs of layers that run one after another, added as in the summary of a run."""
     names = energy_term_names(core)
     terms = [total_in_order(layer.energy_terms_pj[i] for layer in layers) for i in range(len(names))]
     parts = latency_term_names(core)

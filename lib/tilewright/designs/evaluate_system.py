@@ -1,8 +1,8 @@
-"""Evaluates designs of several cores for a network: the numbers of a whole run of each.
+"""Evaluation of designs with several cores for a network: it gives the numbers of a whole run of each design.
 
-The stages are those of a run, one after the other, and so are the results. What several designs have in common is done
-once: the network is read, it is cut for each tiling that designs give it, and computation nodes are mapped for each
-core that is another one, or is to run others of them.
+The stages are those of a run, in the same order, and so are the results. Work that several designs share is done once:
+reading the network, cutting it for each distinct tiling, and mapping computation nodes on each distinct core. A core is
+mapped again if the core changes or if it is to run other computation nodes.
 """
 
 from collections.abc import Hashable, Mapping
@@ -47,18 +47,19 @@ from tilewright.search.options import CnSearchOptions
 from tilewright.workload.graph import Workload
 
 REMEMBERED_GRAPHS, REMEMBERED_TABLES = 32, 512
-"""Ways to cut the network, and cost tables, that are kept for designs to come."""
+"""Numbers of cut networks and of cost tables that are stored for later designs."""
 NETWORK_MODEL = MODEL
-"""The profile by which networks are read."""
+"""Profile with which networks are read."""
 BUSY, STALLS, WAITING = "computing", "stalls", "waiting"
-"""Parts of the latency, by the core that is busy longest: all its units at work would take so long; what else its nodes
-take; it runs none."""
+"""Parts of the latency, for the core that is busy longest: the time in which all its units would do its work, the rest
+of the time in which it runs nodes, and the time in which it runs none.
+"""
 
 
 class SystemEvaluator(DesignEvaluator):
-    """The costs of a network on designs of several cores.
+    """Costs of a network on designs with several cores.
 
-    `sharing` counts what designs have in common; results do not depend on it.
+    `sharing` counts the parts that designs share; the results do not depend on it.
     """
 
     def __init__(
@@ -79,11 +80,13 @@ class SystemEvaluator(DesignEvaluator):
         self._tables = lru_cache(REMEMBERED_TABLES)(self._mapped)
 
     def evaluated(self, accelerator: MultiCoreAccelerator) -> DesignCost:
-        """Costs on one design. Raises InputError where it is none for the network, MappingError where nothing fits."""
+        """Costs on one design. Raises InputError if the design is not valid for the network, MappingError if no mapping
+        fits.
+        """
         return _design_cost(self.result(accelerator))
 
     def result(self, accelerator: MultiCoreAccelerator) -> MultiCoreResult:
-        """Result of a whole run on one design. Raises InputError and MappingError as `evaluated`."""
+        """Result of a whole run on one design. Raises InputError and MappingError as `evaluated` does."""
         problem, graph = self._cut_for(accelerator)
         result: MultiCoreResult
         try:
@@ -95,8 +98,9 @@ class SystemEvaluator(DesignEvaluator):
         return result
 
     def held(self, accelerator: MultiCoreAccelerator, other: MultiCoreResult) -> Schedule | None:
-        """The schedule of an allocation that was found for another design on this one; None where it has none, or the
-        network is cut in another way."""
+        """Schedule on this design of an allocation that was found for another design. None if there is no such
+        schedule, or if the network is cut in another way.
+        """
         try:
             problem, graph = self._cut_for(accelerator)
             if graph is not other.problem.inputs.graph:
@@ -108,7 +112,7 @@ class SystemEvaluator(DesignEvaluator):
             return None
 
     def _cut_for(self, accelerator: MultiCoreAccelerator) -> tuple[SystemProblem, CnGraph]:
-        """The network on a design, and its computation nodes. Raises InputError."""
+        """Problem of the network on a design, and its computation nodes. Raises InputError."""
         problem = self._problem(accelerator)
         self.sharing.asked[GRAPHS] += 1
         graph, _ = checked_cn_graph(problem, self._cut, build=lambda _, tiling: self._graph(tiling))
@@ -120,7 +124,7 @@ class SystemEvaluator(DesignEvaluator):
         return CostedCnProblem(problem, graph, {name: self._rows(problem, graph, name) for name in names})
 
     def _problem(self, accelerator: MultiCoreAccelerator) -> SystemProblem:
-        """The network on a design. Raises InputError."""
+        """Problem of the network on a design. Raises InputError."""
         given = Descriptions(mapping=self.mapping, accelerator=accelerator, network=self.network)
         problem = system_problem(given)
         wrong = prefetch_problems(problem.workload, self._allocate.operands_to_prefetch)
@@ -133,7 +137,7 @@ class SystemEvaluator(DesignEvaluator):
         return build_cn_graph(self.network, tiling)
 
     def _rows(self, problem: SystemProblem, graph: CnGraph, name: str) -> tuple[CoreCostRow, ...]:
-        """The cost table of a core file."""
+        """Cost table of a core file."""
         self.sharing.asked[TABLES] += 1
         return self._tables(_Table(problem, graph, name))
 
@@ -146,8 +150,9 @@ class SystemEvaluator(DesignEvaluator):
 
 
 class _Table:
-    """The cost table of a core in a design, equal to that of another design if it has the same rows: for the same
-    computation nodes, of which the core may run the same, by the same off-chip memory."""
+    """Cost table of a core in a design. Tables of two designs are equal if they have the same rows: the same
+    computation nodes, the same core and off-chip memory, and the same nodes that the core can run.
+    """
 
     def __init__(self, problem: SystemProblem, graph: CnGraph, name: str) -> None:
         self.problem, self.graph, self.name = problem, graph, name
@@ -168,7 +173,7 @@ class _Table:
 
 
 def _design_cost(result: MultiCoreResult) -> DesignCost:
-    """The costs of the schedule that was found."""
+    """Costs of the schedule that was found."""
     made = result.artifact
     schedule = made.schedule
     accelerator = result.problem.inputs.descriptions.accelerator
@@ -188,7 +193,7 @@ def _design_cost(result: MultiCoreResult) -> DesignCost:
 
 
 def _latency_parts(made: ScheduleArtifact, costs: Mapping[str, tuple[CoreCostRow, ...]]) -> dict[str, float]:
-    """The latency in parts, by what the core does that is busy longest, the first of equal ones."""
+    """Parts of the latency, from the activity of the core that is busy longest; of equal cores the first one."""
     schedule = made.schedule
     cycles = schedule.end_cycles - schedule.start_cycles
     busy = np.bincount(schedule.allocation, cycles, made.system.core_count)
@@ -200,7 +205,7 @@ def _latency_parts(made: ScheduleArtifact, costs: Mapping[str, tuple[CoreCostRow
 
 
 def _use_columns(made: ScheduleArtifact) -> dict[str, float]:
-    """How much of memories and links is used: the columns of USES."""
+    """Use of memories and links: the columns of USES."""
     system = made.system
     on_chip = np.unique(np.delete(system.core_memory, system.off_chip_core, axis=0))
     on_chip = on_chip[(on_chip >= 0) & (on_chip != system.off_chip_memory)]

@@ -1,5 +1,7 @@
-"""Explores a space: makes the shards that are missing or out of date, in one or several processes, and draws the
-answer."""
+"""Exploration of a space: it makes the shards that are missing or out of date, and collects their results.
+
+A shard is a file with the costs of some designs. Shards are made in one or several processes.
+"""
 
 import contextlib
 from collections.abc import Callable, Iterator, Sequence
@@ -27,7 +29,7 @@ from tilewright.search.store import Store
 
 
 def assumptions(space: Space) -> tuple[str, ...]:
-    """What a comparison of the designs of a space takes for granted."""
+    """Assumptions of a comparison of the designs of a space."""
     options = space.options
     model = f"Model profile {options.model}: energies and areas are those of the hardware file and of its laws."
     mapping = "" if space.mapping is None else " with what the mapping file fixes"
@@ -79,18 +81,20 @@ def _of_systems(options: SystemOptions) -> tuple[str, str]:
 
 
 SpaceSource = str | Path | dict[str, Any]
-"""A file of a space, or its content."""
+"""Path of the file of a space, or its content."""
 Task = TypeVar("Task")
 Result = TypeVar("Result")
 Maker = Callable[[Space], Callable[[Task], Result]]
-"""A function of a module that makes what does the work; each process calls it once."""
+"""Function of a module that makes the function that does the work; each process calls it once."""
 
 
 @contextlib.contextmanager
 def working(
     source: SpaceSource, space: Space, maker: Maker[Task, Result], most: int, jobs: int
 ) -> Iterator[Callable[[Sequence[Task]], Iterator[Result]]]:
-    """A function that does work, in this process or in `jobs` others; `most` tasks at a time are to be expected."""
+    """Function that does the work, in this process or in `jobs` other processes. `most` is the largest number of tasks
+    at a time.
+    """
     is_here = min(jobs, most) <= 1
     make = partial(maker, space) if is_here else partial(_made_of, source, maker)
     with in_processes(make, most, jobs) as work:
@@ -98,32 +102,32 @@ def working(
 
 
 def _made_of(source: SpaceSource, maker: Maker[Task, Result]) -> Callable[[Task], Result]:
-    """What does the work, made in a process that has nothing but the source."""
+    """Function that does the work, made in a process that has only the source of the space."""
     return maker(read_space(source))
 
 
 SHARDS = "shards"
-"""Folder of the shards, in that of an exploration."""
+"""Folder of the shards, in the folder of an exploration."""
 BLOCK_DESIGNS = 20
-"""Designs that a process evaluates between two reports."""
+"""Number of designs that a process evaluates between two progress reports."""
 Found = list[tuple[list[Row], str]]
 Counted = tuple[Found, Sharing]
-"""Designs, and what they had in common with others."""
+"""Rows of designs, and counts of the parts that they share with other designs."""
 
 
 @dataclass(frozen=True)
 class ShardStates:
-    """The shards of a space in a folder."""
+    """States of the shards of a space in a folder."""
 
     fresh: tuple[SpacePart, ...]
     missing: tuple[SpacePart, ...]
-    """Shards that are not there, or made of something else than the space says now."""
+    """Shards that are missing, or that were made from other inputs than the space has now."""
     digests: dict[int, str]
-    """Shard number -> digest of what it is made of now."""
+    """Digest of the present inputs of a shard, by its number."""
 
 
 def shard_states(space: Space, digests: ShardDigests, folder: Path, only: int | None = None) -> ShardStates:
-    """Which shards there are, of all or of `only` one."""
+    """States of all shards, or of the shard `only`."""
     shards = [shard for shard in shards_of(space) if only in (None, shard.number)]
     wanted = {shard.number: digests.of(shard) for shard in shards}
     is_fresh = {
@@ -145,9 +149,10 @@ def make_shards(
     advance: Advance,
     sharing: Sharing | None = None,
 ) -> Iterator[tuple[SpacePart, ShardContent]]:
-    """Evaluate shards, in their order; `advance` is told designs as they are done, `sharing` counts what they share.
+    """Evaluate shards, in their order. `advance` is called with the number of designs as they are done; `sharing`
+    counts the parts that designs share.
 
-    Results depend neither on `jobs` nor on `sharing`.
+    The results depend neither on `jobs` nor on `sharing`.
     """
     sharing = sharing or Sharing()
     blocks = [
@@ -176,9 +181,10 @@ def complete(
     only: int | None = None,
     sharing: Sharing | None = None,
 ) -> None:
-    """Make the shards of a folder that are missing or out of date, or `only` one; each is kept as soon as it is done.
+    """Make the shards of a folder that are missing or out of date, or only the shard `only`. Each shard is written as
+    soon as it is done.
 
-    Files of shards that the space does not have any more go.
+    Files of shards that the space no longer has are deleted.
     """
     digests = ShardDigests(space)
     states = shard_states(space, digests, folder, only)
@@ -194,7 +200,7 @@ def complete(
 
 
 def gathered(space: Space, folder: Path) -> tuple[Exploration, tuple[SpacePart, ...]]:
-    """The exploration of all shards that are there and up to date, and those that are not."""
+    """(exploration of all shards that are present and up to date, shards that are not)."""
     states = shard_states(space, ShardDigests(space), folder)
     content = joined(space, read_shards([folder / SHARDS / shard.file_name for shard in states.fresh]))
     missing = sum(shard.end - shard.first for shard in states.missing)
@@ -204,13 +210,13 @@ def gathered(space: Space, folder: Path) -> tuple[Exploration, tuple[SpacePart, 
 def explored(
     source: SpaceSource, space: Space, jobs: int, advance: Advance, sharing: Sharing | None = None
 ) -> Exploration:
-    """The exploration of a space without any files."""
+    """Exploration of the space, without any files."""
     contents = [content for _, content in make_shards(source, space, shards_of(space), jobs, advance, sharing)]
     return exploration_of(space, joined(space, contents))
 
 
 def exploration_of(space: Space, content: ShardContent) -> Exploration:
-    """The results of a space with the constraints on them."""
+    """Results of a space, with the constraints on results applied."""
     axes = tuple(axis.name for axis in space.axes)
     return Exploration(
         space.name,
@@ -225,7 +231,7 @@ def exploration_of(space: Space, content: ShardContent) -> Exploration:
 
 
 def _unmet(space: Space, table: pandas.DataFrame) -> Iterator[str]:
-    """Constraint on results that each row does not meet; '' where it has no results."""
+    """Constraint on results that each row does not meet; '' if it meets all of them or has no results."""
     if not space.constraints_after:
         yield from ("" for _ in range(len(table)))
         return
@@ -238,7 +244,7 @@ def _unmet(space: Space, table: pandas.DataFrame) -> Iterator[str]:
 
 
 def _counted_designs(space: Space, store: Store | None) -> Callable[[range], Counted]:
-    """What evaluates blocks of designs in one process."""
+    """Function that evaluates blocks of designs in one process."""
     maker = ShardMaker(space, Sharing(store))
 
     def work(block: range) -> Counted:

@@ -1,6 +1,6 @@
-"""Families: designs that differ in figures alone, for which every mapping moves the same data (docs/proofs.md#fronts).
+"""Families: designs that differ only in figures, so that a mapping moves the same data in all (docs/proofs.md#fronts).
 
-Families that differ in sizes of memories alone follow one another.
+Families that differ only in the sizes of memories follow one another.
 """
 
 import itertools
@@ -14,7 +14,7 @@ from tilewright.base.errors import KeyPath
 from tilewright.designs.space import Axis, Space
 
 MOST_MEMBERS = 1024
-"""Designs of a family; more are several families."""
+"""Largest number of designs of a family. A larger family is divided into several."""
 _MEMORY_FIGURES = {"r_cost": "read_energy_pj", "w_cost": "write_energy_pj", "area": "area_mm2"}
 _ARRAY_FIGURES = {"unit_energy": "unit_energy_pj", "unit_area": "unit_area_mm2"}
 _WIDTH = "bandwidth_max"
@@ -22,17 +22,17 @@ _WIDTH = "bandwidth_max"
 
 @dataclass(frozen=True)
 class Figure:
-    """A number of a core that a path of its hardware file sets."""
+    """Figure: a number of a core, such as an energy or a width, that a path of its hardware file sets."""
 
     field: str
     memory: str | None = None
-    """None for the array."""
+    """Name of the memory; None for a figure of the array."""
     port: str | None = None
-    """None for the memory itself."""
+    """Name of the port; None for a figure of the memory itself."""
 
 
 def figure_of(base: dict[str, Any], path: KeyPath) -> Figure | None:
-    """The figure that a path sets; None where it sets something else."""
+    """Figure that a path sets; None if the path sets something that is no figure."""
     match path:
         case ("operational_array", str(key)) if key in _ARRAY_FIGURES:
             return Figure(_ARRAY_FIGURES[key])
@@ -46,15 +46,17 @@ def figure_of(base: dict[str, Any], path: KeyPath) -> Figure | None:
 
 @dataclass(frozen=True)
 class Family:
-    """Some designs that differ in figures alone."""
+    """Designs that differ only in figures."""
 
     number: int
     members: tuple[int, ...]
-    """Indexes of the designs, ascending; those that a constraint excludes too."""
+    """Indexes of the designs, ascending. Designs that a constraint excludes are included."""
 
 
 class Families:
-    """The families of a space, in the order of their first designs' other values; each design is in one."""
+    """Families of a space. Each design is in exactly one family. The families are in the order of the values in which
+    they differ.
+    """
 
     def __init__(self, space: Space) -> None:
         self.space = space
@@ -65,7 +67,7 @@ class Families:
         return math.prod(self._sizes(self._structural)) * len(self._offsets)
 
     def __getitem__(self, number: int) -> Family:
-        """A family by its number. Raises IndexError."""
+        """Family with a number. Raises IndexError."""
         if not 0 <= number < len(self):
             raise IndexError(number)
         if self.space.rows is not None:
@@ -82,14 +84,16 @@ class Families:
 
     @cached_property
     def of_one_shape(self) -> int:
-        """How many families that follow one another differ in sizes of memories alone; 1 for a design sheet."""
+        """Number of consecutive families that differ only in the sizes of memories; 1 for a design sheet."""
         if self.space.rows is not None:
             return 1
         return math.prod(self._sizes(tuple(place for place in self._structural if place not in self._shapes)))
 
     @cached_property
     def _structural(self) -> tuple[int, ...]:
-        """Axes that set more than figures, themselves or through laws; those that set sizes alone come last."""
+        """Positions of the axes that set more than figures, directly or through laws. Axes that set only sizes come
+        last.
+        """
         found = set()
         for place, axis in enumerate(self.space.axes):
             if any(figure_of(self.space.base, path) is None for path in _paths(axis)):
@@ -103,7 +107,7 @@ class Families:
 
     @cached_property
     def _shapes(self) -> frozenset[int]:
-        """Axes that set more than figures and sizes of memories."""
+        """Positions of the axes that set more than figures and sizes of memories."""
         set_by: list[tuple[set[KeyPath], tuple[int, ...]]] = []
         set_by += [(_paths(axis), (place,)) for place, axis in enumerate(self.space.axes)]
         set_by += [({law.path}, law.formula.axes) for law in self.space.laws if law.path is not None]
@@ -136,7 +140,7 @@ class Families:
 
     @cached_property
     def _of_rows(self) -> tuple[tuple[int, ...], ...]:
-        """Families of a design sheet."""
+        """Indexes of the designs of each family of a design sheet."""
         found: dict[tuple[int, ...], list[int]] = {}
         for index in range(len(self.space)):
             positions = self.space.positions(index)
@@ -145,7 +149,7 @@ class Families:
 
 
 def _paths(axis: Axis) -> set[KeyPath]:
-    """What an axis sets in the base."""
+    """Paths that an axis sets in the base."""
     return {path for settings in axis.settings for path, _ in settings}
 
 

@@ -1,4 +1,4 @@
-"""Costs of each design of a space as a table, a family after the other (docs/proofs.md#fronts)."""
+"""Costs of each design of a space as a table, one family after the other (docs/proofs.md#fronts)."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,17 +18,18 @@ from tilewright.designs.space import Space
 
 @dataclass(frozen=True, eq=False)
 class FamilyCosts:
-    """What some designs cost."""
+    """Costs of some designs."""
 
     table: pandas.DataFrame
-    """A row for each design that no constraint excludes, by index: `index`, `area_mm2`, and for each network, by its
-    place, `status_<n>`, `reason_<n>`, `energy_<n>_pj` and `latency_<n>_cycles`."""
+    """Table with a row for each design that no constraint excludes, by index: `index`, `area_mm2`, and for each
+    network, by its number, `status_<n>`, `reason_<n>`, `energy_<n>_pj` and `latency_<n>_cycles`.
+    """
     excluded: Mapping[str, int]
-    """Constraint -> designs that it excludes."""
+    """Number of designs that a constraint excludes, by constraint."""
 
 
 def columns_of(networks: int) -> list[str]:
-    """The columns of a table of costs."""
+    """Columns of a table of costs."""
     own = [
         column
         for number in range(networks)
@@ -38,17 +39,17 @@ def columns_of(networks: int) -> list[str]:
 
 
 def energy_column(network: int) -> str:
-    """Energy column of a network by its place in the space."""
+    """Energy column of a network, by the number of the network in the space."""
     return f"energy_{network}_pj"
 
 
 def latency_column(network: int) -> str:
-    """Latency column of a network by its place in the space."""
+    """Latency column of a network, by the number of the network in the space."""
     return f"latency_{network}_cycles"
 
 
 class FamilyCoster:
-    """Makes the rows of families. Networks are read when the first family is looked at."""
+    """Coster of families, which makes their rows. The networks are read when the first family is costed."""
 
     def __init__(self, space: Space) -> None:
         self.space, self.families = space, Families(space)
@@ -56,7 +57,7 @@ class FamilyCoster:
         self._pricer: FamilyPricer | None = None
 
     def costs(self, numbers: Sequence[int]) -> FamilyCosts:
-        """What the designs of families cost; families that follow one another have most in common."""
+        """Costs of the designs of families. Consecutive families share most of the work."""
         found = [members_of(self.space, self.families[number], self._reader) for number in numbers]
         filled = [members for members in found if len(members.indexes)]
         for members in filled:
@@ -66,7 +67,7 @@ class FamilyCoster:
 
     @property
     def pricer(self) -> FamilyPricer:
-        """Prices families. Raises InputError with everything that is wrong with networks or mapping."""
+        """Pricer of families. Raises InputError with every problem of the networks and the mapping."""
         if self._pricer is None:
             evaluators = ShardMaker(self.space).evaluators
             on_one_core = {name: one for name, one in evaluators.items() if isinstance(one, NetworkEvaluator)}
@@ -91,7 +92,7 @@ class FamilyCoster:
 
 
 def joined(parts: Sequence[FamilyCosts], space: Space) -> FamilyCosts:
-    """Several together, by index."""
+    """Costs of several parts together, sorted by index."""
     excluded: dict[str, int] = {}
     for part in parts:
         for constraint, count in part.excluded.items():
@@ -104,5 +105,5 @@ def joined(parts: Sequence[FamilyCosts], space: Space) -> FamilyCosts:
 
 
 def make_costs(space: Space) -> Callable[[Sequence[int]], FamilyCosts]:
-    """What costs families by their numbers, in a process of its own."""
+    """Function that costs families by their numbers, in a process of its own."""
     return FamilyCoster(space).costs

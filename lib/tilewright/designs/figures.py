@@ -1,4 +1,4 @@
-"""Figures of a space of designs: the front of each network, and what follows from the values of each axis."""
+"""Figures of a space of designs: the front of each network, and the effect of the values of each axis."""
 
 import textwrap
 from collections.abc import Iterator, Sequence
@@ -33,26 +33,27 @@ from tilewright.results.pareto_figure import (
 from tilewright.results.words import short_layer_name, short_names
 
 MOST_POINTS = 5000
-"""Most points of one figure: it is drawn point by point."""
+"""Largest number of points in one figure, because each point is drawn separately."""
 MANY_POINTS = 300
-"""Number of points from which on they are small."""
+"""Number of points from which points are drawn small."""
 MOST_LISTED = 20
 LEFT_INCHES, PLOT_INCHES, BOTTOM_INCHES, GAP_INCHES = 0.85, (4.8, 3.6), 0.6, 0.3
 NUMBER_INCHES, CHARACTER_INCHES = 0.3, 0.062
-"""Width of the list beside the plot: number, design, values, and each measure."""
+"""Widths in inches in the list beside the plot: of the column of numbers, and of one character of the other columns."""
 MEASURE_INCHES, LINE_INCHES, SUBTITLE_INCHES = 1.0, 0.17, 0.15
 TITLE_INCHES = 9.5
-"""Width that the lines of the title need."""
+"""Width in inches that the lines of the title need."""
 VALUE_CHARACTERS, NAME_CHARACTERS, AXIS_CHARACTERS = 100, 32, 34
 MARKER_POINTS_SQUARED = (16.0, 150.0)
-"""Sizes of markers of the smallest and the largest area."""
+"""Marker sizes of the smallest and of the largest area."""
 PANEL_INCHES, PANEL_GAP_INCHES, PANEL_BOTTOM_INCHES = (2.1, 1.5), 0.8, 0.75
 PANELS_A_ROW, MOST_LEVELS, LEVEL_CHARACTERS = 5, 12, 12
 
 
 def write_figures(answer: Answer, folder: Path) -> tuple[Path, ...]:
-    """Write `front-<network>` and `effect-<network>`, as .svg and .png, of each network and of all together, where
-    designs can be compared; returns the paths. Figures of before that would not be made now go."""
+    """Write `front-<network>` and `effect-<network>`, as .svg and .png, for each network and for all networks together,
+    if designs can be compared. Figures of earlier calls that would not be made now are deleted. Returns the paths.
+    """
     order = order_of_sample(answer.exploration.table)
     found: list[Path] = []
     for front in answer.fronts:
@@ -70,7 +71,9 @@ def write_figures(answer: Answer, folder: Path) -> tuple[Path, ...]:
 
 
 def front_figure(answer: Answer, front: Front, drawn: pandas.DataFrame) -> Figure:
-    """The designs over two of the objectives, those on the front numbered as in the list beside."""
+    """Figure of the designs over two objectives. The designs on the front have the numbers of the list beside
+    the plot.
+    """
     y, x = _two_measures(front)
     listed = spread(front.members, MOST_LISTED)
     measures = [*dict.fromkeys((*front.objectives, y, x))]
@@ -95,7 +98,9 @@ def front_figure(answer: Answer, front: Front, drawn: pandas.DataFrame) -> Figur
 
 
 def effect_figure(answer: Answer, front: Front, found: Sequence[Effect]) -> Figure:
-    """Figure of the effects: for each axis and each objective the best and the median of the designs with a value."""
+    """Figure of the effects. For each value of each axis, it shows the best and the median of the designs with this
+    value, in each objective.
+    """
     measures = front.objectives or known_measures(front)
     blocks = [found[start : start + PANELS_A_ROW] for start in range(0, len(found), PANELS_A_ROW)]
     lines = ["best (solid) and median (dashed) of all compared designs with a value", *_assumption_lines(answer)]
@@ -128,7 +133,9 @@ def _figure(width: float, height: float, title: str, lines: Sequence[str]) -> Fi
 
 
 def _two_measures(front: Front) -> tuple[str, str]:
-    """What is drawn upwards and to the right: the first two objectives, other measures where there is one alone."""
+    """(measure upwards, measure to the right): the first two objectives. If there is only one objective, another
+    measure is added.
+    """
     others = [key for key in known_measures(front) if key not in front.objectives]
     first, second, *_ = *front.objectives, *others
     return first, second
@@ -176,14 +183,14 @@ def _draw_points(axes: Axes, front: Front, drawn: pandas.DataFrame, x_key: str, 
 
 
 def _unit(drawn: pandas.DataFrame, key: str) -> Unit:
-    """The unit of an axis, and how many of the unit of the column it is."""
+    """Unit of an axis of the figure, with its size in units of the column."""
     if key == LATENCY_CYCLES:
         return unit_for(drawn[key].min(), CYCLE_UNITS)
     return MEASURES[key].scale, MEASURES[key].unit
 
 
 def _sizes(front: Front, rows: pandas.DataFrame, drawn: pandas.DataFrame) -> np.ndarray:
-    """Sizes of the markers of some rows; the largest area drawn has the largest one."""
+    """Marker sizes of some rows; the largest area that is drawn has the largest marker."""
     smallest, largest = MARKER_POINTS_SQUARED
     if len(drawn) > MANY_POINTS:
         largest = largest / 3
@@ -194,7 +201,7 @@ def _sizes(front: Front, rows: pandas.DataFrame, drawn: pandas.DataFrame) -> np.
 
 
 def _cells(answer: Answer, listed: pandas.DataFrame, measures: Sequence[str]) -> Iterator[tuple[str, ...]]:
-    """The rows of the list beside the plot, their headings first."""
+    """Rows of the list beside the plot, with its headings first."""
     yield "", "design", "values", *(MEASURES[key].title for key in measures)
     rows = listed.to_dict("records")
     names = short_names([row["design"] for row in rows], limit=NAME_CHARACTERS)
@@ -208,7 +215,7 @@ def _cells(answer: Answer, listed: pandas.DataFrame, measures: Sequence[str]) ->
 
 
 def _edges(cells: Sequence[tuple[str, ...]]) -> np.ndarray:
-    """Where the columns of the list begin, and the last one ends."""
+    """Positions where the columns of the list begin, and where the last column ends."""
     left = LEFT_INCHES + PLOT_INCHES[0] + GAP_INCHES
     texts = [max(len(row[column]) for row in cells) * CHARACTER_INCHES + 0.15 for column in (1, 2)]
     return np.cumsum([left, NUMBER_INCHES, *texts, *[MEASURE_INCHES] * (len(cells[0]) - 3)])
@@ -248,7 +255,7 @@ def _level_names(table: pandas.DataFrame) -> Iterator[str]:
 
 
 def _name_levels(axes: Axes, names: Sequence[str]) -> None:
-    """Names under the axis, some left out where there are many, slanted where they are long."""
+    """Write names under the axis. If there are many names, some are left out; if they are long, they are slanted."""
     step = -(-len(names) // MOST_LEVELS)
     is_long = sum(len(name) + 2 for name in names[::step]) * 0.065 > PANEL_INCHES[0]
     style: dict[str, Any] = {"rotation": 40, "ha": "right", "rotation_mode": "anchor"} if is_long else {}

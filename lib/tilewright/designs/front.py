@@ -17,48 +17,52 @@ from tilewright.designs.results import ALL_NETWORKS, MEASURES, OK, energy_parts,
 
 @dataclass(frozen=True, eq=False)
 class Front:
-    """The designs that have results for a network, or for all of them, and which of them none dominates."""
+    """Designs that have results for a network, or for all networks, with the Pareto front among them."""
 
     network: str
-    """ALL_NETWORKS for the sums over all; an area counts once."""
+    """Name of the network. ALL_NETWORKS stands for the sums over all networks, in which the area counts once."""
     objectives: tuple[str, ...]
-    """What the designs are compared by."""
+    """Objectives by which the designs are compared."""
     without_area: int
-    """Designs that would be compared but have no area, for which reason none is compared by area."""
+    """Number of designs that would be compared but have no area. If there is one, no design is compared by area."""
     compared_count: int
-    """Designs that were compared: as many as `compared` has, or more where there are rows of those on a front alone."""
+    """Number of designs that were compared. It is larger than the length of `compared` if only the designs on a front
+    have rows.
+    """
     rows: pandas.DataFrame
-    """Rows by index of the design: columns as the table of results, and `pareto` (whether none dominates it),
-    `dominated_by` (the first design on the front that does; '' also where it is not compared as it does not meet a
-    constraint), `largest_energy_term` and `largest_latency_part`; where costs have ranges, the columns ODDS."""
+    """Rows by index of the design. They have the columns of the table of results and four more. `pareto` is whether no
+    design dominates this one. `dominated_by` is the first design on the front that dominates it; '' if there is none,
+    or if the design does not meet a constraint. The others are `largest_energy_term` and `largest_latency_part`. If
+    costs have ranges, the rows also have the columns ODDS.
+    """
 
     @cached_property
     def compared(self) -> pandas.DataFrame:
-        """The designs that meet all constraints."""
+        """Designs that meet all constraints."""
         return self.rows[self.rows["unmet"] == ""]
 
     @cached_property
     def members(self) -> pandas.DataFrame:
-        """The designs on the front, the best in the first objective first, equal ones by index."""
+        """Designs on the front, sorted by the first objective, then by the other objectives, then by index."""
         return self.rows[self.rows[ON_FRONT]].sort_values([*self.objectives, "index"], kind="stable")
 
     @property
     def is_whole(self) -> bool:
-        """Whether there are rows of all designs that were compared."""
+        """Whether all designs that were compared have rows."""
         return self.compared_count == len(self.compared)
 
     @property
     def note(self) -> str:
-        """Says where the comparison leaves out the area."""
+        """Note that the comparison leaves out the area; '' if it does not."""
         designs = f"{self.without_area:,} design{'s' * (self.without_area > 1)}"
         by = " and ".join(MEASURES[key].words for key in self.objectives) or "nothing"
         return f"area not given, or without a unit, for {designs}: compared by {by} only" if self.without_area else ""
 
 
 def fronts(exploration: Exploration) -> tuple[Front, ...]:
-    """A front for each network in their order, then for all together where there are several.
+    """Fronts: one for each network in their order and, if there are several networks, one for all together.
 
-    The table is uniform: it comes from `results.uniform`.
+    The table of the exploration must be uniform, as made by `results.uniform`.
     """
     table = exploration.table[exploration.table["status"] == OK]
     found = [front_of(exploration, name, table[table["network"] == name]) for name in exploration.networks]
@@ -68,7 +72,7 @@ def fronts(exploration: Exploration) -> tuple[Front, ...]:
 
 
 def front_of(exploration: Exploration, network: str, rows: pandas.DataFrame) -> Front:
-    """The front among rows of results, one a design."""
+    """Front among rows of results, one row per design."""
     is_compared = (rows["unmet"] == "").to_numpy()
     compared = rows[is_compared]
     unknown = int(compared[AREA_MM2].isna().sum()) if AREA_MM2 in exploration.objectives else 0
@@ -98,9 +102,11 @@ def front_of(exploration: Exploration, network: str, rows: pandas.DataFrame) -> 
 
 
 def totals(exploration: Exploration, table: pandas.DataFrame) -> pandas.DataFrame:
-    """Rows of designs that have results for every network, with energies, latencies and EDPs added up over networks.
+    """Rows of the designs that have results for every network, with energies, latencies and EDPs summed over the
+    networks.
 
-    Of what is used of memories and links there is the most; `unmet` has what is not met for any network.
+    Columns on the use of memories and links have the largest value of all networks. `unmet` has the constraints that
+    are not met for some network.
     """
     count = len(exploration.networks)
     is_complete = table.groupby("index")["network"].transform("size") == count
@@ -121,7 +127,7 @@ def totals(exploration: Exploration, table: pandas.DataFrame) -> pandas.DataFram
 
 
 def _sums(values: np.ndarray, count: int) -> np.ndarray:
-    """The sums of each `count` values, one after the other as in the summary of a network."""
+    """Sums of each `count` values, added one after the other as in the summary of a network."""
     rows = values.reshape(-1, count)
     total = rows[:, 0].copy()
     for column in range(1, count):
@@ -134,7 +140,7 @@ def _columns(table: pandas.DataFrame, start: str, end: str) -> list[str]:
 
 
 def _largest(rows: pandas.DataFrame, parts: dict[str, str]) -> np.ndarray:
-    """The words of the largest part of each row, '' where there is none."""
+    """Words for the largest part of each row; '' if the row has none."""
     if not parts or rows.empty:
         return np.full(len(rows), "", dtype=object)
     values = np.nan_to_num(rows[list(parts)].to_numpy(dtype=np.float64), nan=0.0)
@@ -143,7 +149,7 @@ def _largest(rows: pandas.DataFrame, parts: dict[str, str]) -> np.ndarray:
 
 
 def spread(members: pandas.DataFrame, most: int) -> pandas.DataFrame:
-    """Rows, at most so many, evenly over the front, its ends among them."""
+    """Rows spread evenly over the front, including both its ends; at most `most` rows."""
     places: Sequence[int] = np.linspace(0, len(members) - 1, min(most, len(members))).round().astype(int).tolist()
     return members.iloc[list(places)]
 
@@ -152,13 +158,15 @@ SAMPLE_SEED = 0
 
 
 def order_of_sample(table: pandas.DataFrame) -> pandas.Series:
-    """Place of each index of a design in the order in which designs are taken into a sample."""
+    """Rank of each design, by index, in the random order in which designs are taken into a sample."""
     indices = np.unique(table["index"].to_numpy())
     return pandas.Series(np.random.default_rng(SAMPLE_SEED).permutation(len(indices)), index=indices)
 
 
 def drawn_rows(front: Front, most: int, order: pandas.Series) -> pandas.DataFrame:
-    """The front and, up to `most` rows, a sample of the other designs, by index; `order` says whom it takes first."""
+    """Rows to draw, by index: designs on the front and a sample of the other designs, at most `most` rows together.
+    `order` gives the rank of each design in the sample.
+    """
     rows = front.rows
     if len(rows) <= most:
         return rows

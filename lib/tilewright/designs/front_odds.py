@@ -1,7 +1,8 @@
-"""Odds of a front where costs of memories have ranges: intervals, and the probability that a design stays on it.
+"""Odds of a front if costs of memories have ranges: intervals, and the probability that a design stays on the front.
 
-A design has of each law, the costs of which have a range, an energy and an area (columns of its row); designs that use
-the same law have the same factor of it. Mappings are those that were found at the figures themselves.
+A cost law is a source of costs with a range. The row of a design has, for each law, the energy and the area that come
+from it. Designs that use the same law have the same factor of it. Mappings are those that were found with the stated
+costs.
 """
 
 from collections.abc import Mapping, Sequence
@@ -20,11 +21,13 @@ _START = "range of "
 _ENERGY, _EDP, _AREA, _LOW, _HIGH = " [pj]", " [pj cycles]", " [mm2]", " [low]", " [high]"
 
 _END_OF = {ENERGY_PJ: _ENERGY, EDP_PJ_CYCLES: _EDP, AREA_MM2: _AREA}
-"""Measures with a range -> columns of their parts."""
+"""End of the names of the columns by law, for each measure with a range."""
 
 
 def part_columns(parts: Sequence[CostPart], latency_cycles: float) -> dict[str, float]:
-    """The columns of the row of a design: of each law its energy, EDP and area, and the ends of its factor."""
+    """Columns of the row of a design: for each law the energy, EDP and area that come from it, and the ends of its
+    factor.
+    """
     found: dict[str, float] = {}
     for part in parts:
         name = _START + part.law
@@ -36,7 +39,7 @@ def part_columns(parts: Sequence[CostPart], latency_cycles: float) -> dict[str, 
 
 
 def parts_of_row(row: Mapping[Any, Any]) -> tuple[CostPart, ...]:
-    """What of the row of a design has a range, by law; () where nothing has."""
+    """Parts of the row of a design that have a range, by law; () if no part has a range."""
     return tuple(
         CostPart("", law, *(float(row[_START + law + end]) for end in (_ENERGY, _AREA, _LOW, _HIGH)))
         for law in _laws(row)
@@ -45,15 +48,16 @@ def parts_of_row(row: Mapping[Any, Any]) -> tuple[CostPart, ...]:
 
 
 def summed_columns(columns: Sequence[str]) -> list[str]:
-    """Columns that are added up over networks."""
+    """Columns that are summed over networks."""
     return [_START + law + end for law in _laws(columns) for end in (_ENERGY, _EDP)]
 
 
 def with_odds(rows: pandas.DataFrame, objectives: Sequence[str], is_whole: bool) -> pandas.DataFrame:
-    """The designs with the columns ODDS: energies and areas between their ends, and for those that meet all constraints
-    the share of samples in which they are on the front. As they were where no costs have ranges.
+    """Designs with the columns ODDS: the smallest and largest energy and area, and the share of samples in which the
+    design is on the front, for designs that meet all constraints. If no costs have ranges, the rows are returned
+    unchanged.
 
-    `is_whole`: these are all designs; else nobody knows how sure a front is.
+    `is_whole` says whether `rows` has all designs. If not, the share of samples is not known and is left out.
     """
     laws, ranges = _ranges(rows)
     if not laws:
@@ -71,13 +75,13 @@ def with_odds(rows: pandas.DataFrame, objectives: Sequence[str], is_whole: bool)
 
 
 def least_probability(rows: pandas.DataFrame, measure: str, index: Any) -> float:
-    """The share of samples in which no design has less of a measure than the one at an index of the table."""
+    """Share of samples in which no design has a smaller measure than the design at an index of the table."""
     laws, ranges = _ranges(rows)
     return least_share(_quantity(rows, laws, measure), ranges, int(rows.index.get_loc(index)))
 
 
 def _laws(columns: Any) -> list[str]:
-    """Laws with columns, in order."""
+    """Laws with columns, sorted by name."""
     names = [str(name) for name in columns]
     found = {name.removeprefix(_START).removesuffix(_LOW) for name in names if _is_low(name)}
     return sorted(found)
@@ -88,14 +92,14 @@ def _is_low(name: str) -> bool:
 
 
 def _ranges(rows: pandas.DataFrame) -> tuple[list[str], Ranges]:
-    """The laws of the designs, and the ends of their factors, which are the same for all."""
+    """Laws of the designs, and the ends of their factors, which are equal for all designs."""
     laws = [law for law in _laws(rows.columns) if rows[_START + law + _LOW].notna().any()]
     ends = [np.array([rows[_START + law + end].dropna().iloc[0] for law in laws], np.float64) for end in (_LOW, _HIGH)]
     return laws, Ranges(*ends)
 
 
 def _quantity(rows: pandas.DataFrame, laws: Sequence[str], measure: str) -> Quantity:
-    """A measure of designs and what of it each law has."""
+    """Measure of designs, with the contribution of each law."""
     values = rows[measure].to_numpy(dtype=np.float64)
     if measure not in _END_OF:
         return Quantity(values, np.zeros((len(rows), len(laws))))

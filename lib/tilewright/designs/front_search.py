@@ -1,4 +1,6 @@
-"""The complete fronts of a space, in a folder: costs of all designs part by part, then who dominates whom."""
+"""Complete fronts of a space, in a folder: the costs of all designs, part by part, then the dominance between
+designs.
+"""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -30,20 +32,20 @@ from tilewright.designs.stamped_tables import digest_in, read_stamped, write_sta
 from tilewright.search.progress import Advance
 
 COSTS = "costs"
-"""Folder of the parts, in that of a front."""
+"""Folder of the parts, in the folder of a front."""
 
 
 @dataclass(frozen=True, eq=False)
 class CompleteFront:
-    """The fronts of a space, and the certificate that they are complete."""
+    """Fronts of a space, and the certificate that they are complete."""
 
     exploration: Exploration
-    """Exploration of the designs on a front alone."""
+    """Exploration with only the designs on a front."""
     certificate: Certificate
 
 
 def missing_parts(space: Space, digests: PartDigests, folder: Path, only: int | None = None) -> list[SpacePart]:
-    """The parts that are not there or out of date, of all or of `only` one."""
+    """Parts that are missing or out of date, among all parts or for the part `only`."""
     parts = [part for part in parts_of(space) if only in (None, part.number)]
     return [part for part in parts if digest_in(folder / COSTS / part.file_name, COSTS_SCHEMA) != digests.of(part)]
 
@@ -51,9 +53,10 @@ def missing_parts(space: Space, digests: PartDigests, folder: Path, only: int | 
 def make_parts(
     source: SpaceSource, space: Space, folder: Path, jobs: int, advance: Advance, only: int | None = None
 ) -> None:
-    """Make the parts of a folder that are missing or out of date, or `only` one; each is kept as soon as it is done.
+    """Make the parts of a folder that are missing or out of date, or only the part `only`. Each part is written as soon
+    as it is done.
 
-    `advance` is told families.
+    `advance` is called with the number of families as they are done.
     """
     check_space(space)
     digests = PartDigests(space)
@@ -71,9 +74,10 @@ def make_parts(
 def front_of_folder(
     source: SpaceSource, space: Space, folder: Path, file: Path, jobs: int, advance: Advance
 ) -> CompleteFront:
-    """The fronts from the parts of a folder, with their certificate, which is written into `file`.
+    """Fronts from the parts of a folder, with their certificate, which is written into `file`.
 
-    `advance` is told designs on a front that are costed once more, alone. Raises InputError where parts are missing.
+    The designs on a front are costed once more, each individually; `advance` is called with their number as they are
+    done. Raises InputError if parts are missing.
     """
     check_space(space)
     digests = PartDigests(space)
@@ -109,7 +113,7 @@ def front_of_folder(
 
 
 def _outcomes(points: DesignPoints, costs: FamilyCosts) -> pandas.DataFrame:
-    """What came of each design, for each network."""
+    """Table with the outcome of each design on each network."""
     parts = [
         pandas.DataFrame(
             {
@@ -126,7 +130,7 @@ def _outcomes(points: DesignPoints, costs: FamilyCosts) -> pandas.DataFrame:
 
 
 def _is_member(space: Space, certificate: Certificate) -> np.ndarray:
-    """bool [row] whether a design is on a front."""
+    """bool [row] whether the design is on a front"""
     fronts = [certificate.table[dominator_column(front)].to_numpy() == ON_FRONT for front in range(front_count(space))]
     result: np.ndarray = np.logical_or.reduce(fronts)
     return result
@@ -135,7 +139,7 @@ def _is_member(space: Space, certificate: Certificate) -> np.ndarray:
 def _found(
     source: SpaceSource, space: Space, parts: Sequence[SpacePart], jobs: int, advance: Advance
 ) -> Iterator[tuple[SpacePart, FamilyCosts]]:
-    """The costs of parts, in their order."""
+    """Costs of the parts, in their order."""
     count = sum(part.end - part.first for part in parts)
     size = min(MOST_TOGETHER, max(1, -(-count // (2 * jobs)))) if jobs > 1 else MOST_TOGETHER
     blocks = {part.number: _blocks(part, size) for part in parts}
@@ -161,7 +165,7 @@ def _remove_others(space: Space, folder: Path) -> None:
 
 
 def _check_areas(points: DesignPoints) -> None:
-    """Raises InputError where designs are to be compared by an area that is not given."""
+    """Raise InputError if the area is an objective but some designs have no area."""
     unknown = int((np.isnan(points.area_mm2) & points.is_ok.any(axis=1)).sum())
     if unknown and AREA_MM2 in points.objectives:
         message = (
@@ -171,7 +175,7 @@ def _check_areas(points: DesignPoints) -> None:
 
 
 def _exploration(space: Space, points: DesignPoints, content: ShardContent, certificate: Certificate) -> Exploration:
-    """Exploration of the designs on a front. Each row has all results of its design."""
+    """Exploration of the designs on a front. A row has all results of its design."""
     told = (
         f"The fronts are complete: all {len(points.index):,} designs were costed. The certificate has the costs of"
         " each, and who dominates it."
@@ -186,7 +190,7 @@ def _exploration(space: Space, points: DesignPoints, content: ShardContent, cert
 
 
 def _check_rows(points: DesignPoints, rows: Sequence[Row]) -> None:
-    """What a design costs alone is what it costs among its family."""
+    """Check that a design has the same costs individually and within its family."""
     networks = [network.name for network in points.space.networks]
     for row in rows:
         place, network = points.row_of[row["index"]], networks.index(row["network"])

@@ -1,8 +1,9 @@
-"""Mappings that were found for changed hardware, held on the hardware as it is: what a change brings by itself.
+"""Mappings that were found for changed hardware, evaluated on the unchanged hardware, to isolate the gain of a change.
 
-A new search on changed hardware may be better because of the change, or because it came across a better mapping that
-the hardware as it is could have had, too. With the mappings held the two are told apart: unrolling, order, and the
-memory in which each loop of an operand ends, since loops are dealt out in another way where a memory has another size.
+A new search on changed hardware can be better for two reasons: the change helps, or the search came across a better
+mapping that the unchanged hardware could have, too. The same mappings on the unchanged hardware separate these reasons.
+A mapping is held fixed in its unrolling, its loop order, and the memory in which each loop of an operand ends. The last
+must be fixed because loops are distributed differently if a memory has another size.
 """
 
 from collections.abc import Sequence
@@ -26,52 +27,54 @@ from tilewright.workload.graph import Workload
 
 
 class Outcome(NamedTuple):
-    """What a network costs on a core; None where it has no cost there, and why."""
+    """Costs of a network on a core; None and a reason if it has no cost there."""
 
     energy_pj: float | None = None
     latency_cycles: float | None = None
     reason: str = ""
 
     def value(self, objective: str) -> float | None:
-        """The objective; None where there is no cost."""
+        """Value of the objective; None if there is no cost."""
         if self.energy_pj is None or self.latency_cycles is None:
             return None
         return OBJECTIVES[objective].value(self.energy_pj, self.latency_cycles)
 
     @classmethod
     def of(cls, records: Sequence[LayerRecord]) -> "Outcome":
-        """The costs of layers that run one after another."""
+        """Costs of layers that run one after another."""
         energy = total_in_order(record.energy_pj for record in records)
         return cls(energy, total_in_order(record.latency_cycles for record in records))
 
     @classmethod
     def of_design(cls, cost: DesignCost) -> "Outcome":
-        """The costs of a design, or the reason why it has none."""
+        """Costs of a design, or the reason why it has none."""
         return cls(cost.energy_pj, cost.latency_cycles) if cost.status == OK else cls(reason=cost.reason)
 
     @classmethod
     def refused(cls, error: InputError | MappingError) -> "Outcome":
-        """No costs, for the reason of an error."""
+        """Outcome without costs, with the reason from an error."""
         return cls(reason=reason_of(error) if isinstance(error, InputError) else _line(error))
 
     def is_no_more_than(self, other: "Outcome") -> bool:
-        """Whether neither energy nor latency is more than those of another."""
+        """Whether neither energy nor latency is larger than that of another outcome."""
         pairs = zip(self[:2], other[:2], strict=True)
         return all(one is not None and most is not None and one <= most for one, most in pairs)
 
 
 @dataclass(frozen=True)
 class Held:
-    """What a search found for changed hardware, on the hardware as it is."""
+    """Result of a search for changed hardware, evaluated on the unchanged hardware."""
 
     outcome: Outcome
-    """Outcome of all layers; without a cost where one does not fit."""
+    """Outcome of all layers together; without a cost if the mapping of a layer does not fit."""
     of_layer: dict[str, LayerRecord] = field(default_factory=dict)
-    """Mappings that fit one core, by layer; each is of all the layers that it stands for."""
+    """Records of the mappings that fit, by layer; each record is for all layers that the layer represents. {} on
+    several cores.
+    """
 
 
 def held_mappings(network: Workload, mapping: Mapping, options: SearchOptions, changed: Core, core: Core) -> Held:
-    """The mappings that a search finds for a changed core, held on `core`, the hardware as it is."""
+    """Mappings that a search finds for a changed core, evaluated on `core`, the unchanged hardware."""
     try:
         mapped = map_workload(network, changed, mapping, options)
         placed = layers_in_order(mapped.records, mapped.summary)
@@ -100,8 +103,9 @@ def held_mappings(network: Workload, mapping: Mapping, options: SearchOptions, c
 
 
 def with_levels(one: RecordedMapping, core: Core) -> RecordedMapping:
-    """The mapping with the loops of each memory fixed as they are on `core`, the one that it was found on; as it is
-    where it does not cost the same then."""
+    """Mapping with the loops of each memory fixed as they are on `core`, for which the mapping was found. If the cost
+    would change, the mapping is returned unchanged.
+    """
     loops = one.record.temporal_mapping
     counts = {operand: [sum(size != 1 for _, size in level) for level in levels] for operand, levels in loops.items()}
     bounds = tuple((operand, tuple(accumulate(own))) for operand, own in counts.items())
@@ -116,8 +120,9 @@ def with_levels(one: RecordedMapping, core: Core) -> RecordedMapping:
 
 
 def best_known(placed: Sequence[PlacedLayer], found: Sequence[Held], objective: str) -> Outcome:
-    """What the network costs on the hardware as it is with the best mapping that is known there for each layer: that of
-    the run, or one that was found for other hardware."""
+    """Costs of the network on the unchanged hardware with the best known mapping of each layer: the mapping of the run,
+    or one that was found for other hardware.
+    """
     best = []
     for layer in placed:
         own = [layer.record, *(one.of_layer[layer.name] for one in found if layer.name in one.of_layer)]

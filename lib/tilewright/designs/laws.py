@@ -1,7 +1,7 @@
 """Expressions of laws and constraints: arithmetic over the names of a space, parsed once and computed for each design.
 
-What can be said is small on purpose: numbers, text, names, + - * / // % **, comparisons, and, or, not, `a if b else c`,
-and the functions in FUNCTIONS. simpleeval computes it, without `eval`.
+The language is small on purpose: numbers, text, names, + - * / // % **, comparisons, and, or, not, `a if b else c`, and
+the functions in FUNCTIONS. simpleeval computes the expressions, without `eval`.
 """
 
 import ast
@@ -18,14 +18,14 @@ from simpleeval import SimpleEval
 from tilewright.base.errors import nearest_name
 
 Value = int | float | str
-"""Value of an axis, of a law; true and false are whole numbers too."""
+"""Value of an axis or of a law; true and false are whole numbers too."""
 
 LARGEST_WHOLE = 2**63 - 1
-"""Largest whole number up to which tables are exact."""
+"""Largest whole number that tables represent exactly."""
 
 
 def value_word(value: Value) -> str:
-    """A value as a file would have it, in full: true, 16 (also of 16.0), 0.1."""
+    """Text of a value as it would be written in a file, with all digits: true, 16 (also for 16.0), 0.1."""
     if isinstance(value, str):
         return value
     if value is True or value is False:
@@ -45,7 +45,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
 LONGEST_EXPRESSION = 1000
 _DEEPEST = 50
 _MOST_POWER_BITS = 1024
-"""Whole numbers of more bits are beyond every other number here."""
+"""Largest number of bits of a power of whole numbers. Larger powers exceed all other numbers that occur here."""
 _OF_MANY = ("max", "min")
 _WORDS: dict[type[ast.AST], str] = {
     ast.Attribute: "a dot after a name",
@@ -62,7 +62,7 @@ ALLOWED = f"numbers, text, names, + - * / // % **, comparisons, and, or, not, if
 
 
 class ExpressionError(ValueError):
-    """An expression that cannot be read, or not be computed for a design."""
+    """Error of an expression that cannot be read, or that cannot be computed for a design."""
 
     def __init__(self, message: str, allowed: str = "", nearest: str = "") -> None:
         super().__init__(message)
@@ -70,7 +70,7 @@ class ExpressionError(ValueError):
 
 
 def _of_numbers(compute: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
-    """An operator that refuses text, which Python would repeat or format."""
+    """Operator that refuses text, which Python would otherwise repeat or format."""
 
     def checked(left: Any, right: Any) -> Any:
         if isinstance(left, str) or isinstance(right, str):
@@ -113,18 +113,20 @@ _NODES: tuple[type[ast.AST], ...] = (
 
 @dataclass(frozen=True)
 class Expression:
-    """An expression that was read."""
+    """Parsed expression."""
 
     text: str
-    """Text as it is written; of a number or of true and false, its text."""
+    """Text as it is written. If the expression is given as a number, or as true or false, the text of this value."""
     names: tuple[str, ...]
-    """Names in it, each once, without functions."""
+    """Names that the expression uses, each once, without functions."""
     tree: ast.expr
     is_condition: bool
-    """Whether it is made of comparisons: a constraint is, or is the name of something that is."""
+    """Whether the expression can be a constraint: it consists of comparisons, or it is a single name, which can stand
+    for comparisons.
+    """
 
     def value(self, names: Mapping[str, Value]) -> Value:
-        """Value where names have values. Raises ExpressionError where it has none, or none that is finite."""
+        """Value for given values of the names. Raises ExpressionError if there is no value, or no finite one."""
         _EVALUATOR.names = names
         try:
             value = _EVALUATOR.eval(self.text, self.tree)
@@ -144,7 +146,7 @@ class Expression:
 
 
 def read_expression(written: Value) -> Expression:
-    """The expression that a text (or a number, or true and false) says. Raises ExpressionError."""
+    """Expression that is written as a text, or as a number, true or false. Raises ExpressionError."""
     text = written.strip() if isinstance(written, str) else str(written)
     if len(text) > LONGEST_EXPRESSION:
         raise ExpressionError("too long", f"{LONGEST_EXPRESSION} characters")
@@ -164,7 +166,7 @@ def read_expression(written: Value) -> Expression:
 
 
 def name_problem(name: str) -> str:
-    """Why a name cannot be used in expressions; '' if it can."""
+    """Reason why a name cannot be used in expressions; '' if it can."""
     if not (name.isascii() and name.isidentifier()) or name.startswith("_"):
         return "not a name for expressions: letters, digits and _, a letter first"
     if keyword.iskeyword(name):

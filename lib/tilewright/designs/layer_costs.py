@@ -1,8 +1,8 @@
-"""Costs of the best mapping of a layer on one core after the other, where cores differ in little.
+"""Costs of the best mapping of a layer on one core after another, if the cores differ only a little.
 
-What follows from the arrangement of memories and array alone is kept: spatial mappings, orders of loops, problems
-without figures. So is what a layer costs on a core as it sees it: without the memories that its data do not reach, and
-without areas.
+Two kinds of results are stored and used again. The first kind follows from the arrangement of memories and array alone:
+spatial mappings, loop orders, and problems without figures. The second kind is the cost of a layer on a core as the
+layer sees it: without areas, and without the memories that the data of the layer do not reach.
 """
 
 from collections.abc import Callable, Sequence
@@ -41,7 +41,7 @@ Kept = TypeVar("Kept")
 
 @dataclass(frozen=True, eq=False)
 class LayerCost:
-    """What the best mapping of a layer costs."""
+    """Cost of the best mapping of a layer."""
 
     energy_pj: float
     latency_cycles: float
@@ -57,7 +57,9 @@ class LayerCost:
         workspace: Workspace | np.void,
         costs: tuple[float, float],
     ) -> "LayerCost":
-        """The parts of the energy and latency of the mapping that was evaluated in `workspace`; memories by name."""
+        """Cost of the mapping that was evaluated in `workspace`, with the parts of its energy and latency. `memories`
+        are the names of the memories.
+        """
         by_memory: dict[str, float] = {}
         energy = workspace["energy"].sum(axis=2).tolist()
         levels_of, counts = problem["level_memory"].tolist(), problem["level_count"].tolist()
@@ -68,7 +70,7 @@ class LayerCost:
         return cls(*costs, terms, tuple(by_memory.items()), latency_terms(problem, workspace))
 
     def times(self, count: int) -> "LayerCost":
-        """Cost of so many equal layers that run one after another."""
+        """Cost of `count` equal layers that run one after another."""
         if count == 1:
             return self
         return LayerCost(
@@ -82,21 +84,21 @@ class LayerCost:
 
 @dataclass(frozen=True, eq=False)
 class CoreColumns:
-    """A core in columns, for all layers of a network."""
+    """Core in columns of numbers, for all layers of a network."""
 
     core: Core
     array: Key
-    """What of the array plays a part, but the energy of its units."""
+    """Properties of the array that affect mappings: all except the energy of its units."""
     arranged: tuple[Key, ...]
-    """Operands in each memory, and what serves what."""
+    """Arrangement of each memory: its operands, the array dimensions it serves, double buffering, and its ports."""
     figures: tuple[Key, ...]
-    """Name and figures of each memory without size and area."""
+    """Name and figures of each memory, without its size and area."""
     columns: dict[str, np.ndarray]
-    """Columns of the memories, as in problems."""
+    """Columns of the memories, as in cost model problems."""
 
     @classmethod
     def of(cls, core: Core) -> "CoreColumns":
-        """The columns of a core."""
+        """Columns of a core."""
         array = core.operational_array
         return cls(
             core,
@@ -119,16 +121,16 @@ def _figures(memory: Memory) -> Key:
 
 @dataclass(frozen=True, eq=False)
 class _SeenCore:
-    """Which part of a core a layer sees."""
+    """Part of a core that a layer sees."""
 
     places: tuple[int, ...]
-    """The memories that are left."""
+    """Indexes of the memories that the layer uses."""
     operands: tuple[tuple[str, ...], ...]
-    """What it keeps in each of them."""
+    """Operands that the layer keeps in each of these memories."""
     inner: tuple[int, ...]
-    """Memories that limit spatial mappings."""
+    """Indexes of the memories that limit spatial mappings."""
     ports: tuple[tuple[int, ...], ...]
-    """Ports of each that are left."""
+    """Ports that the layer uses in each of these memories."""
 
     @classmethod
     def of(cls, core: Core, left: tuple[tuple[str, ...], ...]) -> "_SeenCore":
@@ -140,19 +142,19 @@ class _SeenCore:
 
 @dataclass(frozen=True, eq=False)
 class _LayerFrame:
-    """A layer on cores that differ in figures which play no part in its spatial mappings."""
+    """Layer on cores that differ only in figures that do not affect its spatial mappings."""
 
     orders: OrderSet
     places: FigurePlaces
     ports: tuple[tuple[int, int], ...]
-    """(memory of the whole core, port) of the ports that serve something."""
+    """(index of the memory in the whole core, port) of each port that serves an operand."""
     problems: tuple[TemporalProblem, ...]
     profile: ModelProfile
     array: list[OperationalArray] = field(default_factory=list)
-    """Array whose energies stand in the problems."""
+    """Array whose energies are now written in the problems; empty before the first one."""
 
     def cost(self, seen: _SeenCore, design: CoreColumns, bits: Sequence[int]) -> LayerCost | None:
-        """What the best mapping costs; None if nothing fits. `bits` are the sizes of the memories."""
+        """Cost of the best mapping; None if no mapping fits. `bits` are the sizes of the memories."""
         memories = design.core.memories
         places = list(seen.places)
         columns = {name: column[places] for name, column in design.columns.items()}
@@ -168,7 +170,7 @@ class _LayerFrame:
         return LayerCost.of(names, found.problem, found.workspace, (found.energy_pj, found.latency_cycles))
 
     def _write_terms(self, array: OperationalArray) -> None:
-        """The energies of the array, unless they stand there."""
+        """Write the energies of the array into the problems, unless these already have them."""
         if self.array and self.array[0] == array:
             return
         for problem, arrays in zip(self.problems, self.orders.arrays.view(np.recarray), strict=True):
@@ -178,9 +180,9 @@ class _LayerFrame:
 
 
 class LayerCosts:
-    """The costs of kinds of layers on one core after the other. Results do not depend on the cores before.
+    """Costs of kinds of layers on one core after another. The results do not depend on earlier cores.
 
-    For searches of all orders of few loops; `cost` says of others that it does not know.
+    The class handles only searches of all loop orders, for layers with few orders. In other cases `cost` returns None.
     """
 
     def __init__(self, search: tuple[Stage, ...]) -> None:
@@ -191,7 +193,7 @@ class LayerCosts:
 
     @property
     def is_known(self) -> bool:
-        """Whether the search is one of all orders."""
+        """Whether the search is one of all loop orders, which this class can handle."""
         return self._mapper is not None
 
     def cost(
@@ -202,9 +204,11 @@ class LayerCosts:
         reach: MemoryReach | None,
         problem: Callable[[], LayerProblem],
     ) -> LayerCost | None:
-        """What the best mapping of a kind of layer costs; None where nothing fits, or it is not known here.
+        """Cost of the best mapping of a kind of layer. None if no mapping fits, or if this class cannot handle the
+        layer or the core.
 
-        `whole` is the layer on the whole core, `problem` makes the one on its own core, up to `reach`.
+        `whole` is the layer on the whole core. `problem` makes the problem of the layer on the core as the layer sees
+        it, up to the memories of `reach`.
         """
         # Tables of orders lack what the latency adds to the energy, and what plug-ins add to the latency.
         if further_energy_terms(design.core) or further_latency_terms(design.core):
@@ -226,7 +230,9 @@ class LayerCosts:
         return _kept(self._costs, key, _MOST_COSTS, searched)
 
     def _frame(self, seen: _SeenCore, problem: LayerProblem) -> _LayerFrame | None:
-        """What cores that look alike to a layer share; None where its orders are too many, or of another sort."""
+        """Common part of the layer on cores that look alike to it. None if there are too many loop orders, if orders
+        are of a kind that cannot be tabulated, or if no mapping fits.
+        """
         assert self._mapper is not None
         try:
             problems = list(Rest(self._makers)(problem))
@@ -244,7 +250,7 @@ class LayerCosts:
         return _LayerFrame(OrderSet(batches, self._objective), places, ports, tuple(problems), conversion.profile)
 
     def _is_small(self, item: TemporalProblem) -> bool:
-        """Whether there are few orders, and no counts beyond what can be counted, whatever the widths."""
+        """Whether there are few loop orders, and no count can become too large, whatever the port widths are."""
         assert self._mapper is not None
         few = self._mapper.order_total(item) <= MOST_ORDERS and not item.given_boundaries
         return few and most_cycles(item.arrays, item.spatial, 1) <= MOST_CYCLES
@@ -258,7 +264,7 @@ def _seen_core(whole: LayerProblem, reach: MemoryReach | None) -> _SeenCore:
 
 
 def _kept(store: dict[Key, Kept], key: Key, most: int, make: Callable[[], Kept]) -> Kept:
-    """What is stored under a key, made if it is not; the oldest goes where there would be too many."""
+    """Stored value of a key, which is made if it is missing. If the store is full, its oldest entries are deleted."""
     if key in store:
         return store[key]
     made = make()
@@ -270,7 +276,9 @@ def _kept(store: dict[Key, Kept], key: Key, most: int, make: Callable[[], Kept])
 
 
 def _known_search(stages: tuple[Stage, ...]) -> tuple[tuple[Stage, ...], Loma | None, str]:
-    """The stages that make spatial mappings, the one that hands on all orders, and what is minimised."""
+    """(stages that make spatial mappings, stage that gives all loop orders, objective); the stage is None if the search
+    is not one of all orders.
+    """
     kinds: list[Any] = [type(stage) for stage in stages]
     goals = [kind for kind in kinds if issubclass(kind, OfObjective) and kind.__module__ == OfObjective.__module__]
     others = [stage for stage in stages if type(stage) not in goals]

@@ -56,7 +56,9 @@ def _is_free(space: Space) -> bool:
 
 
 def _latency_ratios(space: Space, table: pandas.DataFrame, axis: str) -> pandas.Series:
-    """Latency by that of the next smaller value of an axis, for designs on a network with equal values elsewhere."""
+    """Latency of each design divided by its latency with the next smaller value of an axis, on the same network and
+    with equal values of all other axes.
+    """
     rows = table[table["status"] == OK]
     rows = rows.assign(size_of_axis=rows[axis].map(_size).astype(float)).dropna(subset=["size_of_axis"])
     others = ["network", *(other.name for other in space.axes if other.name != axis)]
@@ -66,7 +68,7 @@ def _latency_ratios(space: Space, table: pandas.DataFrame, axis: str) -> pandas.
 
 
 def _size(value: Any) -> float:
-    """Number by which values of a memory axis are in order: a size in bits or a plain number; NaN for other texts."""
+    """Number by which the values of a memory axis are sorted: a size in bits or a plain number; NaN for other texts."""
     if not isinstance(value, str):
         return float(value)
     try:

@@ -1,7 +1,8 @@
-"""The answer of a space of designs as one HTML file that works offline: data, style, scripts and plotly are inside.
+"""Results of a space of designs as one HTML file that works offline and contains data, style, scripts and plotly.
 
-plotly.js is put in once (4.8 MB), not as a file beside the page, so that the page alone can be mailed. The plots are
-made in the browser (explore_data.js, explore_page.js) from one copy of the numbers, whatever axes are chosen.
+plotly.js (4.8 MB) is inside the page and not a file beside it, so that the page alone can be mailed. The scripts
+explore_data.js and explore_page.js make the plots in the browser. They use one copy of the numbers for all axes that a
+user can choose.
 """
 
 import re
@@ -37,14 +38,16 @@ from tilewright.results.text_tables import html_table
 FOLDER = Path(__file__).resolve().parent
 PAGE, SCRIPTS = "explore_page.html", ("explore_data.js", "explore_page.js")
 MOST_ROWS = 20_000
-"""Most rows of all networks: a page of more than that is slow to open."""
+"""Largest number of rows of all networks together; a page with more rows opens slowly."""
 DIGITS, PART_DIGITS = 9, 5
-"""Significant ones of the numbers in the page, and of parts of the energy and the latency; the tables have all."""
+"""Numbers of significant digits in the page: of numbers, and of the parts of energy and latency. The tables have all
+digits.
+"""
 ON_FRONT_CODE, DOMINATED_CODE, UNMET_CODE = 0, 1, 2
 
 
 def explore_page(answer: Answer) -> str:
-    """The text of the HTML file."""
+    """Text of the HTML file."""
     data = html_data(canonical_text(page_data(answer)))
     parts = {
         "TITLE": html(answer.exploration.name),
@@ -59,13 +62,15 @@ def explore_page(answer: Answer) -> str:
 
 
 def write_page(answer: Answer, path: Path) -> Path:
-    """Write the HTML file; returns its path."""
+    """Write the HTML file. Returns its path."""
     write_atomically(path, explore_page(answer))
     return path
 
 
 def page_data(answer: Answer) -> JsonObject:
-    """What the scripts get: columns with their words, and for each network and all together the designs to draw."""
+    """Data for the scripts: columns with their words and, for each network and for all together, the designs
+    to draw.
+    """
     exploration = answer.exploration
     columns = [*_columns(answer)]
     most = MOST_ROWS // len(answer.fronts)
@@ -77,7 +82,9 @@ def page_data(answer: Answer) -> JsonObject:
 
 
 def _columns(answer: Answer) -> Iterator[JsonObject]:
-    """Values, measures, what is used and parts, in the order in which they are offered; texts have levels."""
+    """Columns in the order in which the page offers them: values, measures, use of memories and links, and parts.
+    Columns of texts have their levels.
+    """
     table = answer.exploration.table
     for name in answer.exploration.value_names:
         column: dict[str, Any] = {"key": name, "words": name, "unit": "", "kind": "value"}
@@ -138,7 +145,7 @@ def _numbers(values: pandas.Series, column: dict[str, Any]) -> list[float | int 
 
 
 def _rounded(values: Any, digits: int = DIGITS) -> list[float | int | None]:
-    """Numbers in few digits, whole ones without a decimal point, None for NaN: what JSON can have."""
+    """Numbers with few digits, as JSON can have them: whole numbers without a decimal point, None for NaN."""
     found: list[float | int | None] = []
     for value in np.asarray(values, dtype=np.float64).tolist():
         if not np.isfinite(value):
@@ -164,7 +171,7 @@ def _effect(effect: Effect, front: Front) -> dict[str, Any]:
 
 
 def _words(answer: Answer) -> Iterator[str]:
-    """What the comparison assumes, and which designs take no part in it."""
+    """Texts on the assumptions of the comparison, and on the designs that are not compared."""
     exploration = answer.exploration
     sentences = [f"Networks: {', '.join(exploration.networks)}.", *answer.assumptions]
     if len(answer.fronts) > 1:
@@ -192,7 +199,7 @@ def _words(answer: Answer) -> Iterator[str]:
 
 
 def _best(answer: Answer) -> str:
-    """The best design for each measure, of each network and of all together."""
+    """Text with the best design for each measure, for each network and for all together."""
     rows = [
         (
             front.network,

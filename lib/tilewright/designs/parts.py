@@ -1,4 +1,4 @@
-"""Parts of a space, each with a file and provenance of its own, listed without loading what makes them."""
+"""Parts of a space, each with its own file and provenance, listed without loading the code that makes them."""
 
 import hashlib
 import json
@@ -16,7 +16,7 @@ from tilewright.designs.space import Space, stated_options
 
 @dataclass(frozen=True)
 class SpacePart:
-    """Some of what a space consists of (designs, or families of them) that follow one another."""
+    """Consecutive designs, or consecutive families of designs, of a space."""
 
     number: int
     first: int
@@ -24,12 +24,12 @@ class SpacePart:
 
     @property
     def file_name(self) -> str:
-        """File in the folder of such parts."""
+        """Name of the file of the part, in the folder of such parts."""
         return f"{self.number:05}.parquet"
 
 
 def parts_of_size(size: int, count: int) -> tuple[SpacePart, ...]:
-    """`count` of them in parts of `size`, in their order; the last part has what is left."""
+    """Parts of `size` consecutive items out of `count`; the last part has the remaining items."""
     return tuple(
         SpacePart(number, first, min(first + size, count)) for number, first in enumerate(range(0, count, size))
     )
@@ -46,16 +46,16 @@ def made_of(space: Space, step: str) -> dict[str, Any]:
 COSTS_SCHEMA = "tilewright/family-costs"
 MOST_PARTS = 200
 LEAST_FAMILIES = 20
-"""Least number of families of a part: some seconds for a network of fifty layers."""
+"""Smallest number of families of a part; their costs take some seconds for a network of fifty layers."""
 MOST_TOGETHER = 120
-"""Families that one process costs together at most."""
+"""Largest number of families that one process costs together."""
 STEP = "family_costs"
 ENGINE = "loma"
-"""The search for which one costing of all orders says what every design of a family costs."""
+"""Search engine for which costing all loop orders once gives the cost of every design of a family."""
 
 
 def parts_of(space: Space) -> tuple[SpacePart, ...]:
-    """The parts of a space, in the order of its families."""
+    """Parts of a space, in the order of its families."""
     families = Families(space)
     size = max(LEAST_FAMILIES, -(-len(families) // MOST_PARTS))
     shape = families.of_one_shape
@@ -65,7 +65,7 @@ def parts_of(space: Space) -> tuple[SpacePart, ...]:
 
 
 def check_space(space: Space) -> None:
-    """Raises InputError where the designs of a space cannot be costed by families."""
+    """Raise InputError if the designs of a space cannot be costed by families."""
     if space.is_of_systems:
         message = "designs of several cores are not costed by families, which complete fronts need"
         raise InputError([Problem(message, space.file, path="accelerator")])
@@ -77,9 +77,9 @@ def check_space(space: Space) -> None:
 
 
 class PartDigests:
-    """Digests of parts: of the whole space, which is read once, and of the families of the part.
+    """Digests of the inputs of parts. The inputs of the whole space are read only once; each part adds its families.
 
-    `told` is the provenance that a file has, in place of what parts would be made of now.
+    `told` is the provenance that a file states. If it is given, it replaces the present provenance.
     """
 
     def __init__(self, space: Space, told: dict[str, Any] | None = None) -> None:
@@ -92,7 +92,7 @@ class PartDigests:
 
     @cached_property
     def said(self) -> str:
-        """The digest of everything that the space says of its designs."""
+        """Digest of everything in the space that affects its designs."""
         space = self.space
         axes = [[axis.name, axis.values, axis.settings] for axis in space.axes]
         laws = [[law.key, law.formula.expression.text] for law in space.laws]
@@ -103,27 +103,28 @@ class PartDigests:
         return digest_of_bytes(text.encode())
 
     def of(self, part: SpacePart) -> str:
-        """The digest of all that goes into a part."""
+        """Digest of all inputs of a part."""
         text = canonical_text([self.said, part.first, part.end])
         return digest_of_bytes(text.encode())
 
 
 SHARD_SCHEMA = "tilewright/space-shard"
 SHARD_DESIGNS = 500
-"""Designs of a shard where a space does not say: a minute or so for a network of fifty layers."""
+"""Number of designs of a shard, if the space does not give one. For a network of fifty layers they take about a minute.
+"""
 STEP_OF = {False: "explore", True: "explore_systems"}
-"""Whether designs are of several cores -> whose code evaluates them."""
+"""Name of the step whose code evaluates the designs, by whether they have several cores."""
 
 
 def shards_of(space: Space) -> tuple[SpacePart, ...]:
-    """The shards of a space: parts of its designs, in its order."""
+    """Shards of a space: parts of its designs, in their order."""
     return parts_of_size(space.shard_designs or SHARD_DESIGNS, len(space))
 
 
 class ShardDigests:
-    """Digests of shards: what does not depend on the design is read once.
+    """Digests of the inputs of shards. Inputs that do not depend on the design are read only once.
 
-    `told` is the provenance that a file has, in place of what shards would be made of now.
+    `told` is the provenance that a file states. If it is given, it replaces the present provenance.
     """
 
     def __init__(self, space: Space, told: dict[str, Any] | None = None) -> None:
@@ -135,7 +136,7 @@ class ShardDigests:
         return made_of(self.space, STEP_OF[self.space.is_of_systems]) if self._told is None else self._told
 
     def of(self, shard: SpacePart) -> str:
-        """The digest of all that goes into a shard."""
+        """Digest of all inputs of a shard."""
         space = self.space
         digest = hashlib.blake2b(canonical_text([SHARD_SCHEMA, self.made_of]).encode(), digest_size=DIGEST_BYTES)
         for index in range(shard.first, shard.end):

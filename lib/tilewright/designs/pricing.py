@@ -1,5 +1,8 @@
-"""Prices the designs of families: each loop order costs once for all designs that move alike
-(docs/proofs.md#fronts)."""
+"""Costs of the designs of families: designs for which a mapping moves the same data share the cost of each loop order.
+
+The method is described in docs/proofs.md#fronts. A family is a set of designs that differ only in figures, such as the
+energy of an access. The costs of a design on a network are called its prices.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -35,21 +38,24 @@ Settings = tuple[tuple[KeyPath, Any], ...]
 
 
 class FigureReader:
-    """Reads the hardware of designs, each value of a path once."""
+    """Reader of the hardware of designs. It reads each value of a path only once."""
 
     def __init__(self, base: JsonObject) -> None:
         self.base = base
         self._known: dict[tuple[KeyPath, str, float | None], float] = {}
-        """(path, value, least that it may be) -> the number that it means."""
+        """Number that a value means, by (path, value, smallest number allowed there)."""
 
     def whole(self, settings: Settings) -> Accelerator:
-        """Accelerator that settings make. Raises InputError where it is none."""
+        """Accelerator that results from settings in the base. Raises InputError if the result is no valid
+        accelerator.
+        """
         return accelerator_of(with_values(self.base, settings), is_of_systems=False)
 
     def core(self, settings: Settings, first: Settings, core: Core) -> Core:
-        """The core that settings make, which differ in figures from `first`, which makes `core`.
+        """Core that results from `settings`. `core` is the core that results from `first`; the two settings differ only
+        in figures.
 
-        Raises InputError where it is no accelerator.
+        Raises InputError if the result is no valid accelerator.
         """
         if len(settings) != len(first):
             return self.whole(settings).cores[0]
@@ -67,7 +73,9 @@ class FigureReader:
         return with_figures(core, changed)
 
     def _number(self, path: KeyPath, value: Any, figure: Figure, first: Settings, core: Core) -> float | None:
-        """What a value means in the place of another; None where it changes more. Raises InputError."""
+        """Number that a new value means at a path of `first`; None if the value changes more than this figure. Raises
+        InputError.
+        """
         key = path, repr(value), _least(core, figure)
         if key not in self._known:
             read = self.whole((*first, (path, value))).cores[0]
@@ -79,7 +87,7 @@ class FigureReader:
 
 
 def number_at(core: Core, figure: Figure) -> float | None:
-    """A figure of a core; None where there is no such part."""
+    """Figure of a core; None if the core has no such part."""
     if figure.memory is None:
         return float(getattr(core.operational_array, figure.field))
     memory = next((memory for memory in core.memories if memory.name == figure.memory), None)
@@ -90,12 +98,12 @@ def number_at(core: Core, figure: Figure) -> float | None:
 
 
 def _least(core: Core, figure: Figure) -> float | None:
-    """What a figure may not fall below in a core: a word is no narrower than its smallest part. None: nothing."""
+    """Lower limit of a figure in a core: a word is at least as wide as its smallest part. None if there is no limit."""
     return None if figure.port is None else number_at(core, replace(figure, field="bandwidth_min_bits"))
 
 
 def with_figures(core: Core, figures: dict[Figure, float]) -> Core:
-    """The core with other figures."""
+    """Core with some figures replaced."""
     if not figures:
         return core
     array = {figure.field: number for figure, number in figures.items() if figure.memory is None}
@@ -119,49 +127,49 @@ def _widened(port: Port, wide: dict[str, float]) -> Port:
 
 
 MOST_WIDTHS = 16
-"""Widths that are priced at once."""
+"""Largest number of combinations of port widths that are costed together."""
 MOST_PARTS = 2**20
-"""More than a family has parts."""
+"""Factor that separates the numbers of families; a family has fewer parts."""
 ORDERS_OF_SPATIAL_MAPPING = 2**44
-"""More than anybody tries."""
+"""Factor that separates the numbers of spatial mappings; a spatial mapping has fewer loop orders."""
 
 
 @dataclass(frozen=True, eq=False)
 class FamilyMembers:
-    """The designs of a family that are accelerators and meet the constraints before evaluation."""
+    """Designs of a family that are valid accelerators and meet the constraints before evaluation."""
 
     indexes: np.ndarray
-    """int64 [member]."""
+    """int64 [member] index of the design"""
     area_mm2: np.ndarray
-    """float64 [member]; not a number where a part has none."""
+    """float64 [member] area; NaN if the area of a part is not given"""
     variants: CoreVariants | None
-    """None without members, or where they cannot be told apart."""
+    """Variants of the core for the members; None if there are no members, or if the members cannot be distinguished."""
     accelerator: Accelerator | None
-    """Accelerator of the first one."""
+    """Accelerator of the first member."""
     invalid: Mapping[int, str]
-    """Index -> why it is no accelerator."""
+    """Reason why a design is no valid accelerator, by the index of the design."""
     excluded: Mapping[str, int]
-    """Constraint -> designs that it excludes."""
+    """Number of designs that a constraint excludes, by constraint."""
 
 
 @dataclass(frozen=True, eq=False)
 class Prices:
-    """What members cost on one network."""
+    """Costs of the members of a family on one network."""
 
     status: str
     reason: str
     energy_pj: np.ndarray
-    """[member] energy, not a number where there are no results."""
+    """[member] energy; NaN if there is no result"""
     latency_cycles: np.ndarray
 
     @classmethod
     def unknown(cls, members: int, status: str = OK, reason: str = "") -> "Prices":
-        """Where nothing is known."""
+        """Prices of members without a known cost."""
         return cls(status, reason, np.full(members, np.nan), np.full(members, np.nan))
 
 
 def members_of(space: Space, family: Family, reader: FigureReader) -> FamilyMembers:
-    """Read the designs of a family."""
+    """Members of a family, read from the space."""
     indexes: list[int] = []
     cores: list[Core] = []
     invalid: dict[int, str] = {}
@@ -199,7 +207,7 @@ def members_of(space: Space, family: Family, reader: FigureReader) -> FamilyMemb
 
 
 def _reason(reader: FigureReader, settings: Settings) -> str:
-    """Why settings make no accelerator, as it is told of a design alone."""
+    """Reason why settings make no valid accelerator, as it would be reported for a single design."""
     try:
         reader.whole(settings)
     except InputError as error:
@@ -209,44 +217,44 @@ def _reason(reader: FigureReader, settings: Settings) -> str:
 
 @dataclass(frozen=True)
 class _Kind:
-    """What layers on cores have in common that try the same loop orders with each spatial mapping.
+    """Common properties of layers on cores that try the same loop orders with each spatial mapping.
 
-    Layers of several networks that differ in their names are one.
+    Layers of several networks have the same kind if they differ only in their names.
     """
 
     layer: Layer
     constraints: MappingConstraints
     frame: Core
-    """The core as the layer sees it, without figures and sizes."""
+    """Core as the layer sees it, without figures and sizes."""
     array: tuple[Any, ...]
     names: tuple[tuple[str, tuple[tuple[str, int], ...]], ...]
-    """Memories with their ports and the smallest part of a word of each."""
+    """Names of the memories, each with its ports and the smallest part of a word of each port."""
     widths: bytes
-    """Widths of the variants."""
+    """Widths of the ports in all variants, as bytes."""
 
 
 @dataclass(eq=False)
 class _Seen:
-    """A core as layers of a kind see it."""
+    """Core as the layers of a kind see it."""
 
     core: Core
-    """Core with the widest words of all variants."""
+    """Core in which each word has its largest width of all variants."""
     variants: CoreVariants
     best: BestOrders
 
 
 @dataclass(eq=False)
 class _Layers:
-    """The layers of a kind: a search of them all."""
+    """Layers of one kind, which are searched together."""
 
     search: tuple[Stage, ...]
     problem: LayerProblem
     seen: dict[tuple[int, Core], _Seen] = field(default_factory=dict)
-    """Seen cores by the number of the variants, and the core with its sizes."""
+    """Cores as the layers see them, by (number of the variants, core with its sizes)."""
 
 
 class FamilyPricer:
-    """Prices families on the networks of a space."""
+    """Pricer, which computes the costs of families on the networks of a space."""
 
     def __init__(self, space: Space, evaluators: Mapping[str, NetworkEvaluator]) -> None:
         self.space, self.evaluators = space, evaluators
@@ -254,9 +262,9 @@ class FamilyPricer:
     def prices(self, families: Sequence[FamilyMembers]) -> list[dict[str, Prices]]:
         """Prices of every member of each family on each network.
 
-        What families share that differ in sizes alone is computed once, so that these should come together. Raises
-        InputError where a design has further terms of energy or latency, or an array that computes in memory: nobody
-        says that these go by figures alone.
+        Families that differ only in memory sizes share work, which is done once; pass such families together. Raises
+        InputError if a design has further terms of energy or latency, or an array that computes in memory, because the
+        costs of such designs need not follow from the figures alone.
         """
         for members in families:
             assert members.accelerator is not None
@@ -274,7 +282,7 @@ class FamilyPricer:
         return [self._added_up(members, plan) for members, plan in zip(families, plans, strict=True)]
 
     def _planned(self, number: int, members: FamilyMembers, kinds: dict[_Kind, _Layers]) -> "_Plan":
-        """Enter the layers of a family among those that are to be priced."""
+        """Plan of a family. Its layers are added to `kinds`, the layers that will be costed."""
         assert members.variants is not None
         assert members.accelerator is not None
         networks: dict[str, list[tuple[LayerProblem, int]]] = {}
@@ -296,7 +304,9 @@ class FamilyPricer:
         return parts
 
     def _added_up(self, members: FamilyMembers, plan: "_Plan") -> dict[str, Prices]:
-        """The layers of each network together, one after the other as the summary of a run does it."""
+        """Prices of a family on each network: the costs of its layers, added one after the other as in the summary of a
+        run.
+        """
         result: dict[str, Prices] = {}
         for name in self.evaluators:
             prices = Prices.unknown(len(members.indexes))
@@ -321,7 +331,9 @@ class FamilyPricer:
         return Prices.unknown(len(members.indexes), cost.status, cost.reason)
 
     def _parts(self, variants: CoreVariants, layers: Sequence[LayerProblem]) -> list[list[int]]:
-        """Widths for which the same spatial mappings are tried, at most MOST_WIDTHS together."""
+        """Groups of rows of `variants.widths` for which the same spatial mappings are tried, with at most MOST_WIDTHS
+        rows in a group.
+        """
         distinct = list({(layer.layer, layer.core, layer.constraints): layer for layer in layers}.values())
         inner = sorted({column for core in {layer.core for layer in distinct} for column in _inner(core, variants)})
         by_width: dict[tuple[int, ...], list[int]] = {}
@@ -336,7 +348,9 @@ class FamilyPricer:
         ]
 
     def _candidates(self, variants: CoreVariants, row: int, layers: Sequence[LayerProblem]) -> str:
-        """The spatial mappings to try for each layer with the widths of a row, or why there are none."""
+        """Text of the spatial mappings to try for each layer with the widths of a row of `variants.widths`, or of the
+        reason why there are none. Equal texts mean equal mappings.
+        """
         bits, options = variants.widths[row].tolist(), self.space.options
         count, mixed = options.spatial_count(bounds=False), options.enable_mix_spatial_mapping
         found: list[Any] = []
@@ -350,13 +364,13 @@ class FamilyPricer:
 
 
 _Plan = list[tuple[np.ndarray, dict[str, list[tuple[_Seen, int]]]]]
-"""Parts of a family: the places of its members in it, and for each network its layers."""
+"""Parts of a family. Each part has the positions of its members, and for each network its layers with their counts."""
 
 
 def _entered(
     kinds: dict[_Kind, _Layers], search: tuple[Stage, ...], layer: LayerProblem, key: int, variants: CoreVariants
 ) -> _Seen:
-    """A layer among those that are to be priced."""
+    """Core as the layer sees it; the layer is added to `kinds`, the layers that will be costed."""
     core, array = layer.core, layer.core.operational_array
     names = tuple(
         (memory.name, tuple((port.name, port.bandwidth_min_bits) for port in memory.ports)) for memory in core.memories
@@ -372,7 +386,7 @@ def _entered(
 
 
 def _price(layers: _Layers, space: Space) -> None:
-    """Find the best orders of a kind of layers on each core, one spatial mapping after the other."""
+    """Find the best loop orders of all layers of a kind on each core, one spatial mapping after the other."""
     makers = tuple(stage for stage in layers.search[:-1] if stage.gives is not Same)
     spatial: dict[tuple[int, ...], list[TemporalProblem]] = {}
     tried: dict[Unrolling, tuple[TemporalProblem, list[tuple[int, _Seen]]]] = {}
@@ -393,14 +407,14 @@ def _price(layers: _Layers, space: Space) -> None:
 
 
 def _check_cycles(item: TemporalProblem, variants: CoreVariants, space: Space) -> None:
-    """Raise InputError where some variant has words so narrow that cycles could not be counted."""
+    """Raise InputError if a variant has words so narrow that the cycles could not be counted."""
     if most_cycles(item.arrays, item.spatial, int(variants.widths.min())) > MOST_CYCLES:
         message = f"layer '{item.layer.name}' is too large for the narrowest words to be costed by families"
         raise InputError([Problem(f"{message}: moving its data could take 2^57 cycles", space.file)])
 
 
 def _spatial_mappings(makers: tuple[Stage, ...], problem: LayerProblem) -> list[TemporalProblem]:
-    """The spatial mappings of a layer that are possible, in their order; none where there is none."""
+    """Possible spatial mappings of a layer, in the order of the search; [] if there are none."""
     try:
         return [item for item in Rest(makers, Control())(problem) if isinstance(item, TemporalProblem)]
     except MappingError:
@@ -408,7 +422,9 @@ def _spatial_mappings(makers: tuple[Stage, ...], problem: LayerProblem) -> list[
 
 
 def _batches(mapper: Stage, item: TemporalProblem) -> Iterator[tuple[OrderBatch, int]]:
-    """The orders of a spatial mapping, each batch with the number of its first one; none where there are none."""
+    """Batches of the loop orders of a spatial mapping, each with the number of its first order; empty if there are no
+    orders.
+    """
     first = 0
     try:
         for batch in Rest((mapper,), Control())(item):
@@ -420,6 +436,6 @@ def _batches(mapper: Stage, item: TemporalProblem) -> Iterator[tuple[OrderBatch,
 
 
 def _inner(core: Core, variants: CoreVariants) -> list[int]:
-    """Columns of the ports of the innermost memories, which alone limit spatial mappings."""
+    """Columns of the ports of the innermost memories. Only these ports limit spatial mappings."""
     memories = [core.memories[k] for k in memory_hierarchy(core).inner_memories]
     return [variants.column(memory.name, port.name) for memory in memories for port in memory.ports]

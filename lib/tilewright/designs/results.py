@@ -1,4 +1,4 @@
-"""Measures of designs: columns of results with words and units, parts of energy and latency, values as texts."""
+"""Measures of designs: columns of results with words and units, parts of energy and latency, and values as texts."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -14,14 +14,16 @@ from tilewright.designs.columns import ODDS, RESULTS, USES
 from tilewright.designs.laws import LARGEST_WHOLE, value_word
 
 OK, INFEASIBLE, INVALID = "ok", "infeasible", "invalid"
-"""A design has results; or no mapping of a layer fits it; or it is no accelerator, or none for this network."""
+"""Status of a design. OK: it has results. INFEASIBLE: no mapping of some layer fits. INVALID: it is no valid
+accelerator, or none for this network.
+"""
 ALL_NETWORKS = "all networks"
-"""Word in place of the name of a network: sums over all of them."""
+"""Name for the sums over all networks, in place of the name of a network."""
 
 
 @dataclass(frozen=True)
 class Measure:
-    """A quantity in words, with the unit that people read it in and how many of the column's units that is."""
+    """Quantity in words, with the unit for people, and the number of units of the column in that unit."""
 
     words: str
     unit: str
@@ -37,7 +39,7 @@ ENERGY, LATENCY = Measure("energy", "µJ", PICOJOULES_A_MICROJOULE), Measure("la
 MEASURES: dict[str, Measure] = dict(
     zip(RESULTS, (ENERGY, LATENCY, Measure("EDP", "J cycles", 1e12), Measure("area", "mm²", 1.0)), strict=True)
 )
-"""What designs can be compared by, by the name of its column; the smaller the better."""
+"""Measures by which designs can be compared, by the name of the column. Smaller values are better."""
 USE_MEASURES: dict[str, Measure] = dict(
     zip(
         USES,
@@ -49,11 +51,11 @@ USE_MEASURES: dict[str, Measure] = dict(
         strict=True,
     )
 )
-"""What is told besides of designs of several cores, by the name of its column."""
+"""Further measures of designs with several cores, by the name of the column."""
 
 
 def uniform(table: pandas.DataFrame, value_names: Sequence[str]) -> pandas.DataFrame:
-    """The table with numbers in all columns of measures, and in columns of values either numbers or texts."""
+    """Table with numbers in all columns of measures. Each column of values has either numbers or texts."""
     changed: dict[str, Any] = {key: pandas.to_numeric(table[key]).astype("float64") for key in MEASURES}
     for name in value_names:
         given = table[name].tolist()
@@ -63,10 +65,10 @@ def uniform(table: pandas.DataFrame, value_names: Sequence[str]) -> pandas.DataF
 
 
 def numbers_or_words(given: Sequence[Any], kinds: Sequence[Any]) -> pandas.Series:
-    """Values as a column of numbers where all of `kinds` are numbers, else of words; true and false are words.
+    """Column of values: numbers if all of `kinds` are numbers, else words. True and false are words.
 
-    Those that an invalid design does not have, None or NaN, are NaN or ''. Whole numbers that are too large for a table
-    are floating-point numbers.
+    Values that an invalid design does not have (None or NaN) become NaN or ''. If whole numbers are too large for a
+    table, the column has floating-point numbers.
     """
     known = [value for value in kinds if not _is_nothing(value)]
     if any(isinstance(value, str | bool | np.bool_) for value in known):
@@ -86,7 +88,9 @@ def _plain(value: Any) -> Any:
 
 
 def energy_parts(columns: Sequence[str]) -> dict[str, str]:
-    """Columns of the parts that the energy is the sum of, with their words: terms, memories in place of theirs."""
+    """Columns of the parts that add up to the energy, with their words. If there are columns by memory, they replace
+    the term of all accesses.
+    """
     found = dict(_parts(columns, r"energy_(.+)_pj"))
     memories = {column: term for column, term in found.items() if term.startswith(f"{ACCESSES}_")}
     if not memories:
@@ -101,7 +105,7 @@ def latency_parts(columns: Sequence[str]) -> dict[str, str]:
 
 
 def measure_text(key: str, value: float) -> str:
-    """A value of a column of MEASURES in the unit for people; "not given" for NaN."""
+    """Text of a value of a column of MEASURES, in the unit for people; "not given" for NaN."""
     if value != value:
         return "not given"
     scaled = value / MEASURES[key].scale
@@ -109,7 +113,7 @@ def measure_text(key: str, value: float) -> str:
 
 
 def value_text(value: Any) -> str:
-    """A value of a design as text, whole numbers without a decimal point and none with separators."""
+    """Text of a value of a design: whole numbers without a decimal point, no number with separators."""
     if isinstance(value, str | bool | np.bool_):
         return value_word(_plain(value))
     return f"{value:.0f}" if value == round(value) and abs(value) < 1e15 else f"{value:.6g}"

@@ -1,5 +1,6 @@
-"""Shards: the costs of some designs of a space on all its networks, one Parquet file each; in its metadata stands what
-it was made of (parts.py).
+"""Shards: Parquet files, each with the costs of some designs of a space on all its networks.
+
+The metadata of a shard has the inputs from which it was made (parts.py).
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -27,16 +28,16 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True)
 class ShardContent:
-    """What a shard holds."""
+    """Content of a shard."""
 
     table: pandas.DataFrame
-    """A row for each design that no constraint excludes, and network."""
+    """Table with a row for each network and each design that no constraint excludes."""
     excluded: Mapping[str, int]
-    """Constraint -> designs that it excludes."""
+    """Number of designs that a constraint excludes, by constraint."""
 
 
 class ShardMaker:
-    """Evaluates designs of a space. Networks are read when the first design is evaluated."""
+    """Maker of shards, which evaluates designs of a space. The networks are read when the first design is evaluated."""
 
     def __init__(self, space: Space, sharing: Sharing | None = None) -> None:
         self.space = space
@@ -44,7 +45,9 @@ class ShardMaker:
 
     @cached_property
     def evaluators(self) -> dict[str, DesignEvaluator]:
-        """Network -> what evaluates it. Raises InputError with everything that is wrong with networks or mapping."""
+        """Evaluators of the networks, by network name. Raises InputError with every problem of the networks and the
+        mapping.
+        """
         problems: list[Problem] = []
         found: dict[str, DesignEvaluator] = {}
         for network in self.space.networks:
@@ -57,7 +60,7 @@ class ShardMaker:
         return found
 
     def _evaluator(self, network: Network) -> DesignEvaluator:
-        """What evaluates a network. Raises InputError."""
+        """Evaluator of a network. Raises InputError."""
         options = self.space.options
         if isinstance(options, SystemOptions):
             from tilewright.designs.evaluate_system import NETWORK_MODEL, SystemEvaluator
@@ -69,7 +72,9 @@ class ShardMaker:
         return NetworkEvaluator(parse_workload(network.file, model=options.model), self.space.mapping, options)
 
     def rows(self, indexes: Iterable[int]) -> Iterator[tuple[list[Row], str]]:
-        """Rows of each design, and the constraint that excludes it, which then has none."""
+        """(rows, constraint) of each design. The constraint is the one that excludes the design, which then has no
+        rows; else ''.
+        """
         for index in indexes:
             design = self.space.design(index)
             if design.excluded_by:
@@ -78,7 +83,7 @@ class ShardMaker:
                 yield [self._row(design, name, cost) for name, cost in self._costs(design)], ""
 
     def _costs(self, design: Design) -> Iterator[tuple[str, DesignCost]]:
-        """The costs of a design on each network."""
+        """Costs of a design on each network."""
         refused, accelerator = DesignCost(INVALID, design.problem), None
         if not design.problem:
             try:
@@ -102,13 +107,13 @@ class ShardMaker:
 
 
 def make_rows(space: Space) -> Callable[[Sequence[int]], list[tuple[list[Row], str]]]:
-    """What costs designs by their indexes, each alone, in a process of its own."""
+    """Function that costs designs by their indexes, each individually, in a process of its own."""
     maker = ShardMaker(space)
     return lambda indexes: list(maker.rows(indexes))
 
 
 def content_of(space: Space, found: Iterable[tuple[list[Row], str]]) -> ShardContent:
-    """What the designs of a shard give, as a table."""
+    """Content of a shard, with the rows of its designs as a table."""
     rows: list[Row] = []
     excluded: dict[str, int] = {}
     for own, constraint in found:
@@ -132,13 +137,13 @@ def write_shard(path: Path, content: ShardContent, digest: str, made_of: Mapping
 
 
 def read_shards(paths: Sequence[Path]) -> list[ShardContent]:
-    """The shards in files. Raises InputError for a file that is damaged."""
+    """Contents of the shards in files. Raises InputError if a file is damaged."""
     found = (read_stamped(path, SHARD_SCHEMA) for path in paths)
     return [ShardContent(table, said["excluded"]) for table, said in found]
 
 
 def joined(space: Space, contents: Sequence[ShardContent]) -> ShardContent:
-    """Shards that follow one another, together; a table without rows where there are none."""
+    """Content of several consecutive shards together; a table without rows if there are no shards."""
     excluded: dict[str, int] = {}
     for content in contents:
         for constraint, count in content.excluded.items():

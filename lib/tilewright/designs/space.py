@@ -1,4 +1,4 @@
-"""A design space: a base accelerator, its axes, laws and constraints, and the options of its searches."""
+"""Design space: a base accelerator, its axes, laws and constraints, and the options of its searches."""
 
 import itertools
 import math
@@ -27,32 +27,37 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SystemOptions(CnSearchOptions, TilingOptions, AllocationParameters, ScheduleSettings):
-    """Options of designs of several cores: of the search on a core, of how networks are cut, of the search for an
-    allocation and of schedules."""
+    """Options of designs with several cores: for the search on a core, the cut of networks, the search for an
+    allocation, and schedules.
+    """
 
     def conflicts(self, wrong: set[str]) -> Iterable[Problem]:
-        """Options that exclude each other."""
+        """Problems with options that exclude each other."""
         yield from CnSearchOptions.conflicts(self, wrong)
         yield from TilingOptions.conflicts(self, wrong)
 
     def without_effect(self) -> dict[str, str]:
-        """Options of other engines; the search for an allocation has a use for every seed."""
+        """Options without effect, because other engines use them, each with the reason. `seed` is never among them,
+        because the search for an allocation uses every seed.
+        """
         return {name: why for name, why in super().without_effect().items() if name != "seed"}
 
     def stated(self) -> JsonObject:
-        """The options as plain data."""
+        """Options as plain data."""
         tiling = self.part(TilingOptions).stated()
         return tiling | {name: encode(value) for name, value in self.as_dict().items() if name not in tiling}
 
 
 SpaceOptions = SearchOptions | SystemOptions
 KINDS: dict[bool, type[SpaceOptions]] = {False: SearchOptions, True: SystemOptions}
-"""Whether designs are of several cores -> their options."""
+"""Type of the options, by whether designs have several cores."""
 DEFAULTS: dict[bool, Mapping[str, Any]] = {
     False: {"model": CORRECTED.name, "exploit_data_locality": True},
     True: {},
 }
-"""Where a space differs from a configuration: designs are compared, and without them no memory is worth its size."""
+"""Defaults that differ from those of a configuration. A space compares designs, and without these defaults no memory
+would be worth its size.
+"""
 
 
 def stated_options(options: SpaceOptions) -> JsonObject:
@@ -64,14 +69,16 @@ def stated_options(options: SpaceOptions) -> JsonObject:
 
 
 MOST_KEPT = 2**16
-"""Values of a formula that are kept, rather than computed for each design."""
+"""Largest number of combinations for which the values of a formula are stored. With more, the formula is computed again
+for each design.
+"""
 _TRIED = 1000
-"""Designs that are looked at one by one before all are counted."""
+"""Number of designs that are tried one by one before all combinations are checked together."""
 
 
 @dataclass(frozen=True)
 class Network:
-    """A network that every design runs."""
+    """Network that every design runs."""
 
     name: str
     file: Path
@@ -79,69 +86,73 @@ class Network:
 
 @dataclass(frozen=True)
 class Design:
-    """One accelerator of a space."""
+    """Accelerator of a space."""
 
     index: int
-    """Position in the space, from 0; the last axis varies fastest."""
+    """Index in the space, from 0; the last axis varies fastest."""
     values: dict[str, Value]
-    """Values of each axis, then of each name that laws define, in the order of the file; names of laws that cannot be
-    computed are left out."""
+    """Values of the axes, then of the names that laws define, in the order of the file. Names of laws that cannot be
+    computed are left out.
+    """
     hardware: dict[str, Any]
-    """The content of its hardware file; {} where `problem` says that there is none. Designs share what they have in
-    common: it must not be written to."""
+    """Content of the hardware file of the design; {} if `problem` says why there is none. The caller must not change
+    this dict, because designs share their common parts.
+    """
     excluded_by: str = ""
-    """The constraint that it does not meet before anything is evaluated; '' where it meets all."""
+    """Constraint before evaluation that the design does not meet; '' if it meets all of them."""
     problem: str = ""
-    """Why it is no accelerator at all: a law that cannot be computed, such as a division by zero."""
+    """Reason why the design is no accelerator: a law that cannot be computed, for example because of a division by
+    zero.
+    """
 
 
 @dataclass(frozen=True)
 class Outline:
-    """What a design sets in the base, without the hardware file that this makes."""
+    """Settings of a design in the base, without the hardware file that results from them."""
 
     settings: tuple[tuple[KeyPath, Any], ...]
-    """Settings of axes, then of laws; () where `problem` says that there is no hardware file."""
+    """Settings of axes, then of laws; () if `problem` says why there is no hardware file."""
     excluded_by: str = ""
     problem: str = ""
-    """Both as in a design."""
+    """Reason why the design is no accelerator. This field and `excluded_by` are as in `Design`."""
 
 
 @dataclass(frozen=True)
 class Axis:
-    """What is varied."""
+    """Axis: a quantity that varies between designs."""
 
     name: str
     values: tuple[Value, ...]
     settings: tuple[tuple[tuple[KeyPath, Any], ...], ...]
-    """Settings of each value in the base."""
+    """Settings in the base for each value of the axis."""
 
 
 @dataclass(frozen=True)
 class Formula:
-    """An expression, and what its value depends on."""
+    """Expression, and the axes on which its value depends."""
 
     expression: Expression
     axes: tuple[int, ...]
-    """Places of the axes that it depends on, also through the names of laws."""
+    """Positions of the axes on which the expression depends, directly or through the names of laws."""
     is_kept: bool
-    """Whether there are few combinations of their values, so that each is computed once."""
+    """Whether the value is stored for each combination of axis values, because there are few combinations."""
     kept: dict[tuple[int, ...], "_Outcome"] = field(default_factory=dict, compare=False, repr=False)
 
 
 @dataclass(frozen=True)
 class Law:
-    """A value that follows from others."""
+    """Law: a value that follows from other values."""
 
     key: str
-    """Name of the law, or the dotted path that it sets, as the file says it."""
+    """Name that the law defines, or dotted path that it sets, as written in the file."""
     formula: Formula
     path: KeyPath | None
-    """What it sets in the base; None for a name."""
+    """Path in the base that the law sets; None if the law defines a name."""
 
 
 @dataclass(frozen=True)
 class _Outcome:
-    """The value of a formula for some values of its axes, or why it has none."""
+    """Value of a formula for some values of its axes, or the reason why it has none."""
 
     value: Value
     problem: str = ""
@@ -149,34 +160,36 @@ class _Outcome:
 
 @dataclass(frozen=True, eq=False)
 class Space:
-    """Designs by their index, and what they are evaluated on."""
+    """Designs by their index, and the networks and options with which they are evaluated."""
 
     name: str
     file: str
-    """'' for one that was given as a dict."""
+    """Path of the space file; '' if the space was given as a dict."""
     networks: tuple[Network, ...]
     mapping: Path | None
-    """None: one entry `default` with the default links of operands; spatial mappings are generated."""
+    """Path of the mapping file. None stands for a single entry `default` with the default links of operands; spatial
+    mappings are then generated.
+    """
     options: SpaceOptions
     objectives: tuple[str, ...]
-    """Objectives among RESULTS: what the Pareto front is over."""
+    """Objectives of the Pareto front, which are among RESULTS."""
     shard_designs: int | None
     base: dict[str, Any]
-    """The content of the hardware file of the base; of several cores with all core files under `core_files`."""
+    """Content of the hardware file of the base. For several cores it has all core files under `core_files`."""
     axes: tuple[Axis, ...]
     laws: tuple[Law, ...]
     constraints_before: tuple[Formula, ...]
-    """Constraints that hold or not before anything is evaluated."""
+    """Constraints that are checked before anything is evaluated."""
     constraints_after: tuple[Formula, ...]
-    """Constraints on results."""
+    """Constraints on results, which are checked after the evaluation."""
     rows: tuple[tuple[int, ...], ...] | None = None
-    """Place of the value of each design of a sheet in each axis; None: all combinations."""
+    """Position of the value of each design in each axis, for a design sheet; None if all combinations are designs."""
     row_names: tuple[str, ...] = ()
-    """Names of designs in the sheet; () where it gives none."""
+    """Names of the designs in the sheet; () if the sheet has no names."""
 
     @property
     def is_of_systems(self) -> bool:
-        """Whether designs are of several cores."""
+        """Whether designs have several cores."""
         return "cores" in self.base
 
     @property
@@ -185,11 +198,11 @@ class Space:
         return (*(axis.name for axis in self.axes), *(law.key for law in self.laws if law.path is None))
 
     def __len__(self) -> int:
-        """Designs before any constraint."""
+        """Number of designs, whether or not they meet the constraints."""
         return math.prod(self._sizes) if self.rows is None else len(self.rows)
 
     def design(self, index: int) -> Design:
-        """The design at an index, which depends on nothing else. Raises IndexError."""
+        """Design at an index. It depends on nothing but the space and the index. Raises IndexError."""
         positions = self.positions(index)
         values = self._axis_values(positions)
         found = self._law_outcomes(positions)
@@ -199,7 +212,7 @@ class Space:
         return Design(index, values, hardware, outline.excluded_by, outline.problem)
 
     def values(self, index: int) -> dict[str, Value]:
-        """The values of the design at an index, as constraints use them. Raises IndexError."""
+        """Values of the design at an index, as constraints use them. Raises IndexError."""
         positions = self.positions(index)
         outcomes = ((law, self._outcome(law.formula, positions)) for law in self.laws if law.path is None)
         named = {law.key: outcome.value for law, outcome in outcomes if not outcome.problem}
@@ -207,8 +220,9 @@ class Space:
 
     @cached_property
     def known_values(self) -> dict[str, tuple[Value, ...]]:
-        """Column of `value_names` -> the values that designs can have there, whichever designs there are in a table;
-        without laws of which there are too many."""
+        """Values that designs of the space can have, by column of `value_names`. They do not depend on which designs a
+        table contains. Laws with too many values are left out.
+        """
         found = {axis.name: axis.values for axis in self.axes}
         for law in self.laws:
             if law.path is None and law.formula.is_kept:
@@ -218,20 +232,23 @@ class Space:
         return found
 
     def outline(self, index: int) -> Outline:
-        """What the design at an index sets in the base. Raises IndexError."""
+        """Settings of the design at an index in the base. Raises IndexError."""
         positions = self.positions(index)
         return self._outline(positions, self._law_outcomes(positions))
 
     def design_name(self, index: int) -> str:
-        """What a design is called: by the sheet, or after the space and its index. Raises IndexError."""
+        """Name of a design: from the design sheet, or else made of the name of the space and the index. Raises
+        IndexError.
+        """
         if not 0 <= index < len(self):
             raise IndexError(index)
         return self.row_names[index] if self.row_names else f"{self.name}-{index:0{len(str(len(self)))}}"
 
     def unmet(self, values: Mapping[str, Value], results: Mapping[str, float]) -> str:
-        """The first constraint that the results of a design on a network do not meet; '' if all are met.
+        """First constraint that the results of a design on a network do not meet; '' if all are met.
 
-        `values` are those of the design, `results` are named by RESULTS; a result that is missing meets nothing.
+        `values` are the values of the design; `results` are the results by their names in RESULTS. A constraint with a
+        missing result is not met.
         """
         for constraint in self.constraints_after:
             expression = constraint.expression
@@ -246,20 +263,22 @@ class Space:
         return ""
 
     def count_allowed(self) -> int:
-        """Designs that meet all constraints before evaluation and whose laws can be computed."""
+        """Number of designs that meet all constraints before evaluation and whose laws can be computed."""
         if self.rows is not None:
             return sum(map(self._is_allowed, self.rows))
         allowed = self._allowed_combinations()
         return int(allowed.sum()) * (len(self) // allowed.size)
 
     def size_text(self) -> str:
-        """How many designs there are, for people to read before anything is evaluated."""
+        """Text with the number of designs, for people to read before anything is evaluated."""
         allowed, networks = self.count_allowed(), count_of(len(self.networks), "network")
         left = "" if allowed == len(self) else f", of which {allowed:,} meet the constraints before evaluation"
         return f"{count_of(len(self), 'design')}{left}, on {networks}"
 
     def first_allowed(self) -> int | None:
-        """The index of the first of those; None if there is none."""
+        """Index of the first design that meets all constraints before evaluation and whose laws can be computed; None
+        if there is none.
+        """
         tried = len(self) if self.rows is not None else min(len(self), _TRIED)
         found = next((index for index in range(tried) if self._is_allowed(self.positions(index))), None)
         if found is not None or tried == len(self):
@@ -284,7 +303,7 @@ class Space:
         return {axis.name: place for place, axis in enumerate(self.axes)}
 
     def positions(self, index: int) -> tuple[int, ...]:
-        """Place of the value in each axis that the design at an index has. Raises IndexError."""
+        """Position, in each axis, of the value of the design at an index. Raises IndexError."""
         if not 0 <= index < len(self):
             raise IndexError(index)
         if self.rows is not None:
@@ -302,7 +321,7 @@ class Space:
         return [(law, self._outcome(law.formula, positions)) for law in self.laws]
 
     def _outline(self, positions: Sequence[int], found: Sequence[tuple[Law, _Outcome]]) -> Outline:
-        """What a design sets, of whose laws the outcomes were `found`."""
+        """Settings of a design, where `found` has its laws with their outcomes."""
         problem = next((f"{law.key}: {outcome.problem}" for law, outcome in found if outcome.problem), "")
         if problem:
             return Outline((), problem=problem)
@@ -314,7 +333,7 @@ class Space:
         return Outline((*itertools.chain.from_iterable(settings), *from_laws), excluded_by)
 
     def _outcome(self, formula: Formula, positions: Sequence[int]) -> _Outcome:
-        """The value of a formula in a design."""
+        """Value of a formula in a design, or the reason why it has none."""
         place = tuple([positions[axis] for axis in formula.axes])
         found = formula.kept.get(place)
         if found is None:
@@ -340,7 +359,7 @@ class Space:
             return _Outcome(0, str(error))
 
     def _exclusion(self, positions: Sequence[int]) -> tuple[str, str]:
-        """(the first constraint that is not met, or '', the problem of one that cannot be computed, or '')."""
+        """(first constraint that is not met, or ''; problem of a constraint that cannot be computed, or '')."""
         for constraint in self.constraints_before:
             outcome = self._outcome(constraint, positions)
             if outcome.problem:
@@ -354,7 +373,7 @@ class Space:
         return not outcome.problem and bool(outcome.value or not is_constraint)
 
     def _conditions(self) -> Iterator[tuple[Formula, bool]]:
-        """Every formula that a design can fail by, and whether it is a constraint."""
+        """Formulas that can make a design invalid or excluded, each with whether it is a constraint."""
         yield from ((law.formula, False) for law in self.laws)
         yield from ((constraint, True) for constraint in self.constraints_before)
 
@@ -362,9 +381,10 @@ class Space:
         return all(self._holds(formula, is_constraint, positions) for formula, is_constraint in self._conditions())
 
     def _allowed_combinations(self) -> "NDArray[np.bool_]":
-        """Which combinations of values are allowed; axes without conditions have one place, which stands for all.
+        """Array that says which combinations of axis values are allowed. An axis without conditions has length 1 in
+        this array, for all of its values.
 
-        Each condition is computed for the axes that it depends on alone.
+        Each condition is computed only for the axes on which it depends.
         """
         import numpy as np  # the rules of the pipeline read spaces too
 
@@ -378,7 +398,7 @@ class Space:
 
 
 def _as_written(value: Value) -> Value:
-    """A value of a law as a file would have it: 16, not 16.0."""
+    """Value of a law as it would be written in a file: 16, not 16.0."""
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 

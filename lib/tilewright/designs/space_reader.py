@@ -1,4 +1,4 @@
-"""Reads the file of a design space and its base, and tells everything that is wrong before anything is evaluated."""
+"""Reader of the file of a design space and its base, which reports all mistakes before anything is evaluated."""
 
 import math
 import os
@@ -46,17 +46,21 @@ CORES = "core_files"
 
 @dataclass(frozen=True)
 class SystemBase:
-    """An accelerator with all that its core files say."""
+    """Accelerator with several cores, together with the contents of its core files."""
 
     document: YamlDocument
-    """The file of the accelerator, with core files under CORES by name; `cores` and `offchip_core` name them."""
+    """Content of the accelerator file, with the core files under CORES by name; `cores` and `offchip_core` use these
+    names.
+    """
     parts: Table[str, YamlDocument] = field(default_factory=dict)
-    """Name -> core file, of those that do not stand in the accelerator file."""
+    """Core files by name, for the cores that are not written in the accelerator file itself."""
     space_file: str = ""
-    """File of the space, in which cores may stand under CORES too."""
+    """Path of the file of the space, which can also contain cores under CORES."""
 
     def told(self, problem: Problem) -> Problem:
-        """A problem with something in a core file as that of the file."""
+        """Problem with its file, line and path changed to those of a core file, if the problem is about a part of that
+        file; else the problem unchanged.
+        """
         for name, part in self.parts.items():
             start = f"{CORES}.{name}"
             if problem.path == start or problem.path.startswith((f"{start}.", f"{start}[")):
@@ -70,8 +74,9 @@ class SystemBase:
 def system_base(
     document: YamlDocument, further: Table[str, YamlDocument], problems: Problems, space_file: str = ""
 ) -> SystemBase | None:
-    """The base of an accelerator file with the `further` cores that a space has; None, with problems, if a core file is
-    not there or cannot be read."""
+    """Base made of an accelerator file and the `further` cores that a space adds. None, with problems recorded, if a
+    core file is missing or cannot be read.
+    """
     contained = contained_cores(document.data)
     parts: dict[str, YamlDocument] = {}
     data = document.data
@@ -95,7 +100,9 @@ def system_base(
 
 
 def _paths(document: YamlDocument, problems: Problems) -> dict[KeyPath, Path] | None:
-    """Where the accelerator names a core -> its file; None if one is not there."""
+    """Paths of the core files, by the place in the accelerator file that names the core. None, with problems recorded,
+    if a file is missing.
+    """
     folder = Path(document.file).parent
     found: dict[KeyPath, Path] = {}
     is_whole = True
@@ -112,19 +119,19 @@ def _paths(document: YamlDocument, problems: Problems) -> dict[KeyPath, Path] | 
 
 
 LARGEST_SPACE = 10**8
-"""Designs of a space."""
+"""Largest number of designs of a space."""
 
 
 def read_space(source: str | Path | dict[str, Any], notices: list[str] | None = None) -> Space:
-    """The design space of a file, or of the same data as a dict, whose paths are from the working folder.
+    """Design space of a file, or of a dict with the same data. Paths in a dict are relative to the working folder.
 
-    Raises InputError with every problem. Remarks on what is legal but unusual are appended to `notices`.
+    Raises InputError with every problem. Remarks on input that is legal but unusual are appended to `notices`.
     """
     return space_of(document_of(source) if isinstance(source, dict) else load_yaml(source, notices), notices)
 
 
 def space_of(document: YamlDocument, notices: list[str] | None = None) -> Space:
-    """The design space of a loaded document. Raises InputError."""
+    """Design space of a loaded document. Raises InputError."""
     refuse_other_kind(document, SPACE)
     problems = Problems(document)
     for path in document.repeated:
@@ -141,13 +148,13 @@ class _Reader:
         self.document, self.entry, self.problems = document, entry, problems
         self.folder = Path(document.file).parent
         self.system: SystemBase | None = None
-        """System of a base of several cores."""
+        """Base, if it is an accelerator with several cores; else None."""
         self.base = self._base()
         self.axes = AxesReader(self.base.data if self.base else None, problems)
         self.sheet_file = ""
 
     def space(self) -> Space | None:
-        """The space; None, with problems, if there is none."""
+        """Design space; None, with problems recorded, if the file does not define one."""
         entry, problems = self.entry, self.problems
         name, networks, options = self._name(), self._networks(), self._options()
         mapping = self._file(("mapping",), entry.mapping)
@@ -231,7 +238,9 @@ class _Reader:
             return kind()
 
     def _file(self, path: KeyPath, written: str | None) -> Path | None:
-        """The file that a path from the folder of this one leads to; None, with a problem, if there is none."""
+        """File at a path that is relative to the folder of the space file. None, with a problem recorded, if there is
+        no such file.
+        """
         if not written:
             return None
         file = Path(os.path.normpath(self.folder / written))
@@ -251,7 +260,9 @@ class _Reader:
         return self.system.document if self.system else None
 
     def _further_cores(self, is_system: bool) -> dict[str, YamlDocument] | None:
-        """The cores that a space has besides; None, with problems, if one of them cannot be used."""
+        """Further cores that the space adds to the base. None, with problems recorded, if one of them cannot
+        be used.
+        """
         found = {}
         for name, given in (self.entry.core_files or {}).items():
             if not is_system:
@@ -266,7 +277,9 @@ class _Reader:
         return usable if len(usable) == len(self.entry.core_files or {}) else None
 
     def _hardware_document(self, path: KeyPath, given: str | dict[str, Any] | None) -> YamlDocument | None:
-        """A hardware file, or what stands in its place at a path of this one; None, with problems, if it is none."""
+        """Content of a hardware file. It is either read from a path, or written as a dict at the place `path` of the
+        space file. None, with problems recorded, if it is no hardware file.
+        """
         if isinstance(given, dict):
             lines = self.document.lines.items()
             within = {known[len(path) :]: line for known, line in lines if known[: len(path)] == path}
@@ -282,7 +295,7 @@ class _Reader:
     # designs ----------------------------------------------------------------------------------------------------------
 
     def _axes(self) -> tuple[tuple[Axis, ...], tuple[tuple[int, ...], ...] | None, tuple[str, ...]]:
-        """Axes, and of a design sheet the rows and the names of designs."""
+        """Axes of the space; for a design sheet also its rows and the names of the designs."""
         entries = self.entry.axes or {}
         if self.entry.designs is None and not self.problems.has("designs"):
             if "axes" not in self.entry.model_fields_set:
@@ -323,7 +336,9 @@ class _Reader:
     def _constraints(
         self, axes: Sequence[Axis], laws: Sequence[Law]
     ) -> tuple[tuple[Formula, ...], tuple[Formula, ...]]:
-        """Constraints that hold or not before evaluation, and those on its results."""
+        """Two groups of constraints: those that can be checked before evaluation, and those on the results of the
+        evaluation.
+        """
         before: list[Formula] = []
         after: list[Formula] = []
         named = [key for key in self.entry.laws or {} if "." not in key]
@@ -349,7 +364,7 @@ class _Reader:
             return None
 
     def _knows(self, path: KeyPath, expression: Expression, known: Sequence[str], later: Sequence[str] = ()) -> bool:
-        """Whether all names of an expression mean something; what does not is told."""
+        """Whether all names of an expression are known. A problem is recorded for each unknown name."""
         unknown = [name for name in expression.names if name not in known]
         for name in unknown:
             if name in later:
@@ -369,7 +384,9 @@ class _Reader:
         return Formula(expression, used, math.prod(len(axes[place].values) for place in used) <= MOST_KEPT)
 
     def _check_uses(self, axes: Sequence[Axis], formulas: Sequence[Formula]) -> None:
-        """An axis that nothing uses makes equal designs. Something that cannot be read may use any."""
+        """Record each axis that nothing uses, because its values would make equal designs. Nothing is recorded if a law
+        or a constraint cannot be read, because that one could use any axis.
+        """
         if self.problems.has("laws") or self.problems.has("constraints"):
             return
         used = {name for formula in formulas for name in formula.expression.names}
@@ -393,7 +410,7 @@ class _Reader:
     # the first design -------------------------------------------------------------------------------------------------
 
     def _check_first_design(self, space: Space) -> None:
-        """Record what is wrong with the first design that is allowed, with its core and the mapping file."""
+        """Record the mistakes in the first design that meets the constraints, in its core, and in the mapping file."""
         told: list[str] = []
         mapping = self.problems.attempt(read_mapping, space.mapping, told) if space.mapping else None
         if mapping is not None and any(entry.spatial_mapping for entry in mapping.entries):
@@ -422,7 +439,7 @@ class _Reader:
             self.problems.found += check_mapping_against_core(mapping, accelerator.cores[0], str(space.mapping))
 
     def _check_core_names(self, mapping: Mapping, accelerator: Accelerator, file: str) -> None:
-        """Record cores that a mapping file names and the first design does not have."""
+        """Record the cores that the mapping file names but that the first design does not have."""
         from tilewright.pipeline.stages.preflight.cores import CoreNames, check_ids
 
         assert isinstance(accelerator, MultiCoreAccelerator)
@@ -431,7 +448,9 @@ class _Reader:
         self.problems.found += problems.found
 
     def _notice_fixed_arrays(self) -> None:
-        """Tell that arrays vary, though loops are unrolled over them by given factors."""
+        """Record a notice if the size of the array varies although the mapping file unrolls loops over the array by
+        fixed factors.
+        """
         setter = next((one for one in self.axes.setters if "operational_array" in one.path), None)
         if setter is not None:
             where = self.document.dotted(setter.place)
@@ -439,7 +458,9 @@ class _Reader:
             self.problems.notice(("mapping",), message)
 
     def _tell_of_design(self, space: Space, index: int, document: YamlDocument, found: Sequence[Problem]) -> None:
-        """Record what is wrong with the hardware of a design: where the file of the space sets it, or in the base."""
+        """Record the mistakes in the hardware of a design, each at the place of the space file that sets the value, or
+        else in the base.
+        """
         of_base = Problems(document)
         of_base.attempt(accelerator_of, replace(document, data=space.base))
         name, places = space.design_name(index), dict(self._places_of(space, index, document))
@@ -454,14 +475,16 @@ class _Reader:
             self.problems.found.append(self._of_base(problem) if place is None else problem)
 
     def _of_base(self, problem: Problem) -> Problem:
-        """A problem with the base at its place in the file that says it."""
+        """Problem with the base, moved to its place in the file that contains the wrong value."""
         moved = problem if self.system is None else self.system.told(problem)
         if moved == problem and isinstance(self.entry.accelerator, dict) and problem.file == self.document.file:
             return replace(problem, path=f"accelerator.{problem.path}")
         return moved
 
     def _places_of(self, space: Space, index: int, document: YamlDocument) -> Iterator[tuple[str, KeyPath]]:
-        """Path in the hardware file as text -> where the file of the space sets it in a design."""
+        """Pairs of a path in the hardware file, as text, and the place of the space file that sets the value at this
+        path in a design.
+        """
         values = space.design(index).values
         for setter in self.axes.setters:
             if not setter.choice or values[setter.axis] == setter.choice:
@@ -469,5 +492,5 @@ class _Reader:
 
 
 def _is_within(path: str, above: str) -> bool:
-    """Whether the text of a path is that of another one or goes on from there."""
+    """Whether a path, as text, is the path `above` or a path below it."""
     return re.match(rf"{re.escape(above)}($|[.\[])", path) is not None

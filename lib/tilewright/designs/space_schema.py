@@ -1,4 +1,4 @@
-"""The file of a design space: its tables and fields."""
+"""Schema of the file of a design space: its tables and fields."""
 
 import math
 import re
@@ -32,14 +32,14 @@ _VALUE_SCHEMA = JsonSchema({"type": ["number", "string", "boolean"]})
 
 
 def check_value(value: Any) -> Value:
-    """A value that one axis or law can have. Raises FieldError."""
+    """Value that an axis or a law can have. Raises FieldError."""
     if not isinstance(value, int | float | str) or value == "":
         raise FieldError("must be a number, text, true or false")
     return value if isinstance(value, str) else _usual_number(value)
 
 
 def _usual_number(value: int | float) -> int | float:
-    """A number that tables can hold. Raises FieldError."""
+    """Number that tables can hold. Raises FieldError."""
     if isinstance(value, int) and abs(value) > LARGEST_WHOLE:
         raise FieldError("a whole number that is too large", f"{-LARGEST_WHOLE} to {LARGEST_WHOLE}")
     if not math.isfinite(value):
@@ -48,14 +48,14 @@ def _usual_number(value: int | float) -> int | float:
 
 
 def check_number(value: Any) -> int | float:
-    """A number, which is not true or false. Raises FieldError."""
+    """Number that is not true or false. Raises FieldError."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise FieldError("must be a number")
     return _usual_number(value)
 
 
 def parse_paths(value: Any) -> tuple[str, ...]:
-    """One dotted path, or several. Raises FieldError."""
+    """Dotted paths, given as one path or as several. Raises FieldError."""
     paths = value if isinstance(value, list) else [value]
     if not paths or not all(isinstance(path, str) and path for path in paths):
         raise FieldError("must be a dotted path in the accelerator, or a list of them", "memories.sram.size")
@@ -63,7 +63,7 @@ def parse_paths(value: Any) -> tuple[str, ...]:
 
 
 def check_name(text: str) -> str:
-    """A text that can be part of the name of a folder. Raises FieldError."""
+    """Text that can be part of the name of a folder. Raises FieldError."""
     if re.fullmatch(NAME_PATTERN, text) is None:
         raise FieldError("not a name", "letters, digits, _ . + -")
     return text
@@ -138,7 +138,7 @@ class SpaceFile(TableModel):
 
 
 def space_schema() -> JsonObject:
-    """The JSON Schema of the file of a design space."""
+    """JSON Schema of the file of a design space."""
     schema = json_schema(SpaceFile, "tilewright design space", "Accelerators to explore, for some networks.")
     options: dict[str, Any] = {}
     for is_system, kind in KINDS.items():

@@ -1,4 +1,4 @@
-"""Parquet tables of a space of designs, stamped with what they were made of."""
+"""Parquet tables of a space of designs, stamped with the inputs from which they were made."""
 
 import io
 import json
@@ -20,7 +20,7 @@ _METADATA = b"tilewright"
 
 
 def read_parquet(path: Path, columns: Sequence[str] | None = None) -> pandas.DataFrame:
-    """A table of results. Raises ArtifactError for a file that is damaged."""
+    """Table of results. Raises ArtifactError if the file is damaged."""
     try:
         return pandas.read_parquet(io.BytesIO(read_sealed(path)), columns=None if columns is None else list(columns))
     except (OSError, ValueError, pyarrow.ArrowException) as error:
@@ -28,7 +28,7 @@ def read_parquet(path: Path, columns: Sequence[str] | None = None) -> pandas.Dat
 
 
 def write_stamped(path: Path, table: pandas.DataFrame, said: Mapping[str, Any]) -> None:
-    """Write a table with what is said of it, `schema` and `digest` among it; equal content gives equal bytes."""
+    """Write a table with its metadata, which include `schema` and `digest`; equal content gives equal bytes."""
     arrow = pyarrow.Table.from_pandas(table, preserve_index=False)
     metadata = {**(arrow.schema.metadata or {}), _METADATA: canonical_text(said).encode()}
     buffer = io.BytesIO()
@@ -37,7 +37,7 @@ def write_stamped(path: Path, table: pandas.DataFrame, said: Mapping[str, Any]) 
 
 
 def read_stamped(path: Path, schema: str) -> tuple[pandas.DataFrame, dict[str, Any]]:
-    """A table and what is said of it. Raises InputError for a file that is damaged or something else."""
+    """(table, metadata of the table). Raises InputError if the file is damaged or has another schema."""
     try:
         table = pyarrow.parquet.read_table(io.BytesIO(read_sealed(path)))
         said = _said(table.schema, schema)
@@ -49,7 +49,7 @@ def read_stamped(path: Path, schema: str) -> tuple[pandas.DataFrame, dict[str, A
 
 
 def digest_in(path: Path, schema: str) -> str:
-    """The digest that a file says; '' where it is not there, damaged or something else."""
+    """Digest that a file states; '' if the file is missing, is damaged, or has another schema."""
     try:
         content = io.BytesIO(read_sealed(path))
         return str(_said(pyarrow.parquet.read_schema(content), schema)["digest"])

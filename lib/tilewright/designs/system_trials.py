@@ -1,7 +1,8 @@
 """Trials of the changes of a run on several cores: its allocation on changed hardware, and new searches.
 
-At the same allocation the cost tables of what has changed are searched anew, and the schedule is played with them: what
-`tilewright cost` and `tilewright schedule` say of the changed files, with the `mapping.yaml` that holds the allocation.
+With the allocation of the run, the cost tables of the changed cores are searched anew, and the schedule is simulated
+with them. The results equal those of `tilewright cost` and `tilewright schedule` for the changed files, with the
+`mapping.yaml` that fixes the allocation.
 """
 
 import math
@@ -34,33 +35,35 @@ NOT_SEARCHED = "fused plans are not searched again here: `tilewright fuse` looks
 
 @dataclass(frozen=True, eq=False)
 class ExplainedSystemRun:
-    """A run on several cores, with all that it was made of."""
+    """Run on several cores, with all its inputs."""
 
     name: str
     hardware: dict[str, Any]
-    """The content of its accelerator file, with its cores under `core_files`."""
+    """Content of the accelerator file of the run, with its cores under `core_files`."""
     costed: CostedCnProblem
     allocation: Integers
-    """[cn] core"""
+    """[cn] core of the CN"""
     now: Outcome
-    """What it costs."""
+    """Costs of the run."""
     objective: str
     search: CnSearchOptions
-    """Options of the search of the cost tables."""
+    """Options of the search for the cost tables."""
     settings: ScheduleSettings
     options: SystemOptions | None
-    """Options of a whole new search; None where the run is not such a one."""
+    """Options of a whole new search; None if the run cannot be searched anew."""
     same_words = "same\nallocation"
     most_sets = 24  # a set costs new tables and a schedule
     holds_searches = False
 
     @property
     def not_searched(self) -> str:
-        """Reason why there are no new searches of this run; '' where there are."""
+        """Reason why this run has no new searches; '' if it has."""
         return NOT_SEARCHED if self.options is None else ""
 
     def same(self, accelerator: MultiCoreAccelerator) -> Outcome:
-        """Costs at its tiles and its allocation, with new cost tables of the cores that are others."""
+        """Costs of an accelerator with the tiles and the allocation of the run, with new cost tables for the changed
+        cores.
+        """
         given = replace(self.costed.descriptions, accelerator=accelerator)
         changed = _changed_cores(self.costed.descriptions.accelerator, accelerator)
         costs = dict(self.costed.costs)
@@ -74,7 +77,9 @@ class ExplainedSystemRun:
         return _outcome(schedule)
 
     def searcher(self) -> Callable[[MultiCoreAccelerator], Found]:
-        """Function that searches accelerators anew, and holds the allocation that it finds on that of the run."""
+        """Function that searches accelerators anew. The allocation that it finds is also evaluated on the accelerator
+        of the run.
+        """
         given = self.costed.descriptions
         assert self.options is not None
         evaluator = SystemEvaluator(given.workload, given.mapping, self.options)
@@ -90,16 +95,16 @@ class ExplainedSystemRun:
         return search
 
     def further(self, jobs: int, advance: Advance) -> list[Advice]:
-        """No advice: only the hardware is changed."""
+        """Empty list, because only the hardware of such a run is changed."""
         return []
 
     def best_known(self, held: Sequence[Held]) -> Outcome:
-        """Costs on its accelerator with the best allocation that any search found."""
+        """Costs on the accelerator of the run with the best allocation that any search found."""
         values = {one: one.value(self.objective) for one in (self.now, *(one.outcome for one in held))}
         return min(values, key=lambda one: math.inf if (value := values[one]) is None else value)
 
     def notes(self, advices: Advices) -> list[str]:
-        """No notes."""
+        """Empty list, because there are no notes on such a run."""
         return []
 
 
@@ -108,7 +113,7 @@ def _outcome(schedule: Schedule) -> Outcome:
 
 
 def _changed_cores(before: MultiCoreAccelerator, after: MultiCoreAccelerator) -> tuple[str, ...]:
-    """The core files whose cost tables are others: their own core, or the off-chip one, has changed."""
+    """Core files whose cost tables change, because the core itself or the off-chip core has changed."""
     names = tuple(after.distinct_cores)
     off_chip = after.offchip_core_id
     if off_chip is not None and before.core_of[off_chip] != after.core_of[off_chip]:

@@ -28,9 +28,10 @@ _TEXTS = (DOMINATED_BY, LARGEST_ENERGY, LARGEST_LATENCY)
 
 
 def space_table(answer: Answer) -> pandas.DataFrame:
-    """The table of results with, for each row, whether it is on the front of its network, the first design there that
-    dominates it, and its largest terms; the same for all networks together where there are several. What was written
-    and not used is in its `attrs`, which Parquet keeps."""
+    """Table of results. Each row also has whether it is on the front of its network, the first design there that
+    dominates it, and its largest terms. If there are several networks, each row has the same for all networks together.
+    Notices on unused input are in the `attrs` of the table, which Parquet keeps.
+    """
     table = answer.exploration.table
     of_networks = pandas.concat([front.rows for front in answer.fronts if front.network != ALL_NETWORKS])
     table = table.assign(
@@ -54,8 +55,9 @@ def space_table(answer: Answer) -> pandas.DataFrame:
 
 
 def front_table(answer: Answer) -> pandas.DataFrame:
-    """The designs on the fronts, network by network and at the end of all together, best first objective first;
-    `assumes` says what the comparison takes for granted."""
+    """Table of the designs on the fronts: network by network, then all networks together, each sorted by the first
+    objective. `assumes` has the assumptions of the comparison.
+    """
     columns = [key for key in answer.overall.rows.columns if key not in ("status", "reason", "unmet", ON_FRONT)]
     leading = ["network", COMPARED_BY, "index", "design"]
     tables = [_with_objectives(front) for front in answer.fronts]
@@ -67,12 +69,12 @@ def front_table(answer: Answer) -> pandas.DataFrame:
 
 
 def write_tables(answer: Answer, folder: Path) -> tuple[Path, ...]:
-    """Write `space` and `front` as `.csv` and `.parquet` into a folder; returns the paths."""
+    """Write `space` and `front` as `.csv` and `.parquet` into a folder. Returns the paths."""
     return (*_written(space_table(answer), folder / SPACE_STEM), *write_front_tables(answer, folder))
 
 
 def write_front_tables(answer: Answer, folder: Path) -> tuple[Path, ...]:
-    """Write `front.csv` and `front.parquet` into a folder; returns the paths."""
+    """Write `front.csv` and `front.parquet` into a folder. Returns the paths."""
     return _written(front_table(answer), folder / FRONT_STEM)
 
 

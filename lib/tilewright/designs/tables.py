@@ -1,6 +1,4 @@
-"""The answer of a space of designs as tables, CSV for people and spreadsheets, Parquet for programs, and as a short
-text.
-"""
+"""Tables of the answer for a space of designs: CSV, Parquet, and a short text."""
 
 from collections.abc import Iterator
 from itertools import groupby
@@ -23,16 +21,16 @@ from tilewright.results.text_tables import render, text_table
 from tilewright.results.uncertainty import SAMPLES
 
 MOST_ROWS, MOST_CAUSES = 20, 4
-"""Most rows of the front; of each status."""
+"""Largest number of rows of the front, and of causes of each status, in the text."""
 
 
 def answer_text(answer: Answer) -> str:
-    """How many designs there are, the best ones, the front and why other designs are not compared."""
+    """Text with the number of designs, the best ones, the front, and the reasons why other designs are not compared."""
     return "\n".join(part for part in (_counts(answer), _best(answer), _front(answer), _rest(answer)) if part)
 
 
 def design_counts_line(answer: Answer) -> str:
-    """How many designs the space has, and which of them were not evaluated, in one line."""
+    """Line with the number of designs of the space, and the numbers of those that were not evaluated."""
     missing, settled = answer.exploration.missing, answer.exploration.settled
     evaluated = answer.design_count - answer.excluded - missing - settled
     parts = [f"{answer.excluded:,} excluded by constraints"] if answer.excluded else []
@@ -44,7 +42,7 @@ def design_counts_line(answer: Answer) -> str:
 
 
 def front_line(front: Front) -> str:
-    """What a front is of, in one line."""
+    """Line that describes a front: its network, its objectives, and its number of designs."""
     by = ", ".join(MEASURES[key].words for key in front.objectives) or "nothing"
     of = count_of(front.compared_count, "design")
     return f"Pareto front of {front.network} by {by}: {len(front.members):,} of {of}"
@@ -90,7 +88,9 @@ def _front(answer: Answer) -> str:
 
 
 def odds_line(front: Front) -> str:
-    """What the probabilities of a front are of, and who off the front may be on it; '' where costs have no ranges."""
+    """Line on the probabilities of a front, and on designs off the front that can be on it; '' if costs have
+    no ranges.
+    """
     rows = front.rows
     if LEAST_ENERGY not in rows:
         return ""
@@ -109,7 +109,7 @@ def odds_line(front: Front) -> str:
 
 
 def _range_headings(front: Front) -> Iterator[str]:
-    """Headings of the columns that there are where costs have ranges."""
+    """Headings of the additional columns if costs have ranges."""
     if LEAST_ENERGY in front.rows:
         yield f"energy between\n[{MEASURES[ENERGY_PJ].unit}]"
     if FRONT_PROBABILITY in front.rows:
@@ -137,7 +137,7 @@ def _cause_lines(answer: Answer) -> Iterator[str]:
 
 
 def _of_some(cause: Cause, answer: Answer) -> str:
-    """The networks for which it is so, where they are not all."""
+    """Text with the networks for which a cause holds; '' if it holds for all networks."""
     some = cause.networks and len(cause.networks) < len(answer.exploration.networks)
     return f" ({', '.join(cause.networks)})" if some else ""
 

@@ -1,8 +1,9 @@
 """Trials of the changes of a run, on one core or several (docs/bottlenecks.md#explain-a-run).
 
-A change is a design: the hardware of the run with another number. It is tried with what the run chose, which is exact,
-and after a new search, which is that of a design of a space. What that search finds is also held on the hardware as it
-is, which tells the gain of the search from that of the change.
+A change makes a design: the hardware of the run with another number. The design is tried in two ways. First it is
+evaluated with the choices of the run, which is exact. Then its mappings are searched anew, as for a design of a space.
+The result of the new search is also evaluated on the unchanged hardware. This separates the gain of the search from the
+gain of the change.
 """
 
 from collections.abc import Callable, Sequence
@@ -22,12 +23,14 @@ from tilewright.search.progress import Advance
 
 OTHER_SEARCH = "a new search of the unchanged hardware does not find the costs of the run: gains are over the run"
 Found = tuple[Outcome, Held | None]
-"""Costs after a new search, and what it found on the hardware as it is; None where it brings nothing there."""
+"""(costs after a new search, result of that search on the unchanged hardware). The second is None if the result brings
+no gain there.
+"""
 Settings = Sequence[tuple[KeyPath, Any]]
 
 
 class TrialEngine(Protocol):
-    """A run that is tried on other hardware: an accelerator in, outcomes out. Each process has its own copy."""
+    """Run that is tried on other hardware: it takes accelerators and gives outcomes. Each process has its own copy."""
 
     @property
     def name(self) -> str:
@@ -35,11 +38,11 @@ class TrialEngine(Protocol):
 
     @property
     def hardware(self) -> JsonObject:
-        """Content of its hardware file, with all cores."""
+        """Content of the hardware file of the run, with all cores."""
 
     @property
     def objective(self) -> str:
-        """Objective of its search."""
+        """Objective of the search of the run."""
 
     @property
     def now(self) -> Outcome:
@@ -47,31 +50,33 @@ class TrialEngine(Protocol):
 
     @property
     def same_words(self) -> str:
-        """What stays as it is without a new search, in two lines."""
+        """Words for the choices that stay the same without a new search, in two lines."""
 
     @property
     def most_sets(self) -> int:
-        """Sets of changes of one size that are tried where no single change helps."""
+        """Largest number of sets of changes of one size that are tried if no single change helps."""
 
     @property
     def holds_searches(self) -> bool:
-        """Whether something can be taken away by a new search."""
+        """Whether a new search can show that something can be taken away."""
 
     @property
     def not_searched(self) -> str:
-        """Reason why there are no new searches of this run; '' where there are."""
+        """Reason why this run has no new searches; '' if it has."""
 
     def same(self, accelerator: Any) -> Outcome:
-        """Costs with what the run chose. Raises InputError and MappingError where there are none."""
+        """Costs of an accelerator with the choices of the run. Raises InputError and MappingError if there are no
+        costs.
+        """
 
     def searcher(self) -> Callable[[Any], Found]:
         """Function that searches accelerators anew, one after the other."""
 
     def further(self, jobs: int, advance: Advance) -> list[Advice]:
-        """Advice on changes of other files than that of the hardware."""
+        """Advice on changes of files other than the hardware file."""
 
     def best_known(self, held: Sequence[Held]) -> Outcome:
-        """Costs on the hardware as it is by the best that the run and all searches found."""
+        """Costs on the unchanged hardware with the best result of the run and of all searches."""
 
     def notes(self, advices: Advices) -> list[str]:
         """Notes on advice for this run."""
@@ -93,10 +98,10 @@ class Trial:
 def advices_of(
     run: TrialEngine, changes: Sequence[FileChange], *, search: bool, jobs: int = 1, advance: Advance = lambda _: None
 ) -> Advices:
-    """What each change of the hardware does to a run, and each of the changes of other files that it has.
+    """Effects of each change of the hardware on a run, and of the changes of other files.
 
-    `advance` is told designs as they are tried, the run as it is is the first. Raises InputError where the descriptions
-    are not those of the run.
+    `advance` is called with the number of designs as they are tried; the first one is the run without changes. Raises
+    InputError if the descriptions do not belong to the run.
     """
     searches = search and not run.not_searched
     _check(run)
@@ -119,7 +124,7 @@ def advices_of(
 
 
 def _check(run: TrialEngine) -> None:
-    """Raise InputError where the run does not cost on its own hardware what it did."""
+    """Raise InputError if the run on its own hardware does not have its recorded costs."""
     again = run.same(parse_accelerator(run.hardware))
     if again[:2] != run.now[:2]:
         message = f"what it was made of does not give it again: {again.latency_cycles} cycles, {again.energy_pj} pJ"
@@ -146,5 +151,5 @@ def _tried(run: TrialEngine, search: Callable[[Any], Found] | None, settings: Se
 
 
 def _same_with(run: TrialEngine, changes: Sequence[FileChange]) -> Outcome:
-    """Costs with several changes and what the run chose."""
+    """Costs with several changes of the hardware and the choices of the run."""
     return _tried(run, None, [pair for change in changes for pair in change.system_settings]).same

@@ -1,4 +1,4 @@
-"""Parts of the networks and the mapping file of a space that its designs have no use for."""
+"""Parts of the networks and of the mapping file of a space that its designs do not use."""
 
 from tilewright.base.errors import Problems
 from tilewright.designs.space import Space
@@ -12,9 +12,10 @@ from tilewright.workload.source import parse_workload
 
 
 def unused_of_networks(space: Space) -> list[str]:
-    """Notices of it: an entry of the mapping file is for all networks, and is told where none has a use for it.
+    """Notices on parts of the networks and of the mapping file that are not used. An entry of the mapping file counts
+    as unused only if no network uses it.
 
-    Raises InputError with everything that is wrong with the networks.
+    Raises InputError with every problem of the networks.
     """
     told = Problems()
     model = MODEL if space.is_of_systems else space.options.model

@@ -1,8 +1,8 @@
 """Use of each side of the array in each layer, and the causes of idle units: the mapping file, or sizes.
 
-The spatial stall of a layer has two parts. The first part is caused by the mapping file: it would disappear with the
-best spatial mapping that the search tries if nothing is fixed. The rest would remain, because no mapping that it tries
-fills the array: loops are too short or divide badly, or inner memories have no room
+The spatial stall of a layer has two parts. The first part is caused by the mapping file: this part would disappear
+with the best spatial mapping that the search tries if the file fixes nothing. The second part would remain, because no
+mapping that the search tries fills the array: loops are too short or divide badly, or inner memories have no room
 (docs/bottlenecks.md#explain-a-run).
 
 The module also writes these causes as text for the terminal.
@@ -57,7 +57,7 @@ class SideUse(NamedTuple):
 
 
 class LayerArrayUse(NamedTuple):
-    """Use of the array while a layer, or several equal layers one after another, computes."""
+    """Use of the array while one layer computes, or while several equal layers compute one after another."""
 
     layer: str
     entry: str
@@ -103,7 +103,9 @@ class ArrayUses:
 
     @property
     def never_full(self) -> dict[str, int]:
-        """Most lanes that the mapping file asks for, by array dimension, if that is less than its units."""
+        """Most lanes that the mapping file asks for, by array dimension. A dimension is listed only if the file fixes
+        its lanes in every layer, and always fewer lanes than the dimension has units.
+        """
         found = {}
         for name, units in self.units.items():
             sides = [side for one in self.layers for side in one.sides if side.array_dimension == name]
@@ -150,8 +152,8 @@ def array_uses(
 ) -> ArrayUses:
     """Use of the array of `core` in each layer of a run.
 
-    `mapping` is that of the run, None if it is not known. `options` are those of its search, which decide the generated
-    spatial mappings. All layers of the run must be in `network`.
+    `mapping` is the mapping of the run, None if it is not known. `options` are the options of the search of the run;
+    they decide which spatial mappings are generated. All layers of the run must be in `network`.
     """
     layers = {node.layer.name: node.layer for node in network.nodes if node.layer is not None}
     found: dict[int, LayerArrayUse] = {}
@@ -199,8 +201,8 @@ def _sides(record: LayerRecord, core: Core, layer: Layer, fixed: Table[str, int]
 def _lanes(record: LayerRecord, layer: Layer) -> dict[str, float]:
     """Working units by array dimension, on average over the passes; their product gives the operations of the layer.
 
-    The last pass of a loop that its lanes do not divide is not full. If a loop runs along several sides, the loss is
-    assigned to the side with most of its lanes, the first one of equal sides.
+    If the lanes do not divide a loop, its last pass is not full. If a loop runs along several sides, the loss is
+    assigned to the side with most of the lanes of the loop; of equal sides to the first one.
     """
     found: dict[str, float] = dict.fromkeys(record.spatial_mapping, 1.0)
     for dimension, size in layer.loop_sizes:
@@ -216,7 +218,7 @@ def _generated_cycles(
     record: LayerRecord, core: Core, layer: Layer, entry: MappingConstraints, options: SearchOptions
 ) -> float:
     """Cycles in which the array computes the layer with the best spatial mapping that the search would try if the entry
-    fixed none; infinite if there is none.
+    of the mapping file fixed none; infinite if there is no such mapping.
     """
     profile, free = profile_by_name(record.model), replace(entry, spatial_mapping=())
     own = core_for(layer, core, replace(entry, memory_reach=_reach(record) or entry.memory_reach))
@@ -238,8 +240,9 @@ def _generated_cycles(
 def _tried(
     layer: Layer, core: Core, entry: MappingConstraints, profile: ModelProfile, options: SearchOptions
 ) -> Iterator[SpatialChoice]:
-    """Spatial mappings that a search tries: every one, most lanes first, if the engine gives bounds; else those of the
-    rule of the generator, without bounds of their iterations. Raises MappingError.
+    """Spatial mappings that a search tries. If the engine gives bounds, these are all mappings, most lanes first.
+    Otherwise they are the mappings of the rule of the generator, without bounds of their iterations. Raises
+    MappingError.
     """
     has_bounds, mixed = options.of_bounds is not None, options.enable_mix_spatial_mapping
     count = options.spatial_count(has_bounds)

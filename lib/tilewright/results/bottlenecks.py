@@ -155,13 +155,15 @@ class Bottlenecks:
         return tuple(dict.fromkeys(one.layer for one in self.shares if one.layer))
 
     def causes(self, layer: str = "") -> Verdict:
-        """Verdict on the cause with most cycles, of a layer or of all, among all causes that tables and charts show."""
+        """Verdict on the cause with most cycles, of one layer or of all layers, among the causes that tables and charts
+        show.
+        """
         causes = self.added(LATENCY, cause_words, layer)
         return Verdict.of("cycles by cause", "cycles", self.total(LATENCY, layer), causes)
 
     def kinds(self, layer: str = "") -> Verdict:
-        """Verdict on the kind with most cycles, of a layer or of all: ARRAY, IDLE_UNITS, or MOVING_DATA, which sums all
-        data movement.
+        """Verdict on the kind with most cycles, of one layer or of all layers. The kinds are ARRAY, IDLE_UNITS, and
+        MOVING_DATA, which sums all data movement.
         """
         causes = self.added(LATENCY, lambda one: CAUSE_OF_TERM.get(one.term, MOVING_DATA), layer)
         return Verdict.of("cycles by kind", "cycles", self.total(LATENCY, layer), causes)
@@ -171,10 +173,11 @@ class Bottlenecks:
         return self.limits.get(layer) if layer else self.network_limit
 
     def limited_by(self, layer: str = "") -> str:
-        """Short text on what limits a layer, or all of them, each cause with its share of the latency.
+        """Short text on what limits a layer, or all layers, each cause with its share of the latency.
 
-        It names the kind with most cycles (several if they are equal). Then it names the port for which twice the width
-        saves most, or the ports that save together, if the saving is at least LEAST_SHARE of the latency.
+        The text names the kind with most cycles (several kinds if they are equal). It then names the port for which
+        twice the width saves most, or the ports that save together, if the saving is at least LEAST_SHARE of the
+        latency.
         """
         limit, kinds = self.limit(layer), self.kinds(layer)
         words = kinds.text or ARRAY
@@ -201,8 +204,8 @@ def bottlenecks_of(
 ) -> Bottlenecks:
     """Bottlenecks of a run.
 
-    `placed` are the layers of a run on one core. `core` and `network` are its inputs; without them no limits are known,
-    and `unknown` says why. Raises InputError if the run does not belong to them.
+    `placed` are the layers of a run on one core; `core` and `network` are the inputs of the run. Without these inputs
+    no limits are known, and `unknown` gives the reason. Raises InputError if the run does not belong to the inputs.
     """
     shares = tuple(one for layer in placed for one in layer_shares(layer.name, layer.record))
     shares = shares or tuple(entry_shares(ledger.entries))
@@ -255,8 +258,8 @@ def share_table(found: Bottlenecks) -> "pandas.DataFrame":
 
 
 def port_table(found: Bottlenecks) -> "pandas.DataFrame":
-    """Table with a row for each layer and port: its use, the latency of the layer if the port were twice as wide, and
-    its rank by that.
+    """Table with a row for each layer and port: the use of the port, the latency of the layer if the port were twice as
+    wide, and the rank of the port by that latency.
     """
     import pandas
 
@@ -276,7 +279,9 @@ def energy_table(shares: Iterable[Share]) -> "pandas.DataFrame":
 
 
 def use_table(uses: Mapping[str, Sequence[PortUse]]) -> "pandas.DataFrame":
-    """Table with a row for each layer and port: its use, if nothing is known of the hardware."""
+    """Table with a row for each layer and port: the use of the port. This table is made if the hardware is
+    not known.
+    """
     import pandas
 
     return pandas.DataFrame([_use_row(layer, use) for layer, own in uses.items() for use in own], columns=_USE_COLUMNS)
@@ -331,8 +336,8 @@ def layer_shares(layer: str, record: LayerRecord) -> Iterator[Share]:
 
 
 def waited_for(record: LayerRecord) -> PortRecord | None:
-    """Port for which the array waits longest, the first in the hardware file if several are equal; None if it waits for
-    none, or if the stall is not caused by a port.
+    """Port for which the array waits longest; of equal ports the first in the hardware file. None if the array waits
+    for no port, or if the stall is not caused by a port.
     """
     stall = record.latency_breakdown_cycles.get(STALL, 0)
     return next((port for port in record.ports if stall > 0 and port.stall_slack_cycles == stall), None)

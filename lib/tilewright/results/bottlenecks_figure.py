@@ -30,8 +30,8 @@ Bar = tuple[str, dict[str, float]]
 
 
 def bottlenecks_figure(found: Bottlenecks) -> Figure:
-    """Figure of the largest parts of cycles and energy first, and of each layer below the roofs of the ports that limit
-    most.
+    """Figure with the largest parts of cycles and energy, and below them each layer under the roofs of the ports that
+    limit most.
     """
     causes = found.added(LATENCY, cause_words) if has_causes(found) else {}
     panels = [(LATENCY, "cycles by cause", _merged([(name, {"": value}) for name, value in causes.items()]))]
@@ -65,7 +65,9 @@ def write_bottlenecks_figure(found: Bottlenecks, path_stem: Path) -> tuple[Path,
 
 
 def shown_roofs(found: Bottlenecks) -> list[PortRoof]:
-    """Roofs of the ports that would save most cycles if they were wider; else of the ports that layers use."""
+    """Roofs of the ports that would save most cycles if they were wider, among the ports that layers use. [] if the
+    roofline or the limit of the network is not known.
+    """
     if found.roofline is None or found.network_limit is None:
         return []
     order = [one.ports[0] for one in found.network_limit.ports]

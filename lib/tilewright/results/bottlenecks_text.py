@@ -97,12 +97,12 @@ def _chain(found: Bottlenecks) -> str:
 
 
 def has_causes(found: Bottlenecks) -> bool:
-    """Whether cycles have causes; False: the schedule only says when layers end."""
+    """Whether cycles have causes. They have none if the schedule only states when layers end."""
     return any(one.term not in _OF_SCHEDULES for one in found.shares if one.quantity == LATENCY)
 
 
 def _energy(found: Bottlenecks) -> str:
-    """Text on the energy by memory and operand; with directions for a single layer, or if there are few rows."""
+    """Text on the energy by memory and operand. It has directions for a single layer, or if there are few rows."""
     title = f"Energy by memory, operand and direction [{UNITS[ENERGY][1]}]"
     directions = [one for one in DIRECTIONS if any(share.direction == one for share in found.shares)]
     table = text_table(title, ("memory", "operand"), (*directions, "all", "share"))

@@ -1,7 +1,7 @@
-"""Certainty of the order of two runs: whether mappings that no search found could turn it.
+"""Certainty of the order of two runs: whether mappings that no search found could reverse the order.
 
-A search with bounds says how small the objective of a run can be with any mappings that the bounds cover
-(docs/proofs.md#bound-of-a-network). If that is more than the other run has, the order is certain.
+A search with bounds gives the smallest objective that a run can have with any mapping that the bounds cover
+(docs/proofs.md#bound-of-a-network). If this bound is larger than the objective of the other run, the order is certain.
 """
 
 from tilewright.base.objectives import OBJECTIVES
@@ -15,8 +15,8 @@ EQUAL = 1e-9
 def order_notice(a: RunPoint, b: RunPoint) -> str:
     """Sentence on the order of two runs, called A and B, in the objective that both minimise.
 
-    '' if they minimise different objectives, have different models, or one is of several cores. If clocks differ, the
-    latency in the objective is in seconds.
+    '' if the runs minimise different objectives, have different models, or one of them is on several cores. If clocks
+    differ, the latency in the objective is in seconds.
     """
     objective = a.objective
     if objective != b.objective or objective not in OBJECTIVES or a.model != b.model:

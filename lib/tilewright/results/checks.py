@@ -33,8 +33,8 @@ CoreCheck = Callable[[LayerRecord, Core], Iterator[str]]
 
 
 def _compulsory(record: LayerRecord, core: Core) -> Iterator[str]:
-    """Violations of: each input leaves its outermost memory completely at least once, and the output reaches it
-    completely.
+    """Violations of two rules: each input leaves its outermost memory completely at least once, and the output reaches
+    its outermost memory completely.
     """
     memories = _memories(core)
     for operand, names in record.memory_levels.items():
@@ -58,9 +58,9 @@ def _compulsory(record: LayerRecord, core: Core) -> Iterator[str]:
 def covered_elements(record: LayerRecord, operand: str) -> int:
     """Lower bound, in elements, of the part of an operand that must cross its outermost memory.
 
-    Only dimensions that the operand has itself count: the positions of a sliding window depend on strides and padding,
-    which a record does not have. With whole tiles a dimension counts in full. In the reference it counts only as far as
-    passes times whole lanes cover it, since the reference rounds fractional lanes (B41).
+    Only the dimensions of the operand itself count: the positions of a sliding window depend on strides and padding,
+    which a record does not have. With whole tiles a dimension counts in full. In the reference a dimension counts only
+    as far as passes times whole lanes cover it, because the reference rounds fractional lanes (B41).
     """
     whole_tiles = profile_by_name(record.model).whole_tiles
     passes = loop_products(record.loop_order)
@@ -91,8 +91,8 @@ def _least_bits(record: LayerRecord, operand: str) -> int:
 
 
 def _energies(record: LayerRecord, core: Core) -> Iterator[str]:
-    """Violations of: energy is words times the cost per word, and the energy of operations is that of the model of the
-    array.
+    """Violations of two rules: the energy of a memory is its words times the cost per word, and the energy of
+    operations is that of the model of the array.
     """
     memories = _memories(core)
     for operand, level, name in memory_levels(record):
@@ -112,8 +112,8 @@ def _energies(record: LayerRecord, core: Core) -> Iterator[str]:
 
 
 def _double_buffers(record: LayerRecord, core: Core) -> Iterator[str]:
-    """Violations of: a memory that must double-buffer has room for two copies of each tile that is replaced while the
-    layer runs.
+    """Violations of the rule that a memory that must double-buffer has room for two copies of each tile that is
+    replaced while the layer runs.
     """
     memories = _memories(core)
     filled: dict[str, float] = {}
@@ -159,9 +159,10 @@ RecordCheck = Callable[[LayerRecord], Iterator[str]]
 
 
 def check_run(records: Sequence[LayerRecord], summary: Summary | None = None, core: Core | None = None) -> list[Check]:
-    """All checks of a run: those of every record, and with a summary that the layers add up to it.
+    """All checks of a run: the checks of every record and, if a summary is given, the check that the layers add up to
+    it.
 
-    With the core, accesses and energies are checked against its word widths and access costs.
+    If the core is given, accesses and energies are checked against its word widths and access costs.
     """
     checks = [_over_records(name, what, check, records) for name, what, check in RECORD_CHECKS]
     if core is not None:
@@ -173,7 +174,9 @@ def check_run(records: Sequence[LayerRecord], summary: Summary | None = None, co
 
 
 def checks_document(checks: Sequence[Check]) -> dict[str, object]:
-    """The content of `checks.json`: {"passed": all of them, "checks": [{"name", "passed", "detail"}, ...]}."""
+    """Content of `checks.json`: {"passed": whether all checks passed, "checks": [{"name", "passed",
+    "detail"}, ...]}.
+    """
     return {"passed": all(check.passed for check in checks), "checks": [check._asdict() for check in checks]}
 
 

@@ -42,7 +42,7 @@ class Column(Generic[Thing]):
     unit: str = ""
     """Unit on the page: '' for a text or a plain number, `%` for a share."""
     scale: float = 1.0
-    """Divisor that converts a number to that unit."""
+    """Divisor that converts a number of the table to the unit of the page."""
     is_number: bool = True
     is_cost: bool = False
     """Whether less is better, so that the column can be an axis of a Pareto front."""

@@ -31,8 +31,8 @@ _LAYER_DIGITS = """
     5a78c3 69c3c3 d2c387 e169c3 e1a5e1 963c3c f0b4a5 69964b 872d00 69d2a5
 """
 LAYER_COLOURS = tuple(f"#{digits}" for digits in _LAYER_DIGITS.split())
-"""Colours of layers: OPERAND_COLOURS, then each time the colour farthest from all earlier ones in the Oklab space,
-without colours that are very light, dark, grey or glaring.
+"""Colours of layers. First come OPERAND_COLOURS. Each further colour is the one farthest from all earlier colours in
+the Oklab space, without colours that are very light, dark, grey or glaring.
 """
 NO_LAYER_COLOUR = "#999999"
 

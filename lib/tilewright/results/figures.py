@@ -153,7 +153,7 @@ def reported_latency(run: ReportedMapping) -> Figure:
 
 
 def write_breakdown(records: Sequence[LayerRecord], summary: Summary | None, path_stem: Path) -> tuple[Path, Path]:
-    """Write energy and latency in one figure as `path_stem`.svg and .png; returns both paths."""
+    """Write energy and latency in one figure as `path_stem`.svg and .png. Returns both paths."""
     return save_figure(breakdown_figure(records, summary), path_stem)
 
 

@@ -73,9 +73,9 @@ def write_hierarchy_figure(core: Core, path_stem: Path) -> tuple[Path, Path]:
 
 
 def lane_order(core: Core) -> tuple[str, ...]:
-    """Memory operands from left to right, in an order that puts the operands of a memory side by side where possible.
+    """Memory operands from left to right, in an order that puts the operands of a memory side by side if possible.
 
-    Of equally good orders, the first one in the order of the hardware file.
+    Of equally good orders, this is the first one in the order of the hardware file.
     """
     operands = tuple(operand for operand, _ in memory_hierarchy(core).levels_of)
     if len(operands) > MOST_ORDERED_LANES:
@@ -89,8 +89,8 @@ def lane_order(core: Core) -> tuple[str, ...]:
 
 
 def generations(core: Core) -> list[list[int]]:
-    """Memories (by index) by topological generation: those of the first have no memory of one of their operands below
-    them.
+    """Memories (by index) by topological generation. A memory is in the first generation if no other memory is below it
+    for any of its operands.
     """
     level: dict[int, int] = {}
     chains = [chain for _, chain in memory_hierarchy(core).levels_of]
@@ -211,8 +211,8 @@ def _draw_arrows(
 
 
 def _flows(memory: Memory, operand: str) -> list[bool]:
-    """Directions in which an operand moves between a memory and the level below: True upwards, False downwards; both
-    for partial sums.
+    """Directions in which an operand moves between a memory and the level below: True upwards, False downwards. Partial
+    sums move in both directions.
     """
     served = memory.port_of
     return [upwards for direction, upwards in (("tl", False), ("fl", True)) if (operand, direction) in served]

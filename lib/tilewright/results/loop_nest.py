@@ -1,7 +1,8 @@
 """Mapping of a layer as a loop nest in text.
 
-Temporal loops come first, outermost on top; each line names, for each operand, the memory that keeps its content while
-that loop runs. Then come the spatial loops (`parfor`); each line names the memory that feeds or collects its lanes.
+Temporal loops come first, outermost on top. The line of a temporal loop names, for each operand, the memory that keeps
+its content while that loop runs. Then come the spatial loops (`parfor`). The line of a spatial loop names the memory
+that feeds or collects its lanes.
 """
 
 from collections.abc import Sequence

@@ -31,7 +31,9 @@ Loop = tuple[str, Any]
 
 @dataclass(frozen=True)
 class NestBlock:
-    """Part of an operand's column: a memory level, or (level None) a band of spatial loops. Heights in inches."""
+    """Part of an operand's column: a memory level, or (level None) a band of spatial loops. Its heights are
+    in inches.
+    """
 
     operand: str
     level: int | None
@@ -58,7 +60,7 @@ class _Part:
 
     level: int | None
     end: int
-    """Number of temporal loops inside it or below it."""
+    """Number of temporal loops inside the part or below it."""
     height: float
     """Height of the part itself, in inches; 0 for a level that is as high as its loops."""
     spatial: tuple[Loop, ...] = ()

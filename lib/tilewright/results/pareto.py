@@ -59,7 +59,7 @@ RANGE_COLUMNS = ("energy_low_pj", "energy_high_pj", "front_probability")
 
 @dataclass(frozen=True)
 class RunPoint:
-    """Run as a point; `options` are the options that must be equal for a comparison, as text."""
+    """Run as a point. `options` are, as text, the options that must be equal for a comparison."""
 
     run: str
     workload: str
@@ -78,11 +78,11 @@ class RunPoint:
     between_layers: str = SCHEDULED
     """Place of the data between layers, in words."""
     assumes: str = ""
-    """Assumptions of its figures."""
+    """Assumptions on which the figures of the run rest."""
     cost_parts: tuple[CostPart, ...] = ()
-    """Parts of its figures that have a range."""
+    """Parts of the figures of the run that have a range."""
     could_keep: bool = False
-    """Whether data go through the top memory between layers although lower memories have room for some of it."""
+    """Whether data go through the top memory between layers although lower memories have room for some of the data."""
     clock_frequency_mhz: float | None = None
     """Clock frequency in MHz; None if the hardware file gives none."""
     static_power_w: float | None = None
@@ -122,8 +122,8 @@ class ComparableRuns:
 
     @property
     def warning(self) -> str:
-        """Warning that the comparison ignores a benefit of memories: that they keep data between layers; '' if there is
-        none.
+        """Warning that the comparison ignores one benefit of memories: they can keep data between layers. '' if the
+        comparison ignores no such benefit.
         """
         cores = list(dict.fromkeys(candidate.core for candidate in self.candidates if candidate.could_keep))
         if not cores:
@@ -141,7 +141,7 @@ class ComparableRuns:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Notes on areas that are missing or have no unit and the consequence, and on missing runs."""
+        """Notes on areas that are missing or have no unit, with the consequence, and on missing runs."""
         cores: dict[str, dict[str, None]] = {}
         for one in self.candidates:
             if one.area_mm2 is None:
@@ -260,8 +260,8 @@ def _range_note(group: ComparableRuns) -> str:
 
 
 def compare(candidates: Sequence[RunPoint], unfinished: Sequence[Mapping[str, str]] = ()) -> tuple[ComparableRuns, ...]:
-    """Groups of comparable runs, networks and groups in the order of their first run; `unfinished` has `run` and
-    `workload` of runs without a result.
+    """Groups of comparable runs; networks and groups are in the order of their first run. The rows of `unfinished` have
+    `run` and `workload` of the runs without a result.
     """
     members: dict[tuple[Any, ...], list[RunPoint]] = {}
     for point in candidates:
@@ -337,7 +337,9 @@ def _option_text(value: Any) -> str:
 
 
 def objectives_of(points: Sequence[RunPoint]) -> tuple[str, ...]:
-    """Objectives by which runs are compared: without area if one has none, by time if clocks differ."""
+    """Objectives by which runs are compared: without the area if the area of a run is missing, by time if clocks
+    differ.
+    """
     known = all(point.area_mm2 is not None for point in points)
     objectives: tuple[str, ...] = OBJECTIVES if known else WITHOUT_AREA
     clocks = {point.clock_frequency_mhz for point in points}
@@ -355,7 +357,9 @@ def _group(points: Sequence[RunPoint], difference: str, unfinished: Sequence[Map
 
 
 def _difference(point: RunPoint, others: Sequence[RunPoint]) -> str:
-    """Options whose values differ between the groups of comparable runs of a network, with those that `point` has."""
+    """Options whose values differ between the groups of comparable runs of a network, with the values that
+    `point` has.
+    """
     flow = "several cores" if point.is_of_several_cores else "one core"
     is_one_flow = len({other.is_of_several_cores for other in others}) == 1
     alike = [other for other in others if other.is_of_several_cores == point.is_of_several_cores]

@@ -175,7 +175,7 @@ def scale_axes(axes: Axes, x: np.ndarray, y: np.ndarray) -> None:
 
 
 def lower_left(points: Sequence[tuple[float, float]]) -> Iterator[tuple[float, float]]:
-    """Points in ascending x whose y is less than that of all earlier ones: the front in energy and latency only."""
+    """Points in ascending x whose y is less than the y of all earlier points: the front in energy and latency only."""
     least = float("inf")
     for x, y in points:
         if y < least:

@@ -1,8 +1,8 @@
 """Limits of a layer by the ports of memories, and rooflines of array and ports (docs/bottlenecks.md#explain-a-run).
 
-The limit of a port is the latency of the layer's mapping with that port twice as wide. It is computed for each port
-alone and, if none helps alone, for the smallest helpful set of ports. Each number comes from the cost model with the
-changed core and is not an estimate, so that no other port helps more. Rooflines are those of Williams, Waterman,
+The limit of a port is the latency of the layer's mapping with that port twice as wide. The limit is computed for each
+port alone and, if no port alone helps, for the smallest set of ports that helps. Each number comes from the cost model
+with the changed core; it is not an estimate, so no other port helps more. Rooflines are those of Williams, Waterman,
 Patterson: Roofline, Communications of the ACM 52(4), 2009.
 """
 
@@ -61,8 +61,9 @@ class PortLimit:
     file.
     """
     together: Widened | None = None
-    """Smallest set of ports that saves LEAST_SHARE, if no port alone does; of equally small ones the best. If no set
-    does and no port alone saves a cycle, the smallest set that saves any; None if nothing helps.
+    """Smallest set of ports that saves LEAST_SHARE, if no port alone does. Of sets of equal size it is the set that
+    saves most. If no set saves LEAST_SHARE and no port alone saves a cycle, it is the smallest set that saves any
+    cycles. None if nothing helps.
     """
 
     @property
@@ -72,7 +73,7 @@ class PortLimit:
 
     @property
     def runner_up(self) -> Widened | None:
-        """Port whose double width saves the second most cycles. None if that saves no cycle."""
+        """Port whose double width saves the second most cycles; None if that port saves no cycle."""
         return self._helping(1)
 
     @property
@@ -87,7 +88,7 @@ class PortLimit:
 
     @property
     def named(self) -> Widened | None:
-        """Limit that reports name: the best port if it saves enough, else the set of ports that does."""
+        """Limit that reports name: the best port if it saves enough, else the set of ports that saves enough."""
         return next(
             (one for one in (self.limiting, self.together) if self._is_enough(one)), self.limiting or self.together
         )
@@ -135,8 +136,8 @@ def saves_enough(gain_cycles: float, latency_cycles: float) -> bool:
 
 
 def port_limit(mapping: RecordedMapping, core: Core) -> PortLimit:
-    """Latencies of a layer's mapping on `core` with each port twice as wide, or with several ports if none helps
-    alone.
+    """Latencies of a layer's mapping on `core` with each port twice as wide, and with several ports twice as wide if no
+    port alone helps.
     """
     return with_sets(wider_ports(mapping, core), port_names(core), lambda ports: wider_cycles(mapping, core, ports))
 
@@ -144,8 +145,8 @@ def port_limit(mapping: RecordedMapping, core: Core) -> PortLimit:
 def with_sets(
     found: PortLimit, names: Sequence[PortName], latency_of: Callable[[tuple[PortName, ...]], float]
 ) -> PortLimit:
-    """Limit that includes the smallest helpful set of ports, if none helps alone; `latency_of` gives the latency for a
-    set.
+    """Limit that includes the smallest helpful set of ports, if no port alone helps. `latency_of` gives the latency for
+    a set.
     """
     if found.is_limited_by_one:
         return found
@@ -173,7 +174,7 @@ def limit_of_network(
 ) -> PortLimit:
     """Limit of layers that run one after another, with each port of the core twice as wide for all of them.
 
-    With `mappings` (each with its number of layers) it includes sets of ports if none helps alone.
+    If `mappings` are given (each with its number of layers), the limit includes a set of ports if no port alone helps.
     """
     found = []
     for name in port_names(core):

@@ -10,7 +10,7 @@ from tilewright.base.proof import covered_text
 from tilewright.search.run_bound import FrontEnds
 
 LEAST_SAVED = 0.0005
-"""Share from which on a fall of energy or latency is told."""
+"""Smallest fall of energy or latency that the text mentions, as a share."""
 
 
 def layer_proof(search: Mapping[str, Any]) -> JsonObject:
@@ -63,7 +63,9 @@ def proof_lines(summary: Mapping[str, Any]) -> Iterator[str]:
 
 
 def price_line(ends: FrontEnds) -> str:
-    """Price of the objective: how far latency and energy fall at the ends of the front, and what that takes."""
+    """Line on the price of the objective: how far latency and energy fall at the ends of the front, and what each fall
+    costs.
+    """
     told = []
     energy_pj, latency_cycles = ends.chosen.energy_pj, ends.chosen.latency_cycles
     for goal, other, fall, rise in (

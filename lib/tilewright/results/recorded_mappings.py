@@ -1,6 +1,4 @@
-"""Mappings of a run: evaluated again on the same or another core, and written as a mapping file in the ZigZag
-dialect.
-"""
+"""Mappings of a run: evaluated again on the core of the run or another core, and written as a ZigZag mapping file."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -26,12 +24,13 @@ Entry = dict[str, Any]
 
 
 def mapping_entries(records: Sequence[LayerRecord], array_dimensions: Sequence[str] = ()) -> list[Entry]:
-    """Entries of a mapping file: one per layer name, and `default`, as lists and dicts.
+    """Entries of a mapping file as lists and dicts: one entry per layer name, and `default`.
 
     Every entry fixes the whole spatial mapping, the complete temporal ordering and everything else on which the results
     of the run depend, except the model. Array dimensions that a mapping does not use are written as empty, so that no
     generator fills them later; pass their names if records of `evaluate` do not have them. Raises InputError if two
-    layers of one name have different mappings, or if a stage changed the core: a mapping file cannot express that.
+    layers of one name have different mappings, or if a stage changed the core, because a mapping file cannot express
+    either.
     """
     entries: dict[str, Entry] = {}
     problems = []
@@ -91,7 +90,7 @@ def _settings(record: LayerRecord) -> Entry:
 
 
 def _level_boundaries(record: LayerRecord) -> Entry:
-    """Level boundaries of each operand if the search chose them; loops of size 1 do not count."""
+    """Level boundaries of each operand, if the search chose them. Loops of size 1 do not count."""
     given = record.level_boundaries
     sizes = [size for _, size in record.loop_order]
     if given is None or all(size == 1 for size in sizes):
@@ -105,7 +104,7 @@ def _level_boundaries(record: LayerRecord) -> Entry:
 
 
 def _reach(record: LayerRecord) -> Entry:
-    """Topmost memories of the data of the layer, if data locality decided them."""
+    """Topmost memories of the data of the layer, if data locality decided which memories these are."""
     reach = record.memory_reach
     if reach is None:
         return {}
@@ -142,7 +141,7 @@ def _with_flow_pairs(entry: Entry) -> Entry:
 
 @dataclass(frozen=True, eq=False)
 class RecordedMapping:
-    """Mapping of a record: unrolling, loop order and everything else that `tilewright export` writes of it."""
+    """Mapping of a record: unrolling, loop order and everything else that `tilewright export` writes of the mapping."""
 
     record: LayerRecord
     layer: Layer

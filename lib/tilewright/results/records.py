@@ -9,7 +9,7 @@ from tilewright.cost.record import LayerRecord, Loop, times
 from tilewright.hardware.core import DIRECTIONS
 
 Summary = Mapping[str, Any]
-"""The content of `summary.json`."""
+"""Content of `summary.json`."""
 OVERALL = "overall"
 """Name of the row for the whole network in tables by layer."""
 
@@ -17,21 +17,21 @@ OVERALL = "overall"
 class PlacedLayer(NamedTuple):
     """Layer of the network, in execution order, with its record.
 
-    If it represents several equal layers, it has the work, energy and cycles of all of them; a record on its own is for
-    one layer.
+    A placed layer that represents several equal layers has the work, energy and cycles of all of them. The record alone
+    is for one layer.
     """
 
     name: str
     record_index: int
     record: LayerRecord
     repeats: int = 1
-    """Number of layers of the network that it represents."""
+    """Number of layers of the network that this layer represents."""
     single: LayerRecord | None = None
-    """Record of one of the layers, if it represents several."""
+    """Record of one of the represented layers, if there are several."""
 
     @property
     def of_one(self) -> LayerRecord:
-        """Record of one of the layers that it represents."""
+        """Record of one of the represented layers."""
         return self.single or self.record
 
 

@@ -10,10 +10,10 @@ from tilewright.base.report_files import ReportFile
 
 
 def write_report(files: Iterable[ReportFile], run: object, folder: Path) -> list[Path]:
-    """Write files of the report of a run into a folder; returns the paths.
+    """Write files of the report of a run into a folder. Returns the paths.
 
-    `run` is what the functions of the rows take. A file that another verb writes, and a figure that the run does not
-    have, are left out.
+    `run` is the object that the functions of the rows take. Files that another verb writes, and figures that the run
+    does not have, are left out.
     """
     make_folder(folder)
     paths: list[Path] = []

@@ -9,7 +9,7 @@ from tilewright.results.records import Summary
 
 @dataclass(frozen=True)
 class ReportedMapping:
-    """Run on one core, of which the files of `ONE_CORE_FILES` are made."""
+    """Run on one core from which the files of `ONE_CORE_FILES` are made."""
 
     records: Sequence[LayerRecord]
     summary: Summary

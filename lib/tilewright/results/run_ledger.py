@@ -44,7 +44,7 @@ class LedgerPlace(NamedTuple):
     term: str
     memory: str = ""
     part: str = ""
-    """Part: for the energy of accesses the operand; for data that move between cores `link` or `memory`."""
+    """Part of a term. For the energy of accesses: the operand. For data that move between cores: `link` or `memory`."""
 
 
 Entries = dict[LedgerPlace, float]
@@ -57,13 +57,13 @@ class RunLedger:
     run: RunPoint
     """Name, totals and options."""
     entries: Entries
-    """Numbers in execution order; those of a quantity add up to its total."""
+    """Numbers in execution order. The numbers of a quantity add up to its total."""
     settings: tuple[tuple[str, str], ...] = ()
-    """Options other than those of `run`: choices that do not change how costs are counted."""
+    """Options that are not in `run`: choices that do not change how costs are counted."""
     made_of: Mapping[str, str] = field(default_factory=dict)
-    """Digests of its descriptions: hardware, workload, mapping; {} for a design."""
+    """Digests of the descriptions of the run (hardware, workload, mapping); {} for a design."""
     memory_bits: Mapping[str, int] = field(default_factory=dict)
-    """Size of each memory on chip, of a run on several cores; {} for others."""
+    """Size in bits of each memory on the chip, for a run on several cores; {} for other runs."""
 
     @property
     def options(self) -> dict[str, str]:
@@ -124,7 +124,7 @@ def ledger_of_schedule(
     made_by: Mapping[str, Any],
     costs: Mapping[str, Sequence[CoreCostRow]] | None,
 ) -> RunLedger:
-    """Ledger of a run on several cores; without its cost tables by core file, the energy on cores is one term."""
+    """Ledger of a run on several cores. Without the cost tables by core file, the energy on the cores is one term."""
     run = multi_candidate(name, summary, made_by)
     counted = dict(run.options)
     settings = ((key, str(value)) for key, value in summary["settings"].items() if key not in counted)
@@ -187,7 +187,9 @@ def _layer_entries(layer: str, record: LayerRecord) -> Iterator[tuple[LedgerPlac
 def _on_core_entries(
     artifact: ScheduleArtifact, costs: Mapping[str, Sequence[CoreCostRow]] | None
 ) -> Iterator[tuple[LedgerPlace, float]]:
-    """Energy on cores of each layer: that of the classes of its CNs on each core, times their number."""
+    """Energy on the cores of each layer: for each class of CNs on each core, the energy of one CN times the number of
+    CNs.
+    """
     graph, names = artifact.graph, artifact.names
     nodes = np.stack([graph.layer, artifact.schedule.allocation, graph.cost_row])
     for (layer, core, row), count in zip(*_counted(nodes), strict=True):

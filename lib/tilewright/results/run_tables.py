@@ -1,5 +1,6 @@
-"""Tables across runs of both flows: one row per run for programs; for the terminal, runs on several cores with their
-baselines.
+"""Tables across runs on one core and on several cores: one row per run for programs, and a text for the terminal.
+
+The text for the terminal has the runs on several cores with their baselines.
 """
 
 from collections.abc import Mapping, Sequence
@@ -20,8 +21,8 @@ if TYPE_CHECKING:  # pandas is slow to load, and tables for the terminal need no
 def runs_table(
     single: Mapping[str, Summary], multi: Mapping[str, Summary], unfinished: Sequence[Mapping[str, str]] = ()
 ) -> "pandas.DataFrame":
-    """Table with one row per run, those on one core first; columns that a flow lacks are empty. A run without a result,
-    given as a row with its `run`, `flow`, `state`, `workload` and `core`, has no further values.
+    """Table with one row per run, the runs on one core first; columns that a flow lacks are empty. A run without a
+    result is given as a row with its `run`, `flow`, `state`, `workload` and `core`, and has no further values.
     """
     import pandas
 
@@ -37,9 +38,9 @@ def runs_table(
 
 
 def multi_text(summaries: Mapping[str, Summary], width: int = TERMINAL_WIDTH) -> str:
-    """Text table for the terminal of runs on several cores: totals, the share of the latency above the lower bound, and
-    below each run its baselines (layer by layer, and on one core) with the ratio of their latency to that of the run.
-    Lines below the table name the runs that are worse than a baseline.
+    """Text table for the terminal of runs on several cores: totals, and the share of the latency above the lower bound.
+    Below each run are its baselines (layer by layer, and on one core) with the ratio of their latency to the latency of
+    the run. Lines below the table name the runs that are worse than a baseline.
     """
     heads = (
         "nodes",

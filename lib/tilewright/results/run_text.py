@@ -16,7 +16,7 @@ SHOWN_ROWS = 6
 
 
 def coverage_lines(summary: Mapping[str, Any], shown: int = SHOWN_ROWS) -> Iterator[str]:
-    """Lines for the terminal: the shares of work with costs, if not everything has costs, and the operators without
+    """Lines for the terminal: the shares of work with costs, if some work has no costs, and the operators without
     costs.
 
     `summary` is the content of `summary.json`.
@@ -45,8 +45,8 @@ _WHY = {"not modelled": "the model has no layers for them", "not run by the core
 
 
 def alternative_lines(summary: Mapping[str, Any]) -> Iterator[str]:
-    """Lines on the number of mappings that were returned in addition to those that count, and on the reduction that
-    would have kept one.
+    """Lines on the number of mappings that the stages returned in addition to the counted ones. The lines name
+    the reduction that would have kept only one mapping of each layer.
     """
     if found := summary.get("alternatives"):
         objective = summary["objective"]
@@ -59,18 +59,20 @@ def alternative_lines(summary: Mapping[str, Any]) -> Iterator[str]:
 
 
 ASSUMED_BITS = {"W": [8], "I": [8], "O_final": [8], "O": [16]}
-"""Bits of an ONNX network that says none, as in zigzag-dse 3.9.1."""
+"""Bits of the operands of an ONNX network that states none, as in zigzag-dse 3.9.1."""
 
 
 def bits_text(summary: Mapping[str, Any]) -> str | None:
-    """Text of the bits of each operand, several where layers differ; None if an old summary does not say them."""
+    """Text of the bits of each operand, several if layers differ; None if the summary is old and does not state the
+    bits.
+    """
     if "operand_bits" not in summary:
         return None
     return ", ".join(f"{operand} {'/'.join(map(str, bits))}" for operand, bits in summary["operand_bits"].items())
 
 
 def bits_lines(summary: Mapping[str, Any]) -> Iterator[str]:
-    """Line on the bits of the operands, if they are others than those that are assumed."""
+    """Line on the bits of the operands, if they differ from the assumed bits."""
     if summary.get("operand_bits") not in (None, {}, ASSUMED_BITS):
         yield f"bits: {bits_text(summary)}"
 
@@ -160,7 +162,9 @@ def setting_text(summary: Mapping[str, Any]) -> str:
 
 
 def locality_lines(summary: Mapping[str, Any]) -> Iterator[str]:
-    """Lines for the terminal on one run: the effect of data locality, or its effect if it were enabled."""
+    """Lines for the terminal on one run: the effect of data locality, or the effect that it would have if it were
+    enabled.
+    """
     locality = summary.get("data_locality")
     if locality is None or not locality["layers"]:
         return
@@ -177,7 +181,7 @@ def locality_lines(summary: Mapping[str, Any]) -> Iterator[str]:
 
 
 def could_keep(summary: Mapping[str, Any]) -> bool:
-    """Whether a run sends data through the top memory although lower memories have room for some of it."""
+    """Whether a run sends data through the top memory although lower memories have room for some of the data."""
     locality = summary.get("data_locality")
     return bool(locality and not locality["exploited"] and locality["layers_below_top"])
 
@@ -200,8 +204,8 @@ def assumption(summaries: Sequence[Mapping[str, Any]]) -> str:
 
 
 DONE, FAILED, STALE = "done", "failed", "stale"
-"""States of a run: its result is up to date; it has no result, because a step failed or was not reached; its result is
-from before a change and was not updated.
+"""States of a run: its result is up to date; it has no result, because a step failed or was not reached; its result was
+made before a change and was not updated.
 """
 _MEANING = {
     FAILED: "failed",

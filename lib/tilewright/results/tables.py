@@ -41,8 +41,8 @@ WIDTH = 110
 
 
 def runs_legend(single: Sequence[Mapping[str, Any]], multi: Sequence[Mapping[str, Any]]) -> str:
-    """Legend of the tables of runs on one core and on several, which are given as rows of the table of runs; '' if
-    there are none.
+    """Legend of the tables of runs on one core and on several cores; '' if there are no runs. The arguments are the
+    rows of the runs in the table of runs.
     """
     entries = [*(WORK + SINGLE if single else ()), *(MULTI if multi else ())]
     shares = [row[f"costed_{kind}_share"] for row in (*single, *multi) for kind in ("mac", "operation")]
@@ -128,7 +128,7 @@ LAYERS: Table[PlacedLayer] = (
 )
 """Columns of the layers of a run on one core."""
 EACH_ONCE: Table[PlacedLayer] = tuple(one for one in LAYERS if getattr(one, "key", "") != REPEATS)
-"""Columns of the layers where each row stands for one."""
+"""Columns of a table of layers in which each row is one layer: all columns of LAYERS except the number of repeats."""
 
 
 def layer_table(records: Sequence[LayerRecord], summary: Summary | None = None) -> "pandas.DataFrame":

@@ -90,7 +90,9 @@ def millions(value: float) -> str:
 
 
 def share_text(part: float, whole: float, threshold: float = SMALLEST_SHOWN) -> str:
-    """Text of a part as a percentage of the whole; a part below `threshold` of it does not read as the threshold."""
+    """Text of a part as a percentage of the whole. A part below `threshold` of the whole is never rounded up to
+    `threshold`.
+    """
     if not whole:
         return NOTHING
     if 0 < part < SMALLEST_SHOWN * whole:

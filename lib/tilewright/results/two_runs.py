@@ -64,7 +64,9 @@ class RunComparison:
 
     @cached_property
     def places(self) -> tuple[tuple[LedgerPlace, float, float], ...]:
-        """Numbers of both runs by key, 0 if one run lacks the key; those of the first run come first, in its order."""
+        """Numbers of both runs by key, 0 if one run lacks the key. The keys of the first run come first, in
+        its order.
+        """
         keys = dict.fromkeys((*self.a.entries, *self.b.entries))
         return tuple((key, self.a.entries.get(key, 0.0), self.b.entries.get(key, 0.0)) for key in keys)
 
@@ -73,7 +75,7 @@ class RunComparison:
         return Difference("total", self.a.total(quantity), self.b.total(quantity))
 
     def by_term(self, quantity: str) -> tuple[Difference, ...]:
-        """Differences of terms, accesses by memory, the largest first; () for latencies without a common term."""
+        """Differences of terms, with accesses by memory, the largest first; () for latencies without a common term."""
         found = self._added(quantity, _term_name)
         return found if quantity == ENERGY or any(row.a and row.b for row in found) else ()
 
@@ -91,9 +93,10 @@ class RunComparison:
 
     @property
     def differs(self) -> tuple[str, ...]:
-        """Inputs that differ: descriptions by their kinds, the model, options by their names.
+        """Inputs that differ: descriptions by their kinds, the model, and options by their names.
 
-        If the models differ, the digests of the network cannot be compared, because each model reads it in its own way.
+        If the models differ, the digests of the network cannot be compared, because each model reads the network in its
+        own way.
         """
         one, other = self.a.made_of, self.b.made_of
         kinds = [kind for kind in DESCRIPTIONS if one.get(kind) and other.get(kind) and one[kind] != other[kind]]
@@ -146,15 +149,15 @@ def _range_notices(a: RunPoint, b: RunPoint) -> Iterator[str]:
 
 
 def with_own_names(a: RunLedger, b: RunLedger, places: Sequence[str]) -> tuple[RunLedger, RunLedger]:
-    """Both runs, renamed to what the user wrote if their names are equal."""
+    """Both runs; if their names are equal, each run is renamed to the place that the user wrote."""
     return (renamed(a, places[0]), renamed(b, places[1])) if a.run.run == b.run.run else (a, b)
 
 
 def comparison_table(comparison: RunComparison) -> "pandas.DataFrame":
-    """Table with a row for each number: its value in both runs, the difference, and its share of the total difference;
-    largest first.
+    """Table with a row for each number: its value in both runs, the difference, and its share of the total difference.
+    The largest difference comes first.
 
-    In pJ and cycles; `assumes` has the assumptions of the comparison.
+    Numbers are in pJ and cycles. The column `assumes` has the assumptions of the comparison.
     """
     import pandas  # slow to load, and the text needs none
 
@@ -225,7 +228,7 @@ def _refusal(a: RunPoint, b: RunPoint) -> str:
 
 
 def _group(a: RunPoint, b: RunPoint) -> ComparableRuns:
-    """Group of the two runs, which knows the assumptions of its figures."""
+    """Group of the two runs. The group knows the assumptions of its figures."""
     return ComparableRuns(a.workload, "", (a, b), objectives_of((a, b)), ((), ()))
 
 
@@ -269,10 +272,10 @@ def _notices(a: RunLedger, b: RunLedger) -> Iterator[str]:
 
 
 def slower_with_more_memory(a: RunLedger, b: RunLedger) -> str:
-    """Notice that the run with more memory takes more cycles; '' where it does not, or where sizes are not known.
+    """Notice that the run with more memory takes more cycles; '' if it does not, or if sizes are not known.
 
-    The rules of schedules can do that (docs/multi-core-model.md#operands-that-are-too-large); a reader would blame the
-    memory.
+    The rules of schedules can cause this (docs/multi-core-model.md#operands-that-are-too-large). Without the notice a
+    reader would blame the memory.
     """
     for small, large in ((a, b), (b, a)):
         sizes = [(name, bits, large.memory_bits.get(name, 0)) for name, bits in small.memory_bits.items()]
@@ -295,7 +298,7 @@ def _is_one_network(a: RunPoint, b: RunPoint) -> bool:
 
 MOST_ROWS = 12
 UNITS = {ENERGY: ("energy", "µJ", PICOJOULES_A_MICROJOULE), LATENCY: ("latency", "cycles", 1.0)}
-"""Words, unit for people, and number of ledger units in it, by quantity."""
+"""Words, unit for people, and number of ledger units in that unit, by quantity."""
 
 
 def comparison_text(comparison: RunComparison) -> str:

@@ -23,7 +23,7 @@ LESS_COLOUR, MORE_COLOUR = OPERAND_COLOURS[2], OPERAND_COLOURS[4]
 
 
 def comparison_figure(comparison: RunComparison) -> Figure:
-    """Figure of what is more and what is less in the second run; every panel adds up to the total difference."""
+    """Figure of the items that are larger or smaller in the second run. Every panel adds up to the total difference."""
     panels = {
         quantity: [shown(rows, MOST_BARS) for rows in (comparison.by_term(quantity), comparison.by_layer(quantity))]
         for quantity in QUANTITIES

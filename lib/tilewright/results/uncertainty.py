@@ -1,11 +1,11 @@
 """Probability that an order of runs holds within the ranges of their costs.
 
 Energies and areas are linear in the costs of memories, so all samples are one matrix product: the contribution of each
-cost law to a run, times the factors of the laws. Memories of one law have one factor in all runs: if DRAM costs more
-than its stated value, it does so for every run. Factors are independent and log-uniform within their ranges.
+cost law to a run, times the factors of the laws. All memories of one law have the same factor in all runs: if DRAM
+costs more than its stated value, it does so for every run. Factors are independent and log-uniform within their ranges.
 
-Most of many runs cannot be on a front, and in most pairs one run never dominates the other for any factors: linear
-quantities have their extremes at the ends of the ranges. Only undecided cases are sampled.
+If there are many runs, most of them cannot be on a front. In most pairs, one run never dominates the other, whatever
+the factors are: linear quantities have their extremes at the ends of the ranges. Only undecided cases are sampled.
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,7 +22,7 @@ SEED = 0
 _MOST_AT_ONCE = 20_000_000
 """Largest number of values that are compared at once."""
 _FEW = 0.3
-"""Share of undecided samples below which only these are processed."""
+"""Share of undecided samples below which only the undecided samples are processed further."""
 
 
 class UncertainRun(NamedTuple):
@@ -39,18 +39,18 @@ class Ranges(NamedTuple):
     """Ranges of the factors of the cost laws."""
 
     low: Values
-    """[law] smallest factor"""
+    """[law] smallest factor of each law"""
     high: Values
-    """[law] largest factor"""
+    """[law] largest factor of each law"""
 
 
 class Quantity(NamedTuple):
     """Quantity by which runs are compared, linear in the factors of the laws; less is better."""
 
     values: Values
-    """[run] value with all factors 1"""
+    """[run] value of the quantity if all factors are 1"""
     shares: Values
-    """[run, law] contribution of each law"""
+    """[run, law] contribution of each law to the value"""
 
     def of(self, rows: Any) -> "Quantity":
         """Quantity of the given runs."""
@@ -103,8 +103,8 @@ def front_probabilities(runs: Sequence[UncertainRun], by_area: bool) -> list[flo
 
 
 def front_shares(quantities: Sequence[Quantity], ranges: Ranges) -> Values:
-    """[run] share of samples in which no other run dominates it, that is, is no worse in any quantity and better in
-    one.
+    """[run] share of samples in which no other run dominates the run. A run dominates another if it is no worse in any
+    quantity and better in one.
     """
     count = len(quantities[0].values)
     kept = np.zeros(count)
@@ -124,7 +124,7 @@ def front_shares(quantities: Sequence[Quantity], ranges: Ranges) -> Values:
 
 
 def least_share(quantity: Quantity, ranges: Ranges, row: int) -> float:
-    """Share of samples in which no other run has less of a quantity than the run `row`."""
+    """Share of samples in which no other run has a smaller quantity than the run `row`."""
     least, _ = quantity.less(row).ends(ranges)
     own = quantity.of(np.append(row, np.flatnonzero(least < 0)))
     factors = sampled_factors(ranges)
@@ -144,10 +144,10 @@ def sampled_factors(ranges: Ranges) -> Values:
 
 
 def _always_dominated(quantities: Sequence[Quantity], ranges: Ranges) -> npt.NDArray[np.bool_]:
-    """[run] whether a run that is on the front with all factors 1 dominates it for all factors.
+    """[run] whether the run is dominated, for all factors, by a run that is on the front if all factors are 1.
 
-    It is safe to ignore these runs: if one of them dominates a run in a sample, a run that is not one of them does so
-    too.
+    It is safe to ignore the dominated runs: if one of them dominates a run in a sample, another run that is not ignored
+    dominates that run too.
     """
     members = np.flatnonzero(on_front(np.stack([quantity.values for quantity in quantities], axis=1)))
     found = np.zeros(len(quantities[0].values), np.bool_)
@@ -158,17 +158,17 @@ def _always_dominated(quantities: Sequence[Quantity], ranges: Ranges) -> npt.NDA
 
 
 class _Rival(NamedTuple):
-    """Run that may dominate another one for some factors."""
+    """Run that can dominate another run for some factors."""
 
     row: int
     open_columns: tuple[int, ...]
-    """Quantities in which the rival is worse for some factors; in all others it is never worse."""
+    """Quantities in which the rival is worse for some factors. In all other quantities the rival is never worse."""
     is_better: bool
-    """Whether the rival is better in one of those others for all factors."""
+    """Whether there is a quantity in which the rival is better for all factors."""
 
 
 def _rivals(quantities: Sequence[Quantity], ranges: Ranges, row: int) -> list[_Rival]:
-    """Runs that may dominate a run for some factors, the likeliest first."""
+    """Runs that can dominate a run for some factors, the likeliest first."""
     ends = [quantity.less(row).ends(ranges) for quantity in quantities]
     least, most = (np.stack([one[place] for one in ends], axis=1) for place in (0, 1))
     places = np.flatnonzero((least <= 0).all(axis=1) & (least < 0).any(axis=1))

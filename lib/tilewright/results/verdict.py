@@ -1,7 +1,7 @@
 """Verdicts: the largest of several rivals, with its number, all rivals and its text.
 
-All verbs and pages use this type, so that a name always comes with its number. If no single rival suffices, several may
-do so together: `smallest_set` finds the fewest.
+All verbs and pages use this type, so that a name always comes with its number. If no single rival suffices, several
+rivals together can suffice: `smallest_set` finds the fewest.
 """
 
 import math
@@ -15,7 +15,9 @@ from tilewright.results.text_tables import share_text
 
 Part = TypeVar("Part")
 MOST_SETS = 600
-"""Largest number of sets of one size that are all tried; beyond, only sets with all necessary parts are tried."""
+"""Largest number of sets of one size that are all tried. If there are more, only sets with all necessary parts are
+tried.
+"""
 
 
 class Rival(NamedTuple):
@@ -36,7 +38,7 @@ class Verdict:
     whole: float
     """Total to which shares refer, in the unit."""
     rivals: tuple[Rival, ...]
-    """Rivals, the largest first; equal ones in the order in which they were given."""
+    """Rivals, the largest first; equal rivals in the order in which they were given."""
     sign: str = ""
     """Sign of shares in texts: `-` for savings."""
 
@@ -79,7 +81,7 @@ class Verdict:
 
     @property
     def text(self) -> str:
-        """Text with the winner, its share, and rivals that are equal to it; '' without a winner."""
+        """Text with the winner, its share, and the rivals that are equal to the winner; '' without a winner."""
         alike = self.alike
         if not alike:
             return ""
@@ -111,9 +113,10 @@ def smallest_set(
 ) -> tuple[tuple[Part, ...], float] | None:
     """(smallest set of two or more parts that together save at least `least`, its saving); None if there is none.
 
-    Of equally small sets the one that saves most, and of these the first in the order of the parts. `least` is above 0.
-    All pairs are tried, then larger sets if all parts together save enough. If more than `most_sets` sets have a size,
-    only those are tried that contain every necessary part: one without which all others together do not help.
+    Of sets of equal size this is the set that saves most; of sets with equal savings, the first in the order of the
+    parts. `least` is above 0. All pairs are tried; larger sets are tried if all parts together save enough. If there
+    are more than `most_sets` sets of a size, only the sets that contain every necessary part are tried. A part is
+    necessary if all other parts together do not save enough.
     """
     known: dict[tuple[Part, ...], float] = {}
 

@@ -8,9 +8,10 @@ ELLIPSIS = "…"
 
 
 def short_layer_name(name: str, operator_type: str = "", limit: int = MAX_CHARACTERS) -> str:
-    """Name without surrounding slashes and trailing operator type, its middle cut out beyond `limit` characters.
+    """Layer name without surrounding slashes and trailing operator type. The middle is cut out beyond `limit`
+    characters.
 
-    /layer1/layer1.0/conv1/Conv of a Conv becomes layer1.0/conv1: a parent whose name its child repeats is left out.
+    /layer1/layer1.0/conv1/Conv of a Conv becomes layer1.0/conv1: a parent is left out if its child repeats its name.
     """
     parts = [part for part in name.split("/") if part]
     if len(parts) > 1 and parts[-1].split("_")[0] == operator_type:
@@ -41,10 +42,10 @@ def worse_words(baseline: str, speedup: float, energy_ratio: float | None) -> li
 
 
 def short_names(names: Sequence[str], types: Sequence[str] = (), limit: int = MAX_CHARACTERS) -> list[str]:
-    """Short names (`short_layer_name`), such that different names have different short names.
+    """Short names (`short_layer_name`). Different names have different short names.
 
-    If short names would be equal, the part in which the names differ is kept; if that is too long, a number in order of
-    occurrence is added.
+    If short names would be equal, the part in which the names differ is kept. If that part is too long, a number in
+    order of occurrence is added.
     """
     kinds = types or [""] * len(names)
     short = {name: short_layer_name(name, kind, limit) for name, kind in zip(names, kinds, strict=True)}
@@ -73,7 +74,7 @@ def _alike(short: Mapping[str, str]) -> dict[str, list[str]]:
 
 
 def _middles(names: Sequence[str], limit: int) -> list[str]:
-    """Parts of names from where they begin to differ, as far as there is room, with a few characters before."""
+    """Parts of names that begin a few characters before the names differ, each as long as the limit permits."""
     first, last = min(names), max(names)
     pairs = enumerate(zip(first, last, strict=False))
     before = next((place for place, (one, other) in pairs if one != other), len(first))

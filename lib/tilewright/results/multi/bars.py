@@ -36,7 +36,7 @@ class TileRanges:
     """Ranges of the loop dimensions in which each layer is cut."""
 
     dimensions: tuple[tuple[str, ...], ...]
-    """[layer] cut dimensions"""
+    """[layer] dimensions in which the layer is cut"""
     starts: tuple[Integers, ...]
     """[cut dimension][cn] first value; 0 if the layer has fewer cut dimensions"""
     ends: tuple[Integers, ...]
@@ -68,7 +68,7 @@ class ScheduleView:
 
     @property
     def node_layer(self) -> Integers:
-        """[cn] ascending"""
+        """[cn] layer of the CN, in ascending order"""
         return self.artifact.graph.layer
 
     @property

@@ -43,7 +43,7 @@ ARRAY, IDLE_UNITS, STALLS, ONLOADING, OFFLOADING, COMPUTING, STREAMS = (
     "computing",
     "slower by streams",
 )
-"""Causes while a CN runs; COMPUTING if its cost table is not given."""
+"""Causes while a CN runs. COMPUTING is used if the cost table of the core is not given."""
 NOT_MADE, MOVING, FULL_LINK, NO_ROOM, TURN = (
     "data not made yet",
     "data on the way",

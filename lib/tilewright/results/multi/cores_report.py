@@ -1,9 +1,8 @@
-"""Limits of a run on several cores: cycles of each core, use of links, and the part for which a factor of two saves
-most.
+"""Limits of a run on several cores: cycles of each core, use of links, and the part whose doubling saves most.
 
-For the latter, the schedule is simulated again with that part doubled, and with the same cost tables and settings. The
-logs of waiting alone do not identify a bottleneck, because another part may be almost as slow. Cores with the same file
-are one part, and so are their memories of the same name, because a hardware file can only change them together.
+To find this part, the schedule is simulated again with each part doubled, and with the same cost tables and settings.
+The logs of waiting alone do not identify a bottleneck, because another part can be almost as slow. Cores with the same
+file are one part, and so are their memories of the same name, because a hardware file can only change them together.
 """
 
 import itertools
@@ -50,7 +49,7 @@ SHORT = {CORE: "{}", LINK: "{}", ROOM: "room of {}", WORD: "words of {}"}
 MOST_SETS_PLAYED = 60
 """Largest number of sets of parts of one size that are simulated if no single part helps."""
 MOST_NODES_PLAYED = 3_000_000
-"""Largest number of computation nodes in all simulated schedules together; beyond, nothing is simulated."""
+"""Largest number of computation nodes in all simulated schedules together. If there are more, nothing is simulated."""
 _LARGEST = 2**60
 
 
@@ -81,16 +80,16 @@ class ScheduleLimits:
     """Limits of a schedule."""
 
     parts: tuple[DoubledPart, ...] = ()
-    """Parts that were tried, those that save most first; equal ones in the order cores, links, memories, then by
-    number.
+    """Parts that were tried, the largest saving first. Parts with equal savings are in the order cores, links,
+    memories, then by number.
     """
     latency_cycles: int = 0
     """Latency of the schedule without changes."""
     unknown: str = ""
     """Reason why nothing was tried; '' if parts were tried."""
     together: tuple[DoubledPart, ...] = ()
-    """Smallest set of parts that saves cycles together, if no single part does; each has the latency with the whole set
-    doubled.
+    """Smallest set of parts that saves cycles together, if no single part saves any. Each part of the set has the
+    latency with the whole set doubled.
     """
 
     @property
@@ -126,7 +125,7 @@ class ScheduleLimits:
 def schedule_limits(view: ScheduleView, node_ids: Sequence[int] | None = None) -> ScheduleLimits:
     """Parts of a system, sorted by the cycles that doubling them saves, with the same allocation, tables and options.
 
-    `node_ids` are those of the layers, as in `cn_graph.json`; some schedules cannot be simulated without them.
+    `node_ids` are the ids of the layers, as in `cn_graph.json`; some schedules cannot be simulated without them.
     """
     artifact = view.artifact
     if artifact.schedule_model != CAUSAL:
@@ -155,7 +154,8 @@ def schedule_limits(view: ScheduleView, node_ids: Sequence[int] | None = None) -
 def _together(
     played: Sequence[tuple[DoubledPart, Change]], artifact: ScheduleArtifact, options: ScheduleOptions, most: int
 ) -> tuple[DoubledPart, ...]:
-    """Smallest set of parts whose doubling saves cycles; () if there is none, or if too much would be simulated.
+    """Smallest set of parts whose doubling saves cycles; () if there is none, or if too many schedules would be
+    simulated.
 
     At most `most` sets of one size are simulated, in addition to the sets that lack one part.
     """
@@ -183,7 +183,7 @@ def _together(
 def options_of(artifact: ScheduleArtifact, node_ids: Sequence[int] | None) -> ScheduleOptions | None:
     """Options of the scheduler that reproduce this schedule; None if no known options do.
 
-    Older files do not say which memory operands are prefetched: those of weights are tried first.
+    Older files do not say which memory operands are prefetched; the operands of weights are tried first.
     """
     stated = (artifact.provenance or {}).get("options", {})
     layers = tuple(stated.get("layers_by_off_chip", ()))
@@ -203,7 +203,9 @@ def options_of(artifact: ScheduleArtifact, node_ids: Sequence[int] | None) -> Sc
 
 
 def _prefetched(artifact: ScheduleArtifact) -> Iterator[tuple[int, ...]]:
-    """Memory operands that were prefetched; if not known, first those of weights, then all others."""
+    """Memory operands that were prefetched. If they are not known: first the operands of weights, then all other
+    operands.
+    """
     if artifact.operands_to_prefetch:
         yield artifact.operands_to_prefetch
         return
@@ -354,7 +356,7 @@ def cores_report(
 ) -> CoresReport | None:
     """Limits of a schedule; None for a model that is not causal.
 
-    `costs` are the cost tables by core file, `summary` is that of the run, `node_ids` are those of its layers.
+    `costs` are the cost tables by core file, `summary` is the summary of the run, `node_ids` are the ids of its layers.
     """
     rows = core_cycles(view, costs)
     if not rows:

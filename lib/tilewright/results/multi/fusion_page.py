@@ -1,7 +1,8 @@
 """HTML page of a plan, made only from `fusion.json` and `fusion.csv`: the reasons for the plan, and its search.
 
-Tables show its figures with their bounds, the savings of each cut, the plans that were tried and what improved the
-plan, what was fixed, what is reloaded, and the layers; a figure shows the search.
+Tables show the figures of the plan with their bounds, the savings of each cut, the plans that were tried and the
+changes that improved the plan, the choices that were fixed, the data that is reloaded, and the layers. A figure shows
+the search.
 """
 
 import io

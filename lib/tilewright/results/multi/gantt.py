@@ -1,8 +1,7 @@
 """Figure of the schedule: a row for each core, then one for each link in use; cycles from left to right.
 
 A schedule with too many bars for vector shapes is drawn as an image. Each pixel has the mean colour of the bars in its
-time interval, white if there are none, as a drawing of all bars would have. The time to draw is linear in bars and
-pixels.
+time interval, as if all bars were drawn; a pixel without bars is white. The time to draw is linear in bars and pixels.
 """
 
 from collections.abc import Mapping, Sequence
@@ -49,7 +48,9 @@ PALETTE = np.array([to_rgb(colour) for colour in (*LAYER_COLOURS, NO_LAYER_COLOU
 
 
 def hatch_masks(height: int, width: int) -> npt.NDArray[np.bool_]:
-    """[category, height, width] pixels that the hatch of a category darkens, as the hatches of shapes do."""
+    """[category, height, width] True for the pixels that the hatch of a category darkens, as the hatches of
+    shapes do.
+    """
     y, x = np.mgrid[0:height, 0:width]
     masks = (
         y % 9 < 2,

@@ -27,10 +27,11 @@ from tilewright.results.number_axes import number_axis
 WIDTH_INCHES, LEFT_INCHES, RIGHT_INCHES = 12.0, 0.9, 0.35
 TOP_INCHES, PANEL_INCHES, HEAD_INCHES, AXIS_INCHES = 0.55, 1.0, 0.32, 0.5
 LEAST_PANEL_INCHES, MOST_INCHES = 0.3, 24.0
-"""Smallest height of each of many panels, and the intended height of all of them, in inches."""
+"""Smallest height of each panel if there are many, and the intended height of all panels together, in inches."""
 MEMORY_COLOUR, LINK_COLOUR, LIMIT_COLOUR = OPERAND_COLOURS[0], OPERAND_COLOURS[2], OPERAND_COLOURS[4]
 MEMORY_STRETCHES, LINK_STRETCHES = 1000, 400
-"""Number of time intervals with one value each, for curves with more than twice as many steps."""
+"""Number of time intervals with one value each, for curves of memories and of links with more than twice as many steps.
+"""
 LEAST_SHARE = 0.05
 """Share of the limit that a curve must reach for the limit to be drawn."""
 
@@ -43,7 +44,7 @@ class Curve:
     times: Integers
     """Cycles, ascending"""
     values: Floats
-    """Value from each time on"""
+    """Value from each time until the next one"""
     text: str
     """Peak or use, in words."""
     limit: float

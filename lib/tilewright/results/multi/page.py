@@ -1,8 +1,8 @@
 """Schedule as one HTML file without further files: data, style and script are inside, and no network is used.
 
 The script (schedule_data.js, schedule_why.js, schedule_lanes.js, schedule_viewer.js) draws the visible part on a
-canvas. Columns of numbers are packed: little-endian 32-bit integers or doubles, mostly as differences, with the first
-bytes of all values first, deflated, base64.
+canvas. Columns of numbers are packed as little-endian 32-bit integers or doubles, mostly as differences. The first
+bytes of all values come first, then the second bytes, and so on. The result is deflated and encoded as base64.
 """
 
 import base64
@@ -35,12 +35,12 @@ PAGE, SCRIPTS = (
 )
 Column = npt.NDArray[Any]
 MOST_CAUSES = 500_000
-"""Largest number of CNs and transfers for which the page says why they began; finding that takes seconds for so
-many.
+"""Largest number of CNs and transfers for which the page gives the causes of their starts. For so many, finding the
+causes takes seconds.
 """
 MEMORY_STRETCHES = 5000
-"""Number of time intervals for which the page has the maximum of each memory, if its content changes more than twice as
-often.
+"""Number of time intervals for which the page has the maximum of each memory, if the content of the memory changes more
+than twice as often.
 """
 _TRANSFER_COLUMNS = ("piece", "cause", "source_core", "target_core", "source_memory", "target_memory")
 

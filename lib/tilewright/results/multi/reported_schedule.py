@@ -20,16 +20,16 @@ class AllocationSearch(NamedTuple):
 
 @dataclass(frozen=True)
 class ReportedSchedule:
-    """Run on several cores, of which the files of `SEVERAL_CORES_FILES` are made."""
+    """Run on several cores from which the files of `SEVERAL_CORES_FILES` are made."""
 
     view: ScheduleView
     table: ScheduleTable
     summary: Summary
     options: ScheduleFigureOptions
     core_costs: CoreCosts
-    """Cost table of each core file; {} where only tables are written."""
+    """Cost table of each core file; {} if only tables are written."""
     search: AllocationSearch | None = None
-    """Search for the allocation; None where cores were found in another way."""
+    """Search for the allocation; None if the cores were chosen in another way."""
 
     @property
     def title(self) -> str:

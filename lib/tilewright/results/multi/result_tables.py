@@ -31,7 +31,7 @@ class _OfSeveralCores(Protocol):
 
     @property
     def core_costs(self) -> CoreCosts | None:
-        """Cost tables; None if not known: the energy on cores is then one term per layer."""
+        """Cost tables; None if they are not known. The energy on cores is then one term per layer."""
 
 
 class SeveralCoresTables:

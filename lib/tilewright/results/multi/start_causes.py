@@ -33,7 +33,7 @@ CAUSES = ("begin", "data", "core", "memory", "link", "order", "other")
 BEGIN, DATA, CORE, MEMORY, LINK, ORDER, OTHER = range(len(CAUSES))
 NOTHING = -1
 Cause = tuple[int, int]
-"""Index in CAUSES, and the item: a CN, or the number of CNs plus a transfer; NOTHING at time 0."""
+"""Pair of an index in CAUSES and an item. The item is a CN, or the number of CNs plus a transfer; NOTHING at time 0."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,9 +41,9 @@ class StartCauses:
     """Causes of the starts of all items: CNs first, then transfers."""
 
     kind: Integers
-    """[item] index in CAUSES"""
+    """[item] index of the cause in CAUSES"""
     item: Integers
-    """[item] the item that ended, or began, at its start; NOTHING at time 0"""
+    """[item] item that caused the start: it ended, or began, at that time; NOTHING at time 0"""
 
     def chain(self, item: int) -> list[int]:
         """Item, its cause, the cause of that cause, and so on, back to an item that began at time 0."""
@@ -61,7 +61,9 @@ class ChainPart(NamedTuple):
     place: str
     """Core that computes, or kind of data that moves, from CATEGORIES."""
     layer: str
-    """Layer of the CN, or of the data: the layer that makes the data, else the first one that reads it."""
+    """Layer of the CN, or of the data. The layer of data is the layer that makes them, else the first one that reads
+    them.
+    """
     start_cycles: int
     end_cycles: int
 
@@ -125,7 +127,9 @@ class _Move(NamedTuple):
 
 @dataclass(eq=False)
 class _Index:
-    """Items by a place and a time; of several with equal keys, the first one that was added."""
+    """Items by a place and a time. If several items have the same place and time, only the first one that was added is
+    kept.
+    """
 
     items: dict[tuple[int, int], int] = field(default_factory=dict)
 
@@ -162,7 +166,7 @@ class ScheduleLogs:
         memory_of_need = system.core_memory[schedule.allocation[problem.need_cn], operand]
         needs = list(zip(piece.tolist(), memory_of_need.tolist(), strict=True))
         self.needs_of = [needs[first:last] for first, last in pairwise(problem.graph.need_start.tolist())]
-        """[cn] (piece, memory) pairs that it reads; the memory is that of the operand on its core"""
+        """[cn] (piece, memory) pairs that the CN reads; the memory is that of the operand on the core of the CN"""
         moves = schedule.transfers
         self.moves = [_Move(*row) for row in zip(*(moves[name].tolist() for name in _Move._fields), strict=True)]
         changes = schedule.memory_changes
@@ -248,7 +252,9 @@ def _data_of_node(logs: ScheduleLogs, cn: int) -> int:
 
 
 def _ended_before(logs: ScheduleLogs, cn: int) -> int:
-    """CN that had to end first, although no data flows; if stacks wait for each other, a CN of an earlier stack."""
+    """CN that had to end before this CN could begin, although no data flows between them; if stacks wait for each
+    other, a CN of an earlier stack.
+    """
     graph, time = logs.view.artifact.graph, logs.start[cn]
     before = graph.order_predecessor[int(graph.order_start[cn]) : int(graph.order_start[cn + 1])].tolist()
     ended = min((one for one in before if logs.end[one] == time), default=logs.ends.at(0, time))
@@ -319,8 +325,8 @@ def _late_cause(logs: ScheduleLogs, move: _Move) -> Cause:
 
 
 def _begun_before(logs: ScheduleLogs, move: _Move) -> int:
-    """CN that began with a transfer and makes another input of a reader of its data: before that no core could prepare
-    the reader.
+    """CN that began at the same time as a transfer and makes another input of a reader of the transferred data. Before
+    this CN began, no core could prepare the reader.
     """
     problem = logs.view.artifact.problem
     start, need = problem.piece_needs

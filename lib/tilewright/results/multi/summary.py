@@ -39,8 +39,9 @@ def reload_rows(artifact: ScheduleArtifact) -> list[dict[str, Any]]:
     """Rows, one per layer and kind of data that is read from off-chip at least LEAST_FACTOR times, sorted by the extra
     bits.
 
-    `bits` is the size of the data, `loaded_bits` the bits of it that are read from off-chip, both of `layer`. `cause`
-    is the larger part of the extra bits: streamed (an operand stays off-chip), copied (to several memories), evicted.
+    `bits` is the size of the data of `layer`; `loaded_bits` is the number of bits of this data that are read from
+    off-chip. `cause` names the largest part of the extra bits: streamed (an operand stays off-chip), copied (to several
+    memories), or evicted.
     """
     graph = artifact.graph
     layers = len(artifact.names.layer_names)
@@ -140,7 +141,7 @@ def multi_summary(
 ) -> Summary:
     """Summary of a schedule. `costs` are the cost tables by core file; `others` are fields that are added unchanged.
 
-    A gap is that of `gap_to`: the share of the value that is above the bound.
+    A gap is that of `gap_to`: the distance of the value from the bound, as a share of the value.
     """
     schedule, names = artifact.schedule, artifact.names
     energy, latency = schedule.energy_pj, schedule.latency_cycles
@@ -265,7 +266,7 @@ def core_uses(artifact: ScheduleArtifact, costs: Mapping[str, Sequence[CoreCostR
 
 
 def _times(times: int, energies_pj: Sequence[tuple[str, float]]) -> dict[str, float]:
-    """Energies by name of so many CNs."""
+    """Energies by name of `times` equal CNs."""
     return {name: times * energy for name, energy in energies_pj}
 
 
@@ -309,10 +310,10 @@ def baseline_rows(
 ) -> list[Summary]:
     """Rows that compare this run with its baselines: the best single core, layer by layer on all cores, and this run.
 
-    `planned` is the best layer-by-layer schedule that the search for the plan of this run found; it replaces
-    `layer_by_layer` if it is better by the objective, so that ratios are to the best known baseline. `gap` is to the
-    bound of the scheduled graph. `speedup` and `energy_ratio` are ratios of the row to this run. `energy_parts_pj` are
-    the terms of the energy.
+    `planned` is the best layer-by-layer schedule that the search for the plan of this run found. It replaces
+    `layer_by_layer` if it is better by the objective, so that ratios refer to the best known baseline. `gap` is the gap
+    to the bound of the scheduled graph. `speedup` and `energy_ratio` are ratios of the row to this run.
+    `energy_parts_pj` are the terms of the energy.
     """
     rows = []
     objective = OBJECTIVES.get(summary["objective"], OBJECTIVES["EDP"])

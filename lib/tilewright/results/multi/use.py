@@ -7,7 +7,7 @@ from tilewright.base.artifacts.codec import LEFT_OUT
 
 @dataclass(frozen=True)
 class CoreUse:
-    """Use of a core; shares are of the latency."""
+    """Use of a core. Shares are shares of the latency of the schedule."""
 
     core: int
     """Id in the accelerator file."""
@@ -17,9 +17,9 @@ class CoreUse:
     cn_count: int
     busy_cycles: int
     utilisation: float
-    """Share in which the core runs a CN."""
+    """Share of the latency in which the core runs a CN."""
     array_utilisation: float
-    """Share in which all its units work."""
+    """Share of the latency that the CNs of the core would take if all units of the array always worked."""
     energy_pj: float
     operational_energy_pj: float
     memory_energy_pj: dict[str, float]
@@ -73,4 +73,4 @@ class LinkUse:
     busy: float
     """Share of the latency in which data moves over the link."""
     utilisation: float | None
-    """Bits over width times latency; None for a link without a limit."""
+    """Moved bits divided by width times latency; None for a link without a limit."""

@@ -23,7 +23,9 @@ FOLDER = Path(__file__).resolve().parent
 PAGE, STYLE = "page.html", "page.css"
 SCRIPTS = ("base.js", "charts.js", "run_view.js", "views.js")
 MOST_DETAIL_BYTES = 16_000_000
-"""Largest number of bytes of the details of all runs; runs beyond have only their row, and the page says so."""
+"""Largest number of bytes of the details of all runs together. Runs that exceed it have only their row, and the page
+says so.
+"""
 
 
 @dataclass(frozen=True, eq=False)
