@@ -1,5 +1,5 @@
 """Behaviour of other tools that tilewright does not have itself, rebuilt to compare results.
 
-The model knows nothing of it: its modules ask a `Registry` by name, and `tilewright.base.entries` says what stands in
-each.
+The cost model does not import these modules: it asks a `Registry` for an entry by name. `tilewright.base.entries`
+lists the entries of each registry.
 """

@@ -1,4 +1,4 @@
-"""Spatial candidates times temporal orders, objectives, and the content-addressed store."""
+"""Search for the mapping of a layer: loop orders, search engines, objectives, and the store of results."""
 
 FACE = (
     "batch",

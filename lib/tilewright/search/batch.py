@@ -1,4 +1,7 @@
-"""Batches of loop orders of one problem and their costs: searches produce them, reductions choose from them."""
+"""Batches of loop orders of one problem, with the costs of the orders.
+
+A search produces batches. A reduction, such as `best_row`, chooses the best order of a batch.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -33,23 +36,22 @@ class OrderBatch:
     orders: np.ndarray
     """Orders, int64 [order, position]; at most BATCH_ORDERS orders."""
     boundaries: np.ndarray | None = None
-    """Level boundaries, int64 [order, operand, level]:
+    """Level boundaries, int64 [order, operand, level]; operands are in the layer's order.
 
-    loops up to and including the level, operands in the layer's order.
-
-    None: memories are allocated greedily, as in zigzag-dse.
+    A boundary is the number of loops up to and including the level. None: memories are allocated greedily, as in
+    zigzag-dse.
     """
     visited: int = 0
-    """Orders that the search visited to make this batch; some may violate its constraints."""
+    """Number of orders that the search visited to make this batch, including orders that violate the constraints."""
     search: tuple[tuple[str, object], ...] = ()
     """Statistics of the search (certificate, seed, ...) as JSON values."""
 
     def __post_init__(self) -> None:
         orders, loops = self.orders, self.loops
         if orders.ndim != 2 or len(orders) > BATCH_ORDERS:
-            raise MappingError(f"a batch has the axes order and position, and at most {BATCH_ORDERS} orders")
+            raise MappingError(f"a batch must have the axes order and position, and at most {BATCH_ORDERS} orders")
         if orders.size and (orders.min() < 0 or orders.max() >= len(loops)):
-            raise MappingError(f"an order of a batch has a loop that is not one of its {len(loops)} loops")
+            raise MappingError(f"an order of a batch has an index outside the {len(loops)} loops of the batch")
         unknown = sorted({d for d, _ in loops} - set(self.problem.dimensions))
         if unknown:
             raise MappingError(f"layer '{self.problem.layer.name}' has no loop dimension {', '.join(unknown)}")
@@ -65,7 +67,7 @@ class OrderBatch:
         return tuple(self.loops[int(index)] for index in self.orders[row])
 
     def level_boundaries(self, row: int) -> Boundaries | None:
-        """Given level boundaries of a row: per operand, a number for each of its levels; None if none are given."""
+        """Level boundaries of a row, one number for each level of each operand; None if the batch has no boundaries."""
         if self.boundaries is None:
             return None
         counts = self.problem.arrays.level_count.tolist()
@@ -83,10 +85,10 @@ class OrderBatch:
         visited: int | None = None,
         search: tuple[tuple[str, object], ...] = (),
     ) -> "OrderBatch":
-        """Batch of orders of equal length, given by names of dimensions.
+        """Batch of orders of equal length, whose loops are given by the names of their dimensions.
 
-        Raises MappingError if lengths differ, or if an order does not cover exactly the iterations that the spatial
-        mapping leaves.
+        Raises MappingError if lengths differ, or if an order does not cover exactly the iterations that remain after
+        the spatial mapping.
         """
         for order in orders:
             check_order(problem, order)
@@ -103,7 +105,7 @@ class OrderBatch:
 
 
 def boundary_shape(problem: PreparedProblem) -> tuple[int, int]:
-    """Shape of the boundaries of one order: operands, and levels of the operand with most levels."""
+    """Shape of the boundaries of one order: number of operands, and largest number of levels of an operand."""
     operands = len(problem.layer.operands)
     return operands, int(problem.arrays.level_count[:operands].max())
 
@@ -118,9 +120,9 @@ class CostedBatch:
     fits: np.ndarray
     """Whether each order fits, bool [order]."""
     closest_failure: str
-    """Reason why the order that came closest to fitting does not fit; '' if some order fits."""
+    """Reason why no order fits, for the order that came closest to fitting; '' if some order fits."""
     closest_ratio: float = np.inf
-    """Ratio of required to available bits of that order, to compare several batches."""
+    """Required bits divided by available bits, for the order that came closest to fitting; it compares batches."""
 
 
 def cost_orders(batch: OrderBatch) -> CostedBatch:
@@ -146,7 +148,10 @@ def cost_orders(batch: OrderBatch) -> CostedBatch:
 
 
 def first_of_the_best(columns: Sequence[np.ndarray]) -> int | None:
-    """First row with the smallest entries, compared column by column; None if the first column has no finite entry."""
+    """First row with the smallest entry of the first column; None if the first column has no finite entry.
+
+    Rows with equal entries are compared by the next column.
+    """
     first = columns[0]
     rows = np.flatnonzero(first == first.min(initial=np.inf))
     for column in columns[1:]:
@@ -157,7 +162,7 @@ def first_of_the_best(columns: Sequence[np.ndarray]) -> int | None:
 
 
 def best_row(costed: CostedBatch, objective: str) -> int | None:
-    """Row of the best order of a batch under an objective, None if none fits."""
+    """Row of the best order of a batch under an objective; None if no order fits."""
     return first_of_the_best(ranking(objective, costed.energy_pj, costed.latency_cycles))
 
 

@@ -1,4 +1,8 @@
-"""The best loop order of a layer on a series of cores; results that do not depend on figures are cached."""
+"""Best loop order of a layer on a series of cores.
+
+Two tables are cached: the allocation of loops to memories, by the capacities of the memories, and the accesses, by the
+widths of the ports. Cores with the same capacities or the same widths share them.
+"""
 
 import itertools
 import threading
@@ -44,9 +48,10 @@ class BestFound:
 
 @dataclass(frozen=True, eq=False)
 class OrderSet:
-    """Orders of a layer, one batch per spatial mapping; `arrays` has the problems, which callers overwrite.
+    """Orders of a layer, one batch per spatial mapping.
 
-    Results equal those of costing all orders: the first of the best under the objective. Not thread-safe.
+    Callers overwrite the problems in `arrays` and then call `best`. The result is the same as after computing the cost
+    of all orders: the first of the best orders under the objective. An order set is not thread-safe.
     """
 
     batches: tuple[OrderBatch, ...]
@@ -69,7 +74,7 @@ class OrderSet:
             self._write_candidate(place)
 
     def best(self) -> BestFound | None:
-        """Best order over all spatial mappings; None if none fits."""
+        """Best order over all spatial mappings; None if no order fits."""
         search, tables, workspace = _scratch()
         self._lend_buffers()
         powers = OBJECTIVES[self.objective]
@@ -85,7 +90,7 @@ class OrderSet:
     def bounds(self) -> list[np.ndarray]:
         """Lower bounds [order, 2] of energy and latency for each batch, infinite where an order does not fit.
 
-        They are those of the last search, and valid until the next search of this thread.
+        The bounds come from the last call of `best`. They are valid until the next search of this thread.
         """
         ends = np.cumsum(self._candidates["order_count"]).tolist()
         return [_of_thread.bounds[end - len(batch.orders) : end] for end, batch in zip(ends, self.batches, strict=True)]
@@ -107,7 +112,7 @@ class OrderSet:
         candidate["repeats"][:kinds] = counts
 
     def _lend_buffers(self) -> None:
-        """Point the search at the caches: it reads earlier results and adds its own."""
+        """Point the search at the caches. The search reads earlier results there and adds new ones."""
         candidates, first = self._candidates, self.arrays[0]
         rows = (self._number, *[first[name].tobytes() for name in _CAPACITIES])
         found, known = _kept_buffers().take(rows, self._new_rows)
@@ -133,14 +138,17 @@ class OrderSet:
 
 
 class _Buffers:
-    """Buffers keyed by what their content depends on; if all are too large, the least recently used are dropped."""
+    """Buffers, keyed by the values on which their content depends.
+
+    If the buffers together exceed the size limit, the least recently used ones are dropped.
+    """
 
     def __init__(self) -> None:
         self._kept: dict[tuple[object, ...], tuple[list[np.ndarray], list[int]]] = {}
         self._bytes = 0
 
     def take(self, key: tuple[object, ...], make: Callable[[], list[np.ndarray]]) -> tuple[list[int], bool]:
-        """Addresses of the buffers of a key, and whether they existed before."""
+        """Addresses of the buffers of a key, and whether the buffers existed before."""
         found = self._kept.pop(key, None)
         known = found is not None
         if found is None:
@@ -162,9 +170,10 @@ _WIDTHS = ("bandwidth_max_bits", "bandwidth_min_bits")
 
 
 def can_be_tabulated(batch: OrderBatch) -> bool:
-    """True if the cost of a batch's orders depends only on states, and there are few states.
+    """True if the batch is small and the costs of its orders depend only on states (see `best_order_kernel`).
 
-    False if windows slide over the output, or if fractions of elements add up in the sequence of the loops.
+    The costs depend on more than states in two cases: windows slide over the output, or rounding of fractional tile
+    sizes depends on the sequence of the loops.
     """
     problem = batch.problem.arrays
     few = 0 < len(batch.orders) <= MOST_ORDERS and batch.orders.shape[1] <= MOST_LOOPS and batch.boundaries is None
@@ -173,7 +182,7 @@ def can_be_tabulated(batch: OrderBatch) -> bool:
 
 
 def _scratch() -> tuple[np.void, np.void, np.void]:
-    """Scratch records of this thread; plain records are used, whose fields are read ten times as fast by name."""
+    """Scratch records of this thread. They are plain records, whose fields are read ten times faster by name."""
     if not hasattr(_of_thread, "scratch"):
         _of_thread.scratch = tuple([np.zeros(1, dtype)[0] for dtype in RECORDS])
     found: tuple[np.void, np.void, np.void] = _of_thread.scratch

@@ -1,7 +1,7 @@
 """Ranges of a run's energy and area that follow from the ranges of its memories' costs.
 
-A mapping fixes how often each memory is read and written, so energy and area are linear in the costs: the contribution
-of a memory times a factor within its range.
+A mapping fixes how often each memory is read and written. Energy and area are therefore linear in the costs of the
+memories: each memory contributes its energy and area, times a factor within the range of its costs.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -17,16 +17,17 @@ from tilewright.hardware.system import area_breakdown_mm2, on_chip_memories
 
 
 class CostPart(NamedTuple):
-    """Contribution to energy and area of a memory whose costs have a range."""
+    """Energy and area that one memory contributes, and the range of the costs of this memory."""
 
     memory: str
     law: str
-    """Law that gives the costs; memories of one law share one factor."""
+    """Name of the law that gives the costs; memories with the same law have the same factor."""
     energy_pj: float
     area_mm2: float
     low: float
     """Smallest factor of energy and area."""
     high: float
+    """Largest factor of energy and area."""
 
 
 def cost_ranges(
@@ -36,17 +37,17 @@ def cost_ranges(
     area_mm2: float | None,
     profile: ModelProfile = REFERENCE,
 ) -> JsonObject:
-    """Ranges of `energy_pj` and `area_mm2` as [least, most], and the `parts` from which they follow.
+    """Ranges of `energy_pj` and `area_mm2` as [least, most], and the `parts` from which the ranges follow.
 
-    The area is null if it is unknown. Each part is a memory whose costs have a range, with energy, area, law, and the
-    ends of its factor. {} if no costs have a range.
+    If the area is unknown, its range is null. Each part is a memory whose costs have a range; it has the fields of
+    `CostPart`. Returns {} if no costs have a range.
     """
     parts = range_parts(core, _memory_energies_pj(records), profile)
     return ranges_of(parts, energy_pj, area_mm2) if parts else {}
 
 
 def ranges_of(parts: Sequence[CostPart], energy_pj: float, area_mm2: float | None) -> JsonObject:
-    """Parts with the ends of energy and area, in the form of `cost_ranges`."""
+    """Ranges of energy and area that follow from the parts, in the form of `cost_ranges`."""
     return {
         ENERGY_PJ: _ends(energy_pj, [(part.energy_pj, part) for part in parts]),
         AREA_MM2: None if area_mm2 is None else _ends(area_mm2, [(part.area_mm2, part) for part in parts]),
@@ -55,7 +56,10 @@ def ranges_of(parts: Sequence[CostPart], energy_pj: float, area_mm2: float | Non
 
 
 def range_parts(core: Core, memory_energies_pj: Mapping[str, float], profile: ModelProfile) -> tuple[CostPart, ...]:
-    """Parts for the memories of a core whose costs have a range, by the energies of its memories; () without any."""
+    """Parts of a core: one for each memory whose costs have a range; () if no memory has such costs.
+
+    `memory_energies_pj` has the energy of each memory by name.
+    """
     ranged = [
         (memory.name, memory.cost_source)
         for memory in core.memories

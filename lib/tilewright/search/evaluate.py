@@ -62,8 +62,8 @@ def prepare(
 ) -> PreparedProblem:
     """Convert the spatial mapping and flatten the problem.
 
-    `same_data_is_no_access`: an input that the array uses again in the next cycle is not read again (the reference's
-    default). Raises MappingError if the spatial mapping is impossible.
+    With `same_data_is_no_access`, an input that the array uses again in the next cycle is not read again; this is the
+    default of the reference. Raises MappingError if the spatial mapping is impossible.
     """
     spatial = convert_spatial_mapping(unrolling, layer, core, links, options.profile)
     arrays = build_problem(
@@ -91,9 +91,9 @@ def evaluate(
 ) -> LayerRecord:
     """Full breakdown of a given spatial mapping and loop order (innermost first).
 
-    `boundaries` give for each operand the number of loops up to and including each of its memory levels; without them
-    memories are allocated as in the reference. Raises MappingError if the order does not cover the iterations that the
-    spatial mapping leaves, or does not fit the core.
+    `boundaries` has, for each operand, one number per memory level: the number of loops up to and including this level.
+    Without `boundaries`, memories are allocated as in the reference. Raises MappingError if the order does not cover
+    exactly the iterations that remain after the spatial mapping, or if the mapping does not fit the core.
     """
     _check_unrolling(unrolling, layer, core)
     _check_links(links, layer)
@@ -111,8 +111,8 @@ def evaluate_given(
 ) -> LayerRecord:
     """Full breakdown of a complete entry of a mapping file: the same result as `map` with this entry.
 
-    The spatial mapping is taken unchanged; array dimensions that it leaves open stay idle. Raises MappingError if the
-    entry leaves loops open or is impossible.
+    The spatial mapping is taken unchanged. Array dimensions without an unrolling stay idle. Raises MappingError if
+    the temporal ordering does not give every loop with its size, or if the entry is impossible.
     """
     even = given.temporal_mapping_type or options.temporal_mapping_type
     same_data = given.access_same_data_considered_as_no_access
@@ -139,9 +139,9 @@ def evaluate_given(
 def full_record(
     prepared: PreparedProblem, loop_order: LoopOrder, boundaries: Boundaries | None, objective: str, model: str
 ) -> LayerRecord:
-    """Breakdown of a mapping, with its figures under `corrected`, the objective and the model profile.
+    """Breakdown of a mapping, with its energy and latency under `corrected`, the objective and the model profile.
 
-    Raises MappingError if it does not fit.
+    Raises MappingError if the mapping does not fit.
     """
     return replace(
         evaluate_prepared(prepared, loop_order, boundaries),
@@ -154,7 +154,10 @@ def full_record(
 
 
 def with_reach(record: LayerRecord, core: Core, own: Core, layer: Layer, links: Links) -> LayerRecord:
-    """Record of a layer on a core of its own, with its memory reach, or marked as having another core."""
+    """Record of a layer that was mapped on `own`, its changed version of `core`.
+
+    The record gets the memory reach that turns `core` into `own`. If no reach does this, `core_is_changed` is set.
+    """
     reach = reach_of_core(core, own, layer, links)
     if reach is None:
         return replace(record, core_is_changed=True)
@@ -162,7 +165,7 @@ def with_reach(record: LayerRecord, core: Core, own: Core, layer: Layer, links: 
 
 
 def boundaries_of(layer: Layer, given: Table[str, Sequence[int]]) -> Boundaries:
-    """Boundaries by operand in the layer's order. Raises MappingError if an operand has none, or is not the layer's."""
+    """Boundaries of the operands, in the layer's order. Raises MappingError if an operand has no boundaries."""
     missing = [operand for operand in layer.operands if operand not in given]
     if missing:
         raise MappingError(f"level_boundaries are given, but none for operand {', '.join(missing)}")
@@ -170,7 +173,7 @@ def boundaries_of(layer: Layer, given: Table[str, Sequence[int]]) -> Boundaries:
 
 
 def _check_unrolling(unrolling: Unrolling, layer: Layer, core: Core) -> None:
-    """Raise MappingError if a given spatial mapping has unknown names or exceeds the array; nothing is capped."""
+    """Raise MappingError if a given spatial mapping has unknown names or factors that exceed the array."""
     sizes = core.operational_array.size_of
     for name, factors in unrolling:
         if name not in sizes:
@@ -179,7 +182,7 @@ def _check_unrolling(unrolling: Unrolling, layer: Layer, core: Core) -> None:
         if unknown:
             raise MappingError(f"layer '{layer.name}' has no loop dimension {', '.join(unknown)} to unroll over {name}")
         if any(type(factor) is not int or factor < 1 for _, factor in factors):
-            raise MappingError(f"spatial factors over {name} are integers from 1")
+            raise MappingError(f"spatial factors over {name} must be integers from 1")
         product = math.prod(factor for _, factor in factors)
         if product > sizes[name]:
             raise MappingError(f"{product} elements are unrolled over array dimension {name}, which has {sizes[name]}")
@@ -199,12 +202,15 @@ def _check_links(links: Links, layer: Layer) -> None:
 
 
 def check_order(prepared: PreparedProblem, loop_order: LoopOrder) -> None:
-    """Raise MappingError unless an order has known dimensions and covers what the spatial mapping leaves."""
+    """Raise MappingError unless the order has known dimensions and covers exactly the remaining iterations.
+
+    The remaining iterations are those that the spatial mapping does not unroll.
+    """
     unknown = sorted({d for d, _ in loop_order if d not in prepared.dimensions})
     if unknown:
         raise MappingError(f"layer '{prepared.layer.name}' has no loop dimension {', '.join(unknown)}")
     if any(type(size) is not int or size < 1 for _, size in loop_order):
-        raise MappingError("loop sizes are integers from 1")
+        raise MappingError("loop sizes must be integers from 1")
     needed = dict(prepared.spatial.temporal_sizes)
     covered = dict.fromkeys(needed, 1)
     for dimension, size in loop_order:
@@ -217,9 +223,9 @@ def check_order(prepared: PreparedProblem, loop_order: LoopOrder) -> None:
 def evaluate_prepared(
     prepared: PreparedProblem, loop_order: LoopOrder, boundaries: Boundaries | None = None
 ) -> LayerRecord:
-    """Breakdown of one order, with the given level boundaries or else allocated greedily.
+    """Breakdown of one order with the given level boundaries. Without boundaries, memories are allocated greedily.
 
-    Raises MappingError if it does not fit.
+    Raises MappingError if the order does not fit.
     """
     ws = workspace_of(prepared, loop_order, boundaries)
     layer = prepared.layer
@@ -230,7 +236,7 @@ def evaluate_prepared(
 
 
 def workspace_of(prepared: PreparedProblem, loop_order: LoopOrder, boundaries: Boundaries | None) -> Workspace:
-    """Workspace of one order after the cost model ran, with its invariants checked.
+    """Workspace of one order after the cost model ran, with the invariants of the workspace checked.
 
     Raises MappingError if the order does not fit.
     """
@@ -254,7 +260,10 @@ def allocated_boundaries(prepared: PreparedProblem, loop_order: LoopOrder) -> Bo
 def corrected_figures(
     prepared: PreparedProblem, loop_order: LoopOrder, boundaries: Boundaries | None = None
 ) -> Figures:
-    """Energy and latency of the same mapping under the profile `corrected`; None if it does not fit there."""
+    """Energy and latency of the same mapping under the profile `corrected`.
+
+    Both figures are None if the mapping does not fit under this profile.
+    """
     layer, core, links = prepared.layer, prepared.core, prepared.links
     try:
         spatial = convert_spatial_mapping(prepared.spatial.unrolling, layer, core, links, CORRECTED)
@@ -284,7 +293,7 @@ def boundary_array(prepared: PreparedProblem, boundaries: Boundaries) -> np.ndar
     operands = prepared.layer.operands
     counts = prepared.arrays.level_count[: len(operands)].tolist()
     if len(boundaries) != len(operands):
-        raise MappingError(f"level boundaries are for operands {', '.join(operands)}, {len(boundaries)} are given")
+        raise MappingError(f"level boundaries must be for operands {', '.join(operands)}, {len(boundaries)} given")
     result = np.zeros((len(operands), max(counts)), np.int64)
     for o, (operand, given, count) in enumerate(zip(operands, boundaries, counts, strict=True)):
         if len(given) != count or not all(isinstance(bound, int | np.integer) for bound in given):
@@ -296,7 +305,7 @@ def boundary_array(prepared: PreparedProblem, boundaries: Boundaries) -> np.ndar
 def _run(
     arrays: Problem, dimensions: tuple[str, ...], loop_order: LoopOrder, bounds: np.ndarray | None
 ) -> tuple[Workspace, int]:
-    """Workspace with the breakdown of one order, and its outcome; the order is run as a batch of one."""
+    """Workspace with the breakdown of one order, and the outcome; the kernel runs on a block of one order."""
     ws = new_workspace()
     block = write_block(
         thread_block(),
@@ -310,7 +319,7 @@ def _run(
 
 
 def failure_text(prepared: PreparedProblem, outcome: int, place: np.ndarray, bits: np.ndarray) -> str:
-    """Message why an order does not fit: operand, memory, required size and limit."""
+    """Message that says why an order does not fit: operand, memory, required size and limit."""
     k, o = int(place[0]), int(place[1])
     memory = prepared.core.memories[k].name
     operand = prepared.layer.operands[o]
@@ -335,8 +344,8 @@ def failure_text(prepared: PreparedProblem, outcome: int, place: np.ndarray, bit
             f"above the number of loops, or leaves loops out"
         )
     if outcome == NOT_EVEN:
-        return f"memory '{memory}' keeps loops of one operand that stay above it for another: the mapping is not even"
+        return f"the mapping is not even: loops are in memory '{memory}' for one operand and above it for another one"
     return (
-        f"memory '{memory}' is the topmost of operand {operand} and cannot hold it whole: "
+        f"memory '{memory}' is the topmost of operand {operand} and cannot hold the whole operand: "
         f"needs at least {needed:.15g} bits, has {limit:.15g}"
     )

@@ -28,9 +28,10 @@ from tilewright.search.loma_kernel import BATCH_ORDERS, BLOCK_DTYPE, STREAM_DTYP
 RECORDS = (STREAM_DTYPE, BLOCK_DTYPE)
 """Records that the compiled generator of orders uses."""
 FEW_ORDERS = 1000
-"""Largest number of orders that are listed once for all layers with the same loops."""
+"""Largest number of orders that are cached as a list for all layers with the same loops."""
 VISITS_PER_ROW = 64
-"""Orders visited per order of a batch, after which a batch that is not full is returned."""
+"""Visited orders per row of a batch. After VISITS_PER_ROW * BATCH_ORDERS visits, a batch that is not full is returned.
+"""
 
 
 def loma_batches(
@@ -39,10 +40,10 @@ def loma_batches(
     lpf_limit: int | None,
     stop: threading.Event | None = None,
 ) -> Iterator[OrderBatch]:
-    """All orders of the loop factors that meet `ordering`, in whole batches; a complete ordering is a batch of one.
+    """Batches with all orders of the loop factors that meet `ordering`. A complete ordering gives a batch of one order.
 
-    Memory use does not grow with the number of orders. Raises MappingError for impossible constraints,
-    SearchStoppedError when `stop` is set.
+    Memory use does not grow with the number of orders. Raises MappingError for impossible constraints, and
+    SearchStoppedError if `stop` is set.
     """
     sizes = prepared.spatial.temporal_sizes
     entries = layer_ordering(ordering, prepared)
@@ -63,7 +64,7 @@ def _few_orders(
     dimensions: tuple[str, ...],
     stop: threading.Event | None,
 ) -> Iterator[tuple[np.ndarray, int]]:
-    """Cached orders, in place of `_streamed` ones."""
+    """Matching orders as from `_streamed`, but taken from the cache."""
     if stop is not None and stop.is_set():
         raise SearchStoppedError
     return iter(_kept_orders(multiset, entries, dimensions))
@@ -103,7 +104,7 @@ def _streamed(
 
 
 def _new_stream(multiset: LoopMultiset, pattern: OrderPattern, dimensions: tuple[str, ...]) -> np.record:
-    """Stream at the first of all orders, in which loops descend."""
+    """Stream that begins with the first of all orders, in which the loop numbers descend."""
     ascending = [index for index, (_, repeats) in enumerate(multiset.loops) for _ in range(repeats)]
     stream = new_record(STREAM_DTYPE)
     write_loops(stream, dimensions, tuple(loop for loop, _ in multiset.loops), ascending[::-1])
@@ -114,7 +115,7 @@ def _new_stream(multiset: LoopMultiset, pattern: OrderPattern, dimensions: tuple
 def write_loops(
     record: np.record, dimensions: tuple[str, ...], loops: tuple[tuple[str, int], ...], order: list[int]
 ) -> None:
-    """Write loops and a start order into the record of a search; raises MappingError for too many loops."""
+    """Write loops and a start order into the record of a search. Raises MappingError if there are too many loops."""
     check_length(len(order))
     record.length = len(order)
     record.loop_dimension[: len(loops)] = [dimensions.index(d) for d, _ in loops]
@@ -135,8 +136,8 @@ def layer_ordering(
 ) -> tuple[TemporalOrderingEntry, ...]:
     """Entries of an ordering that apply to the layer.
 
-    If nothing is left to iterate, the reference has one loop of size 1 over the first dimension. An ordering that asks
-    for just that dimension, in any size, is then met.
+    If no iterations remain after the spatial mapping, the reference has one loop of size 1 over the first dimension. An
+    ordering whose only entry is this dimension without a size is then met, and () is returned.
     """
     entries = applicable_ordering(ordering, prepared.layer)
     nothing_left = not prepared.spatial.temporal_sizes
@@ -144,7 +145,7 @@ def layer_ordering(
 
 
 FEW_LOOPS = 6
-"""Value of `lpf_limit` for which all orders are tried to find a start mapping."""
+"""Value of `lpf_limit` in the search for a start mapping, which tries all orders."""
 
 
 @dataclass(frozen=True)
@@ -152,11 +153,11 @@ class BestOrder:
     """Best of all orders of few loops."""
 
     order: LoopOrder | None
-    """Best order; None if none fits."""
+    """Best order; None if no order fits."""
     energy_pj: float
     latency_cycles: float
     costed: int
-    """Number of orders that were costed."""
+    """Number of orders whose cost was computed."""
 
 
 def best_of_few_loops(
@@ -165,7 +166,7 @@ def best_of_few_loops(
     objective: str,
     stop: threading.Event | None = None,
 ) -> BestOrder:
-    """Best order of at most FEW_LOOPS loops, as loma finds it; other searches start there.
+    """Best order that loma finds with `lpf_limit` FEW_LOOPS; other searches start from this order.
 
     Raises MappingError and SearchStoppedError as `loma_batches` does.
     """

@@ -40,13 +40,13 @@ class SpatialParameters(ModelChoice):
     nb_spatial_mappings_generated: Count | None = None
     """Number of generated spatial mappings to try where the mapping file leaves a choice; 0: all; null: 3.
 
-    With null, engines exact and best try all, so that the bound is over all of them.
+    With null, the engines exact and best try all spatial mappings. Their lower bound then holds for all of them.
     """
     enable_mix_spatial_mapping: bool = False
     """Whether unrollings of several loop dimensions over one array dimension are generated too."""
 
     def spatial_count(self, bounds: bool) -> int:
-        """Number of generated spatial mappings to try, 0 for all; `bounds`: the search gives a lower bound."""
+        """Number of generated spatial mappings to try; 0: all. `bounds` is true if the search gives a lower bound."""
         if self.nb_spatial_mappings_generated is not None:
             return self.nb_spatial_mappings_generated
         return 0 if bounds else DEFAULT_SPATIAL_MAPPINGS
@@ -57,7 +57,7 @@ class BoundaryParameters(ModelChoice):
     """Parameters of level boundaries: how operands share memories."""
 
     temporal_mapping_type: TemporalMappingType = "uneven"
-    """uneven: each operand has its own boundaries between memory levels; even: operands share them."""
+    """uneven: each operand has its own boundaries between memory levels; even: all operands share the boundaries."""
 
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
@@ -65,19 +65,19 @@ class LomaParameters(Parameters):
     """Parameters of the search over all orders of few loops."""
 
     lpf_limit: PositiveCount | None = 6
-    """Largest number of loop prime factors to permute; more are merged, down to one loop per dimension that iterates.
+    """Largest number of loop prime factors to permute; null: no limit.
 
-    null: none are merged.
+    If a layer has more factors, factors of the same dimension are merged, at most until each dimension has one loop.
     """
 
 
 def loops_of_loma(lpf_limit: int | None) -> str:
-    """Description of the loops that loma permutes: the limit counts factors, and dimensions are never merged."""
+    """Description of the loops that loma permutes. Factors of different dimensions are never merged."""
     if lpf_limit is None:
         return "all loop prime factors"
     return (
         f"the loop prime factors of a layer, merged to at most {lpf_limit} loops, or to one for each loop dimension"
-        " that iterates where these are more"
+        " that iterates if there are more such dimensions"
     )
 
 
@@ -86,9 +86,9 @@ class SalsaParameters(Chance, Goal):
     """Parameters of simulated annealing."""
 
     salsa_iteration_number: PositiveCount = 1000
-    """Neighbours that one chain of salsa visits."""
+    """Number of neighbours that one chain of salsa visits."""
     salsa_start_temperature: PositiveNumber = 0.05
-    """Relative loss that salsa accepts with probability 1/e at first."""
+    """Start temperature of salsa: the relative loss that is accepted with probability 1/e at the start."""
     salsa_restarts: PositiveCount = 1
     """Number of independent chains of salsa; the best result of all is used."""
 
@@ -98,13 +98,14 @@ class ExactParameters(Goal):
     """Parameters of branch and bound with a certificate."""
 
     allocation: Literal["greedy", "free"] = "greedy"
-    """greedy: loops go to memories as in zigzag-dse; free: exact and best search level boundaries too."""
+    """greedy: loops go to memories as in zigzag-dse; free: the engines exact and best also search level boundaries."""
     time_budget_s: PositiveNumber | None = None
     """Time budget in seconds for each layer, for generating, bounding and searching all its spatial mappings.
 
     null: 60 for exact, no limit for best.
 
-    When the time is over, the best mapping found is used, with its gap. It is no worse than those of loma and salsa.
+    When the time is over, the best mapping found is used, and its gap is reported. This mapping is at least as good as
+    the mappings of loma and salsa.
     """
 
     @property
@@ -119,14 +120,14 @@ class ExactParameters(Goal):
 
 
 class SearchLimits(NamedTuple):
-    """Limits that end a search with a lower bound before the optimum is proven."""
+    """Limits at which a search with a lower bound ends before the optimum is proven."""
 
     largest_gap: float
-    """Share of the best value by which the optimum may be smaller; 0: it must be proven."""
+    """Largest accepted gap: how much smaller the optimum can be, as a share of the best value found; 0: no gap."""
     effort: int | None
-    """Number of labels, points of tables and spatial mappings, weighted; None: no limit."""
+    """Largest effort: a weighted sum of labels, points of tables and spatial mappings; None: no limit."""
     time_budget_s: float | None
-    """Time in seconds; None: no limit."""
+    """Time budget in seconds; None: no limit."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -134,18 +135,22 @@ class BestParameters(ExactParameters):
     """Parameters of the search that ends with a small gap."""
 
     largest_gap: Annotated[float, Limits(least=0, most=1)] = 0.01
-    """best ends a layer once its lower bound is at most this share below the mapping found."""
-    effort: Count | None = 1_000_000
-    """Limit of the work of best for each layer, beyond that of loma and salsa; null: no limit.
+    """Gap at which the engine best ends the search of a layer, as a share of the value of the mapping found.
 
-    It counts labels of partial loop orders, points of tables, and 3,000 for a spatial mapping, so that results do not
-    depend on the machine.
+    The gap is the distance from the lower bound to this value.
+    """
+    effort: Count | None = 1_000_000
+    """Limit of the work of the engine best for each layer, in addition to loma and salsa; null: no limit.
+
+    The limit counts labels of partial loop orders, points of tables, and 3,000 for each spatial mapping. It counts no
+    seconds, so that results do not depend on the machine.
     """
 
     ends: bool = True
-    """Whether best also searches the least energy and the least latency of each layer if the objective has both.
+    """Whether the engine best also searches the least energy and the least latency of each layer.
 
-    They bound the objective of the network, and show its trade-off between energy and latency.
+    It does so only if the objective contains both. The two minima give a lower bound of the objective of the network,
+    and show its trade-off between energy and latency.
     """
 
     @property
@@ -170,10 +175,12 @@ PARAMETERS_OF: dict[str, type[Parameters]] = {
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
 class LocalityParameters(BoundaryParameters):
-    """Parameters of the memories in which data stay between layers."""
+    """Parameters that choose the memories in which data stay between layers."""
 
     workload_data_always_from_top_mem: bool = False
-    """`true`, with `exploit_data_locality`: the input of the first and the output of the last layer use the top memory.
+    """Whether the input of the first layer and the output of the last layer use the top memory.
+
+    It has an effect only with `exploit_data_locality`.
     """
 
 
@@ -182,9 +189,9 @@ class CoreSearchOptions(SalsaParameters, BestParameters, LomaParameters, Boundar
     """Options of the search for the mapping of a layer, or of a computation node, on one core."""
 
     temporal_mapping_search_engine: SearchEngine = "loma"
-    """loma: all orders of the loops that `lpf_limit` leaves; salsa: simulated annealing over orders of all prime
-    factors; exact: the optimum of the same orders, certified; best: loma, salsa, then exact until `largest_gap` or
-    `effort`."""
+    """loma: all orders of the loops, merged as `lpf_limit` says; salsa: simulated annealing over the orders of all
+    prime factors; exact: the optimum of the orders of all prime factors, with a certificate; best: loma, salsa, then
+    exact until `largest_gap` or `effort` is reached."""
 
     @property
     def of_bounds(self) -> ExactParameters | None:
@@ -208,7 +215,7 @@ class CoreSearchOptions(SalsaParameters, BestParameters, LomaParameters, Boundar
             message = "only with temporal_mapping_search_engine exact or best"
             yield Problem(message, path="allocation", value=repr(self.allocation), allowed="greedy")
         if self.temporal_mapping_type == "even":
-            message, value = "free gives each operand level boundaries of its own, which even mappings forbid", "'even'"
+            message, value = "free gives each operand its own level boundaries, which even mappings forbid", "'even'"
             yield Problem(message, path="temporal_mapping_type", value=value, allowed="uneven")
 
 
@@ -217,12 +224,12 @@ class SearchOptions(CoreSearchOptions, LocalityParameters):
     """Options of the search for the mappings of a network on one core."""
 
     exploit_data_locality: bool = False
-    """Keep data that a later layer uses in the lowest memory that has room."""
+    """Whether data that a later layer uses stay in the lowest memory that has room for them."""
 
     def without_effect(self) -> dict[str, str]:
-        """Options without effect and the reasons:
+        """Options without effect, with the reasons.
 
-        options of other engines, and those that need `exploit_data_locality`.
+        They are the options of the other engines, and, without `exploit_data_locality`, the options that need it.
         """
         found = super().without_effect()
         if not self.exploit_data_locality:
@@ -232,16 +239,17 @@ class SearchOptions(CoreSearchOptions, LocalityParameters):
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
 class MapOptions(SearchOptions):
-    """Options of `tilewright map`, with defaults for results to decide by, and a preset for those of zigzag-dse."""
+    """Options of `tilewright map`. The defaults are for design decisions; a preset has the values of zigzag-dse."""
 
     model: Annotated[str, ParameterCheck(profile_by_name)] = CORRECTED.name
     objective: Objective = "EDP"
     temporal_mapping_search_engine: SearchEngine = "best"
     exploit_data_locality: bool = True
     preset: Literal["best", "zigzag"] | None = None
-    """Values of the options that are not given. best: to decide by; the defaults of this table. zigzag: to compare with
-    zigzag-dse 3.9.1; model zigzag-3.9.1, objective latency, search engine loma, and layers that begin and end in the
-    top memory. null: best, and with a pipeline of stages zigzag, since stages are those of zigzag-dse.
+    """Sets the options that are not given. best: the defaults of this table, for decisions. zigzag: the values of
+    zigzag-dse 3.9.1, for comparisons: model zigzag-3.9.1, objective latency, search engine loma, and layers that begin
+    and end in the top memory. null: best; but zigzag if a pipeline of stages is given, because the stages are those of
+    zigzag-dse.
     """
 
     def __init__(self, **given: Any) -> None:
@@ -252,7 +260,7 @@ class MapOptions(SearchOptions):
 
     @classmethod
     def implied(cls, given: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Values that the preset of the given ones gives to other options."""
+        """Values of other options that follow from the preset among the given options."""
         if given.get("preset") != ZIGZAG:
             return {}
         own = {parameter.name for parameter in parameters_of(cls) if parameter.owner is MapOptions}

@@ -1,6 +1,7 @@
-"""Prices loop orders of a layer for cores that differ in figures and sizes: each order is costed only once.
+"""Costs of the loop orders of a layer on cores that differ only in unit energies and sizes.
 
-docs/proofs.md#fronts has the proof.
+Each allocation of an order is evaluated only once, for all cores. docs/proofs.md#fronts proves that the result is the
+same as with one evaluation per core.
 """
 
 import threading
@@ -32,7 +33,7 @@ _of_thread = threading.local()
 
 @dataclass(eq=False)
 class BestOrders:
-    """Best order of a layer for each variant of a core; a pricer writes its results into it."""
+    """Best order of a layer for each variant of a core; an `OrderPricer` writes its results here."""
 
     energy_pj: np.ndarray
     """Energy in pJ [variant], infinite if no order fits."""
@@ -44,21 +45,22 @@ class BestOrders:
 
     @classmethod
     def none_of(cls, variants: int) -> "BestOrders":
-        """Result without any known order."""
+        """Result before any order is known."""
         return cls(np.full(variants, np.inf), np.full(variants, np.inf), np.zeros(variants, np.int64))
 
 
 @dataclass(eq=False)
 class OrderPricer:
-    """Prices the orders of a layer with one spatial mapping, on one core after another.
+    """Computes the costs of the orders of a layer with one spatial mapping, on one core after another.
 
-    Cores differ from that of `prepared` only in sizes and unit energies. `prepared` has the widest words of all
-    variants; every core has the same `widths`. Not thread-safe; two pricers must not be used alternately.
+    The cores differ from the core of `prepared` only in sizes and unit energies. `prepared` has the widest words of all
+    variants; every core has the same `widths`. A pricer is not thread-safe. Calls of two pricers must not alternate,
+    because all pricers of a thread share one block and one set of records.
     """
 
     prepared: PreparedProblem
     variants: CoreVariants
-    """Variants over all cores."""
+    """Variants of all cores."""
     profile: ModelProfile
     objective: str
     _terms: dict[tuple[OperationalArray, ...], tuple[np.ndarray, np.ndarray]] = field(default_factory=dict)
@@ -79,7 +81,7 @@ class OrderPricer:
         self._memory_of = rows[problem.level_memory[self._operands, self._levels]]
 
     def _write_links(self, columns: np.ndarray) -> None:
-        """Number the memory levels of all operands in the cost model's order of addition, with their widths."""
+        """Number the memory levels of all operands as the cost model adds them, and write the widths of each level."""
         moved, problem, variants = _records()[0], self.prepared.arrays, self.variants
         count, widths = len(self._operands), len(variants.widths)
         moved.room, moved.place_count = MAX_ALLOCATIONS, count
@@ -98,9 +100,9 @@ class OrderPricer:
         native_function(forget, FORGET_RECORDS)(_records()[0], len(batch.orders))
 
     def price(self, core: Core, variants: CoreVariants, count: int, first: int, best: BestOrders) -> None:
-        """Compare the first `count` orders with the best of each variant of a core.
+        """Compare the first `count` orders of the batch with the best known order of each variant of a core.
 
-        `first` is the number of the first order among all of the layer.
+        `first` is the number of the first order of the batch, counted over all orders of the layer.
         """
         moved, figures, workspace = _records()
         problem = self.prepared.arrays
@@ -129,7 +131,7 @@ class OrderPricer:
         best.fitting += int(figures.fitting)
 
     def _terms_of(self, variants: CoreVariants) -> tuple[np.ndarray, np.ndarray]:
-        """Energy terms other than accesses, fixed and per cycle, in pJ: [array, term]."""
+        """[array, term] Energy terms in pJ, without memory accesses: the fixed parts, and the parts per cycle."""
         if variants.arrays not in self._terms:
             prepared = self.prepared
             costs = [
@@ -151,7 +153,7 @@ class OrderPricer:
 
 
 def _records() -> tuple[np.record, np.record, np.record]:
-    """Records of this thread, reused because making new ones costs more than a search."""
+    """Records of this thread, reused because making new ones takes longer than a search."""
     if not hasattr(_of_thread, "records"):
         _of_thread.records = new_record(MOVED_DATA_DTYPE), new_record(FIGURES_DTYPE), new_workspace()
     records: tuple[np.record, np.record, np.record] = _of_thread.records

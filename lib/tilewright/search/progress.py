@@ -1,6 +1,6 @@
 """Progress of long searches on stderr: orders visited, rate and time left.
 
-A terminal shows a bar, a log gets a line now and then; short searches show nothing.
+A terminal shows a bar; a log gets a line every LOG_INTERVAL_S seconds. Short searches show nothing.
 """
 
 import contextlib
@@ -14,7 +14,7 @@ from tilewright.base.harmless import terminal
 
 Advance = Callable[[int], None]
 LEAST_ORDERS = 300_000
-"""Number of orders below which no progress is shown; so many take about a second."""
+"""Number of orders below which no progress is shown; a search visits this many in about a second."""
 QUIET_S = 1.0
 """Seconds after which a search shows progress if its number of orders is not known."""
 LOG_INTERVAL_S = 15.0
@@ -23,9 +23,9 @@ LEAST_SHARE = 0.1
 
 
 class TimeLeft:
-    """Estimate of the remaining time, by the rate since the first part of the work was done.
+    """Estimate of the remaining time, from the rate of work after the first call of `advance`.
 
-    The first part is left out because it includes reading and compiling.
+    The work before this call is left out, because its time includes reading and compiling.
     """
 
     def __init__(self, total: int) -> None:
@@ -43,7 +43,7 @@ class TimeLeft:
 
     @property
     def seconds(self) -> float | None:
-        """Remaining seconds; None until LEAST_SHARE of the work, and more than its first part, is done."""
+        """Remaining seconds; None before LEAST_SHARE of the work is done and `advance` was called a second time."""
         if self._first is None or self._done < LEAST_SHARE * self._total:
             return None
         count, elapsed_s = self._done - self._first[0], self._last_s - self._first[1]
@@ -59,10 +59,10 @@ def search_progress(
     least: int = LEAST_ORDERS,
     after_s: float = 0.0,
 ) -> Iterator[Advance]:
-    """Show the progress of `total_orders` (None if unknown); yields the function that advances it.
+    """Show the progress of a search over `total_orders` (None if unknown). Yields a function that counts more orders.
 
-    Nothing is shown for less than `least`, and on a terminal nothing before `after_s` seconds, or before QUIET_S if the
-    total is not known. The function may be called from any thread.
+    Nothing is shown if the total is less than `least`. A terminal shows nothing in the first `after_s` seconds, or in
+    the first QUIET_S seconds if the total is not known. Any thread can call the function.
     """
     if not shown or (total_orders is not None and total_orders < least):
         yield lambda orders: None
@@ -91,7 +91,7 @@ def _log_lines(total_orders: int | None, title: str, unit: str) -> Advance:
             last = now
             rate = done / (now - start)
             if total_orders is None:
-                told = f"{done:,} looked at, {rate:,.0f} a second, {now - start:,.0f} s"
+                told = f"{done:,} visited, {rate:,.0f} per second, {now - start:,.0f} s so far"
             else:
                 left_s = time_left.seconds
                 left = "" if left_s is None else f", {left_s:,.0f} s left"
@@ -143,7 +143,7 @@ def _started_bar(total_orders: int | None, title: str, stack: contextlib.ExitSta
     time_left = TimeLeft(total_orders or 0)
 
     class Left(ProgressColumn):
-        """Column that shows the remaining seconds, once they are known."""
+        """Column that shows the remaining seconds as soon as they are known."""
 
         def render(self, task: Task) -> Text:
             return Text("" if time_left.seconds is None else f"{time_left.seconds:,.0f} s left")

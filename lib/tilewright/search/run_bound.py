@@ -1,10 +1,11 @@
 """Lower bound of the objective of a whole network, from lower bounds of its layers.
 
-Layers run one after another, so that energies and latencies add. Energy and latency of a network are sums, and its EDP
-is the product of these sums, which sums of the EDPs of layers do not bound. Each layer has a least energy, a least
-latency and a least EDP; the sets of points that these three allow are convex, and so is the sum of the sets. A product
-with powers is quasi-concave: over a convex polygon its least value lies at a corner. The corners are those of lines
-around the sum of the sets (docs/proofs.md#bound-of-a-network).
+Layers run one after another, so energies and latencies add. The EDP of a network is the product of its total energy and
+its total latency. The sum of the EDPs of the layers can be far below it. The bound therefore starts from the
+least energy, the least latency and the least EDP of each layer. The points (energy, latency) that these three allow
+form a convex set; the sum of the sets of all layers is convex, too. Lines around this sum form a convex polygon. A
+product of powers is quasi-concave, so its least value over the polygon lies at a corner
+(docs/proofs.md#bound-of-a-network).
 """
 
 import math
@@ -17,17 +18,17 @@ from tilewright.base.objectives import EDP, Powers
 from tilewright.base.proof import ROUNDING
 
 LINES = 400
-"""Lines around the sum of the sets; more of them make the bound tighter, not truer."""
+"""Number of lines around the sum of the sets. More lines make the bound tighter; it is valid with any number."""
 
 
 @dataclass(frozen=True)
 class FrontEnd:
-    """Mapping of a layer, or sum of mappings of a network, at an end of its front of energy and latency."""
+    """Mapping of a layer at one end of its Pareto front of energy and latency; for a network, their sum."""
 
     energy_pj: float
     latency_cycles: float
     lower_bound: float = 0.0
-    """Lower bound of what is least at this end."""
+    """Lower bound of the quantity that is least at this end: energy or latency."""
 
     def plus(self, other: "FrontEnd", count: int) -> "FrontEnd":
         """Sum of this end and another one that occurs `count` times."""
@@ -40,7 +41,7 @@ class FrontEnd:
 
 @dataclass(frozen=True)
 class FrontEnds:
-    """Both ends of a front of energy and latency, and the point between them that was chosen."""
+    """Both ends of a Pareto front of energy and latency, and the chosen point between them."""
 
     energy: FrontEnd
     """Mapping of least energy."""
@@ -77,12 +78,13 @@ class LayerBounds:
 def run_bound(layers: Sequence[LayerBounds], powers: Powers) -> float:
     """Lower bound of the objective of the sums of energy and latency; 0 if there is no layer.
 
-    Bounds of energy and latency are only used for EDP, and only if no layer has 0 for one.
+    The bounds of energy and latency are used only for EDP, and only if both are above 0 for every layer.
     """
     if powers == EDP and layers and all(layer.energy_pj > 0 and layer.latency_cycles > 0 for layer in layers):
         return _bound_of_edp(layers) * (1 - ROUNDING)
     root = 1.0 / sum(powers)
-    # By Hölder's inequality: a product of powers of sums is at least the sum of the products' roots, to their power.
+    # Hölder's inequality, with s = sum(powers): the product of powers of the sums is at least T**s, where T is the sum
+    # of the layers' values ** (1 / s).
     total = math.fsum(layer.count * layer.value**root for layer in layers)
     return float(total ** sum(powers)) * (1 - ROUNDING)
 

@@ -1,9 +1,9 @@
 """SALSA: simulated annealing over all orders of the prime factors (Jung et al., "SALSA", AICAS 2023).
 
-Temperature and acceptance are those of zigzag-dse 3.9.1 with its fault B33 repaired: the objective is that of the run,
-random numbers have a seed, orders that do not fit are rejected, and orderings are respected. Chains start at random
-orders of the prime factors that meet the constraints and fit. A neighbour has two loops exchanged, as in zigzag-dse, or
-one loop moved.
+Temperature and acceptance are those of zigzag-dse 3.9.1. Fault B33 of zigzag-dse is repaired: the chain uses the
+objective of the run and a seed, rejects orders that do not fit, and respects orderings. A chain starts at a random
+order of the prime factors that meets the constraints and fits. A neighbour of an order has two loops exchanged, as in
+zigzag-dse, or one loop moved.
 """
 
 import hashlib
@@ -39,7 +39,7 @@ from tilewright.search.options import SalsaParameters
 from tilewright.search.salsa_kernel import CHAIN_DTYPE, anneal
 
 START_DRAWS = (1, 15, 240, 744)
-"""Random orders that a chain draws at a time until one fits: 1000 in all."""
+"""Numbers of random orders that a chain draws in successive batches until an order fits; 1000 orders in all."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ class OrderSpace:
 
 @dataclass(frozen=True)
 class Start:
-    """A fitting order, as indexes of loops, and its costs."""
+    """Order that fits, as indexes of loops, with its costs."""
 
     order: list[int]
     energy_pj: float
@@ -79,7 +79,7 @@ class Start:
 
 
 def draw_order(space: OrderSpace, random: Random) -> list[int] | None:
-    """Random order that matches the pattern, each with a probability above 0; None if no order matches."""
+    """Random order that matches the pattern; None if no order matches. Every matching order can occur."""
     rest = sorted(space.multiset, key=lambda _: random.random())
     entries = list(zip(space.pattern.dimension.tolist(), space.pattern.size.tolist(), strict=True))
     if not entries:
@@ -102,9 +102,9 @@ def draw_order(space: OrderSpace, random: Random) -> list[int] | None:
 
 
 def random_start(space: OrderSpace, random: Random) -> tuple[Start | None, OrderBatch]:
-    """First random order that fits, or None, and the batch of orders that was costed last.
+    """First random order that fits (or None), and the last batch of random orders.
 
-    `visited` of the batch is the number of all orders that were costed.
+    `visited` of the batch is the number of all random orders whose cost was computed.
     """
     visited = 0
     batch = space.batch([])
@@ -120,13 +120,13 @@ def random_start(space: OrderSpace, random: Random) -> tuple[Start | None, Order
 
 
 def fallback_order(space: OrderSpace, objective: str) -> tuple[LoopOrder | None, int]:
-    """Best of all orders of a few merged loops (None if none fits), and the number of orders costed."""
+    """Best of all orders of a few merged loops (None if no order fits), and the number of orders tried."""
     found = best_of_few_loops(space.prepared, space.entries, objective)
     return found.order, found.costed
 
 
 def split_start(space: OrderSpace, order: LoopOrder) -> Start | None:
-    """Order with each merged loop split into its prime factors; None if it violates the pattern or does not fit."""
+    """Order with each merged loop split into prime factors; None if the order violates the pattern or does not fit."""
     left = Counter(space.loops[index] for index in space.multiset)
     split: list[int] = []
     for dimension, size in order:
@@ -164,12 +164,12 @@ def salsa_batches(
     stop: threading.Event | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> Iterator[OrderBatch]:
-    """One batch with the best order of each chain; if nothing fits, orders that do not fit.
+    """One batch with the best order of each chain. If no order fits, a batch of orders that do not fit.
 
-    A chain starts at a random order that fits. If START_DRAWS yields none, it starts at the best of all orders of
-    FEW_LOOPS loops. If this order does not fit when its loops are split, it is returned as a batch of its own. A
-    complete `ordering` is evaluated unchanged. `progress` receives iterations. Raises MappingError for impossible
-    constraints, SearchStoppedError when `stop` is set.
+    A chain starts at a random order that fits. If none of START_DRAWS orders fits, it starts at the best of all orders
+    of FEW_LOOPS loops, with these loops split into prime factors. If the split order does not fit, the unsplit order is
+    returned in a batch of its own. A complete `ordering` is evaluated unchanged. `progress` is called with numbers of
+    iterations. Raises MappingError for impossible constraints, and SearchStoppedError if `stop` is set.
     """
     entries = layer_ordering(ordering, prepared)
     given = complete_order(entries, prepared.spatial.temporal_sizes)
@@ -231,11 +231,11 @@ class _Salsa:
 
     @property
     def iterations(self) -> int:
-        """Number of iterations of a chain: 0 if there is only one order."""
+        """Number of iterations of a chain; 0 if the space has only one order."""
         return self.options.salsa_iteration_number if len(self.space.loops) > 1 else 0
 
     def _starts(self) -> tuple[list[Start | None], OrderBatch, int]:
-        """Start of each chain (None: no random order fits), the batch drawn last, and the number of orders costed."""
+        """Start of each chain (None: no random order fits), the last batch drawn, and the number of costed orders."""
         starts, visited = [], 0
         for restart in range(self.options.salsa_restarts):
             self._look_at_stop()
@@ -246,7 +246,7 @@ class _Salsa:
         return starts, drawn, visited
 
     def _chain(self, start: Start, restart: int) -> tuple[list[int], int]:
-        """Best order of one chain, as indexes of loops, and the number of neighbours costed."""
+        """Best order of one chain, as indexes of loops, and the number of neighbours whose cost was computed."""
         problem, workspace = self.space.prepared.arrays, new_workspace()
         chain = self._new_chain(start, restart)
         run = native_function(anneal, RECORDS)

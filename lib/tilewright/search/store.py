@@ -1,8 +1,9 @@
 """Content-addressed store of mapped layers: keyed by the content of a problem, not by names.
 
 The key is a digest of the layer and core (both without names), the constraints, the stages of the search with their
-parameters, and the digest of the code that these run. An entry is written once, atomically, and verified when read; a
-damaged entry counts as missing. Deleting the store only costs time.
+parameters, and the digest of the code that these stages run. An entry is written atomically, is never overwritten, and
+is verified when it is read. A damaged entry counts as missing. If the store is deleted, no result is lost; later runs
+only take longer.
 """
 
 import contextlib
@@ -27,9 +28,9 @@ SCHEMA = "tilewright/mapped-layer/2"
 
 
 def problem_key(layer: Layer, core: Core, constraints: MappingConstraints, search: JsonValue) -> str:
-    """Digest of a mapping problem; `search` says how, and with which code, the problem is searched.
+    """Digest of a mapping problem. `search` states how the problem is searched, and with which code.
 
-    Names of the layer, of the core and of the mapping entry do not count.
+    The names of the layer, of the core and of the mapping entry do not change the digest.
     """
     return content_digest([SCHEMA, *_name_free(layer, core, constraints), search])
 
@@ -37,7 +38,7 @@ def problem_key(layer: Layer, core: Core, constraints: MappingConstraints, searc
 def _name_free(layer: Layer, core: Core, constraints: MappingConstraints) -> list[JsonObject]:
     """Content that decides the result, without names.
 
-    Which operands are constant does not affect the mapping of a layer.
+    The constant operands are left out, because they do not affect the mapping of a layer.
     """
     return [
         {**encode(layer), "name": "", "constant_operands": []},
@@ -50,7 +51,7 @@ def _name_free(layer: Layer, core: Core, constraints: MappingConstraints) -> lis
 def _name_free_core(core: Core) -> JsonObject:
     """Content of a core without names, cached because most layers of a network use the same core.
 
-    The other operators that the core can run do not affect a layer.
+    The list of other operators that the core can run is left out, because it does not affect the mapping of a layer.
     """
     encoded = {**encode(core), "name": ""}
     del encoded["operator_types"]
@@ -59,7 +60,7 @@ def _name_free_core(core: Core) -> JsonObject:
 
 @dataclass(frozen=True)
 class Store:
-    """A folder of entries, `ab/abcdef….json`."""
+    """Folder of entries; the entry with the key `abcdef…` is in the file `ab/abcdef….json`."""
 
     directory: Path
 
@@ -79,9 +80,10 @@ class Store:
             return None
 
     def put(self, key: str, records: Sequence[LayerRecord]) -> None:
-        """Store the records of one layer; an existing entry is not replaced.
+        """Store the records of one layer; an intact existing entry is not replaced.
 
-        If the store cannot be written, the next search takes longer; the result of this one is unaffected.
+        If the store cannot be written, no error is raised. The result of this search is unaffected, and only the next
+        search of the same problem takes longer.
         """
         if self.get(key) is not None:
             return

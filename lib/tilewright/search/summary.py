@@ -1,4 +1,4 @@
-"""Totals of a network from the records of its layers, which run one after another (zigzag-dse 3.9.1, sums)."""
+"""Totals of a network: sums over the records of its layers, which run one after another, as in zigzag-dse 3.9.1."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -23,7 +23,7 @@ from tilewright.workload.graph import Workload
 from tilewright.workload.layer import operand_bits_of
 
 NOTABLE_DIFFERENCE = 0.05
-"""Relative difference to the profile `corrected` from which a layer is named."""
+"""Relative difference from the profile `corrected` above which the summary names a layer."""
 
 
 def summarize(
@@ -37,8 +37,8 @@ def summarize(
 ) -> JsonObject:
     """Summary of a mapped network; sums run in execution order, over one record per layer (`one_a_layer`).
 
-    `coverage` says which work is costed (`mapping.runnable`); by default all work that the workload has layers for.
-    `data_locality` says where data stay between layers.
+    `coverage` states which work has a cost (`mapping.runnable`); the default is the work of all layers of the workload.
+    `data_locality` states where data stay between layers.
     """
     indexes_of: dict[str, list[int]] = {}
     for i, record in enumerate(records):
@@ -98,7 +98,10 @@ def summarize(
 
 
 def one_a_layer(records: Iterable[LayerRecord]) -> tuple[LayerRecord, ...]:
-    """First record of each layer, which counts the others as alternatives: a network runs each layer once."""
+    """First record of each layer; a network runs each layer once.
+
+    The field `alternatives` of a record is the number of further records of its layer.
+    """
     kept: dict[int, LayerRecord] = {}
     place_of: dict[str, int] = {}
     for record in records:
@@ -114,7 +117,7 @@ def one_a_layer(records: Iterable[LayerRecord]) -> tuple[LayerRecord, ...]:
 
 
 def _alternatives(records: tuple[LayerRecord, ...]) -> JsonObject:
-    """Number of further mappings that stages returned, and of layers that have some; {} if there are none."""
+    """Number of further mappings that stages returned, and number of layers with further mappings; {} if both are 0."""
     counts = [record.alternatives for record in records if record.alternatives]
     return {"alternatives": {"mappings": sum(counts), "distinct_layers": len(counts)}} if counts else {}
 
@@ -126,10 +129,10 @@ def _certificate(
     energy_pj: float,
     latency_cycles: float,
 ) -> JsonObject:
-    """Number of distinct problems with a proof, the largest gap of the others, what the proofs cover, and the bound of
-    the network.
+    """Certificate of a network: number of distinct problems with a proof, largest gap, and the bound of the network.
 
-    `placed` are the layers in order, each with its repeats; energy and latency are totals. {} without proofs.
+    It also states which space the proofs cover. `placed` has the layers in order, each with its number of repeats.
+    `energy_pj` and `latency_cycles` are totals. Returns {} if no search states a proof.
     """
     searches = [record.search for record in records if "proven" in record.search]
     if not searches:
@@ -148,7 +151,7 @@ def _certificate(
 
 
 def _bound_of_run(placed: Sequence[tuple[LayerRecord, int]], powers: Powers, value: float) -> JsonObject:
-    """Objective of the network with its lower bound, and the sums of the ends of the front where they are known."""
+    """Objective of the network with its lower bound. If the ends of all fronts are known, their sums are added."""
     stated = [record.search.get("ends") for record, _ in placed]
     ends = [decode(FrontEnds, one) if one else NO_ENDS for one in stated]
     layers = [
@@ -174,7 +177,7 @@ def _without_proof(records: tuple[LayerRecord, ...]) -> JsonObject:
 
 
 def _passed_through(workload: Workload) -> dict[str, int]:
-    """Number of nodes that only move data, by operator type: they do no work and have no cost in this model."""
+    """Number of nodes that only move data, by operator type. Such nodes have no cost in this model."""
     moves: Counter[str] = Counter()
     for node in workload.nodes:
         if not (node.layer or node.unit or is_unmodelled(workload, node)):
@@ -196,7 +199,7 @@ def _total_if_known(values: Iterable[float | None]) -> float | None:
 
 
 def differs_notably(record: LayerRecord) -> bool:
-    """True if energy or latency under `corrected` differs by more than 5 %, or the mapping does not fit there."""
+    """True if energy or latency under `corrected` differs by more than 5 %, or if the mapping does not fit there."""
     pairs = (
         (record.corrected.energy_pj, record.energy_pj),
         (record.corrected.latency_cycles, record.latency_cycles),

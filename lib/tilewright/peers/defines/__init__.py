@@ -1,1 +1,1 @@
-"""DeFiNES: what its single-layer model, the ZigZag of 2022, counts in another way than the one that is used here."""
+"""DeFiNES: the counts of its single-layer model (ZigZag of 2022) that differ from those of tilewright."""

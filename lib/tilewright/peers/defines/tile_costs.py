@@ -1,4 +1,4 @@
-"""The best mapping of a layer as DeFiNES finds and costs it: all orders of few loops, that of least energy."""
+"""Best mapping of a layer as in DeFiNES: the order of least energy among all orders of few loops."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -15,19 +15,19 @@ from tilewright.search.evaluate import PreparedProblem
 from tilewright.search.loma_kernel import BLOCK_DTYPE
 
 RECORDS = (PROBLEM_DTYPE, WORKSPACE_DTYPE, BLOCK_DTYPE, FOUND_DTYPE)
-"""What the compiled search works on."""
+"""Records that the compiled search uses."""
 MODEL = "zigzag-3.9.1+round_up_spatial_factors"
-"""The model profile whose tiles, periods and counts these are."""
+"""Model profile whose tiles, periods and counts the search uses."""
 
 
 @dataclass(frozen=True, eq=False)
 class DefinesCost:
-    """What the best mapping of a layer costs."""
+    """Cost of the best mapping of a layer."""
 
     problem: PreparedProblem
     energy_pj: float
     words: np.ndarray
-    """[operand, level, direction] accesses, in parts of words."""
+    """[operand, level, direction] Accesses in words; a partly used word counts as a fraction."""
     total_cycles: float
     stall_cycles: float
     onloading_cycles: float
@@ -35,7 +35,7 @@ class DefinesCost:
 
 
 def least_energy(batches: Iterable[OrderBatch]) -> DefinesCost | None:
-    """The order of least energy; None where none fits."""
+    """Cost of the order of least energy; None if no order fits."""
     best: DefinesCost | None = None
     run = native_function(find_least_energy, RECORDS)
     for batch in batches:

@@ -1,4 +1,4 @@
-"""Points of a profile: operators of a block, where they are timed, and who says the times."""
+"""Points of a profile: the operators of a block, the sizes at which they are timed, and the source of the times."""
 
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
@@ -13,24 +13,24 @@ BY_ROWS = (
     *(EMBEDDING, INPUT_NORM, POST_NORM, FINAL_NORM, QUERIES, KEYS, VALUES, OUTPUTS, HEAD_NORMS, POSITIONS),
     *(GATE, UP, ACTIVATION, DOWN, ATTENTION_SUM, FEED_FORWARD_SUM, ROUTER, HEAD),
 )
-"""Operators that see each token by itself: their time depends on how many there are, and on nothing else."""
+"""Operators that process each token separately. Their time depends only on the number of tokens."""
 OF_EXPERT = (GATE, UP, ACTIVATION, DOWN)
-"""Operators of one expert; its weighted sum is part of DOWN."""
+"""Operators of one expert. The weighted sum of the results of experts is part of DOWN."""
 
 
 class ProfileLimits(NamedTuple):
-    """How far a profile goes."""
+    """Largest sizes in a profile."""
 
     tokens: int
-    """New tokens of all requests in one step."""
+    """Largest number of new tokens of all requests in one step."""
     requests: int
-    """Requests side by side that get one more token each."""
+    """Largest number of requests in one step that get one new token each."""
     context: int
-    """Tokens of a request in its cache."""
+    """Largest number of cached tokens of a request."""
 
 
 class MixtureSize(NamedTuple):
-    """Experts of a block, and how many each token goes to."""
+    """Number of experts of a block, and number of experts that each token uses."""
 
     experts: int
     chosen: int
@@ -38,41 +38,41 @@ class MixtureSize(NamedTuple):
 
 @dataclass(frozen=True)
 class TimedPoints:
-    """Where operators are timed."""
+    """Points at which operators are timed."""
 
     rows: tuple[int, ...]
-    """Tokens, for operators that see each by itself."""
+    """Numbers of tokens, for the operators of BY_ROWS."""
     prompts: tuple[tuple[int, int], ...]
     """(new tokens, cached tokens) of one request."""
     answers: tuple[tuple[int, int], ...]
     """(requests with one new token each, cached tokens of each)."""
     expert_rows: tuple[int, ...] = ()
-    """Tokens of one expert."""
+    """Numbers of tokens of one expert."""
     mixtures: tuple[tuple[int, int], ...] = ()
-    """(tokens, experts that have some of them)."""
+    """(tokens, number of experts that process at least one of these tokens)."""
 
 
 class OperatorTimes(Protocol):
-    """Times of one block, or of what comes before and after all blocks, in ns."""
+    """Times in ns of the operators of one block, and of the operators before and after all blocks."""
 
     def rows_ns(self, operator: str, rows: int) -> float:
         """Time of an operator of BY_ROWS."""
 
     def prompt_ns(self, tokens: int, context: int) -> float:
-        """Time of attention for new tokens of one request behind cached ones."""
+        """Time of attention for `tokens` new tokens of one request that has `context` cached tokens."""
 
     def answers_ns(self, requests: int, context: int) -> float:
-        """Time of attention for one more token of each request."""
+        """Time of attention for one new token of each request; each request has `context` cached tokens."""
 
     def expert_ns(self, operator: str, rows: int) -> float:
         """Time of an operator of OF_EXPERT on the tokens of one expert."""
 
     def mixture_ns(self, tokens: int, experts: int) -> float:
-        """Time of the whole mixture of experts, router and shared experts included."""
+        """Time of the whole mixture of experts, including the router and the shared experts."""
 
 
 def doubling(first: int, last: int) -> tuple[int, ...]:
-    """first, twice of it, ..., and the last."""
+    """Numbers from `first` to `last`, each twice the one before, and `last` itself."""
     found = []
     while first < last:
         found.append(first)

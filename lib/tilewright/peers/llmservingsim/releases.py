@@ -1,9 +1,9 @@
-"""The profiles of LLMServingSim, release by release: which points a release looks up, and the files that it reads.
+"""Profiles of LLMServingSim for each release: the points that the release looks up, and the files that it reads.
 
-Residual sums are part of the norm behind them, as in kernels that fuse both, so that the layers of a step add up to the
-step. Embeddings move data at no cost; sampling is not modelled.
+A residual sum is part of the norm after it, as in kernels that fuse the sum and the norm. The times of the layers
+therefore add up to the time of the step. Embeddings move data without cost; sampling is not modelled.
 
-Which models and names LLMServingSim has layers and folders for.
+The module also checks that a release has layers for a model, and that names can be the names of its folders.
 """
 
 import csv
@@ -43,11 +43,11 @@ from tilewright.workload.language_models.architecture import PRE, Architecture, 
 
 FLAT, PREDICTIONS, BUNDLE = "llmservingsim-0.2", "llmservingsim-1.0", "llmservingsim-1.1"
 RELEASES = (FLAT, PREDICTIONS, BUNDLE)
-"""Releases by the first one that reads the profile: 0.2.1; 1.0.0, of the paper on version 2.0; 1.1.0 and later."""
+"""Forms of profiles, named by their first release: 0.2.1; 1.0.0 (of the paper on version 2.0); 1.1.0 and later."""
 MOST_CONTEXT = {FLAT: 2048, PREDICTIONS: 2048, BUNDLE: 16384}
-"""Cached tokens of a profile unless more are asked for, as in the scripts of the releases."""
+"""Default number of cached tokens of a profile, as in the scripts of the releases."""
 CONTEXT_STEP, PROMPT_STEP = 64, 32
-"""Release 1.0 rounds keys of answers, and tokens of prompts, up to multiples of these."""
+"""Multiples to which release 1.0 rounds up: CONTEXT_STEP for keys of answers, PROMPT_STEP for tokens of prompts."""
 _FIRST_CONTEXT = 16
 _ROWS_OF_BLOCK = {
     "embedding": (EMBEDDING,),
@@ -66,7 +66,7 @@ _ROWS_OF_BLOCK = {
     "final_layernorm": (FINAL_NORM,),
     "lm_head": (HEAD,),
 }
-"""Layer of releases 0.2 and 1.0 -> operators that it has."""
+"""Operators of each layer of releases 0.2 and 1.0, by the name of the layer."""
 _ROWS_OF_EXPERT = {"expert.w1": (GATE,), "expert.w3": (UP, ACTIVATION), "expert.w2": (DOWN,)}
 _FUSED_ROWS = {
     "embedding": (EMBEDDING,),
@@ -79,13 +79,16 @@ _FUSED_ROWS = {
     "down_proj": (DOWN,),
     "final_layernorm": (FINAL_NORM,),
 }
-"""Layer of release 1.1 -> operators that it has; `layernorm` is there twice in a block, with the mean of both times."""
+"""Operators of each layer of release 1.1, by the name of the layer, without `layernorm`.
+
+A block has `layernorm` twice; the profile has the mean of both times.
+"""
 _BOTH_NORMS = (FEED_FORWARD_SUM, INPUT_NORM, ATTENTION_SUM, POST_NORM)
 _OF_DENSE = {"gate_proj", "up_proj", "act_fn", "down_proj", "gate_up_proj"}
 
 
 class Described(NamedTuple):
-    """What a profile is of."""
+    """Subject of a profile."""
 
     hardware: str
     """Hardware as the simulator's cluster configuration names it."""
@@ -94,12 +97,12 @@ class Described(NamedTuple):
     variant: str
     """Variant of numbers: the folder that release 1.1 looks in, such as bf16."""
     mixture: MixtureSize | None
-    """None for a model without experts."""
+    """Size of the mixture of experts; None for a model without experts."""
     has_head_norms: bool
 
 
 def points_of(release: str, limits: ProfileLimits, mixture: MixtureSize | None) -> TimedPoints:
-    """The points that a release looks up: it interpolates from 1.1 on, and needs each of them before."""
+    """Points that a release looks up. Releases from 1.1 on interpolate; earlier releases need every point."""
     if release == BUNDLE:
         return _sparse_points(limits, mixture)
     rows = tuple(range(1, limits.tokens + 1))
@@ -133,7 +136,7 @@ def _sparse_points(limits: ProfileLimits, mixture: MixtureSize | None) -> TimedP
 def files_of(
     release: str, described: Described, limits: ProfileLimits, points: TimedPoints, times: OperatorTimes
 ) -> dict[str, str]:
-    """Path below the folder of the profile -> text of a file."""
+    """Text of each file of a profile, by its path below the folder of the profile."""
     if release == FLAT:
         return {f"perf_model/{described.hardware}.csv": _text(_flat_rows(described, points, times))}
     if release == PREDICTIONS:
@@ -155,7 +158,7 @@ def files_of(
 
 
 def _text(rows: Iterable[tuple[Any, ...]]) -> str:
-    """Rows as a CSV file."""
+    """Text of a CSV file with the rows."""
     stream = io.StringIO()
     writer = csv.writer(stream, lineterminator="\n")
     writer.writerows([harmless.csv(cell) for cell in row] for row in rows)
@@ -172,7 +175,10 @@ def _block_layers(described: Described) -> dict[str, tuple[str, ...]]:
 
 
 def _flat_rows(described: Described, points: TimedPoints, times: OperatorTimes) -> Iterator[tuple[Any, ...]]:
-    """Every layer for every number of tokens; attention of a prompt by its tokens, of an answer by the keys it sees."""
+    """Rows of every layer for every number of tokens.
+
+    Attention of a prompt has a row for each number of tokens. Attention of an answer has a row for each number of keys.
+    """
     yield ("hardware", "model", "layer_name", "input", "kv_cache", "latency(ns)")
     head, layers = (described.hardware, described.model), _block_layers(described)
     for rows in points.rows:
@@ -229,7 +235,7 @@ def _sequence_rows(limits: ProfileLimits, points: TimedPoints, times: OperatorTi
 
 
 def _attention_rows(points: TimedPoints, times: OperatorTimes) -> Iterator[tuple[Any, ...]]:
-    """One prompt beside answers: they run one after the other here, so that the time of both is the sum."""
+    """Rows of one prompt together with answers. The prompt and the answers run one after the other: times are sums."""
     yield ("layer", "prefill_chunk", "kv_prefill", "n_decode", "kv_decode", "decode_q_len", "time_us")
     for tokens, context in ((0, 0), *points.prompts):
         prompt_ns = times.prompt_ns(tokens, context) if tokens else 0.0
@@ -247,47 +253,47 @@ def _mixture_rows(points: TimedPoints, times: OperatorTimes) -> Iterator[tuple[A
 
 _FOLDER = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]*")
 _ROTARY_LEFT_OUT = "TPU"
-"""Mark in a name of hardware: the simulator then takes the time of positions to be that of attention."""
+"""Part of a hardware name for which the simulator leaves out positions, as if the time of attention included them."""
 
 
 def check_model(model: Architecture, release: str, problems: Problems) -> None:
-    """Record what of a model a release has no layers for: it would be left out without a word."""
+    """Record the parts of a model for which a release has no layers. The simulator would silently leave them out."""
     at = ("language_model",)
     mixers = {block.mixer for block in model.blocks}
     if any(not isinstance(mixer, Attention) for mixer in mixers):
-        problems.at(at, f"{release} knows attention with keys and values of each token", model.model_type)
+        problems.at(at, f"{release} supports only attention with keys and values of each token", model.model_type)
     if len(model.kinds) > 1:
-        problems.at(at, f"{release} knows models whose blocks are all alike", f"{len(model.kinds)} kinds of blocks")
+        problems.at(at, f"{release} supports only models with equal blocks", f"{len(model.kinds)} kinds of blocks")
     if any(block.norms != PRE for block in model.blocks) or model.last_norm is None:
-        problems.at(at, f"{release} knows a norm before each part of a block and one behind all", model.model_type)
+        problems.at(at, f"{release} needs a norm before each part of a block and a last norm", model.model_type)
     for part in dict.fromkeys(block.feed_forward for block in model.blocks):
         expert = part.expert if isinstance(part, Mixture) else part
         if expert is not None and not expert.is_gated:
-            problems.at(at, f"{release} knows feed-forward parts with a gate", model.model_type)
+            problems.at(at, f"{release} supports only feed-forward parts with a gate", model.model_type)
         if isinstance(part, Mixture) and release == FLAT:
-            problems.at(at, f"{release} knows no experts", model.model_type)
+            problems.at(at, f"{release} does not support experts", model.model_type)
         if isinstance(part, Mixture) and part.shared is not None and release != BUNDLE:
-            problems.at(at, f"{release} knows no shared experts", model.model_type)
+            problems.at(at, f"{release} does not support shared experts", model.model_type)
 
 
 def mixture_of(model: Architecture) -> MixtureSize | None:
-    """The experts of its blocks; None for a model without."""
+    """Size of the mixture of experts of a model; None for a model without experts."""
     part = model.blocks[0].feed_forward
     return MixtureSize(part.experts, part.experts_per_token) if isinstance(part, Mixture) else None
 
 
 def check_names(release: str, hardware: str, model: str, variant: str, problems: Problems) -> None:
-    """Record names that are no folders, or that the simulator takes to mean something else."""
+    """Record names that cannot be names of folders, and names that have a special meaning for the simulator."""
     if not _FOLDER.fullmatch(hardware):
-        problems.at(("--hardware-name",), "is no name of a folder", hardware, "letters, digits, . _ + -")
+        problems.at(("--hardware-name",), "cannot be the name of a folder", hardware, "letters, digits, . _ + -")
     elif _ROTARY_LEFT_OUT in hardware:
         told = f"the simulator leaves out positions on hardware with {_ROTARY_LEFT_OUT} in its name"
         problems.at(("--hardware-name",), told, hardware, "another name")
     parts = model.split("/")
     if len(parts) > 2 or not all(_FOLDER.fullmatch(part) for part in parts):
-        problems.at(("--served-model-name",), "is no name of a model", model, "such as meta-llama/Llama-3.1-8B")
+        problems.at(("--served-model-name",), "cannot be the name of a model", model, "such as meta-llama/Llama-3.1-8B")
     elif release == FLAT and "llama" not in model.lower():
-        told = f"{release} looks up the layers of Llama for models with llama in their name, and others else"
+        told = f"{release} looks up the layers of Llama only for models with llama in their name"
         problems.at(("--served-model-name",), told, model, "such as meta-llama/Llama-3.1-8B")
     if not _FOLDER.fullmatch(variant):
-        problems.at(("--variant",), "is no name of a folder", variant, "such as bf16")
+        problems.at(("--variant",), "cannot be the name of a folder", variant, "such as bf16")

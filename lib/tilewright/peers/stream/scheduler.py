@@ -1,13 +1,12 @@
 """The schedule model `stream-2023`: the rules of the reference as it was validated against chips in 2023.
 
-For comparison with published numbers only; it is not causal: a decision taken later may use space and links earlier,
-and a tensor counts as ready where it is only registered. docs/multi-core-model.md#scheduling lists the rules. Plain
-Python, one pass over the CNs in decision order. Transfers move whole outputs of CNs, over the path of the fewest links,
-each taken by one transfer at a time.
+The model is only for comparison with published numbers, because it is not causal. A later decision can use space and
+links at an earlier time, and a tensor counts as ready as soon as it is registered in a memory.
+docs/multi-core-model.md#scheduling lists the rules.
 
-What is taken over time: links, by one transfer at a time, and memories, in the order of decisions.
-
-The pass and the times that it books are one module: its rules read from top to bottom.
+The scheduler is plain Python and makes one pass over the CNs in the order of decisions. A transfer moves the whole
+output of a CN, over the path with the fewest links. A link carries one transfer at a time. Links and memories are
+booked in the order of decisions.
 """
 
 import heapq
@@ -39,10 +38,10 @@ from tilewright.multicore.scheduling.state_record import (
 
 
 class LinkTimes:
-    """Times in which links are taken, in the order of decisions.
+    """Times at which links are busy, booked in the order of decisions.
 
-    As the reference has it, a link is free from the end of the last transfer that was decided: gaps before it stay
-    empty. With `fills_gaps` a transfer may go into a gap.
+    As in the reference, a link is free from the end of the transfer that was decided last; earlier gaps stay empty.
+    With `fills_gaps`, a transfer can use a gap.
     """
 
     def __init__(self, fills_gaps: bool = False) -> None:
@@ -52,7 +51,7 @@ class LinkTimes:
         self._taken: dict[int, list[tuple[int, int]]] = defaultdict(list)
 
     def earliest(self, cycles: Mapping[int, int], time: int) -> int:
-        """The first time, `time` or later, from which each link is free for its number of cycles."""
+        """First time, `time` or later, from which each link is free for its number of `cycles`."""
         if not self.fills_gaps:
             return max([time, *(self._free[link] for link in cycles)])
         while True:
@@ -62,14 +61,14 @@ class LinkTimes:
             time = start
 
     def take(self, link: int, start: int, end: int) -> None:
-        """A link is taken from start to end."""
+        """Book a link from `start` to `end`."""
         self._free[link] = end
         self.last_end = max(self.last_end, end)
         if self.fills_gaps and end > start:
             insort(self._taken[link], (start, end))
 
     def _gap(self, link: int, length: int, time: int) -> int:
-        """The first time, `time` or later, from which a link is free for `length` cycles."""
+        """First time, `time` or later, from which a link is free for `length` cycles."""
         taken = self._taken[link]
         for start, end in taken[max(bisect_right(taken, (time, time)) - 1, 0) :]:
             if time + length <= start:
@@ -79,7 +78,7 @@ class LinkTimes:
 
 
 class Usage:
-    """Bits used in a memory from each time on."""
+    """Used bits of a memory over time: from `times[i]` on, `used[i]` bits are used."""
 
     def __init__(self, capacity_bits: int) -> None:
         self.capacity_bits = capacity_bits
@@ -87,7 +86,7 @@ class Usage:
         self.used = [0]
 
     def add(self, time: int, bits: int) -> None:
-        """Change the use from a time on."""
+        """Change the number of used bits from a time on."""
         place = bisect_left(self.times, time)
         if place == len(self.times) or self.times[place] != time:
             self.times.insert(place, time)
@@ -100,7 +99,7 @@ class Usage:
         return self.capacity_bits - self.used[bisect_right(self.times, time) - 1]
 
     def first_fit(self, time: int, bits: int) -> int | None:
-        """First time from `time` on from which the bits fit for ever."""
+        """First time, `time` or later, after which the bits always fit; None if there is no such time."""
         first = bisect_right(self.times, time) - 1
         for i in range(len(self.used) - 1, first - 1, -1):
             if self.used[i] + bits > self.capacity_bits:
@@ -109,7 +108,10 @@ class Usage:
 
 
 def fewest_links(system: CoreSystem) -> CoreSystem:
-    """A system whose paths go by way of the off-chip core where these are fewer links, or the only ones."""
+    """System whose paths have the fewest links.
+
+    A path goes through the off-chip core if it then has fewer links, or if there is no direct path.
+    """
     off, cores = system.off_chip_core, system.core_count
     found: list[list[int] | None] = []
     for source, target in product(range(cores), repeat=2):
@@ -131,16 +133,17 @@ def fewest_links(system: CoreSystem) -> CoreSystem:
 
 
 Tensor = tuple[str, int]
-"""("output", CN) or ("constant", piece)"""
+"""Tensor as ("output", CN) or ("constant", piece)."""
 ARRIVAL, GAPS, EARLY = "arrival", "gaps", "early"
 REPAIRS = (ARRIVAL, GAPS, EARLY)
-"""Rules that can be exchanged one by one, to measure what each does: a tensor is ready when it has arrived; transfers
-go into gaps on links; transfers start as early as data, links and memory let them."""
+"""Rules that can replace rules of the reference one by one, to measure the effect of each. ARRIVAL: a tensor is ready
+when it has arrived. GAPS: transfers use gaps on links. EARLY: transfers start as early as data, links and memory allow.
+"""
 
 
 @dataclass
 class _Stored:
-    """A tensor in a memory."""
+    """Two times of a tensor in a memory: when it begins to take space, and when it can first be read."""
 
     reserved: int
     available: int
@@ -148,7 +151,7 @@ class _Stored:
 
 @dataclass
 class _Run:
-    """One run of the scheduler; `problem` and `allocation` in, times and counts out."""
+    """One run of the scheduler. It reads `problem` and `allocation`, and records times and counts."""
 
     problem: SchedulingProblem
     allocation: Integers
@@ -189,12 +192,15 @@ class _Run:
                 self.uses[tensor][memory] += 1
 
     def too_large(self, cn: int) -> list[int]:
-        """Operands that stream."""
+        """Operands of a CN that stream."""
         bits = self.problem.costs.stream_bits[self.problem.graph.cost_row[cn], self.allocation[cn]]
         return np.flatnonzero(bits).tolist()
 
     def needs_of(self, cn: int) -> list[tuple[Tensor, int]]:
-        """(tensor, memory) of constants and outputs of other layers that do not stream, smallest first."""
+        """Pairs (tensor, memory) that a CN needs, smallest tensor first, without operands that stream.
+
+        The tensors are constants and outputs of other layers.
+        """
         graph, (pieces, operands) = self.problem.graph, self.problem.fetch_order
         too_large = self.too_large(cn)
         found: dict[tuple[Tensor, int], None] = {}
@@ -213,14 +219,14 @@ class _Run:
         self.usage[memory].add(stored.reserved, self.bits[tensor])
 
     def remove(self, tensor: Tensor, memory: int, time: int) -> None:
-        """Take a tensor out of a memory from a time on."""
+        """Remove a tensor from a memory at a time."""
         del self.stored[memory][tensor]
         self.usage[memory].add(time, -self.bits[tensor])
 
     def move(self, tensor: Tensor, source: int, core: int, memory: int, start: int, cause: int) -> int:
-        """Occupy the links of a path from `start` on; returns when the last link is done.
+        """Book the links of a path from `start` on. Returns the time at which the last link is done.
 
-        Words of both ends have the widths of the memory that is read.
+        The words read and written are counted with the widths of the memory that is read.
         """
         sender, bits = self.sender(source, core), self.bits[tensor]
         end = start
@@ -235,7 +241,10 @@ class _Run:
         return end
 
     def transfer(self, tensor: Tensor, core: int, memory: int, time: int, keep: set[Tensor], cause: int) -> int:
-        """Bring a tensor into a memory, as late as useful for `time`; returns when it is there."""
+        """Transfer a tensor to a memory. Returns the time at which the tensor is there.
+
+        The transfer starts no earlier than is needed to end at `time`, except with the repair EARLY.
+        """
         if tensor in self.stored[memory]:
             return self.stored[memory][tensor].available if ARRIVAL in self.options.model_repairs else 0
         holders = {m: stored[tensor] for m, stored in self.stored.items() if tensor in stored}
@@ -259,14 +268,14 @@ class _Run:
         return end
 
     def path(self, source: int, target: int) -> list[int] | None:
-        """The links from one core to another; None: there is no way."""
+        """Links of the path from one core to another; None if there is no path."""
         if not self.system.path_exists[source * self.system.core_count + target]:
             return None
         found: list[int] = self.system.path(source, target).tolist()
         return found
 
     def sender(self, memory: int, core: int) -> int:
-        """The first core that uses a memory and has a path to another core. Raises MappingError if none has."""
+        """First core that uses a memory and has a path to `core`. Raises MappingError if there is no such core."""
         for user in self.users[memory]:
             if user == core or self.path(user, core) is not None:
                 return user
@@ -274,7 +283,7 @@ class _Run:
         raise MappingError(f"there is no path from core {names} to core {core}")
 
     def make_space(self, memory: int, bits: int, time: int, keep: set[Tensor]) -> int:
-        """Evict what is the least needed; returns when the last write-back ends."""
+        """Evict the least needed tensors until `bits` fit. Returns the time at which the last write-back ends."""
         lacking = bits - self.usage[memory].free_at(time)
         if lacking <= 0:
             return time
@@ -293,7 +302,10 @@ class _Run:
         return end
 
     def evict(self, tensor: Tensor, memory: int, time: int) -> int:
-        """Write a tensor back if it is not off-chip; its space is free at `time`, before that ends."""
+        """Evict a tensor, and write it back if it is not off-chip. Returns the time at which the write-back ends.
+
+        The space of the tensor is free at `time`, before the write-back ends.
+        """
         end = time
         if tensor not in self.stored[self.off_memory]:
             end = self.transfer(tensor, self.off_core, self.off_memory, time, set(), EVICTION)
@@ -301,7 +313,7 @@ class _Run:
         return end
 
     def block(self, cn: int, time: int, runtime: int) -> int:
-        """Keep the links of the streams for the whole CN; returns its start."""
+        """Book the links of the streams for the whole run of a CN. Returns the start of the CN."""
         core = int(self.allocation[cn])
         bits = self.problem.costs.stream_bits[self.problem.graph.cost_row[cn], core].tolist()
         loads: dict[int, int] = defaultdict(int)
@@ -320,7 +332,7 @@ class _Run:
         return start
 
     def run_node(self, cn: int, ready: int) -> None:
-        """Schedule one CN; decisions are never taken back."""
+        """Schedule one CN. Later steps do not change its times."""
         core = int(self.allocation[cn])
         runtime = int(self.problem.costs.runtime_cycles[self.problem.graph.cost_row[cn], core])
         if core == self.off_core or runtime < 1:
@@ -351,7 +363,7 @@ class _Run:
                 self.remove(output, memory, time + runtime)
 
     def release(self, needs: list[tuple[Tensor, int]], end: int) -> None:
-        """Remove what has been used for the last time from all memories, the off-chip one included."""
+        """Remove tensors after their last use from all memories, including the off-chip memory."""
         for tensor, memory in needs:
             self.uses[tensor][memory] -= 1
             if sum(self.uses[tensor].values()) == 0:
@@ -360,10 +372,10 @@ class _Run:
 
 
 def simulate_stream_2023(problem: SchedulingProblem, allocation: Integers, options: ScheduleOptions) -> Schedule:
-    """The schedule of the 2023 model.
+    """Schedule of a problem by the model of 2023.
 
-    Raises MappingError where a CN cannot run or space cannot be made, InputError where CNs wait for each other in a
-    circle and for repairs that are not of REPAIRS.
+    Raises MappingError if a CN cannot run, or if a memory cannot make space. Raises InputError if CNs wait for each
+    other in a cycle, or if a repair is not one of REPAIRS.
     """
     unknown = [repair for repair in options.model_repairs if repair not in REPAIRS]
     if unknown:

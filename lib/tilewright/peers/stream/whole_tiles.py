@@ -1,11 +1,13 @@
-"""Graph and data of a network as the model `stream-2023` sees them: equal CNs, one chain a layer, whole tensors.
+"""Graph and data of a network in the model `stream-2023`: equal CNs, one chain per layer, whole tensors.
 
-* All CNs of a layer cost the same: what lies at a border costs as much as the interior, and padding is data.
-* All CNs of a layer run in one chain, whatever weights they use. Those of one part of the weights stay on one core.
-* A CN makes one tensor, and who needs a part of it needs it whole. What comes from outside is one tensor for each set
-  of tiles that the operand depends on: halos are in it, padding too, and nothing of it is shared with another tensor.
+* All CNs of a layer have the same cost: a CN at a border costs as much as an inner CN, and padding counts as data.
+* All CNs of a layer run in one chain, even if they use different weights. CNs with the same part of the weights stay on
+  one core.
+* A CN makes one tensor. A CN that needs a part of a tensor needs the whole tensor. Data from outside are one tensor for
+  each combination of tiles on which the operand depends. Such a tensor includes halos and padding, and shares no data
+  with another tensor.
 
-docs/multi-core-model.md#scheduling has the other rules, docs/accuracy.md#three-chips the numbers that they give.
+docs/multi-core-model.md#scheduling has the other rules. docs/accuracy.md#three-chips has the resulting numbers.
 """
 
 from collections.abc import Iterator
@@ -28,7 +30,7 @@ from tilewright.workload.layer import Layer
 
 
 def whole_tile_graph(workload: Workload, graph: CnGraph) -> CnGraph:
-    """The graph with one class of cost and one chain for each layer, and whole outputs on its edges."""
+    """Graph with one class of cost and one chain for each layer, in which each data edge carries a whole output."""
     nodes = _layer_nodes(workload, graph)
     shapes: dict[Layer, int] = {}
     shape_of_layer = [
@@ -56,10 +58,10 @@ def whole_tile_graph(workload: Workload, graph: CnGraph) -> CnGraph:
 
 
 def whole_tile_problem(assembled: AssembledProblem, workload: Workload, graph: CnGraph) -> AssembledProblem:
-    """The problem of a graph with whole tensors in place of pieces, one chain and one cost for each layer.
+    """Problem of a graph with whole tensors in place of pieces, and with one chain and one cost for each layer.
 
-    `assembled` was made of the same graph: one with true borders, of which each layer costs what its largest tile with
-    the least padding does, or that of `whole_tile_graph`.
+    `assembled` was made from the same graph. This can be a graph of `whole_tile_graph`, or a graph with true borders.
+    In the second case, all CNs of a layer get the cost of its largest tile with the least padding.
     """
     operand_table = np.zeros((len(graph.layers), len(graph.operands) + 1), np.int64)
     needs = assembled.pieces
@@ -83,13 +85,13 @@ def whole_tile_problem(assembled: AssembledProblem, workload: Workload, graph: C
 
 
 def _layer_nodes(workload: Workload, graph: CnGraph) -> list[WorkloadNode]:
-    """[layer of the graph] node of the layer."""
+    """Node of each layer of the graph, in the order of the layers."""
     node_of = {node.node_id: node for node in workload.nodes}
     return [node_of[layer.node_id] for layer in graph.layers]
 
 
 def _full_tiles(graph: CnGraph) -> Integers:
-    """[cn] the first of the largest CNs of its layer; of equally large ones that which reads the most: no padding."""
+    """[cn] Largest CN of the same layer; of equally large CNs, the first that reads most, which has no padding."""
     ranks = [(shape.mac_count, prod(size for _, size in shape.data_dimension_sizes)) for shape in graph.shapes]
     work, read = np.array(ranks, np.float64).reshape(-1, 2)[graph.shape].T
     order = np.lexsort((np.arange(graph.cn_count), -read, -work, graph.cn_layer))
@@ -99,7 +101,7 @@ def _full_tiles(graph: CnGraph) -> Integers:
 
 
 def _tile(node: WorkloadNode, cn_layer: CnLayer) -> Layer:
-    """The first tile of a layer as it costs anywhere: sizes of data dimensions are those of the layer, not clipped."""
+    """First tile of a layer, with the cost of an inner tile: it has no padding, and its data are not clipped."""
     assert node.layer is not None
     grid = cn_layer.grid
     sizes = tuple((name, int(grid.tiles[name].end[0] - grid.tiles[name].start[0])) for name, _ in node.layer.loop_sizes)
@@ -107,13 +109,16 @@ def _tile(node: WorkloadNode, cn_layer: CnLayer) -> Layer:
 
 
 def _chains(graph: CnGraph) -> tuple[Integers, Integers]:
-    """(CN, the next CN of its layer)."""
+    """Two arrays: CNs, and for each of them the next CN of the same layer."""
     target = np.flatnonzero(graph.cn_layer[1:] == graph.cn_layer[:-1]) + 1
     return (target - 1).astype(np.int64), target.astype(np.int64)
 
 
 def _tensors(workload: Workload, graph: CnGraph, names: tuple[str, ...]) -> DataPieces:
-    """One piece for the output of each CN, then one for each tensor from outside; `names` are those of the network."""
+    """Pieces: one for the output of each CN, then one for each tensor from outside.
+
+    `names` are the names of the tensors of the network.
+    """
     makers = np.flatnonzero(graph.output_bits > 0)
     piece_of_cn = np.full(graph.cn_count, -1, np.int64)
     piece_of_cn[makers] = np.arange(len(makers))
@@ -152,7 +157,7 @@ def _tensors(workload: Workload, graph: CnGraph, names: tuple[str, ...]) -> Data
 
 
 def _is_in_sink(graph: CnGraph) -> npt.NDArray[np.bool_]:
-    """[cn] whether some CN of its layer has no successor: the outputs of such layers go off-chip."""
+    """[cn] True if some CN of the same layer has no successor. The outputs of such a layer go off-chip."""
     source, _ = _chains(graph)
     has_successor = np.zeros(graph.cn_count, np.bool_)
     has_successor[source] = True
@@ -163,7 +168,7 @@ def _is_in_sink(graph: CnGraph) -> npt.NDArray[np.bool_]:
 
 
 def _reads(workload: Workload, graph: CnGraph) -> Iterator[tuple[int, int, IndexMap]]:
-    """(layer, operand, index map) of all that layers read from outside, in the order of layers."""
+    """Triples (layer, operand, index map) of all operands that layers read from outside, in the order of layers."""
     pairs = {*zip(graph.cn_layer[graph.read_cn].tolist(), graph.read_operand.tolist(), strict=True)}
     for number, node in enumerate(_layer_nodes(workload, graph)):
         for index_map in node.index_maps:
@@ -173,9 +178,10 @@ def _reads(workload: Workload, graph: CnGraph) -> Iterator[tuple[int, int, Index
 
 
 def _contents(layer: CnLayer, index_map: IndexMap, element_bits: int) -> tuple[Integers, Integers]:
-    """([cn of the layer] content, [content] bits): one for each combination of the tiles that the access depends on.
+    """Two arrays: the number of the content that each CN of a layer reads, and the bits of each content.
 
-    Bits are those of all indices that the loops go through, padding and gaps included.
+    There is one content for each combination of the tiles on which the access depends. Its bits are those of all
+    indices between the first and the last one of the loops, including padding and gaps.
     """
     grid = layer.grid
     used = {name for axis in index_map.input.axes for name, factor in axis.terms if factor}
@@ -189,11 +195,11 @@ def _contents(layer: CnLayer, index_map: IndexMap, element_bits: int) -> tuple[I
             if name in grid.tiles:
                 first, end = (bound[example] for bound in grid.ranges(name))
                 length += abs(factor) * (end - first - 1)
-            else:  # a loop of its own over all that may be needed
+            else:  # a loop that is not a loop of the layer: it covers all indices that can be needed
                 length += abs(factor) * (index_map.size_of[name] - 1)
         bits *= length
     return content.reshape(-1), bits
 
 
 MODEL = ScheduleModel(whole_tile_problem, simulate_stream_2023, ("share_divisor", "layers_by_off_chip"))
-"""`stream-2023`: whole tensors in place of pieces, decisions that are not causal."""
+"""Schedule model `stream-2023`: whole tensors in place of pieces, and decisions that are not causal."""

@@ -1,1 +1,1 @@
-"""zigzag-dse 3.9.1: how it reads ONNX, where data stay between layers, the layouts of its results."""
+"""zigzag-dse 3.9.1: its reading of ONNX, its rules for data that stay between layers, and its layouts of results."""

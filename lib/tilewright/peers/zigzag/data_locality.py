@@ -1,8 +1,8 @@
 """Data locality between layers by the rules of zigzag-dse 3.9.1 (search of inter-layer data locality).
 
-Its faults (B32) are kept: the output is counted at partial-sum precision; only the first producer is followed; whatever
-else is live at the same time is not counted; one layer that leaves room for all weights keeps those of all layers.
-`mapping.locality` repairs them.
+The faults of these rules (B32) are kept. The output is counted at partial-sum precision. Only the first producer is
+followed. Other data that are live at the same time are not counted. If one layer leaves room for all weights, the
+weights of all layers are kept. `mapping.locality` repairs these faults.
 """
 
 from dataclasses import dataclass, replace
@@ -20,28 +20,28 @@ from tilewright.workload.relevancy import operand_bits
 
 @dataclass(frozen=True)
 class _LayerFacts:
-    """What the rules ask of a layer."""
+    """Facts about a layer that the rules use."""
 
     layer: Layer
     roles: LayerRoles
     bits_of: dict[str, int]
-    """Memory operand of the activation and of the output -> bits."""
+    """Bits of the activation and of the output, by their memory operand."""
     weight_bits: int
-    """0 for a layer without constant operands."""
+    """Bits of the weights; 0 for a layer without constant operands."""
 
     @property
     def is_adder(self) -> bool:
-        """A layer without constant operands; both its inputs are activations."""
+        """True for a layer without constant operands; both inputs of such a layer are activations."""
         return not self.layer.constant_operands
 
 
 def reference_reach(
     workload: Workload, core: Core, mapping: Mapping, profile: ModelProfile, data_always_from_top_memory: bool
 ) -> tuple[MemoryReach, ...]:
-    """The reach of each layer, in order of execution.
+    """Memory reach of each layer, in order of execution.
 
-    Where the reference stops with an error (a layer in the middle that nothing feeds or reads, data that fit nowhere),
-    the top memory is used.
+    The reference stops with an error for an inner layer without producer or without reader, and for data that fit in no
+    memory. In these cases the top memory is used.
     """
     if not workload.layers_in_order:
         return ()
@@ -53,7 +53,7 @@ def reference_reach(
 
 
 def _with_layers_left_out(workload: Workload) -> Workload:
-    """Result with the layers that an in-memory array does not run: the reference skips them after this search."""
+    """Workload with the layers that an in-memory array does not run; the reference skips them only after the search."""
     if not any(node.layer_left_out for node in workload.nodes):
         return workload
     nodes = tuple(replace(node, layer=node.layer or node.layer_left_out) for node in workload.nodes)
@@ -61,7 +61,10 @@ def _with_layers_left_out(workload: Workload) -> Workload:
 
 
 class _Search:
-    """The levels found so far: node id -> memory index; a layer without an entry has none yet."""
+    """Search for the memory levels of activations, outputs and weights.
+
+    `activation` and `output` have the memory index found so far, by node id.
+    """
 
     def __init__(self, workload: Workload, core: Core, mapping: Mapping, profile: ModelProfile) -> None:
         self.core = core
@@ -76,7 +79,7 @@ class _Search:
         self.output: dict[int, int] = {}
 
     def run(self) -> None:
-        """Decide layer by layer."""
+        """Decide the levels layer by layer."""
         order = self.graph.in_topological_order
         for node_id in order:
             if node_id != order[0]:
@@ -90,13 +93,13 @@ class _Search:
                     self._try_memory(node_id, memory, is_first=node_id == order[0])
 
     def raise_first_and_last(self) -> None:
-        """The first input comes from, the last output goes to the top memory."""
+        """Set the top memory for the first input and for the last output."""
         order = self.graph.in_topological_order
         self.activation[order[0]] = self.top_activation
         self.output[order[-1]] = self.top_output
 
     def reach(self, node_id: int) -> MemoryReach:
-        """The result for one layer."""
+        """Memory reach of one layer."""
         facts = self.facts[node_id]
         activation = self.activation.get(node_id, self.top_activation)
         weight = activation if facts.is_adder else self.weight_level
@@ -120,7 +123,7 @@ class _Search:
         return len(consumers) > 1 or (len(consumers) == 1 and len(self.graph.predecessors[consumers[0]]) > 1)
 
     def _try_memory(self, node_id: int, index: int, *, is_first: bool) -> None:
-        """Lower the levels of a layer, and that of all weights, to a memory if the data fit there."""
+        """Lower the levels of a layer, and the level of all weights, to a memory if the data fit there."""
         facts, memory = self.facts[node_id], self.core.memories[index]
         roles, held = facts.roles, memory.operands
         keeps_data = roles.output in held and self._activation_read_next(node_id) in held
@@ -142,7 +145,10 @@ class _Search:
             self.weight_level = index
 
     def _activation_read_next(self, node_id: int) -> str:
-        """The memory operand that the first consumer reads this layer's output as; the layer's own if none does."""
+        """Memory operand under which the first consumer reads the output of a layer.
+
+        For the last layer, and for a layer without consumers, the memory operand of the activation of the layer itself.
+        """
         consumers = self.graph.successors[node_id]
         is_last = node_id == self.graph.in_topological_order[-1]
         reader = node_id if is_last or not consumers else consumers[0]
@@ -164,22 +170,25 @@ def _layer_facts(layer: Layer, mapping: Mapping, profile: ModelProfile) -> _Laye
 
 @dataclass(frozen=True)
 class LayerGraph:
-    """The layers of a network with their direct connections, by node id: nodes that only pass data on are cut out (copy
-    without dummy nodes). The orders are those of the reference, which its rules depend on."""
+    """Layers of a network with their direct connections, by node id.
+
+    Nodes that only pass data on are cut out, as in the reference's copy without dummy nodes. The orders are those of
+    the reference, because its rules depend on them.
+    """
 
     in_file_order: tuple[int, ...]
     in_topological_order: tuple[int, ...]
-    """Layers by generations. Where nodes were cut out it may differ from `Workload.layers_in_order`, in which layers
-    run."""
+    """Layers by generations. If nodes were cut out, this order can differ from `Workload.layers_in_order`, the order in
+    which layers run."""
     predecessors: dict[int, tuple[int, ...]]
     successors: dict[int, tuple[int, ...]]
 
 
 def layer_graph(workload: Workload) -> LayerGraph:
-    """The graph of the layers alone.
+    """Graph of the layers alone.
 
-    Each node that is cut out connects what comes before it with what comes after it, in file order; new connections
-    stand behind those that were there.
+    The other nodes are cut out in file order. The producers of a cut-out node are connected to its consumers; these new
+    connections come after the existing ones.
     """
     before: dict[int, dict[int, None]] = {node.node_id: {} for node in workload.nodes}
     after: dict[int, dict[int, None]] = {node.node_id: {} for node in workload.nodes}
@@ -203,8 +212,10 @@ def layer_graph(workload: Workload) -> LayerGraph:
 
 
 def _cut_out(node: WorkloadNode, before: dict[int, dict[int, None]], after: dict[int, dict[int, None]]) -> None:
-    """Remove a node at once: later nodes then connect layers only, with the same order of connections as if all
-    were removed at the end."""
+    """Remove a node, and connect its producers to its consumers.
+
+    The order of connections is the same as if all nodes were removed at the end.
+    """
     producers, consumers = before.pop(node.node_id), after.pop(node.node_id)
     for consumer in consumers:
         for producer in producers:

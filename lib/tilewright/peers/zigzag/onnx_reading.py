@@ -1,14 +1,15 @@
-"""The reading of zigzag-dse 3.9.1: Conv, QLinearConv, Gemm and MatMul are layers, everything else is free.
+"""ONNX reading of zigzag-dse 3.9.1: Conv, QLinearConv, Gemm and MatMul are layers, all other operators are free.
 
-Which operands are constants, zigzag-dse 3.9.1 tells by the *number* of predecessor nodes of a layer: none: both
-operands constant; one: W constant and I fed by it; two: I fed by the first and W by the second; three or more: refused.
-A `Constant` node counts as a predecessor (fault B13), so weights that come through Constant, Cast, Transpose or
-DequantizeLinear look like activations, and so does a bias computed by a node.
+zigzag-dse 3.9.1 decides which operands are constant by the *number* of predecessor nodes of a layer. Without a
+predecessor, both operands are constant. With one, W is constant and the predecessor feeds I. With two, the first feeds
+I and the second feeds W. With three or more, the layer is refused. A `Constant` node counts as a predecessor (fault
+B13). Weights that come through Constant, Cast, Transpose or DequantizeLinear therefore look like activations, and so
+does a bias computed by a node.
 
-Here the reference profile keeps that rule, and the reader notes every layer in which it gives another answer than the
-graph does. With three or more predecessors, and always under `trace_onnx_constants`, the answer
-comes from the graph: whatever is computed from constants only is a constant, I is the first operand and W the second,
-except that a constant first operand of a matrix product is W.
+Here the reference profile keeps this rule, and the reader notes every layer for which the graph gives another answer.
+With three or more predecessors, and always under `trace_onnx_constants`, the graph decides. A tensor that is computed
+from constants only is a constant. I is the first operand, and W is the second. There is one exception: a constant first
+operand of a matrix product is W.
 """
 
 import math
@@ -58,30 +59,30 @@ from tilewright.workload.onnx.resolution.outputs import InnerTensors
 
 @dataclass(frozen=True)
 class NetworkTopology:
-    """The operators in an order in which they can run, and who makes each tensor."""
+    """Operators in an order in which they can run, and the producer of each tensor."""
 
     nodes: tuple[OnnxNode, ...]
     producer_of: dict[str, int]
-    """Tensor -> id of the node that makes it. Network inputs and initialisers are not in it."""
+    """Id of the node that makes each tensor, by tensor name; without network inputs and initialisers."""
     constant_nodes: frozenset[int]
-    """Nodes whose outputs are known before run time: Constant, and whatever is computed from constants only."""
+    """Nodes whose outputs are known before run time: Constant, and nodes that read only constants."""
     captured: dict[int, tuple[str, ...]]
-    """Node id -> outer tensors that its subgraphs (If, Loop, Scan) read."""
+    """Outer tensors that the subgraphs (If, Loop, Scan) of a node read, by node id."""
 
     def predecessors(self, node: OnnxNode) -> list[int]:
-        """Producers of the inputs of `node`, in input order, a producer twice if two inputs come from it."""
+        """Producers of the inputs of `node`, in input order. A producer of two inputs occurs twice."""
         return [self.producer_of[name] for name in node.inputs if name in self.producer_of]
 
     def all_predecessors(self, node: OnnxNode) -> list[int]:
-        """Each producer once, those of tensors read inside subgraphs included."""
+        """Producers of the inputs of `node` and of the tensors that its subgraphs read, each producer once."""
         names = node.inputs + self.captured.get(node.node_id, ())
         return list(dict.fromkeys(self.producer_of[name] for name in names if name in self.producer_of))
 
 
 def read_topology(graph: onnx.GraphProto, notices: list[str]) -> NetworkTopology:
-    """The nodes of `graph` in file order, or in a topological order close to it (with a notice) if that is not one.
+    """Nodes of `graph` in file order. If this is not a topological order, they are sorted, and a notice says so.
 
-    Raises InputError for inputs that nothing produces, tensors produced twice, and cycles.
+    Raises InputError for inputs without a producer, tensors with two producers, and cycles.
     """
     protos = list(graph.node)
     makers, problems = tensor_makers(graph)
@@ -123,7 +124,7 @@ def _constant_nodes(
 
 
 def reference_roles(predecessors: list[int], weight_input: int) -> OperandRoles:
-    """The roles by number of predecessors, of which there are at most two."""
+    """Roles of the operands by the number of predecessors, which is at most two."""
     if not predecessors:
         return OperandRoles(0, weight_input, ("W", "I"), ())
     if len(predecessors) == 1:
@@ -132,9 +133,9 @@ def reference_roles(predecessors: list[int], weight_input: int) -> OperandRoles:
 
 
 def graph_roles(node: OnnxNode, topology: NetworkTopology, weight_input: int, *, may_exchange: bool) -> OperandRoles:
-    """The roles by where the data come from; a bias computed by a node is a third source, `bias`.
+    """Roles of the operands by the origin of their data. A bias that a node computes is a third source, `bias`.
 
-    With `may_exchange` a constant first operand is W and the second one I.
+    With `may_exchange`, a constant first operand is W, and the second operand is then I.
     """
     first, second = _computed_by(node, topology, 0), _computed_by(node, topology, weight_input)
     exchanged = may_exchange and first is None and second is not None
@@ -157,7 +158,7 @@ def _computed_by(node: OnnxNode, topology: NetworkTopology, index: int) -> int |
 def operand_roles(
     node: OnnxNode, topology: NetworkTopology, profile: ModelProfile, weight_input: int, *, may_exchange: bool
 ) -> tuple[OperandRoles, str]:
-    """The roles under `profile`, and a remark ('' if none) when the reference takes a layer for what it is not."""
+    """Roles of the operands under `profile`, and a remark if the reference rule gives wrong roles; '' if not."""
     actual = graph_roles(node, topology, weight_input, may_exchange=may_exchange)
     if profile.trace_onnx_constants:
         return actual, ""
@@ -172,8 +173,8 @@ def operand_roles(
     if same and all(source in actual.sources for source in roles.sources):
         return roles, ""
     return roles, (
-        "the reference rule (operands by number of predecessors) takes a constant for an activation or the other way "
-        "round; `model: corrected` traces operands to their constants"
+        "the reference rule (operands by number of predecessors) confuses constants with activations; "
+        "`model: corrected` traces operands to their constants"
     )
 
 
@@ -181,10 +182,10 @@ _MATRIX_PRODUCTS = frozenset({"Gemm", "MatMul"})
 
 
 def read_reference(model: onnx.ModelProto, profile: ModelProfile, options: NetworkOptions) -> tuple[Workload, Coverage]:
-    """The (nameless) workload of a model and what of it is costed, as zigzag-dse 3.9.1 reads it.
+    """Workload of a model, without a name, and the coverage of its operators, as zigzag-dse 3.9.1 reads the model.
 
-    With the switch `onnx_height_is_y`, height is Y (fault B10); with `trace_onnx_constants`, operands are traced to
-    their constants (B13, see `onnx_operands`), and nodes keep all their edges, not only the first two.
+    With the switch `onnx_height_is_y`, height is Y (fault B10). With `trace_onnx_constants`, operands are traced to
+    their constants (B13, see `operand_roles`), and nodes keep all edges, not only the first two.
 
     Raises InputError with all problems.
     """
@@ -196,7 +197,7 @@ def read_reference(model: onnx.ModelProto, profile: ModelProfile, options: Netwo
 
 
 class _Reader:
-    """One reading: collects nodes, problems, coverage entries and remarks, the latter by text with their layers."""
+    """Reader of one model. It collects nodes, problems, coverage entries, and the names of layers by remark."""
 
     def __init__(self, model: onnx.ModelProto, profile: ModelProfile, options: NetworkOptions) -> None:
         self.model = model
@@ -222,7 +223,7 @@ class _Reader:
             topology = read_topology(self.model.graph, self.notices)
         except InputError as error:
             raise InputError([*wrong, *error.problems]) from None
-        # What the inputs do not use is said of inner tensors, which takes the inference of all shapes.
+        # Sizes that the inputs do not use can belong to inner tensors; finding out requires inferring all shapes.
         rest = given.dims.keys() - given.used or any(name in inner for name, _ in options.input_shapes)
         if wrong and not rest:
             raise InputError(wrong)
@@ -251,7 +252,7 @@ class _Reader:
         return self._without_layer(node)
 
     def _is_empty(self, node: OnnxNode) -> bool:
-        """Whether a tensor of a matrix product has no elements, as a cache before the first token."""
+        """Whether a tensor of a matrix product has no elements, for example a cache before the first token."""
         return any(0 in self.shapes.get(name, ()) for name in (*node.inputs[:2], *node.outputs[:1]))
 
     def _conv(self, node: OnnxNode) -> WorkloadNode:
@@ -301,10 +302,10 @@ class _Reader:
         is_constant = node.node_id in self.topology.constant_nodes and not is_source
         work = NOTHING if is_empty or is_constant else self.counter.work_of(node)
         macs, status = work.mac_count, PASS_THROUGH if work.is_free else UNSUPPORTED
-        # What else these operators compute is none of this reading's business.
+        # Other operations of these operators are not counted in this reading.
         self.entries.append(OperatorCoverage(node.operator_type, status, 1, macs, None, None))
         if status == UNSUPPORTED:
-            told = "work unknown" if not work.is_known else "multiply-accumulates counted, not costed"
+            told = "work unknown" if not work.is_known else "multiply-accumulates are counted but have no cost"
             self._remark(f"{node.operator_type} is not modelled and passed through without cost ({told})", node)
         return WorkloadNode(
             node.node_id,
@@ -339,7 +340,7 @@ class _Reader:
 
 
 def _required_tensors(node: OnnxNode) -> list[str]:
-    """The tensors whose shapes are needed to cost a node, or to count its work."""
+    """Tensors whose shapes are needed to compute the cost of a node, or to count its work."""
     if node.proto.domain not in STANDARD_DOMAINS or not (is_counted(node) or node.proto.op_type in MAC_TYPES):
         return []
     needed = list(node.outputs[:1])
@@ -360,10 +361,10 @@ def _tensor_shapes(
     *,
     must_infer: bool = False,
 ) -> dict[str, Shape]:
-    """Tensor -> sizes; they are inferred only if the stored shapes leave out one that is needed, or if they must be.
+    """Shapes of tensors by name. They are inferred only if a needed shape is not stored, or with `must_infer`.
 
-    Raises InputError when the inference finds the model inconsistent, unless the shapes are needed only to count the
-    work of operators that are read by themselves: that is then unknown.
+    Raises InputError if the inference finds the model inconsistent. If shapes are needed only to count the work of
+    operators that are read separately (`works_alone`), there is no error; this work is then unknown.
     """
     shapes = stored_shapes(model.graph, resolved.symbols) | resolved.shapes
     required = [tensor for node in topology.nodes for tensor in _required_tensors(node)]
@@ -381,7 +382,7 @@ def _tensor_shapes(
 
 
 def _lacks_shapes(model: onnx.ModelProto, topology: NetworkTopology, shapes: Shapes) -> bool:
-    """Whether the shape of a tensor is missing that is read by an operator whose work is counted by itself."""
+    """Whether an operator whose work is counted separately reads a tensor without a known shape."""
     register_operators()
     functions = read_functions(model).functions
     known = shapes.keys() | {name for name, _ in graph_constants(model.graph)}

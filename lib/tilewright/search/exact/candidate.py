@@ -1,4 +1,4 @@
-"""One spatial mapping in the exact search of a layer: its problem, and what is known of its loop orders."""
+"""One spatial mapping in the exact search of a layer: its problem, and the results for its loop orders so far."""
 
 import hashlib
 import math
@@ -22,7 +22,7 @@ from tilewright.search.salsa import salsa_batches
 from tilewright.workload.layer import Layer
 
 ITERATIONS = 5000
-"""Neighbours that one annealing run visits."""
+"""Number of neighbours that one annealing run visits."""
 Ordering = tuple[TemporalOrderingEntry, ...]
 
 
@@ -33,26 +33,26 @@ class Choice:
     index: int
     """Position among the spatial mappings of the layer."""
     passes: float
-    """Lower bound of the iterations of any order."""
+    """Lower bound of the number of iterations of any order."""
     rest_passes: float
-    """Lower bound of the iterations of this mapping and all that follow."""
+    """Lower bound of the number of iterations of this spatial mapping and of all later ones."""
     layer: Layer
     core: Core
     floors: TensorFloors
-    """Lower bounds that every mapping has."""
+    """Lower bounds that hold for every mapping of the layer."""
     make: Callable[[], PreparedProblem | None]
-    """Function that makes the problem of the mapping's loop orders.
+    """Function that makes the problem of this spatial mapping.
 
-    It returns None if there are no loop orders, which is reported elsewhere.
+    It returns None if the spatial mapping has no loop orders; this is reported elsewhere.
     """
 
     def bound(self, passes: float, objective: str) -> float:
-        """Lower bound of the objective for any order of so many passes."""
+        """Lower bound of the objective for any order with `passes` iterations."""
         return rounds.bound_of_passes(self.layer, self.core, passes, self.floors, objective)
 
 
 def likeness(prepared: PreparedProblem) -> tuple[object, bytes]:
-    """Key that is equal for spatial mappings whose problems are the same: equal loops left, equal numbers."""
+    """Key of a problem. Two spatial mappings with the same temporal sizes and the same numbers have the same key."""
     record = prepared.arrays
     digest = hashlib.blake2b(digest_size=16)
     for name in record.dtype.names or ():  # without the padding between fields, which is arbitrary
@@ -61,7 +61,7 @@ def likeness(prepared: PreparedProblem) -> tuple[object, bytes]:
 
 
 class Candidate:
-    """Spatial mapping with its multisets of loops, and the bounds that hold for all of them."""
+    """Spatial mapping with its multisets of loops, and bounds that hold for all of these multisets."""
 
     def __init__(
         self,
@@ -87,10 +87,11 @@ class Candidate:
 
     @cached_property
     def parts(self) -> list[MultisetPart]:
-        """Multisets of loops to order: prime factors; under greedy allocation first merged factors, fewest loops first.
+        """Multisets of loops to order. Under free allocation, the only multiset is that of the prime factors.
 
-        The allocator takes whole loops, so orders of merged loops can beat all orders of prime factors. Searching few
-        loops is fast, and the result often settles the larger multisets.
+        Under greedy allocation, multisets of merged factors come first, those with fewest loops first. The allocator
+        takes whole loops, so an order of merged loops can beat all orders of prime factors. The search of a few loops
+        is fast, and its result often settles the larger multisets.
         """
         sizes, most = self.prepared.spatial.temporal_sizes, self.whole.length
         merged = [] if self.free else [loop_multiset(sizes, limit, self.entries) for limit in range(1, most)]
@@ -101,17 +102,17 @@ class Candidate:
 
     @cached_property
     def relaxed(self) -> MultisetPart | None:
-        """Search over free boundaries without an ordering, which contains the greedy space.
+        """Search over free boundaries without a given ordering. Its space contains the greedy space.
 
-        None if containment is not certain. If tiles are not whole numbers, the order of multiplication could decide
-        what fits.
+        None if this is not certain: if tiles are not whole numbers, the order of multiplication could decide whether a
+        mapping fits.
         """
         if self.free or self.prepared.arrays.even or not has_whole_tiles(self.prepared.arrays):
             return None
         return self._part(loop_multiset(self.prepared.spatial.temporal_sizes, None, ()), (), True)
 
     def sharpen_floor(self) -> None:
-        """Raise the lower bound by the least data that must cross each boundary."""
+        """Raise the lower bound with the least amount of data that must cross each boundary."""
         self.watch.owner = None
         self.watch.spent += math.prod(size + 1 for _, size in self.whole.loops)
         loops = loop_multiset(self.prepared.spatial.temporal_sizes, None, ())
@@ -122,14 +123,14 @@ class Candidate:
 
     @property
     def lower_bound(self) -> float:
-        """Lower bound of the objective of all its mappings, except one that is already known as the best."""
+        """Lower bound of the objective for all mappings of this candidate, except one already known as the best."""
         if "parts" not in self.__dict__:
             return max(self.floor, self._relaxed_bound)
         return max(self.floor, self._relaxed_bound, min(part.lower_bound for part in self.parts))
 
     @property
     def orders(self) -> int:
-        """Number of orders in its space."""
+        """Number of orders in the space of this candidate."""
         return sum(part.multiset.order_count for part in self.parts)
 
     @property
@@ -145,11 +146,11 @@ class Candidate:
         return "parts" in self.__dict__ and all(part.settled(best) for part in self.parts)
 
     def is_proven(self, best: Incumbent) -> bool:
-        """True if a bound of all its mappings proves that none is better, by however little."""
+        """True if the lower bound proves that no mapping of this candidate is better, not even by a little."""
         return self.watch.proves(self.lower_bound, best)
 
     def relax(self, best: Incumbent, widths: Sequence[int]) -> Incumbent:
-        """Better of `best` and the greedily allocated order found in the free space; raises the lower bound too."""
+        """Better of `best` and the order found in the free space, allocated greedily. Also raises the lower bound."""
         part = self.relaxed
         known = self._relaxed_best
         if part is None or self.watch.proves(part.lower_bound, known):

@@ -16,7 +16,7 @@ Links = tuple[tuple[str, str], ...]
 
 
 class TensorFloors(NamedTuple):
-    """Lower bounds that follow from each tensor passing the topmost memory once."""
+    """Lower bounds that hold because each tensor passes its topmost memory at least once."""
 
     energy_pj: float = 0.0
     """Energy of the accesses to topmost memories."""
@@ -25,16 +25,16 @@ class TensorFloors(NamedTuple):
 
 
 NO_FLOORS = TensorFloors()
-"""Floors of which nothing is known."""
+"""Floors of 0, which always hold."""
 
 
 @lru_cache(maxsize=1024)
 def tensor_floors(layer: Layer, core: Core, links: Links, profile: ModelProfile) -> TensorFloors:
     """Lower bounds from the accesses to the topmost memory of each operand.
 
-    Every input is read from there at least once and every output written there once, each bit in full words and in the
-    time of its port (docs/model.md#what-can-be-relied-on). 0 if a switch of the profile is off, since the laws do not
-    hold then.
+    Every input is read from this memory at least once, and every output is written to it at least once. The data move
+    in full words of the port (docs/model.md#what-can-be-relied-on). The bounds are 0 if a switch of the profile is off,
+    because these laws do not hold then.
     """
     if not all(getattr(profile, name) for name in SWITCHES):
         return NO_FLOORS
@@ -50,7 +50,7 @@ def tensor_floors(layer: Layer, core: Core, links: Links, profile: ModelProfile)
         bits = operand_elements(layer, operand, profile) * layer.bits_of[FINAL_OUTPUT if operand == OUTPUT else operand]
         words = bits / memory.ports[port].bandwidth_max_bits
         energies.append(words * (memory.write_energy_pj if operand == OUTPUT else memory.read_energy_pj))
-        # Where the memory does not serve a side of the array, instances along it work side by side.
+        # Along an array dimension that the memory does not serve, several instances of the memory work in parallel.
         sides = core.operational_array.dimensions
         instances = math.prod(size for name, size in sides if name not in memory.served_dimensions)
         cycles[levels[-1], port] += words / instances

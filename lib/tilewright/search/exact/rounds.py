@@ -36,27 +36,30 @@ from tilewright.search.options import SearchLimits
 from tilewright.workload.layer import Layer
 
 WIDTHS = (8, 64, 512, 16384, LABELS)
-"""Labels kept per generation in successive rounds; narrow rounds find good mappings in little time."""
+"""Numbers of labels kept per generation in successive rounds; narrow rounds find good mappings in little time."""
 EXACT_WIDTH = 512
-"""Largest width of rounds that do not give up labels within the largest gap: they are cheap, and prove most optima."""
+"""Largest width of a round that keeps labels whose bound lies within the largest gap.
+
+Such rounds take little time, and prove most optima.
+"""
 ENTRIES = (*TABLE_STEPS, find_floor, begin, expand_labels, next_generation)
 """Compiled functions of the search."""
 ENTRY_RECORDS = TABLE_RECORDS
-"""Records that these functions use."""
+"""Records that the functions of `ENTRIES` use."""
 CHUNK_LABELS = 128
-"""Labels expanded between two checks of the clock and of requests to stop."""
+"""Number of labels expanded between two checks of the clock and of requests to stop."""
 
 
 @dataclass(frozen=True)
 class Incumbent:
-    """Best mapping so far; without an order, no mapping is known."""
+    """Best mapping so far. If `order` is None, no mapping is known."""
 
     order: LoopOrder | None = None
     boundaries: Boundaries | None = None
     energy_pj: float = math.inf
     latency_cycles: float = math.inf
     candidate: int = 0
-    """Position of its spatial mapping."""
+    """Position of the spatial mapping among those of the layer."""
 
     def value(self, objective: str) -> float:
         """Value of the objective."""
@@ -74,7 +77,7 @@ class Watch:
     progress: Callable[[int], None] | None = None
     workspace: Workspace = field(default_factory=new_workspace)
     owner: "MultisetPart | None" = None
-    """Part whose tables the record of this thread holds."""
+    """Part whose tables are in the record of this thread."""
     was_late: bool = False
     """True if work was skipped because the time was over."""
     spent: int = 0
@@ -86,12 +89,12 @@ class Watch:
     def start(
         cls, objective: str, limits: SearchLimits, stop: threading.Event | None, progress: Callable[[int], None] | None
     ) -> "Watch":
-        """Watch of a search that begins now."""
+        """Watch of a search that begins with this call."""
         seconds = math.inf if limits.time_budget_s is None else limits.time_budget_s
         return cls(objective, limits, time.monotonic() + seconds, stop, progress)
 
     def in_time(self) -> bool:
-        """False if the time is over or the effort spent. Raises SearchStoppedError if the search must stop at once."""
+        """False if the time is over or the effort is spent. Raises SearchStoppedError if the caller set `stop`."""
         if self.stop is not None and self.stop.is_set():
             raise SearchStoppedError
         is_late = time.monotonic() > self.deadline
@@ -101,21 +104,21 @@ class Watch:
         return not (is_late or is_spent)
 
     def settles(self, bound: float, best: Incumbent) -> bool:
-        """True if a lower bound leaves no mapping that is better than the best known one by more than `largest_gap`."""
+        """True if `bound` excludes mappings that are better than the best known mapping by more than `largest_gap`."""
         return bool(bound >= best.value(self.objective) * self.best_share)
 
     @property
     def best_share(self) -> float:
-        """Share of the best value from which on a lower bound leaves nothing that matters."""
+        """Share of the best value. A lower bound above this share excludes all improvements that matter."""
         return 1 - max(self.limits.largest_gap, TOLERANCE)
 
     def proves(self, bound: float, best: Incumbent) -> bool:
-        """True if a lower bound proves that nothing is better than the best known mapping."""
+        """True if `bound` proves that no mapping is better than the best known mapping."""
         return bool(bound >= best.value(self.objective) * (1 - TOLERANCE))
 
 
 def compile_kernels() -> None:
-    """Compile the kernels of rounds if needed, so that compiling does not count as search time."""
+    """Compile the kernels of rounds if needed, so that the search time does not include compiling."""
     for entry in ENTRIES:
         native_function(entry, TABLE_RECORDS)
 
@@ -123,10 +126,11 @@ def compile_kernels() -> None:
 def bound_without_search(
     prepared: PreparedProblem, objective: str, floors: TensorFloors = NO_FLOORS, energy_pj: float = 0.0
 ) -> float:
-    """Lower bound of the objective for every order, without any table.
+    """Lower bound of the objective for every order, computed without tables.
 
-    It takes the cycles of all passes or of `floors`, and the energy of the array with that of `floors` or a larger
-    lower bound `energy_pj`, plus energy that grows with latency.
+    The latency is the larger of the cycles of all passes and the cycles of `floors`. The energy is the larger of two
+    lower bounds, plus the energy that grows with latency. The two are `energy_pj`, and the fixed energy of the array
+    plus the energy of `floors`.
     """
     arrays = prepared.arrays
     passes = math.prod(size for _, size in prepared.spatial.temporal_sizes)
@@ -137,19 +141,19 @@ def bound_without_search(
 
 
 def bound_of_passes(layer: Layer, core: Core, passes: float, floors: TensorFloors, objective: str) -> float:
-    """Lower bound of the objective for a spatial mapping with at least so many passes, before the mapping is made.
+    """Lower bound of the objective for a spatial mapping with at least `passes` passes, before the mapping is made.
 
-    `floors` are lower bounds of every mapping.
+    `floors` are lower bounds that hold for every mapping.
     """
     array = core.operational_array
-    # Other kinds of arrays, and further terms, may have another energy for each spatial mapping.
+    # The energy of other kinds of arrays, and further energy terms, can depend on the spatial mapping.
     energy = floors.energy_pj + (array.unit_energy_pj * layer.mac_count if array.kind == DIGITAL else 0.0)
     latency = max(passes * array_model(array).cycles_per_operation(array), floors.cycles)
     return Incumbent(energy_pj=energy, latency_cycles=latency).value(objective)
 
 
 class MultisetPart:
-    """All orders of one multiset of loops of one spatial mapping, with what rounds found out about them."""
+    """All orders of one multiset of loops of one spatial mapping, with the results of the rounds so far."""
 
     def __init__(
         self,
@@ -170,20 +174,20 @@ class MultisetPart:
 
     @property
     def lower_bound(self) -> float:
-        """Lower bound of the objective, except for an order already known as the best.
+        """Lower bound of the objective for all orders, except an order already known as the best.
 
-        It is infinite if nothing is left to find.
+        It is infinite if no other order remains.
         """
         return max(self.floor, self._found_bound) if self.claims_bound else 0.0
 
     def settled(self, best: Incumbent) -> bool:
-        """True if it contains nothing better than `best`."""
+        """True if this part contains no order that is better than `best`, by the rule of `Watch.settles`."""
         return self.watch.settles(max(self.floor, self._found_bound), best)
 
     def run(self, best: Incumbent, widths: Sequence[int]) -> Incumbent:
-        """Better of `best` and the result of rounds of these widths, within the time budget.
+        """Better of `best` and the result of one round per width, within the time budget.
 
-        Raises MappingError if the problem is larger than the tables have room for.
+        Raises MappingError if the problem is too large for the tables.
         """
         if self.multiset.length == 0:
             return self._run_empty(best)
@@ -210,7 +214,7 @@ class MultisetPart:
         return Incumbent(self._order(), self._boundaries(), energy, latency, self.candidate)
 
     def _run_empty(self, best: Incumbent) -> Incumbent:
-        """The only mapping if there is nothing to iterate."""
+        """Better of `best` and the only mapping of a problem without temporal loops."""
         self._found_bound = math.inf
         only = best_of_few_loops(self.prepared, self.entries, self.watch.objective, self.watch.stop)
         found = Incumbent(only.order, None, only.energy_pj, only.latency_cycles, self.candidate)
@@ -246,7 +250,7 @@ class MultisetPart:
         native_function(entry, TABLE_RECORDS)(self.prepared.arrays, self.watch.workspace, self.search, count)
 
     def _round(self, width: int) -> bool:
-        """Expand all generations, keeping `width` labels of each; False if the time ends first."""
+        """Expand all generations and keep `width` labels of each; False if the time ends before the last generation."""
         search = self.search
         self._call(begin, 0)
         while search.generation < self.multiset.length and search.label_count[search.current]:
@@ -275,7 +279,7 @@ class MultisetPart:
                 search.dropped_bound = min(float(search.dropped_bound), float(bounds.min()))
 
     def _select(self, width: int) -> None:
-        """Keep the most promising labels of the next generation: smallest bound first, ties in order of making."""
+        """Keep the `width` labels of the next generation with the smallest bounds; of equal labels, the earlier."""
         search = self.search
         g = 1 - int(search.current)
         count = int(search.label_count[g])
@@ -300,7 +304,7 @@ class MultisetPart:
         return tuple(self.multiset.loops[symbol][0] for symbol in symbols)
 
     def _boundaries(self) -> Boundaries | None:
-        """Level boundaries of the best mapping as numbers of loops, if the search chose them."""
+        """Level boundaries of the best mapping as numbers of loops; None if the search did not choose them."""
         search, problem = self.search, self.prepared.arrays
         if not search.free:
             return None
@@ -315,7 +319,7 @@ class MultisetPart:
         return tuple(result)
 
     def _begun_early(self, bound: int) -> int:
-        """Boundary of the output lowered below adjacent irrelevant loops, as in the costed order."""
+        """Boundary of the output, lowered below adjacent irrelevant loops, as in the evaluated order."""
         dimensions, kinds = self.prepared.dimensions, self.prepared.arrays.kind[OUTPUT_INDEX]
         order = self._order()
         while bound > 0 and kinds[dimensions.index(order[bound - 1][0])] == IRRELEVANT:

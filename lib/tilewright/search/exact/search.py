@@ -1,7 +1,7 @@
 """Exact search: the best order of all loop prime factors, with a certificate (docs/proofs.md#exact-search).
 
-All spatial mappings of a layer are one search. The best mapping found for any of them prunes all others; a spatial
-mapping whose lower bound is no better is settled without a search.
+One search covers all spatial mappings of a layer. The best mapping found for one spatial mapping prunes all other
+spatial mappings. A spatial mapping whose lower bound is not better than the best mapping is settled without a search.
 """
 
 import math
@@ -27,48 +27,48 @@ from tilewright.search.loma import FEW_LOOPS, loma_batches
 from tilewright.search.options import MOST_STARTS, ExactParameters, SalsaParameters
 
 NARROW_ROUNDS = 2
-"""Rounds that every spatial mapping gets before any gets more."""
+"""Number of rounds that every spatial mapping gets before any spatial mapping gets further rounds."""
 ANNEALED = 4
-"""Number of spatial mappings annealed at a time, most promising first."""
+"""Number of spatial mappings that are annealed, the most promising ones."""
 SALSA_ITERATIONS = SalsaParameters().salsa_iteration_number
-"""Neighbours that salsa visits by default."""
+"""Number of neighbours that salsa visits by default."""
 MADE_AT_ONCE = 512
-"""Spatial mappings that are made before the search of those that could be better."""
+"""Number of spatial mappings that are made before they are searched; then the next ones are made."""
 MAKING = 3000
-"""Effort of making one spatial mapping with its problem: it takes as long as about so many labels."""
+"""Effort of making one spatial mapping with its problem: the number of labels that take the same time."""
 COUNTED = 50_000
-"""Limit of spatial mappings that are counted after all remaining ones are known to be no better."""
+"""Largest number of spatial mappings that are still counted after a bound excludes all remaining ones."""
 
 
 @dataclass(frozen=True)
 class ExactResult(BoundedValue):
-    """Best mapping found, with its maximal distance from the optimum."""
+    """Best mapping found, with a lower bound of the optimum."""
 
     order: LoopOrder
     boundaries: Boundaries | None
     value: float
-    """Value of the objective, from cycles and pJ."""
+    """Value of the objective, computed from cycles and pJ."""
     lower_bound: float
     """Lower bound of the objective over all mappings of the space."""
     nodes: int
     """Number of prefixes visited."""
     orders_in_space: int | None
-    """Loop orders of all spatial mappings that were made; None if the time ended before they were counted."""
+    """Number of loop orders of all spatial mappings that were made; None if they were not all counted."""
     candidate: int = 0
     """Position of the spatial mapping among the given ones."""
     searched: int = 1
     """Number of spatial mappings whose orders were visited, or that have only one order."""
     settled_by_bound: int = 0
-    """Number of spatial mappings settled by a lower bound alone, or equal to another one for the model."""
+    """Number of spatial mappings that were settled by a lower bound alone, or have the same problem as another one."""
     allowed: int | None = 1
-    """Number of spatial mappings of the space; None if they were not all counted."""
+    """Number of spatial mappings of the space; None if not all of them were counted."""
     improved: tuple[tuple[int, float, float], ...] = ()
     """Successive best mappings: (spatial mapping, energy in pJ, latency in cycles).
 
-    Each spatial mapping has one item, its last.
+    A spatial mapping has at most one item: the last mapping with which it became the best.
     """
     ended_by_time: bool = False
-    """True if the time budget ended the search: another machine may find another mapping."""
+    """True if the time budget ended the search. On another machine, the search can then find another mapping."""
     ended_by_effort: bool = False
     """True if the limit of the effort ended the search."""
     energy_pj: float = 0.0
@@ -96,9 +96,10 @@ def exact_batches(
     stop: threading.Event | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> Iterator[OrderBatch]:
-    """The best order as a batch of one, with the certificate among its notes; if nothing fits, the batches of loma.
+    """One batch with the best order, and with the certificate among the notes of the batch.
 
-    Raises MappingError for impossible constraints and problems that are too large, SearchStoppedError on `stop`.
+    If no order fits, the first batch of loma. Raises MappingError for impossible constraints and for problems that are
+    too large, and SearchStoppedError if `stop` is set.
     """
     result = search_exact(prepared, ordering, options, stop, progress)
     if result is None:
@@ -108,7 +109,7 @@ def exact_batches(
 
 
 def batch_of(prepared: PreparedProblem, result: ExactResult, notes: tuple[tuple[str, object], ...]) -> OrderBatch:
-    """Batch of one order: the mapping found."""
+    """Batch with one order, that of the mapping found."""
     boundaries = None if result.boundaries is None else [result.boundaries]
     return OrderBatch.of_orders(prepared, [result.order], boundaries, result.nodes, notes)
 
@@ -120,11 +121,11 @@ def search_exact(
     stop: threading.Event | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> ExactResult | None:
-    """Optimum of the space, or the best mapping found when the time is over; None if nothing fits.
+    """Optimum of the space, or the best mapping found before the time is over; None if no mapping fits.
 
-    Greedy allocation: the space is all orders that loma could visit at any `lpf_limit`, or without one. Free
-    allocation: all orders of the prime factors with all level boundaries. Raises MappingError and SearchStoppedError as
-    `exact_batches` does.
+    Under greedy allocation, the space has all orders that loma can visit with any `lpf_limit` or without a limit. Under
+    free allocation, it has all orders of the prime factors with all level boundaries. Raises MappingError and
+    SearchStoppedError as `exact_batches` does.
     """
     return search_candidates([prepared], ordering, options, stop, progress)
 
@@ -136,11 +137,12 @@ def search_candidates(
     stop: threading.Event | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> ExactResult | None:
-    """Optimum over all spatial mappings of one layer on one core; `search_exact` searches a single one.
+    """Optimum over all spatial mappings of one layer on one core; `search_exact` takes a single spatial mapping.
 
-    All share one time budget. A spatial mapping that the ordering makes impossible has no mappings. One that is too
-    large to be searched counts with the bound known without a search. Of equal mappings the first found is taken.
-    Raises MappingError as `search_exact` does if no spatial mapping has a mapping, SearchStoppedError on `stop`.
+    All spatial mappings share one time budget. A spatial mapping that contradicts the ordering is left out. A spatial
+    mapping that is too large to be searched counts with the bound that is known without a search. If several mappings
+    are equally good, the result is the one found first. Raises MappingError as `search_exact` does if no spatial
+    mapping has a mapping, and SearchStoppedError if `stop` is set.
     """
     choices = [
         Choice(
@@ -169,9 +171,9 @@ def search_choices(
     stop: threading.Event | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> ExactResult | None:
-    """Optimum over spatial mappings that are made one at a time; the time budget includes making them.
+    """Optimum over spatial mappings that are made one after another. The time budget includes making them.
 
-    Whatever the budget, the result is no worse than the best that loma and salsa find, with their default options, for
+    With any budget, the result is at least as good as the results of loma and salsa, with their default options, for
     the first `starts` spatial mappings.
     """
     rounds.compile_kernels()
@@ -181,7 +183,7 @@ def search_choices(
 
 @dataclass
 class _Tally:
-    """Counts of a search, including those of candidates that were dropped."""
+    """Counts of a search; they include candidates that were dropped."""
 
     allowed: int = 0
     made: int = 0
@@ -219,7 +221,7 @@ class _Layer:
         self._begin(starts)
 
     def run(self) -> ExactResult | None:
-        """Result of the search; None if nothing fits."""
+        """Result of the search; None if no mapping fits."""
         greedy = self.options.allocation == "greedy"
         narrow, wide = rounds.WIDTHS[:NARROW_ROUNDS], rounds.WIDTHS[NARROW_ROUNDS:]
         starts = fresh = self.all[:]
@@ -243,7 +245,7 @@ class _Layer:
         return self._result()
 
     def _begin(self, starts: int) -> None:
-        """Run loma for the spatial mappings that it would try itself, regardless of the time budget."""
+        """Run loma for the first `starts` spatial mappings, even if the time budget is over."""
         for choice in islice(self._choices, starts):
             self._rest_bound = self._bound(choice.rest_passes, choice)
             candidate = self._made(choice)
@@ -260,7 +262,7 @@ class _Layer:
                 self._sharpen(candidate)
 
     def _made(self, choice: Choice) -> Candidate | None:
-        """Candidate of a choice; None if it is impossible or equal to an earlier one."""
+        """Candidate of a choice; None if the choice is impossible or has the same problem as an earlier choice."""
         self.tally.allowed += 1
         self.watch.spent += MAKING
         prepared = choice.make()
@@ -280,9 +282,9 @@ class _Layer:
         return candidate
 
     def _make(self, count: int) -> list[Candidate]:
-        """Next candidates that could beat the best mapping, at most `count`, fewest passes first.
+        """Next candidates that could beat the best mapping: at most `count`, those with fewest passes first.
 
-        Fewer are made if the time ends.
+        If the time ends, fewer candidates are made.
         """
         made: list[Candidate] = []
         counted = 0
@@ -313,7 +315,7 @@ class _Layer:
         return made
 
     def _bound(self, passes: float, choice: Choice) -> float:
-        """Lower bound of the objective for any order of so many passes."""
+        """Lower bound of the objective for any order with `passes` passes."""
         return choice.bound(passes, self.options.objective)
 
     def _count_orders(self, candidate: Candidate) -> None:
@@ -328,18 +330,18 @@ class _Layer:
             self.tally.orders += self._orders[sizes]
 
     def _sharpen(self, candidate: Candidate) -> None:
-        """Compute a cheap lower bound of a spatial mapping, by which the most promising comes first."""
+        """Compute a lower bound of a spatial mapping in little time; candidates are sorted by this bound."""
         if OBJECTIVES[self.options.objective].energy and self.watch.in_time():
             with suppress(MappingError):  # too large for tables: reported when the orders are searched
                 candidate.sharpen_floor()
 
     def _waiting(self, among: Sequence[Candidate]) -> list[Candidate]:
-        """Candidates that may still contain something better, most promising first."""
+        """Candidates that can still contain a better mapping, sorted by lower bound."""
         found = [one for one in among if one.refused is None and not one.settled(self.best)]
         return sorted(found, key=lambda candidate: candidate.lower_bound)
 
     def _start(self, candidates: Sequence[Candidate]) -> None:
-        """Find a first mapping to beat: the loma result of the first candidate that has one."""
+        """Find a first mapping: the result of loma for the first candidate for which loma finds a mapping."""
         for candidate in candidates:
             if self.best.order is not None or not self.watch.in_time():
                 break
@@ -353,7 +355,7 @@ class _Layer:
                 self._guarded(candidate, partial(candidate.relax, self.best, widths))
 
     def _anneal(self, candidates: Sequence[Candidate], iterations: int, *, in_any_time: bool = False) -> None:
-        """Run salsa for candidates that may still contain something better."""
+        """Run salsa for candidates that can still contain a better mapping."""
         for candidate in candidates:
             if not (in_any_time or self.watch.in_time()):
                 return
@@ -364,7 +366,7 @@ class _Layer:
                 self._guarded(candidate, partial(candidate.anneal, self.best, iterations))
 
     def _search(self, candidates: Sequence[Candidate], widths: Sequence[int]) -> None:
-        """Run rounds for every part that may still contain something better."""
+        """Run rounds for every part that can still contain a better mapping."""
         for candidate in self._waiting(candidates):
             if candidate.settled(self.best):
                 continue
@@ -378,7 +380,7 @@ class _Layer:
                     self._guarded(candidate, partial(part.run, self.best, widths))
 
     def _forget_settled(self) -> None:
-        """Drop settled candidates, because those of a large space take much memory."""
+        """Drop settled candidates, because the candidates of a large space need much memory."""
         for candidate in self.all:
             if candidate.settled(self.best):
                 self._drop(candidate)
@@ -390,7 +392,7 @@ class _Layer:
         self.tally.take(candidate, self.best)
 
     def _guarded(self, candidate: Candidate, step: Callable[[], Incumbent]) -> None:
-        """Run a step; if the candidate is too large to be searched, note that instead."""
+        """Run a step of the search. If the candidate is too large to be searched, record this in the candidate."""
         if candidate.refused is None:
             try:
                 self._take(candidate, step())
@@ -416,7 +418,7 @@ class _Layer:
             if refused is not None:
                 raise refused
             if not proven:
-                raise TimeBudgetError(f"the search {self._end_text()}; whether there is a mapping is not known")
+                raise TimeBudgetError(f"the search {self._end_text()}; it is not known whether a mapping exists")
             return None
         value = best.value(self.options.objective)
         for candidate in self.all:
@@ -441,7 +443,7 @@ class _Layer:
         )
 
     def _end_text(self) -> str:
-        """Words for a search that has found nothing."""
+        """Words that say why a search has found no mapping."""
         limits = self.options.limits
         if self.watch.was_late:
             return f"has found no mapping within its time budget of {limits.time_budget_s:g} s"

@@ -1,7 +1,7 @@
 """Record of an exact search over the orders of one multiset of loops, with its tables (docs/proofs.md#exact-search).
 
-Sections 2 to 6 of that page describe the tables. Section 8 says where the outcome could depend on the order in which
-the model multiplies.
+Sections 2 to 6 of that page describe the tables. Section 8 lists the cases in which the order of the multiplications in
+the cost model could change the result.
 """
 
 import math
@@ -35,8 +35,8 @@ from tilewright.search.exact.rules_kernel import find_floor
 def order_sensitive_dimensions(problem: Problem, search: np.record) -> set[int]:
     """Dimensions whose tile sizes can depend, in the last bit, on the order of multiplication.
 
-    These have a spatial factor that is not a binary fraction and at least two odd loops to multiply. If tiles are
-    whole, there are none.
+    Such a dimension has a spatial factor that is not a binary fraction, and at least two loops whose size is not a
+    power of two. If the model makes tiles whole numbers, there are no such dimensions.
     """
     if problem.switches[SWITCHES.index("whole_tiles")]:
         return set()
@@ -54,9 +54,9 @@ def order_sensitive_dimensions(problem: Problem, search: np.record) -> set[int]:
 
 
 def tiles_are_rounded(problem: Problem, o: int) -> bool:
-    """True if the model multiplies tiles of an operand from numbers that are not exact in binary.
+    """True if the model computes tiles of an operand from factors that are not exact in binary.
 
-    Such numbers are ratios of window positions, and spatial factors that are not binary fractions.
+    Such factors are ratios of window positions, and spatial factors that are not binary fractions.
     """
     if not problem.spatial_differs:
         return False
@@ -65,12 +65,12 @@ def tiles_are_rounded(problem: Problem, o: int) -> bool:
 
 
 def outputs_outgrow_sums(problem: Problem) -> bool:
-    """True if a memory needs less room while outputs are accumulated than when they are final (fault B44)."""
+    """True if partial sums need less room in a memory than final outputs (fault B44)."""
     return bool(problem.final_precision_bits > problem.precision_bits[0])
 
 
 def truncates_by_order(problem: Problem, search: np.record) -> bool:
-    """True if the reference may truncate the size of a window differently in different orders (fault B12)."""
+    """True if the reference can truncate the size of a window differently in different orders (fault B12)."""
     if problem.switches[SWITCHES.index("exact_window_sizes")]:
         return False
     windows = {int(d) for d in problem.relation_dimension[: problem.relation_count].ravel()}
@@ -81,9 +81,9 @@ OUTPUT = 0
 TABLE_STEPS = (fill_tables, mark_tables, sum_tables)
 TABLE_RECORDS = (PROBLEM_DTYPE, WORKSPACE_DTYPE, EXACT_DTYPE)
 FLOOR_SWITCHES = ("whole_tiles", "exact_window_sizes")
-"""Switches under which one more loop below a boundary never increases the data that cross it."""
+"""Switches of the profile. With both, one more loop below a boundary never increases the data that cross it."""
 CHUNK_POINTS = 4096
-"""Lattice points filled between two checks of the clock."""
+"""Number of lattice points filled between two checks of the clock."""
 
 
 def new_search(
@@ -94,9 +94,9 @@ def new_search(
     free: bool,
     in_time: Callable[[], bool] = lambda: True,
 ) -> np.record | None:
-    """Record of a search over all orders of a multiset, with all its tables; None if there was no time for them.
+    """Record of a search over all orders of a multiset, with all tables; None if the time ended before they were made.
 
-    Raises MappingError if the problem is larger than the record has room for, and the exceptions of `in_time`.
+    Raises MappingError if the problem is too large for the record, and the exceptions of `in_time`.
     """
     search = _described(prepared, multiset, objective, free)
     problem = prepared.arrays
@@ -106,17 +106,17 @@ def new_search(
         native_function(entry, TABLE_RECORDS)(problem, workspace, search, argument)
     ports = int(search.most_busy_ports)
     if ports > MAX_BUSY_PORTS:
-        raise MappingError(f"the exact search has room for {MAX_BUSY_PORTS} ports above a level, this has {ports}")
+        raise MappingError(f"the exact search has room for {MAX_BUSY_PORTS} ports above a level, the core has {ports}")
     return search
 
 
 def has_whole_tiles(problem: Problem) -> bool:
-    """True if tiles are whole numbers whatever the order in which sizes are multiplied."""
+    """True if tiles are whole numbers for every order in which sizes are multiplied."""
     return not (problem.spatial_differs or problem.spatial_fractional)
 
 
 def energy_floor(prepared: PreparedProblem, multiset: LoopMultiset, workspace: Workspace) -> float:
-    """Lower bound in pJ of the energy of all mappings, without terms that grow with latency; 0 if none can be proven.
+    """Lower bound in pJ of the energy of all mappings, without terms that grow with latency; 0 if no bound is certain.
 
     Raises MappingError as `new_search` does.
     """
@@ -130,7 +130,10 @@ def energy_floor(prepared: PreparedProblem, multiset: LoopMultiset, workspace: W
 
 
 def _described(prepared: PreparedProblem, multiset: LoopMultiset, objective: str, free: bool) -> np.record:
-    """Record of this thread with the task and no tables. Raises MappingError if there is no room."""
+    """Record of this thread that describes the problem, without tables.
+
+    Raises MappingError if the problem is too large for the record.
+    """
     problem = prepared.arrays
     shape = [count + 1 for _, count in multiset.loops]
     _check_room(problem, multiset, math.prod(shape))
@@ -152,7 +155,7 @@ def _described(prepared: PreparedProblem, multiset: LoopMultiset, objective: str
 
 
 def _table_steps(problem: Problem, search: np.record) -> Iterator[tuple[Kernel, int]]:
-    """Steps that make the tables, each short enough to check the clock after it."""
+    """Steps that make the tables. Each step is short, so that the clock can be checked between steps."""
     for _ in range(0, int(search.lattice_size), CHUNK_POINTS):
         yield fill_tables, CHUNK_POINTS
     yield mark_tables, 0
@@ -165,9 +168,10 @@ _LARGE_BYTES = 1 << 19
 
 
 def _cleared_record() -> np.record:
-    """Record of this thread, set to zero except for large fields, which each search fills as far as it reads them.
+    """Record of this thread, with its small fields set to zero.
 
-    All searches of a thread share one record, because making a new one costs more time than a small search.
+    Large fields are not cleared; each search fills the entries that it reads. All searches of a thread share one
+    record, because making a new record takes more time than a small search.
     """
     if not hasattr(_records, "search"):
         _records.search = new_record(EXACT_DTYPE)

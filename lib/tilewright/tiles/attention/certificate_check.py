@@ -1,4 +1,4 @@
-"""Checks the certificates of attentions independently: the searched costs are right, and no plan could be better.
+"""Independent check of certificates of attentions: the searched costs are right, and no plan can be better.
 
 The check shares floors, costs and the program of a plan with the search, but not its algorithm: it bounds every plan
 of the space once, from the costs that the certificate lists.
@@ -71,7 +71,7 @@ class CertifiedFile:
 
 
 def read_certified(file: Path) -> CertifiedFile:
-    """Content of a file. Raises InputError where the file is no certificate."""
+    """Content of a file. Raises InputError if the file is no certificate."""
     content = read_sealed(file, is_required=False)
     try:
         told = json.loads(content)
@@ -101,7 +101,7 @@ def check_certificates(told: CertifiedFile, name: str, problems: Sequence[Attent
     core = problems[0].core.name if problems else told.core
     about = ("core", core, told.core), ("workload", name, told.workload)
     faults = list(differing((*about, ("attentions", len(problems), len(told.attentions)))))
-    found = [result("certificate: what it is about", "core, workload, attentions", faults)]
+    found = [result("certificate: subject", "core, workload, attentions", faults)]
     if faults:
         return found
     for one, costs in zip(told.attentions, problems, strict=True):
@@ -123,7 +123,7 @@ class _Checker:
         if subject:
             return
         yield result(f"{name}: costs", f"{len(claim.searched):,} layers of tiles searched again", list(self._costs()))
-        yield result(f"{name}: value", "that of the plan, and no worse than unfused", list(self._value()))
+        yield result(f"{name}: value", "equal to that of the plan, and no worse than unfused", list(self._value()))
         yield result(f"{name}: lower bound", f"{claim.plans_in_space:,} plans bounded again", list(self._bound()))
 
     @property
@@ -131,7 +131,7 @@ class _Checker:
         return AttentionSpace(self.costs.attention.shape, self.costs.memories, self.told.certificate.sizes)
 
     def _plan(self) -> AttentionPlan | None:
-        """Plan of the file as a plan of the space; None where the space has no such plan."""
+        """Plan of the file as a plan of the space; None if the space has no such plan."""
         told = self.told.plan
         assert told is not None
         try:
@@ -152,18 +152,18 @@ class _Checker:
         )
         sizes = claim.sizes
         if any(size < 1 for axis in Tile._fields for size in getattr(sizes, axis)):
-            yield f"sizes of tiles {sizes}"
+            yield f"sizes of tiles below 1: {sizes}"
         elif not sizes.orders or not set(sizes.orders) <= set(ORDERS):
-            yield f"orders {sizes.orders}"
+            yield f"no orders of loops, or unknown orders: {sizes.orders}"
         elif self.told.plan is not None and self._plan() is None:
-            yield f"no plan of the space: {self.told.plan}"
+            yield f"this plan is not in the space: {self.told.plan}"
 
     def _costs(self) -> Iterator[str]:
-        """Messages on layers of tiles with other costs than the certificate says."""
+        """Messages on layers of tiles whose costs differ from those in the certificate."""
         for row in self.told.certificate.searched:
             problem = problem_of(self.costs, row)
             if problem is None:
-                yield f"no layer of a tile: {row[:4]}"
+                yield f"the core or the attention has no such layer of a tile: {row[:4]}"
                 continue
             ledger = self.costs.of_layer(problem)
             cost = (None, None) if ledger is None else (ledger.energy_pj, ledger.latency_cycles())
@@ -178,7 +178,7 @@ class _Checker:
         plan = None if self.told.plan is None else self._plan()
         ledger = unfused if plan is None else self.costs.of_plan(plan)
         if ledger is None:
-            yield "the plan fits in no way"
+            yield "no mapping fits for the plan"
             return
         yield from _differs("best", self.told.costs, (ledger.energy_pj, ledger.latency_cycles()))
         value = powers.value(ledger.energy_pj, ledger.latency_cycles())
@@ -203,9 +203,9 @@ class _Checker:
             program = self.costs.program(plan)
             least = powers.value(*bounds.of_program(program))
             if least < claim.lower_bound * (1 - CLOSE):
-                yield f"{plan_object(self.costs, plan)} could have {least}"
+                yield f"{plan_object(self.costs, plan)} could have the value {least}"
         if count != claim.plans_in_space:
-            yield f"{claim.plans_in_space} plans, not {count}"
+            yield f"the certificate has {claim.plans_in_space} plans, not {count}"
 
 
 def _differs(what: str, told: tuple[float, float], found: tuple[float, float]) -> Iterator[str]:

@@ -35,14 +35,14 @@ from tilewright.workload.layer import OUTPUT, Layer
 
 @dataclass
 class AttentionCosts:
-    """Costs of the parts of plans of an attention; each problem is computed once. Not thread-safe."""
+    """Costs of the parts of plans of an attention. Each problem is computed once and kept. Not safe for threads."""
 
     attention: NetworkAttention
     core: Core
     mapping: Mapping
     options: LayerOptions
     known: dict[TileLayerProblem, Ledger | None] = field(default_factory=dict)
-    """Results of searches; None where no mapping fits."""
+    """Results of searches; None if no mapping fits."""
 
     @cached_property
     def memories(self) -> Memories:
@@ -55,7 +55,10 @@ class AttentionCosts:
 
     @cached_property
     def alike(self) -> tuple[Any, ...]:
-        """Key that is equal for attentions of equal cost, on cores that differ only in sizes of memories."""
+        """Key of the costs: two attentions with the same key have the same costs.
+
+        This holds for cores that differ only in sizes of memories.
+        """
         nodes = [(node.layer, node.repeats) for node in layer_nodes(self.attention.unfused)]
         layers = [(replace(layer, name=""), self.mapping.constraints_for(layer), n) for layer, n in nodes if layer]
         given = [self.constraints(name) for name in self.attention.templates()]
@@ -63,24 +66,24 @@ class AttentionCosts:
         return self.attention.shape, tuple(layers), tuple(given), sizes
 
     def check(self) -> None:
-        """Raise InputError with all that cannot be costed, or that the bounds do not cover."""
+        """Raise InputError with all reasons why the costs cannot be computed, or why the bounds do not hold."""
         problems = []
         profile, place = self.options.profile, self.attention.name
         if not all(getattr(profile, name) for name in SWITCHES):
             problems.append(
-                Problem("attention is costed under the model `corrected`", path="model", value=profile.name)
+                Problem("attention has costs only under the model `corrected`", path="model", value=profile.name)
             )
         if self.core.operational_array.kind != DIGITAL:
-            problems.append(Problem("attention is costed on digital arrays", path=self.core.name))
+            problems.append(Problem("attention has costs only on digital arrays", path=self.core.name))
         not_run = [node.name for node in layer_nodes(self.attention.unfused) if not can_run(self.core, node)]
         if not_run:
-            text = "the core does not run all layers of an attention; its operator_types say which ones it runs"
+            text = "the core does not run all layers of an attention; its operator_types list what it runs"
             problems.append(Problem(text, path=self.core.name, value=", ".join(not_run)))
         entries = [self.constraints(name) for name in self.attention.templates()]
         if len({frozenset(entry.memory_operand_links) for entry in entries}) > 1:
             problems.append(Problem("the layers of an attention need the same memory_operand_links", path=place))
         if any(entry.memory_reach is not None for entry in entries):
-            text = "memory_reach is found for tiles of attention, and cannot be given"
+            text = "memory_reach cannot be given here: the search chooses it for tiles of attention"
             problems.append(Problem(text, path=place))
         if problems:
             raise InputError(problems)
@@ -104,7 +107,10 @@ class AttentionCosts:
         return replace(layer, name=""), reached, given
 
     def of_layer(self, problem: TileLayerProblem) -> Ledger | None:
-        """Cost of a layer of a tile, by operand; None where no mapping fits. Must not be changed."""
+        """Cost of a layer of a tile, by operand; None if no mapping fits.
+
+        Callers must not change the ledger, because later calls return the same object.
+        """
         if problem not in self.known:
             try:
                 layer, core, given = self.layer(problem)
@@ -115,14 +121,17 @@ class AttentionCosts:
         return self.known[problem]
 
     def of_copy(self, problem: CopyProblem) -> Ledger:
-        """Cost of a copy. Must not be changed."""
+        """Cost of a copy. Callers must not change the ledger, because later calls return the same object."""
         (source, start), (target, end) = problem.source, problem.target
         links = self.memories.links
         hops = hops_between(self.core, links[source], start, links[target], end)
         return copy_ledger(self.core, (Copy(problem.bits, hops),), True)
 
     def of_plan(self, plan: AttentionPlan) -> Ledger | None:
-        """Cost of a plan, by kind of tensor; None where no mapping fits for some layer of a tile."""
+        """Cost of a plan, by kind of tensor.
+
+        None if the tensors do not fit into their memories, or if no mapping fits for a layer of a tile.
+        """
         total = Ledger()
         found = self.program(plan)
         if not found.fits(self.memories):
@@ -135,16 +144,16 @@ class AttentionCosts:
         return total
 
     def unfused(self) -> Ledger:
-        """Cost of the layers as they are in the network, each from and to the outermost memory.
+        """Cost of the layers as they are in the network. Each layer reads from and writes to the outermost memory.
 
-        Raises MappingError where no mapping fits for one of them.
+        Raises MappingError if no mapping fits for a layer.
         """
         total = Ledger()
         for node in layer_nodes(self.attention.unfused):
             assert node.layer is not None
             own = best_ledger(node.layer, self.core, self.mapping.constraints_for(node.layer), self.options)
             if own is None:
-                raise MappingError(f"layer '{node.name}' fits in no way")
+                raise MappingError(f"no mapping fits for layer '{node.name}'")
             total.add(_by_tensor(own, _tensors_of_node(node.name)), node.repeats)
         return total
 

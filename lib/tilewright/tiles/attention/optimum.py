@@ -1,9 +1,9 @@
 """Search for the best plan of an attention: best-first over all plans, by bounds that are refined with searched costs.
 
-A plan is a sum of copies, whose cost is known, and of layers of tiles. A layer counts with its floor until it is
-searched, and then with its cost. So the sum is a lower bound of the plan, and in the end its cost. The plan with the
-least bound is refined first, by searching its largest unknown part. The search ends when no bound is below the best
-known plan.
+A plan consists of copies, whose cost is known, and of layers of tiles. A layer counts with its floor until it is
+searched, and then with its cost. The sum is therefore a lower bound of the cost of the plan. If all its layers are
+searched, the sum is the cost. The plan with the least bound is refined first: its largest part without a known cost is
+searched. The search ends when no bound is below the value of the best known plan.
 
 Floors are lower bounds of the cost of a layer of a tile over all its mappings (docs/tiles.md#fused-attention, "The
 bounds").
@@ -33,9 +33,9 @@ from tilewright.workload.layer import FINAL_OUTPUT, OUTPUT, Layer
 def floor(costs: AttentionCosts, problem: TileLayerProblem) -> tuple[float, float]:
     """Lower bounds (energy in pJ, latency in cycles) over all mappings of a layer of a tile.
 
-    Each operation costs its energy. Each element crosses each boundary between the array and the memory where its
-    tensor lies at least once. The latency is at least the number of passes of the array, and the busy time of each
-    port.
+    Each operation needs its energy. Each element of a tensor crosses, at least once, each boundary between the array
+    and the memory of the tensor. The latency is at least the number of passes of the array, and at least the busy time
+    of each port.
     """
     template = costs.attention.templates()[problem.layer]
     layer = tile_layer(template, problem.layer, costs.attention.shape, problem.tile)
@@ -48,7 +48,7 @@ def floor(costs: AttentionCosts, problem: TileLayerProblem) -> tuple[float, floa
         for memory, direction in _crossings(core, links[operand], outermost, operand == OUTPUT):
             held = core.memories[memory]
             place = held.port_of.get((links[operand], DIRECTIONS[direction]))
-            if place is None:  # nothing says what passing here costs
+            if place is None:  # without a port, the cost of this crossing is not known
                 continue
             words = bits / held.ports[place].bandwidth_max_bits
             energy += words * (held.read_energy_pj if direction in (TL, TH) else held.write_energy_pj)
@@ -69,7 +69,7 @@ def _least_bits(layer: Layer, operand: str) -> int:
 
 @lru_cache(maxsize=4096)
 def _crossings(core: Core, operand: str, outermost: int, is_output: bool) -> tuple[tuple[int, int], ...]:
-    """(Memory, direction) of each access between the array and the memory where a tensor lies."""
+    """Pairs (memory, direction), one for each access between the array and the memory of a tensor."""
     chain = memory_hierarchy(core).memories_of(operand)
     chain = chain[: chain.index(outermost) + 1]
     if is_output:
@@ -78,8 +78,10 @@ def _crossings(core: Core, operand: str, outermost: int, is_output: bool) -> tup
 
 
 def _passes(layer: Layer, core: Core, given: MappingConstraints) -> int:
-    """Smallest number of cycles of the array: from the loops that the mapping file unrolls, if it gives them for all
-    sides; else from the number of units.
+    """Smallest number of cycles of the array.
+
+    It follows from the loops that the mapping file unrolls, if the file gives loops for all sides of the array. If not,
+    it follows from the number of units.
     """
     sides = {name for name, _ in core.operational_array.dimensions}
     if {name for name, _ in given.spatial_mapping} != sides:
@@ -93,12 +95,12 @@ class Bounds:
 
     costs: AttentionCosts
     searched: dict[TileLayerProblem, tuple[float, float] | None] = field(default_factory=dict)
-    """Costs (energy in pJ, latency in cycles) of searched layers; None where no mapping fits."""
+    """Costs (energy in pJ, latency in cycles) of searched layers; None if no mapping fits."""
     _floors: dict[TileLayerProblem, tuple[float, float]] = field(default_factory=dict)
     _copies: dict[CopyProblem, tuple[float, float]] = field(default_factory=dict)
 
     def of_part(self, problem: TileLayerProblem | CopyProblem) -> tuple[float, float]:
-        """Lower bounds of energy and latency of a part; infinite where no mapping fits."""
+        """Lower bounds of energy and latency of a part; infinite if no mapping fits."""
         if isinstance(problem, CopyProblem):
             if problem not in self._copies:
                 ledger = self.costs.of_copy(problem)
@@ -147,11 +149,10 @@ def find_optimum(
     time_budget_s: float = math.inf,
     advance: Callable[[int], None] = lambda _: None,
 ) -> AttentionOptimum:
-    """Best plan of the space, or unfused execution where it is at least as good. After `time_budget_s` seconds the
-    result is the best plan found so far.
+    """Best plan of the space, or unfused execution if this is at least as good.
 
-    Raises InputError for attentions that cannot be costed, MappingError where no mapping fits for a layer of the
-    network.
+    After `time_budget_s` seconds, the result is the best plan found so far. Raises InputError if the costs of the
+    attention cannot be computed, and MappingError if no mapping fits for a layer of the network.
     """
     costs.check()
     unfused = costs.unfused()
@@ -195,5 +196,5 @@ def _is_open(part: PlanPart, bounds: Bounds) -> bool:
 
 
 def _weight(part: PlanPart, bounds: Bounds) -> float:
-    """Weight of a part in the choice of what to search next: its cycles, so that the most operations come first."""
+    """Weight of a part in the choice of the next search: its cycles. The parts with most operations come first."""
     return bounds.of_part(part.problem)[1] * part.times

@@ -10,7 +10,7 @@ from tilewright.workload.language_models.request import ModelStep, Requests
 
 @dataclass(frozen=True)
 class AttentionPoints:
-    """All combinations of contexts and memory sizes; () stands for the value in the files."""
+    """All combinations of contexts and memory sizes. () means the value in the files."""
 
     contexts: tuple[int, ...] = ()
     """Numbers of tokens that the last query sees."""
@@ -32,9 +32,7 @@ class AttentionPoints:
         ]
 
     def cores(self, core: Core) -> list[Core]:
-        """Core with each size of the memory, at unchanged costs. Raises InputError where the core has no
-        such memory.
-        """
+        """Core with each size of the memory, at unchanged costs. Raises InputError if the core has no such memory."""
         names = [memory.name for memory in core.memories]
         if self.memory and self.memory not in names:
             text = "the core has no such memory"
@@ -43,7 +41,7 @@ class AttentionPoints:
         return [_resized(core, self.memory, bits) for bits in self.sizes_bits] or [core]
 
     def size_of(self, core: Core) -> int | None:
-        """Size of the memory of a core, in bits; None where sizes are those of the file."""
+        """Size of the memory of a core, in bits; None if the size is not varied."""
         return next((memory.size_bits for memory in core.memories if memory.name == self.memory), None)
 
 
@@ -53,13 +51,16 @@ def _resized(core: Core, name: str, bits: int) -> Core:
 
 
 def read_sizes(text: str) -> tuple[str, tuple[int, ...]]:
-    """Memory and sizes of `sram=64 KiB,1 MiB`, ascending; ("", ()) for ''. Raises InputError."""
+    """Name of the memory and its sizes in bits, ascending, from a text such as `sram=64 KiB,1 MiB`.
+
+    ("", ()) for ''. Raises InputError if the text has another form.
+    """
     if not text:
         return "", ()
     name, equals, sizes = text.partition("=")
     allowed = "a memory and sizes, such as sram=64 KiB,1 MiB"
     if not equals or not name.strip():
-        raise InputError([Problem("names no memory", path="--memory-sizes", value=text, allowed=allowed)])
+        raise InputError([Problem("does not name a memory", path="--memory-sizes", value=text, allowed=allowed)])
     try:
         found = {parse_size_bits(int(size) if size.strip().isdigit() else size) for size in sizes.split(",")}
     except FieldError as error:

@@ -36,17 +36,17 @@ Counts = tuple[tuple[int, int], ...]
 
 @dataclass(frozen=True)
 class Visits:
-    """Numbers of visits for one tile of units. Keys are (heads, queries, keys), (heads, queries) or keys."""
+    """Numbers of visits for one tile of units, by sizes: (heads, queries, keys), (heads, queries) or keys."""
 
     first: dict[tuple[int, int, int], int]
-    """Visits of tiles that begin a row of tiles, which has no output yet."""
+    """Visits of the first tiles of rows of tiles. A row has no output before its first tile."""
     later: dict[tuple[int, int, int], int]
     rows: dict[tuple[int, int], int]
     """Visits of rows of tiles, each of which ends with a division."""
     query_loads: dict[tuple[int, int], int]
     key_loads: dict[int, int]
     output_loads: dict[tuple[int, int], int]
-    """Number of times that the partial output of a row is loaded again; it is stored as often."""
+    """Number of times that the partial output of a row is loaded again. It is stored the same number of times."""
 
 
 def split(size: int, tile: int) -> Counts:
@@ -56,7 +56,10 @@ def split(size: int, tile: int) -> Counts:
 
 
 def visits(shape: AttentionShape, tile: Tile, order: str) -> Visits:
-    """Visits of all tiles in an order of loops: heads, queries, keys from the outermost, or keys, heads, queries."""
+    """Visits of all tiles in an order of loops.
+
+    From the outermost loop, the loops are heads, queries, keys for QUERIES_OUTER, and keys, heads, queries otherwise.
+    """
     return _visits(shape, tile.heads, tile.queries, tile.keys, order)
 
 
@@ -110,12 +113,13 @@ def _key_ranges(shape: AttentionShape, queries: int, keys: int) -> list[tuple[in
 
 
 def _key_loads(ranges: list[tuple[int, int]], head_tiles: int, keys: int, rest: int, last_key: int) -> Counter[int]:
-    """Number of changes of the tile of keys if rows are the outer loop: a tile of keys stays where the next row begins
-    with the last tile of the previous row.
+    """Number of times that a tile of keys is loaded if rows are the outer loop, by size of the tile.
+
+    A tile of keys is not loaded again if the next row begins with the last tile of the previous row.
     """
     loads: Counter[int] = Counter()
     before = -1
-    for times in (1, head_tiles - 1):  # all heads but the first do as the second one
+    for times in (1, head_tiles - 1):  # all tiles of heads after the first one have the same loads
         for low, high in ranges if times else ():
             start = low + (low == before)
             has_rest = start <= high == last_key
@@ -126,8 +130,9 @@ def _key_loads(ranges: list[tuple[int, int]], head_tiles: int, keys: int, rest: 
 
 
 def _stays_of_rows(ranges: list[tuple[int, int]], sizes: list[int], last_key: int) -> Counter[int]:
-    """Number of rows that stay if keys are the outer loop: the row is the last one of a tile of keys and the first one
-    of the next tile.
+    """Number of rows that stay loaded if keys are the outer loop, by size of the row.
+
+    A row stays loaded if it is the last row of one tile of keys and the first row of the next tile of keys.
     """
     stays: Counter[int] = Counter()
     last = first = 0
@@ -202,14 +207,14 @@ STATE = (f"{STATISTICS}.most", f"{STATISTICS}.sum", f"{RESULT}.so_far")
 
 
 class TileLayerProblem(NamedTuple):
-    """Layer of a tile, to be mapped without the memories above those where its tensors lie."""
+    """Layer of a tile. It is mapped without the memories above those that hold its tensors."""
 
     layer: str
     tile: Tile
     reach: tuple[tuple[str, int], ...]
-    """(Operand, memory where its tensor lies)."""
+    """Pairs (operand, memory that holds its tensor)."""
     reserved: tuple[tuple[int, int], ...]
-    """(Memory, bits of it that other tensors take)."""
+    """Pairs (memory, number of its bits that other tensors take)."""
 
 
 class CopyProblem(NamedTuple):
@@ -236,7 +241,7 @@ class PlanProgram:
 
     parts: tuple[PlanPart, ...]
     live_bits: tuple[tuple[int, int], ...]
-    """(Memory, largest number of its bits that tensors take at a time)."""
+    """Pairs (memory, largest number of its bits that tensors take at a time)."""
 
     def fits(self, memories: Memories) -> bool:
         """Whether each memory has room for the tensors that lie there."""
@@ -290,9 +295,7 @@ def _add(
 def _moves(
     shape: AttentionShape, memories: Memories, plan: AttentionPlan, units: int
 ) -> Iterator[tuple[CopyProblem, int]]:
-    """Copies that bring queries, keys and values to where they lie, and that swap partial outputs, for one tile of
-    units.
-    """
+    """Copies for one tile of units: they bring queries, keys and values to their memories, and swap partial outputs."""
     seen = visits(shape, plan.tile, plan.order)
     whole = Tile(units, shape.heads, shape.queries, shape.keys)
     for kind, place, operand in ((QUERIES, plan.queries, "I"), (KEYS, plan.keys, "W"), (VALUES_IN, plan.values, "W")):
@@ -325,23 +328,23 @@ def _moves(
 
 
 class _Layer(NamedTuple):
-    """Layer of a tile for any sizes, with the kinds of its tensors and of the tensors that lie next to them."""
+    """Layer of a tile for any sizes, with the kinds of its tensors and of the tensors that exist while it runs."""
 
     name: str
     own: tuple[tuple[str, str], ...]
     """(Operand, kind), in the order of operands; '' is the kind of a result that leaves the tile."""
     has_copy: bool
-    """Whether the second operand is a copy outside of the memories where results lie."""
+    """Whether the second operand is a copy outside the memory of results."""
     is_copied_now: bool
     others: tuple[tuple[str, int], ...]
-    """(Kind, number) of other tensors that lie in their place."""
+    """Pairs (kind, number) of other tensors in the memory of their kind."""
     other_copies: tuple[tuple[str, int], ...]
-    """Other copies that exist while the layer runs."""
+    """Pairs (kind, number) of other copies that exist while the layer runs."""
 
 
 @lru_cache(maxsize=64)
 def _layers(sequence: tuple[TileStep, ...], copies: bool) -> tuple[_Layer, ...]:
-    """Layers of a tile; `copies` says whether second operands that were made in the tile are copied to be read."""
+    """Layers of a tile. `copies` is true if second operands that were made in the tile must be copied to be read."""
     found = []
     uses = _last_uses(sequence)
     living = {(one, False) for one in (QUERIES, KEYS, VALUES_IN, *_read_from_before(sequence))}
@@ -408,13 +411,13 @@ def _places(plan: AttentionPlan) -> dict[str, int]:
 
 
 def _with_room(memories: Memories, bits: int) -> int:
-    """Lowest memory of second operands that has room for so many bits."""
+    """Lowest memory of second operands that has room for `bits` bits."""
     sizes = memories.core.memories
     return next((k for k in memories.seconds if sizes[k].size_bits >= bits), memories.top)
 
 
 def _read_from_before(sequence: tuple[TileStep, ...]) -> list[str]:
-    """Tensors that are read before they are made, without those from outside the tile."""
+    """Tensors that a tile reads before it makes them, without queries, keys and values."""
     made: set[str] = {QUERIES, KEYS, VALUES_IN, ""}
     found = []
     for step in sequence:
@@ -424,7 +427,10 @@ def _read_from_before(sequence: tuple[TileStep, ...]) -> list[str]:
 
 
 def _last_uses(sequence: tuple[TileStep, ...]) -> dict[tuple[str, bool], int]:
-    """Last step that needs a tensor, by (tensor, whether it is a copy); tensors that are left out stay to the end."""
+    """Number of the last step that needs a tensor, by (tensor, whether it is a copy).
+
+    A tensor without an entry stays until the end of the tile.
+    """
     uses: dict[tuple[str, bool], int] = {}
     for number, step in enumerate(sequence):
         uses[step.first, False] = number
@@ -435,7 +441,7 @@ def _last_uses(sequence: tuple[TileStep, ...]) -> dict[tuple[str, bool], int]:
 
 
 def _whole_rest(shape: AttentionShape, plan: AttentionPlan, tile: Tile) -> dict[int, int]:
-    """Bits of whole tensors in each memory, without the bits of the current tile."""
+    """Bits of whole tensors in each memory, minus the bits of the current tile."""
     if not (plan.queries.is_whole or plan.keys.is_whole or plan.values.is_whole or plan.output.is_whole):
         return {}
     whole = Tile(tile.units, shape.heads, shape.queries, shape.keys)

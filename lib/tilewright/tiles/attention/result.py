@@ -20,14 +20,14 @@ OUTERMOST, TILE, WHOLE = "outermost", "tile", "whole"
 
 
 def problem_row(costs: AttentionCosts, problem: TileLayerProblem) -> list[Any]:
-    """A layer of a tile as JSON values: name, size, (operand, memory), (memory, bits reserved)."""
+    """Layer of a tile as JSON values: name, size, pairs (operand, memory), and pairs (memory, reserved bits)."""
     names = [memory.name for memory in costs.core.memories]
     reach = [[operand, names[k]] for operand, k in problem.reach]
     return [problem.layer, list(problem.tile), reach, [[names[k], bits] for k, bits in problem.reserved]]
 
 
 def problem_of(costs: AttentionCosts, row: Sequence[Any]) -> TileLayerProblem | None:
-    """Layer of a tile from a row; None where the core or the attention has no such layer."""
+    """Layer of a tile from a row of `problem_row`; None if the core or the attention has no such layer."""
     place = {memory.name: k for k, memory in enumerate(costs.core.memories)}
     layer, size, reach, reserved = row[:4]
     named = {name for _, name in reach} | {name for name, _ in reserved}
@@ -42,7 +42,7 @@ def problem_of(costs: AttentionCosts, row: Sequence[Any]) -> TileLayerProblem | 
 
 
 def plan_object(costs: AttentionCosts, plan: AttentionPlan) -> dict[str, Any]:
-    """A plan as JSON values."""
+    """Plan as JSON values."""
     names, top = [memory.name for memory in costs.core.memories], costs.memories.top
 
     def place(one: TensorPlace) -> list[str]:
@@ -63,7 +63,7 @@ def plan_object(costs: AttentionCosts, plan: AttentionPlan) -> dict[str, Any]:
 
 
 def ledger_object(ledger: Ledger) -> JsonObject:
-    """A ledger as JSON values: energy by memory and tensor, cycles by part."""
+    """Ledger as JSON values: energy by memory and tensor, cycles by part."""
     return {
         ENERGY_PJ: ledger.energy_pj,
         LATENCY_CYCLES: ledger.latency_cycles(),
@@ -75,7 +75,7 @@ def ledger_object(ledger: Ledger) -> JsonObject:
 
 
 def optimum_object(found: AttentionOptimum) -> JsonObject:
-    """Attention with its best plan, the costs of both ways and the certificate, as JSON values."""
+    """Attention with its best plan, its fused and unfused costs, and the certificate, as JSON values."""
     costs, shape = found.costs, found.costs.attention.shape
     names = [memory.name for memory in costs.core.memories]
     live = () if found.plan is None else costs.program(found.plan).live_bits
@@ -100,7 +100,7 @@ def optimum_object(found: AttentionOptimum) -> JsonObject:
 
 
 def row(found: AttentionOptimum, points: AttentionPoints) -> JsonObject:
-    """Row of the table."""
+    """Row of the table of results, for one attention."""
     costs, plan = found.costs, found.plan
     shape, told = costs.attention.shape, {} if plan is None else plan_object(costs, plan)
     energy, latency = found.unfused.energy_pj, found.unfused.latency_cycles()

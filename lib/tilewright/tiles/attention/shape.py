@@ -15,7 +15,7 @@ from tilewright.workload.language_models.visible_keys import RECTANGLE, Piece
 from tilewright.workload.layer import Layer
 
 SCORES, MOST, POWERS, SUM, VALUES = "scores", "softmax.max", "softmax.exp", "softmax.sum", "values"
-"""Layers of the network that a tile also has, besides those that scale and cap."""
+"""Layers that both the network and a tile have; further common layers scale and cap the scores."""
 MERGE_MOST, FACTOR, RESCALE_SUM, MERGE_SUM = "online.max", "online.factor", "online.sum_rescale", "online.sum"
 RESCALE_OUTPUT, MERGE_OUTPUT, DIVIDE = "online.output_rescale", "online.output", "online.div"
 """Layers that the online softmax adds; the division comes last."""
@@ -35,10 +35,10 @@ class Bits:
 
 @dataclass(frozen=True)
 class AttentionShape:
-    """Attention whose requests and key heads are all alike."""
+    """Shape of an attention in which all requests, and all key heads, have the same sizes."""
 
     units: int
-    """Number of requests times key heads: parts that share no data."""
+    """Number of requests times number of key heads. Units share no data."""
     heads: int
     """Number of query heads for each key head."""
     queries: int
@@ -54,7 +54,7 @@ class AttentionShape:
     """Largest number of keys that a query sees, itself included; None: all."""
 
     def seen(self, first: int, last: int) -> tuple[int, int]:
-        """First and last key that some query from `first` to `last` sees."""
+        """First and last key that the queries from `first` to `last` see."""
         if not self.is_causal:
             return 0, self.keys - 1
         own = self.keys - self.queries
@@ -72,12 +72,12 @@ class NetworkAttention:
     """Attention of a network, with its layers."""
 
     name: str
-    """Prefix of the names of its layers."""
+    """Prefix of the names of the layers of this attention."""
     repeats: int
     """Number of blocks with this attention."""
     shape: AttentionShape
     unfused: Workload
-    """Layers of one such attention as they are in the network."""
+    """Layers of one block with this attention, as they are in the network."""
 
     def templates(self) -> dict[str, Layer]:
         """Layers of a tile by name, with the loops of the whole attention."""
@@ -122,8 +122,10 @@ def _attention(builder: Builder, site: AttentionSite) -> NetworkAttention:
 
 @lru_cache(maxsize=256)
 def _templates(name: str, shape: AttentionShape) -> dict[str, Layer]:
-    """Templates of the layers, for all queries and keys as one rectangle. The code that makes the network makes those
-    that the network has; the others follow their pattern.
+    """Templates of the layers, for all queries and keys as one rectangle.
+
+    The layers that the network also has come from the code that makes the network. The other layers are variants of
+    these layers.
     """
     nodes = {node.name: node.layer for node in _rectangle(shape).nodes}
     found = {one: nodes[one] for one in (SCORES, *shape.stages, MOST, POWERS, SUM, VALUES)}
@@ -166,5 +168,5 @@ def tile_layer(template: Layer, name: str, shape: AttentionShape, tile: tuple[in
 
 
 def layer_nodes(workload: Workload) -> Iterator[WorkloadNode]:
-    """Nodes that have a cost."""
+    """Nodes of a workload that have a layer."""
     return (node for node in workload.nodes if node.layer is not None)

@@ -53,7 +53,7 @@ class AttentionPlan(NamedTuple):
 
 @dataclass(frozen=True)
 class Sizes:
-    """Sizes of tiles that are searched; () for all divisors and powers of two of an axis, and the whole axis."""
+    """Sizes of tiles that are searched. () means all divisors of an axis, and all powers of two up to the axis."""
 
     units: tuple[int, ...] = ()
     heads: tuple[int, ...] = ()
@@ -70,7 +70,7 @@ def sizes_of(given: tuple[int, ...], most: int) -> tuple[int, ...]:
     return tuple(sorted(found | {1 << bit for bit in range(most.bit_length())}))
 
 
-@dataclass(frozen=True, eq=False)  # compared as the object that it is: a core takes long to hash
+@dataclass(frozen=True, eq=False)  # compared by identity, because hashing a core takes long
 class Memories:
     """Memories of a core in which tensors of an attention can lie, by index, innermost first.
 
@@ -101,9 +101,7 @@ class Memories:
 
     @cached_property
     def seconds(self) -> tuple[int, ...]:
-        """Memories of keys and values, and of the maxima, sums and factors of rows where these are the
-        second operand.
-        """
+        """Memories of keys and values, and of maxima, sums and factors of rows that are a second operand."""
         return self.single("W")
 
     @cached_property
@@ -120,7 +118,7 @@ class Memories:
         """Raise InputError for a core in which layers cannot hand over tensors."""
         chains = [self.chain(operand) for operand in ("I", "W", OUTPUT)]
         if not all(chains) or len({chain[-1] for chain in chains}) > 1:
-            text = "inputs and outputs of layers have no outermost memory in common, where attention begins and ends"
+            text = "inputs and outputs of layers need the same outermost memory, where attention begins and ends"
             raise InputError([Problem(text, path=self.core.name)])
 
 
@@ -134,7 +132,7 @@ class AttentionSpace:
 
     @cached_property
     def tiles(self) -> tuple[Tile, ...]:
-        """Tiles of all sizes; heads are cut only if units run one by one."""
+        """Tiles of all combinations of sizes."""
         shape, given = self.shape, self.sizes
         axes = (
             sizes_of(given.units, shape.units),
@@ -145,8 +143,10 @@ class AttentionSpace:
         return tuple([Tile(*sizes) for sizes in product(*axes)])
 
     def plans(self) -> Iterator[AttentionPlan]:
-        """All plans, without duplicates. Of equivalent plans the first one counts: loops of one tile have no order,
-        and a tensor with one tile is as large as this tile.
+        """All plans, with one plan of each group of equivalent plans.
+
+        If the loop over rows or the loop over keys has only one tile, both orders of loops are equivalent. If a tensor
+        has only one tile, the place for a tile and the place for the whole tensor are equivalent.
         """
         memories, shape = self.memories, self.shape
         held = [k for k in memories.made if k != memories.top]
@@ -166,7 +166,7 @@ class AttentionSpace:
         return plan in set(self.plans_of(plan.tile))
 
     def plans_of(self, tile: Tile) -> Iterator[AttentionPlan]:
-        """Plans with tiles of this size; none for a size outside the space."""
+        """Plans with tiles of this size; there are none if the size is not in the space."""
         units, heads, queries, keys = ((size,) for size in tile)
         some = Sizes(units, heads, queries, keys, self.sizes.orders)
         return AttentionSpace(self.shape, self.memories, some).plans() if tile in self.tiles else iter(())

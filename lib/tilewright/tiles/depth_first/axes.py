@@ -1,8 +1,8 @@
 """Tiles along one axis: the positions of each tensor that a tile makes, reads again and keeps (DeFiNES, section
 II-III).
 
-The last tensor is cut into tiles; windows determine, backwards, the positions that each earlier layer must make.
-Tensor 0 is the input of the stack, tensor i + 1 the output of its layer i.
+The last tensor is cut into tiles. From the last layer to the first, windows determine the positions that each layer
+must make. Tensor 0 is the input of the stack, and tensor i + 1 is the output of layer i of the stack.
 """
 
 from dataclasses import dataclass
@@ -11,8 +11,9 @@ from functools import lru_cache
 
 @dataclass(frozen=True)
 class AxisWindow:
-    """Window that a layer reads along an axis: output o reads inputs o * stride - before ... o * stride - before +
-    extent - 1, as far as these exist.
+    """Window that a layer reads along an axis.
+
+    Output o reads the inputs from o * stride - before to o * stride - before + extent - 1, if these inputs exist.
     """
 
     stride: int
@@ -28,15 +29,15 @@ class AxisTile:
     """Tile along one axis, in positions."""
 
     made: tuple[int, ...]
-    """[tensor] positions that this tile makes, or fetches for tensor 0. 0 where all needed positions were kept."""
+    """[tensor] Number of positions that this tile makes; for tensor 0: that it fetches. 0 if all positions were kept.
+    """
     read: tuple[int, ...]
-    """[layer] input positions that the layer reads: those this tile makes or fetches, and those kept from the previous
-    tile.
+    """[layer] Number of input positions that the layer reads: made or fetched by this tile, or kept from the previous.
     """
     reused: tuple[int, ...]
-    """[layer] input positions that were kept from the previous tile."""
+    """[layer] Number of input positions that were kept from the previous tile."""
     kept: tuple[int, ...]
-    """[layer] input positions that this tile makes and keeps for the next tile."""
+    """[layer] Number of input positions that this tile makes and keeps for the next tile."""
     is_first: bool
     is_last: bool
 
@@ -50,12 +51,13 @@ def tile_ends(size: int, tile: int) -> list[int]:
 
 @lru_cache(maxsize=65536)
 def axis_tiles(windows: tuple[AxisWindow, ...], tile: int, keeps: bool) -> tuple[AxisTile, ...]:
-    """Tiles of a stack along an axis, in order. `keeps`: positions that the next tile also needs are kept; else they
-    are made again.
+    """Tiles of a stack along an axis, in order.
+
+    With `keeps`, positions that the next tile also needs are kept. Without it, they are made again.
     """
     count = len(windows)
     ends = tile_ends(windows[-1].output_size, tile)
-    done = [0] * (count + 1)  # positions of each tensor before which all that is needed has been made
+    done = [0] * (count + 1)  # [tensor] all needed positions before this one have been made
     steps: list[tuple[list[int], list[int], list[int]]] = []
     start = 0
     for end in ends:
@@ -70,7 +72,7 @@ def axis_tiles(windows: tuple[AxisWindow, ...], tile: int, keeps: bool) -> tuple
                 done[i] = max(done[i], last)
             if i == 0:
                 break
-            if made[i] == 0:  # nothing to make of it, so nothing to read for it either
+            if made[i] == 0:  # a layer that makes no positions reads none
                 first = last = done[i - 1]
                 continue
             window = windows[i - 1]

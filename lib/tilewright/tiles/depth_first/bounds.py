@@ -1,8 +1,8 @@
 """Lower bounds of the cost of depth-first stacks, for all sizes of tiles at once
 (docs/tiles.md#optimal-depth-first-schedules).
 
-Many tiles are bounded together: a few vector operations for each layer and each pair of kinds of tiles. Quick bounds
-are products of a number for each width and a number for each height of tiles.
+The bounds of many tiles are computed together, with a few vector operations for each layer and each pair of kinds of
+tiles. Quick bounds are sums of products: one factor depends on the width of tiles, and one on their height.
 """
 
 from collections.abc import Callable, Iterator
@@ -42,18 +42,19 @@ class AxisKinds:
     """Kinds of tiles along an axis; the kinds for one tile size are consecutive."""
 
     made: np.ndarray
-    """[kind, tensor] positions that a tile makes"""
+    """[kind, tensor] Number of positions that a tile makes."""
     read: np.ndarray
-    """[kind, layer] positions that a tile reads"""
+    """[kind, layer] Number of positions that a tile reads."""
     count: np.ndarray
-    """[kind] number of tiles of this kind."""
+    """[kind] Number of tiles of this kind."""
     start: np.ndarray
-    """[size of a tile, and one more] first kind of this size; the last entry is the number of kinds."""
+    """[size of a tile] First kind of this size; one more entry at the end is the number of kinds."""
 
 
 def axis_kinds(chain: Chain, first: int, last: int, axis: int, keeps: bool, tiles: list[int]) -> AxisKinds:
-    """Kinds of tiles of layers `first` to `last` along an axis. `keeps`: positions that neighbouring tiles also need
-    are kept.
+    """Kinds of tiles of layers `first` to `last` along an axis.
+
+    With `keeps`, positions that neighbouring tiles also need are kept.
     """
     windows = chain.windows(first, last, axis)
     made: list[tuple[int, ...]] = []
@@ -73,9 +74,9 @@ def axis_kinds(chain: Chain, first: int, last: int, axis: int, keeps: bool, tile
 
 
 PARTS_AT_ONCE = 16384
-"""Number of parts that the fast memory of a processor has room for."""
+"""Number of parts that are handled together; their data fit into the fast memory of a processor."""
 Excluded = Callable[[np.ndarray, np.ndarray], np.ndarray]
-"""Function that says for which tiles energy and latency are too large for a better schedule."""
+"""Function of the energies and latencies of tiles; True for tiles that cannot be part of a better schedule."""
 
 
 @dataclass(frozen=True)
@@ -87,7 +88,7 @@ class StackBounds:
 
 
 def check_boundable(chain: Chain, profile: ModelProfile) -> None:
-    """Raise InputError with all that the proofs of the bounds do not cover."""
+    """Raise InputError with all properties of a chain that the proofs of the bounds do not cover."""
     problems = []
     if not all(getattr(profile, name) for name in SWITCHES):
         problems.append(Problem("the optimum is proven for the model `corrected`", path="model", value=profile.name))
@@ -100,7 +101,7 @@ def check_boundable(chain: Chain, profile: ModelProfile) -> None:
         given = entry.constraints.spatial_mapping
         loops = [loop for _, factors in given for loop, _ in factors]
         if {name for name, _ in given} != sides or len(set(loops)) < len(loops) or any(len(f) > 1 for _, f in given):
-            text = "the optimum needs a mapping file that gives each side of the array one loop, or none as []"
+            text = "the optimum needs a mapping file with one loop, or no loop ([]), for each side of the array"
             problems.append(Problem(text, path=f"{entry.layer.name}.spatial_mapping"))
     if problems:
         raise InputError(problems)
@@ -113,7 +114,7 @@ class _Parts:
     owner: np.ndarray
     times: np.ndarray
     made: tuple[np.ndarray, np.ndarray]
-    """[axis][part, tensor] positions that a tile makes"""
+    """[axis][part, tensor] Number of positions that a tile makes."""
     read: tuple[np.ndarray, np.ndarray]
 
     def of(self, some: np.ndarray) -> "_Parts":
@@ -122,7 +123,7 @@ class _Parts:
         return _Parts(self.owner[some], self.times[some], made, read)
 
     def total(self, values: np.ndarray, count: int) -> np.ndarray:
-        """[size of tiles] sum over the parts of this size."""
+        """[size of tiles] Sum of the values of the parts of this size, each times its number of tiles."""
         return np.bincount(self.owner, self.times * values, count)
 
 
@@ -164,7 +165,7 @@ def stack_bounds(
     """Lower bounds of layers `first` to `last` in a mode, for `tiles`: [place, (width, height)].
 
     `known` has bounds [layer, place]. They are improved layer by layer, for tiles that are not excluded yet. `needs`
-    says whether bounds of energy, and of latency, are requested.
+    states whether bounds of energy, and whether bounds of latency, are needed.
     """
     places, layers = MemoryPlaces(chain), chain.layers[first : last + 1]
     if known is None:
@@ -218,7 +219,7 @@ def _fetched(places: MemoryPlaces, first: int, positions: Grid) -> tuple[Grid, G
 def stack_floor(chain: Chain, first: int, last: int) -> tuple[float, float]:
     """Lower bounds of energy and latency of a stack over all tiles and modes.
 
-    Any tiles together make at least as many positions as tiles of one position that keep everything, and read the
+    Tiles of one position that keep everything make the fewest positions. All tiles of a schedule together read the
     whole input from the outermost memory. Larger tiles also make positions that lie in gaps between windows.
     """
     places = MemoryPlaces(chain)
@@ -231,7 +232,7 @@ def stack_floor(chain: Chain, first: int, last: int) -> tuple[float, float]:
         loops = TileLoops(places, entry, sizes, weight_bits, is_sum=True)
         energy += float(least_energy_pj(loops).min())
         cycles += float(least_latency_cycles(loops).min())
-    if any(places.exist_once[k] for k in places.inputs[:-1]):  # else what the array reads counts it already
+    if any(places.exist_once[k] for k in places.inputs[:-1]):  # else the reads of the array include this energy
         positions = 1
         for axis, own in enumerate(made):
             has_no_gaps = chain.layers[first].window(axis).stride == 1 and is_dense(chain.layers[first], axis)
@@ -241,7 +242,7 @@ def stack_floor(chain: Chain, first: int, last: int) -> tuple[float, float]:
 
 
 def _least_made(chain: Chain, first: int, last: int, axis: int) -> list[int]:
-    """[tensor] smallest number of positions along an axis that any tiles make."""
+    """[tensor] Smallest number of positions along an axis that all tiles together make, over all sizes of tiles."""
     tiles = axis_tiles(chain.windows(first, last, axis), 1, True)
     return [sum(counts) for counts in zip(*[tile.made for tile in tiles], strict=True)]
 
@@ -272,11 +273,11 @@ class _Along:
 
     positions: np.ndarray
     passes: np.ndarray
-    """[lanes - 1, size] number of passes of tiles with at most so many lanes."""
+    """[lanes - 1, size] Number of passes of the tiles whose average lanes, rounded up, are this number."""
     tiles: np.ndarray
-    """[lanes - 1, size] number of tiles with at most so many lanes."""
+    """[lanes - 1, size] Number of tiles whose average lanes, rounded up, are this number."""
     least_tiles: np.ndarray
-    """[lanes - 1, size] number of tiles with at least so many lanes."""
+    """[lanes - 1, size] Number of tiles whose average lanes, rounded down, are this number."""
 
 
 def quick_bounds(chain: Chain, first: int, last: int, mode: str, sizes: tuple[np.ndarray, np.ndarray]) -> QuickBounds:
@@ -305,7 +306,7 @@ def quick_bounds(chain: Chain, first: int, last: int, mode: str, sizes: tuple[np
 
 
 def _sums(kinds: AxisKinds, tensor: int, factor: int) -> _Along:
-    """Sums over the tiles of a layer that makes a tensor, along an axis, for each largest number of lanes."""
+    """Sums over the tiles along an axis, for the layer that makes a tensor. `factor` is its largest number of lanes."""
     made, count = kinds.made[:, tensor], kinds.count
     passes = np.ceil(made / np.minimum(factor, np.maximum(made, 1)))
     lanes = np.divide(made, passes, out=np.zeros_like(made), where=passes > 0)
@@ -320,6 +321,6 @@ def _sums(kinds: AxisKinds, tensor: int, factor: int) -> _Along:
 
 
 def _by_size(kinds: AxisKinds, values: np.ndarray) -> np.ndarray:
-    """[size of a tile] sum over the kinds of this size."""
+    """[size of a tile] Sum of the values of the kinds of this size."""
     result: np.ndarray = np.add.reduceat(values, kinds.start[:-1])
     return result

@@ -1,4 +1,4 @@
-"""Question and answer of a search for the best depth-first schedule: space, costed stacks, certificate."""
+"""Space and result of a search for the best depth-first schedule: costed stacks and certificate."""
 
 from dataclasses import dataclass
 
@@ -42,7 +42,7 @@ class Costed:
 
 @dataclass(frozen=True)
 class Unmappable:
-    """Stack in tiles with a layer that fits into no memories."""
+    """Stack in tiles with a layer for which no mapping fits."""
 
     layers: Layers
     mode: str
@@ -64,14 +64,14 @@ class Optimum(BoundedValue):
     stacks_bounded: tuple[Layers, ...]
     """Stacks with a separate bound for each size of tiles; all other stacks are excluded as a whole."""
     costed: tuple[Costed, ...]
-    """Stacks in the order in which they were costed."""
+    """Stacks whose cost was computed, in the order of the search."""
     unmappable: tuple[Unmappable, ...] = ()
     """Stacks that were tried but cannot be mapped."""
     is_interrupted: bool = False
     """Whether Ctrl-C ended the search; the schedule is then the best one found so far."""
 
     def as_object(self) -> JsonObject:
-        """The certificate as JSON values."""
+        """Certificate as JSON values."""
         names = [entry.layer.name for entry in self.schedule.chain.layers]
         return {
             "objective": self.objective,

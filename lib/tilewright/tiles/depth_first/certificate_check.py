@@ -1,9 +1,9 @@
 """Checks the certificate of an optimum independently: the costs are right, and no stack that was left out could be
 better.
 
-The check shares bounds and costs with the search; `benchmarks/attack_depth_first.py` attacks these. It does not share
-the search algorithm: it looks at every stack once, in the order of the certificate, and knows the least value from the
-start (docs/tiles.md#depth-first-schedules, "The certificate").
+The check shares bounds and costs with the search; `benchmarks/attack_depth_first.py` tests these. The check does not
+share the algorithm of the search: it visits every stack once, in the order of the certificate, and knows the least
+value from the start (docs/tiles.md#depth-first-schedules, "The certificate").
 """
 
 import json
@@ -63,7 +63,7 @@ class CertifiedSearch:
 
 
 def read_certified(file: Path) -> CertifiedSearch:
-    """Content of a file. Raises InputError where the file is no certificate."""
+    """Content of a file. Raises InputError if the file is no certificate."""
     content = read_sealed(file, is_required=False)
     try:
         told = json.loads(content)
@@ -91,18 +91,14 @@ def check_certificate(told: CertifiedSearch, problem: tuple[Any, Any, Any]) -> l
     model = stack_model(problem, told.options)
     check_boundable(model.chain, told.options.profile)
     checker = _Checker(told, model)
-    found = [
-        result("certificate: what it is about", "core, workload, layers, modes and sizes", list(checker.subject()))
-    ]
+    found = [result("certificate: subject", "core, workload, layers, modes and sizes", list(checker.subject()))]
     if not found[0].passed:
         return found
     costed = len(told.certificate.stacks_costed)
     return [
         *found,
         result("certificate: costs", f"{costed:,} stacks costed again", list(checker.costs())),
-        result(
-            "certificate: value", "the best of all that was costed, and that of the schedule", list(checker.value())
-        ),
+        result("certificate: value", "the best over all costed stacks, that of the schedule", list(checker.value())),
         result("certificate: lower bound", "all other stacks bounded again", list(checker.bound())),
     ]
 
@@ -114,7 +110,7 @@ class _Checker:
         self.powers = OBJECTIVES.get(self.claim.objective)
 
     def subject(self) -> Iterator[str]:
-        """Messages on what does not fit the descriptions, or contradicts itself."""
+        """Messages on parts of the certificate that do not fit the workload and the core, or contradict each other."""
         chain, space = self.model.chain, self.claim.space
         yield from differing(
             (
@@ -124,16 +120,16 @@ class _Checker:
             )
         )
         if not space.modes or not set(space.modes) <= set(MODES):
-            yield f"modes {list(space.modes)}"
+            yield f"no modes, or unknown modes: {list(space.modes)}"
         if any(size < 1 for size in (*space.tile_x, *space.tile_y)):
-            yield f"sizes of tiles {space.tile_x}, {space.tile_y}"
+            yield f"sizes of tiles below 1: {space.tile_x}, {space.tile_y}"
             return
         for row in [*self.claim.stacks_costed, *self.claim.stacks_unmappable]:
             if self._tile(row) is None:
-                yield f"no stack of the space: {row}"
+                yield f"this stack is not in the space: {row}"
         for names in self.claim.stacks_bounded:
             if self._span(names) is None:
-                yield f"no stack: {names}"
+                yield f"these layers are no stack of the chain: {names}"
 
     def _span(self, names: tuple[Any, ...]) -> Layers | None:
         if not set(names[:2]) <= set(self.layers):
@@ -142,7 +138,7 @@ class _Checker:
         return (first, last) if first <= last else None
 
     def _tile(self, row: tuple[Any, ...]) -> Tile | None:
-        """Stack of a row; None where the space has no such stack."""
+        """Stack of a row; None if the space has no such stack."""
         span = self._span(row)
         if span is None or row[2] not in self.claim.space.modes:
             return None
@@ -176,7 +172,7 @@ class _Checker:
             assert tile is not None
             try:
                 self.model.cost(tile[0], tile[1], (tile[3], tile[4]), tile[2])
-                yield f"{other} fits"
+                yield f"a mapping fits for the unmappable stack {other}"
             except MappingError:
                 continue
 
@@ -187,20 +183,20 @@ class _Checker:
         rows = {tuple(row[:5]): row[5:] for row in claim.stacks_costed}
         names = [name for layers, *_ in self.told.stacks for name in layers]
         if names != self.layers:
-            yield f"the schedule runs {names}"
+            yield f"the schedule runs other layers than the chain: {names}"
         energy = cycles = 0.0
         for layers, mode, x, y, own_energy, own_cycles in self.told.stacks:
             if not layers or rows.get((layers[0], layers[-1], mode, x, y)) != (own_energy, own_cycles):
-                yield f"a stack of the schedule was not costed so: {layers}, {mode}, {x} x {y}"
+                yield f"a stack of the schedule has other costs than in the certificate: {layers}, {mode}, {x} x {y}"
             energy, cycles = energy + own_energy, cycles + own_cycles
         if not math.isclose(powers.value(energy, cycles), claim.value, rel_tol=CLOSE):
             yield f"value {claim.value}, and the schedule has {powers.value(energy, cycles)}"
         best = self._best()
         if not math.isclose(best, claim.value, rel_tol=CLOSE):
-            yield f"value {claim.value}, and of what was costed {best} is the best"
+            yield f"value {claim.value}, and the best value of the costed stacks is {best}"
         yield from contradictions(claim)
         if self._schedules() != claim.schedules_in_space:
-            yield f"{claim.schedules_in_space} schedules, not {self._schedules()}"
+            yield f"the certificate has {claim.schedules_in_space} schedules, not {self._schedules()}"
 
     def _best(self) -> float:
         """Least value of the schedules that consist of costed stacks."""
@@ -230,7 +226,7 @@ class _Checker:
     # Stacks that were not costed.
 
     def bound(self) -> Iterator[str]:
-        """Messages on stacks that were not costed and could be part of a schedule below the lower bound."""
+        """Messages on stacks without a computed cost that could be part of a schedule below the lower bound."""
         count = len(self.layers)
         floors = {(i, j): stack_floor(self.model.chain, i, j) for i in range(count) for j in range(i, count)}
         left: dict[tuple[Layers, str], tuple[np.ndarray, StackBounds]] = {}
@@ -283,9 +279,7 @@ class _Checker:
         latency_cycles: np.ndarray,
         floors: dict[Layers, tuple[float, float]],
     ) -> np.ndarray:
-        """Whether a schedule could be below the lower bound if one of its stacks has at least this
-        energy and latency.
-        """
+        """Whether a schedule could be below the lower bound if one of its stacks has at least this cost."""
         assert self.powers is not None
         outside = [self._outside(layers, floors, which) for which in (0, 1)]
         energy = np.maximum(energy_pj, floors[layers][0]) + outside[0]

@@ -32,7 +32,7 @@ ELEMENTWISE = (
     "Sigmoid",
     "Tanh",
 )
-"""Operators that are passed through, since they leave each element in its place."""
+"""Operators that are passed through, because they leave each element in its place."""
 
 
 @dataclass(frozen=True)
@@ -51,14 +51,14 @@ class ChainLayer:
     """Bits of all final elements at one position of the output."""
     weight_bits: int
     data_dimensions: tuple[str, ...]
-    """Dimensions of the windows along x and y; '' where there is none."""
+    """Dimensions of the windows along x and y; '' if there is no window."""
 
     def window(self, axis: int) -> AxisWindow:
         """Window of the layer along x (0) or y (1)."""
         return self.y if axis else self.x
 
     def tile(self, made: tuple[int, int], read: tuple[int, int]) -> Layer:
-        """Layer that makes `made` positions from `read` positions of its input, along x and y."""
+        """Layer of a tile: it makes `made` positions from `read` positions of its input, along x and y."""
         sizes = dict(zip(AXES, made, strict=True))
         loops = tuple([(d, sizes.get(d, size)) for d, size in self.layer.loop_sizes])
         clipped = []
@@ -89,7 +89,7 @@ class Chain:
 
 
 def read_chain(workload: Workload, core: Core, mapping: Mapping, profile: ModelProfile) -> Chain:
-    """Chain of a workload. Raises InputError that names every layer that does not fit into a chain."""
+    """Chain of a workload. Raises InputError with the names of all layers that do not fit into a chain."""
     refuse_folded(workload, "a chain runs each layer by itself")
     faults: dict[str, list[str]] = {}
     layers: list[ChainLayer] = []
@@ -134,10 +134,10 @@ def _faults(
     for source in sources:
         producer, passed = _producer(nodes, source)
         if passed:
-            yield f"what a layer reads passes {passed}, which moves elements or is not costed"
+            yield f"the input of a layer passes {passed}, which moves elements or has no cost"
             return
     if (before is None) != (producer is None) or (before is not None and producer != before.node_id):
-        yield "a layer does not read the layer before it alone, and only chains are supported"
+        yield "a layer does not read only the layer before it, and only chains are supported"
         return
     missing = [axis for axis in AXES if axis not in dict(layer.operand_dimensions)[OUTPUT]]
     if missing:
@@ -152,8 +152,9 @@ def _faults(
 
 
 def _producer(nodes: dict[int, WorkloadNode], source: int) -> tuple[int | None, str]:
-    """Producing layer, found through operators that leave elements in place; or the operator type that
-    moves elements.
+    """Producing layer, found through operators that leave elements in place, and ''.
+
+    If an operator on the way moves elements, None and the type of this operator.
     """
     node = nodes[source]
     while node.layer is None:
@@ -166,8 +167,9 @@ def _producer(nodes: dict[int, WorkloadNode], source: int) -> tuple[int | None, 
 
 
 def _window_text(layer: Layer, operand: str, axis: str) -> tuple[str, str | None, int, int] | None:
-    """(Data dimension, loop of the kernel, stride, dilation) of the window of an operand along an axis; '' as data
-    dimension where there is no window.
+    """(Data dimension, loop of the kernel, stride, dilation) of the window of an operand along an axis.
+
+    The data dimension is '' if the axis is a dimension of the operand itself. None if there is no single window.
     """
     dimensions = dict(layer.operand_dimensions)[operand]
     if axis in dimensions:
@@ -218,15 +220,15 @@ def _misfits(producer: ChainLayer, reader: ChainLayer) -> Iterator[str]:
     for axis, name in enumerate(AXES):
         there, wanted = producer.window(axis).output_size, reader.window(axis).input_size
         if there < wanted:
-            yield f"a layer reads {wanted} positions along {name} of one that makes {there}"
+            yield f"a layer reads {wanted} positions along {name} of a layer that makes {there}"
     made = producer.output_bits // producer.layer.bits_of[FINAL_OUTPUT]
     read = reader.input_bits // reader.layer.bits_of[reader.input_operand]
     if made != read:
-        yield f"a layer reads {read} channels of one that makes {made}"
+        yield f"a layer reads {read} channels of a layer that makes {made}"
 
 
 def _link_faults(workload: Workload, core: Core, layers: list[ChainLayer]) -> Iterator[Problem]:
-    """Problems of operands that do not lie in the same memories: layers hand over tensors in memories."""
+    """Problems of layers that cannot hand over tensors, because their operands lie in different memories."""
     roles = {"inputs": set[str](), "outputs": set[str](), "weights": set[str]()}
     for entry in layers:
         link = dict(entry.constraints.memory_operand_links)
@@ -235,7 +237,7 @@ def _link_faults(workload: Workload, core: Core, layers: list[ChainLayer]) -> It
         if entry.weight_operand is not None:
             roles["weights"].add(link[entry.weight_operand])
         if entry.constraints.memory_reach is not None:
-            text = "memory_reach is found by depth-first schedules themselves, and cannot be given"
+            text = "memory_reach cannot be given here: a depth-first schedule chooses it itself"
             yield Problem(text, path=entry.layer.name)
     for role, operands in roles.items():
         if len(operands) > 1:
@@ -246,5 +248,5 @@ def _link_faults(workload: Workload, core: Core, layers: list[ChainLayer]) -> It
         (activation,), (output,) = roles["inputs"], roles["outputs"]
         inputs, outputs = hierarchy.memories_of(activation), hierarchy.memories_of(output)
         if not inputs or not outputs or inputs[-1] != outputs[-1]:
-            text = "inputs and outputs of layers have no outermost memory in common, where stacks hand over data"
+            text = "inputs and outputs of layers need the same outermost memory, where stacks hand over data"
             yield Problem(text, path=core.name)

@@ -1,7 +1,7 @@
 """Locations of tensors, weights and kept data of a stack, and the kinds of its tiles with equal cost (DeFiNES, IV).
 
-Data lie in the lowest memory with room, among those with one instance: one part of the array reads what another part
-computed.
+Data lie in the lowest memory that has room and only one instance, because one part of the array reads data that another
+part computed.
 """
 
 from collections.abc import Iterator, Sequence
@@ -52,11 +52,11 @@ class MemoryPlaces:
         return self.outputs[-1]
 
     def for_input(self, bits: int) -> int:
-        """Lowest memory with room for the input of a layer; the topmost memory where none has room."""
+        """Lowest memory with room for the input of a layer; the topmost memory if no memory has room."""
         return self._lowest(self.inputs, bits)
 
     def for_output(self, bits: int, input_bits: int, input_memory: int | None) -> int:
-        """Lowest memory with room for the output of a layer, and for its input where this lies in the same memory."""
+        """Lowest memory with room for the output of a layer, and for its input if the input lies in the same memory."""
         for k in self.outputs:
             needed = bits + (input_bits if k == input_memory else 0)
             if self.exist_once[k] and self.sizes[k] >= needed:
@@ -82,12 +82,12 @@ class Stack:
 
     @cached_property
     def input_bits(self) -> tuple[int, ...]:
-        """[layer] bits of all elements at one position of the layer's input."""
+        """[layer] Bits of all elements at one position of the layer's input."""
         return tuple([entry.input_bits for entry in self._layers])
 
     @cached_property
     def output_bits(self) -> tuple[int, ...]:
-        """[layer] bits of all elements at one position of the layer's output."""
+        """[layer] Bits of all elements at one position of the layer's output."""
         return tuple([entry.output_bits for entry in self._layers])
 
     @cached_property
@@ -105,13 +105,13 @@ class Stack:
 
     @property
     def row_width(self) -> tuple[int, ...]:
-        """[layer] number of positions of the layer's input along x, for the whole image."""
+        """[layer] Number of positions of the layer's input along x, for the whole image."""
         return tuple([entry.x.input_size for entry in self._layers])
 
 
 @dataclass(frozen=True)
 class KeptPlaces:
-    """Memories in which a tile of one kind would keep data, without regard to its neighbours."""
+    """Memories in which a tile of one kind would keep data if its neighbours had no influence."""
 
     columns: int | None
     rows: int | None
@@ -119,10 +119,10 @@ class KeptPlaces:
 
 
 def live_bits(stack: Stack, x: AxisTile, y: AxisTile, kept_bits: tuple[int, ...] = ()) -> int:
-    """Largest number of bits that are live at a time: input and output of a layer, and the data that earlier layers
-    have kept.
+    """Largest number of bits that are live at a time.
 
-    `kept_bits` has the kept bits of each layer's input. Kept data of the stack's input do not count, as in DeFiNES.
+    Live data are the input and the output of a layer, and the data that earlier layers have kept. `kept_bits` has the
+    kept bits of each layer's input. Kept data of the stack's input do not count, as in DeFiNES.
     """
     most = stack.tensor_bits(0) * x.made[0] * y.made[0]
     kept = 0
@@ -146,7 +146,8 @@ def kept_places(
     """Memories with room for columns, rows and weights in addition to the largest live tensors of a tile.
 
     `column_y` is the height of columns. `kept` has the columns and rows of each layer's input that the tile reads
-    again, or, in the first tiles, the next tile. `keeps` says whether there are such columns and rows.
+    again; for a first tile, those that the next tile reads again. `keeps` states whether columns, and whether rows, are
+    kept.
     """
     places, layers = stack.places, range(len(stack.input_bits))
     live = live_bits(stack, x, y)
@@ -196,7 +197,10 @@ MODES: dict[str, tuple[bool, bool]] = {
     "h-cached-v-recompute": (True, False),
     "fully-cached": (True, True),
 }
-"""Whether columns, and rows, that neighbouring tiles also need are kept; else they are computed again."""
+"""Two truth values for each mode: whether columns are kept, and whether rows are kept, if neighbouring tiles need them.
+
+Columns and rows that are not kept are computed again.
+"""
 
 
 @dataclass(frozen=True)
@@ -206,7 +210,7 @@ class TileKind:
     x: AxisTile
     y: AxisTile
     columns_from: int | None
-    """Memory from which kept columns are read; None where there are none."""
+    """Memory from which kept columns are read; None if there are no kept columns."""
     columns_to: int | None
     rows_from: int | None
     rows_to: int | None
@@ -250,7 +254,7 @@ def tile_kinds(stack: Stack, tile: tuple[int, int], mode: str, reading: Reading)
 
 
 def _kept(tiles: Sequence[AxisTile], place: int) -> tuple[int, ...]:
-    """Data that a tile reads again, or else the next tile."""
+    """[layer] Input positions that a tile reads again; for the first tile, those that the next tile reads again."""
     tile = tiles[place]
     if tile.is_first and place + 1 < len(tiles):
         return tiles[place + 1].reused
@@ -258,7 +262,7 @@ def _kept(tiles: Sequence[AxisTile], place: int) -> tuple[int, ...]:
 
 
 def _places_of_row(stack: Stack, columns: Sequence[AxisTile], row: _Row, keeps: tuple[bool, bool]) -> list[KeptPlaces]:
-    """[column] memories in which each tile of a row would keep data; equal tiles are computed once."""
+    """[column] Memories in which each tile of a row would keep data; they are computed once for equal tiles."""
     known: dict[tuple[AxisTile, tuple[int, ...]], KeptPlaces] = {}
     found = []
     for place, x in enumerate(columns):
@@ -277,7 +281,11 @@ def _row_kinds(
     weights: int | None,
     reading: Reading,
 ) -> Iterator[tuple[TileKind, int]]:
-    """Tiles of a row by kind. Neighbouring tiles keep the columns between them in the higher of their two memories."""
+    """Pairs (kind, number of tiles) of a row.
+
+    Neighbouring tiles keep the columns between them in the higher one of their two memories, unless the reading says
+    that the last tile decides.
+    """
     counts: dict[TileKind, int] = {}
     for place, x in enumerate(columns):
         own = places[place].columns

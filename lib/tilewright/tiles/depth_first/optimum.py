@@ -1,8 +1,8 @@
 """Best depth-first schedule of a chain: all sizes of tiles, modes and cuts, with a proof
 (docs/tiles.md#optimal-depth-first-schedules).
 
-Bounds of all tiles of a stack together exclude the tiles that cannot be part of a better schedule than the best known
-one. The remaining tiles are costed, the most promising first, until none is left.
+Bounds of all tiles of a stack, computed together, exclude tiles that cannot be part of a schedule better than the best
+known one. The costs of the remaining tiles are computed, the most promising first, until no tile is left.
 """
 
 import heapq
@@ -24,9 +24,9 @@ from tilewright.tiles.depth_first.schedule import DepthFirstSchedule, ScheduledS
 from tilewright.tiles.depth_first.stack_cost import StackModel
 
 FIRST_TILES = 64
-"""Number of tile sizes of a stack that are bounded together at first; the number doubles each time."""
+"""Number of tile sizes of a stack in the first batch of bounds; each batch has twice as many as the one before."""
 TILES_COSTED_AHEAD = 12
-"""Number of tile sizes of the whole chain, in each mode, that are costed before all bounds are known."""
+"""Largest number of tile sizes of the whole chain, in each mode, whose cost is computed before all bounds are known."""
 
 
 @dataclass(frozen=True)
@@ -34,16 +34,20 @@ class _Stream:
     """Tiles of a stack in a mode that could be part of a better schedule, the most promising first."""
 
     bound: np.ndarray
-    """[place] bound of schedules with this tile, from the bounds of other stacks at the time it was computed."""
+    """[place] Lower bound of the value of schedules with this tile.
+
+    It uses the bounds of other stacks that were known when it was computed.
+    """
     energy_pj: np.ndarray
-    """[place] lower bound of energy; the next field has that of latency."""
+    """[place] Lower bound of the energy of the stack."""
     latency_cycles: np.ndarray
+    """[place] Lower bound of the latency of the stack."""
     tile: np.ndarray
-    """[place, 2] width and height of the tile"""
+    """[place, 2] Width and height of the tile."""
 
 
 def _merged(streams: list[_Stream], value: float) -> _Stream:
-    """Single stream from several, without tiles whose bound is not below a value."""
+    """Single stream with the tiles of several streams whose bound is below a value."""
     empty = _Stream(np.zeros(0), np.zeros(0), np.zeros(0), np.zeros((0, 2), int))
     all_of = [empty, *streams]
     bound = np.concatenate([one.bound for one in all_of])
@@ -66,7 +70,7 @@ class _Search:
     bounded: list[Layers] = field(default_factory=list)
     unmappable: list[Unmappable] = field(default_factory=list)
     reason: MappingError | None = None
-    """Reason why the first unmappable stack fits no memories."""
+    """Reason why no mapping fits for the first unmappable stack."""
     best: tuple[Costed, ...] = ()
     value: float = math.inf
     is_interrupted: bool = False
@@ -74,7 +78,10 @@ class _Search:
     _streams: dict[tuple[int, int, int], _Stream] = field(default_factory=dict)
     _fronts: dict[Layers, list[Costed]] = field(default_factory=dict)
     _heap: list[tuple[float, int, int, int, int]] = field(default_factory=list)
-    """(Bound of schedules with it, first layer, last layer, mode or -1 for a whole stack, place in the stream)."""
+    """Entries (bound of schedules with the stack, first layer, last layer, mode, place in the stream).
+
+    The mode is -1 for a whole stack.
+    """
 
     @property
     def _count(self) -> int:
@@ -101,10 +108,10 @@ class _Search:
         return min(self.value, self._heap[0][0]) if self._heap else self.value
 
     def _look(self, advance: Callable[[int], None]) -> None:
-        """Refine the open entry with the least bound; the entry stays on the heap until this is done."""
+        """Refine the entry of the heap with the least bound. The entry stays on the heap until this is done."""
         known, first, last, mode, place = self._heap[0]
         bound = self._bound((first, last), mode, place)
-        if bound > known:  # other stacks are known better than when it was put there
+        if bound > known:  # the bounds of other stacks have improved since the entry was added
             heapq.heapreplace(self._heap, (bound, first, last, mode, place))
             return
         if mode < 0 and (first, last) not in self.bounded:
@@ -118,7 +125,7 @@ class _Search:
         heapq.heapify(self._heap)
 
     def _push(self, layers: Layers, mode: int, place: int) -> None:
-        """Add an open entry: a whole stack, or the next of its tiles in a mode if there is one."""
+        """Add an entry to the heap: a whole stack, or the next tile of the stack in a mode, if there is a next tile."""
         if mode < 0 or place < len(self._streams[(*layers, mode)].tile):
             heapq.heappush(self._heap, (self._bound(layers, mode, place), *layers, mode, place))
 
@@ -154,7 +161,7 @@ class _Search:
         return least[-1]
 
     def _open(self, layers: Layers) -> None:
-        """Bound each size of tiles of a stack; sizes that can be part of a better schedule become streams."""
+        """Compute bounds of all tiles of a stack. Tiles that can be part of a better schedule become streams."""
         least = [(math.inf, math.inf)]
         for place, mode in enumerate(self.space.modes):
             self._streams[(*layers, place)] = stream = self._stream(layers, mode)
@@ -172,8 +179,9 @@ class _Search:
     def _stream(self, layers: Layers, mode: str) -> _Stream:
         """Tiles of a stack in a mode that can be part of a better schedule.
 
-        Quick bounds order the tiles and exclude most of them; they are refined in growing batches. For the whole chain
-        the most promising tiles are costed meanwhile, since a good schedule excludes most of the others.
+        Quick bounds order the tiles and exclude most of them. The bounds of the other tiles are refined in growing
+        batches. For the whole chain, the costs of the most promising tiles are computed between batches, because a good
+        schedule excludes most of the remaining tiles.
         """
         chain, is_all = self.model.chain, layers == (0, self._count - 1)
         sizes = (self.space.sizes(0, self._size(layers[1], 0)), self.space.sizes(1, self._size(layers[1], 1)))
@@ -219,7 +227,7 @@ class _Search:
         return _merged([_Stream(own, bounds.energy_pj, bounds.latency_cycles, tiles)], self.value)
 
     def _cost(self, layers: Layers, mode: str, tile: tuple[int, int]) -> None:
-        """Cost a stack, and update the best schedule."""
+        """Compute the cost of a stack, and update the best schedule."""
         try:
             ledger = self.model.cost(*layers, tile, mode)
         except MappingError as error:
@@ -271,8 +279,8 @@ def find_optimum(
 ) -> Optimum:
     """Best schedule of a space with a lower bound, or the best schedule found within `seconds` or before Ctrl-C.
 
-    The search of the options maps each layer of each tile. Raises InputError where the bounds are not proven,
-    MappingError where none of the tried schedules fits.
+    `options` are those of the search for the mapping of each layer of a tile. Raises InputError if the bounds are not
+    proven, and MappingError if none of the tried schedules fits.
     """
     check_boundable(model.chain, options.profile)
     search = _Search(model, space, options.objective)
@@ -299,7 +307,10 @@ def find_optimum(
 
 
 def _schedules(model: StackModel, space: DepthFirstSpace) -> int:
-    """Number of schedules: a stack after each prefix, with each mode and size of tiles."""
+    """Number of schedules of the space.
+
+    A schedule of the first layers is a schedule of fewer layers and one more stack, in any mode and size of tiles.
+    """
     layers = model.chain.layers
     counts: Sequence[int] = [1]
     for stop in range(1, len(layers) + 1):

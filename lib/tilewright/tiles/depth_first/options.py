@@ -1,4 +1,4 @@
-"""Options of a depth-first schedule: how the layers of its tiles are costed, and by which reading of the model."""
+"""Options of a depth-first schedule: the search for mappings of layers of tiles, and the reading of the model."""
 
 from dataclasses import dataclass
 from typing import Annotated, Literal
@@ -13,7 +13,10 @@ ReadingName = Literal["tilewright", "defines"]
 
 @dataclass(frozen=True)
 class Reading:
-    """Rules of a reading; docs/tiles.md#depth-first-schedules explains each difference with its size."""
+    """Rules of a reading of the depth-first model.
+
+    docs/tiles.md#depth-first-schedules explains each difference between the readings, and how large it is.
+    """
 
     name: ReadingName
     counts_offloading: bool
@@ -21,15 +24,17 @@ class Reading:
     time_passes_on_used_ports: bool
     """Whether a hop through a receiving port that the copy has used before delays the hops after it."""
     kept_columns_have_all_rows: bool
-    """Whether, in the search for room, columns have the full height of the tile that keeps them even if rows are
-    recomputed.
+    """Whether the search for room counts columns with the full height of the tile that keeps them.
+
+    If so, they have this height even if rows are recomputed.
     """
     last_tile_decides: bool
-    """Whether the last of the tiles that share kept data decides where the data lie; else the tile that needs most
-    room does.
+    """Whether the last of the tiles that share kept data decides in which memory the data lie.
+
+    Otherwise, the tile that needs most room decides.
     """
     own_tile_costs: bool
-    """Whether tiles are costed with the accesses and loading of ZigZag of 2022, instead of the model profile."""
+    """Whether costs of tiles use the accesses and the loading of ZigZag of 2022, instead of the model profile."""
 
 
 DEFAULT = Reading("tilewright", True, True, True, False, False)
@@ -49,12 +54,12 @@ class TileOptions(LayerOptions):
     """Options of the search for mappings of layers of tiles, and of the rules that define the tiles."""
 
     reading: ReadingName = "tilewright"
-    """Rules of depth-first schedules: tilewright; or defines, the rules of DeFiNES with its own costs of tiles, for
-    which `model` and `objective` have no effect.
+    """Rules of depth-first schedules. tilewright: the rules of tilewright. defines: the rules of DeFiNES with its costs
+    of tiles; `model` and `objective` then have no effect.
     """
 
     def without_effect(self) -> dict[str, str]:
-        """Options that have no effect with the costs of a reading."""
+        """Options without effect, with the reasons; a reading with its own costs of tiles ignores some options."""
         found = super().without_effect()
         if READINGS[self.reading].own_tile_costs:
             found |= dict.fromkeys(("model", "objective"), f"has no effect with reading {self.reading}")

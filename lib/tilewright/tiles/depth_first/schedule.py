@@ -32,7 +32,7 @@ from tilewright.workload.layer import Layer
 
 
 class TileSearch:
-    """Costs of tiles of a chain; each problem is searched once. Not thread-safe."""
+    """Costs of tiles of a chain. Each problem is searched once, and its result is kept. Not safe for threads."""
 
     def __init__(self, chain: Chain, options: TileOptions, reading: Reading) -> None:
         self.chain, self.options, self.reading = chain, options, reading
@@ -44,7 +44,10 @@ class TileSearch:
         return len(self._known)
 
     def __call__(self, problem: TileProblem) -> Ledger | None:
-        """Ledger of the best mapping, which must not be changed; None where no mapping fits."""
+        """Ledger of the best mapping; None if no mapping fits.
+
+        Callers must not change the ledger, because later calls return the same object.
+        """
         if problem not in self._known:
             self._known[problem] = self._search(problem)
         return self._known[problem]
@@ -60,7 +63,7 @@ class TileSearch:
 def best_ledger(
     layer: Layer, core: Core, constraints: MappingConstraints, options: LayerOptions, reading: Reading = DEFAULT
 ) -> Ledger | None:
-    """Cost of the best mapping of a layer on a core; None where no mapping fits."""
+    """Cost of the best mapping of a layer on a core; None if no mapping fits."""
     best: Ledger | None = None
     try:
         for prepared in _prepared(layer, core, constraints, options):
@@ -150,7 +153,7 @@ def _defines_ledger(cost) -> Ledger:  # type: ignore[no-untyped-def]
 
 
 def _add_accesses(ledger: Ledger, prepared: PreparedProblem, words: np.ndarray) -> None:
-    """Add accesses and their energy by memory, named by its index in the whole core, and operand."""
+    """Add accesses and their energy, by memory and operand."""
     levels, counts = prepared.arrays["level_memory"].tolist(), prepared.arrays["level_count"].tolist()
     for o, operand in enumerate(prepared.layer.operands):
         for m in range(counts[o]):
@@ -165,7 +168,7 @@ def _add_accesses(ledger: Ledger, prepared: PreparedProblem, words: np.ndarray) 
 
 @dataclass(frozen=True)
 class Point:
-    """Size of tiles and mode to be costed."""
+    """Mode and size of tiles of a schedule whose cost is to be computed."""
 
     mode: str
     tile_x: int
@@ -213,11 +216,11 @@ class DepthFirstSchedule:
 
     @property
     def repeated_macs(self) -> int:
-        """Multiply-accumulates that tiles compute again, beyond those of the layers."""
+        """Number of multiply-accumulates that tiles compute in addition to those of the layers."""
         return self.ledger.mac_count - sum(entry.layer.mac_count for entry in self.chain.layers)
 
     def row(self) -> JsonObject:
-        """Row of the table; its tile size is that of the first stack."""
+        """Row of the table of schedules; mode and tile size are those of the first stack."""
         first, ledger = self.stacks[0], self.ledger
         top = self.chain.core.memories[-1].name
         row: JsonObject = {
@@ -285,8 +288,7 @@ def schedules_of(
     """Schedule with its cost at each point. Equal layers of tiles are searched once for all points.
 
     `cuts` are the names of the layers, besides the last one, after which a stack ends. Raises InputError for networks
-    that are no chains, unknown names and sizes below 1. Raises MappingError where no mapping fits for a layer of a
-    tile.
+    that are no chains, unknown names and sizes below 1. Raises MappingError if no mapping fits for a layer of a tile.
     """
     model = stack_model(problem, options)
     stacks = stacks_of(model.chain, cuts, points)

@@ -19,8 +19,8 @@ from tilewright.tiles.depth_first.locations import MemoryPlaces, Stack, TileKind
 from tilewright.tiles.depth_first.options import Reading
 
 LATENCY_PARTS = ("ideal", "spatial_stall", "temporal_stall", "onloading", "offloading", "drain", "copies")
-"""Parts of the latency: cycles of the full array, of idle units, of waiting for transfers; of loading before and of
-off-loading after each layer of each tile; and of copies between layers.
+"""Parts of the latency, in cycles: ideal use of the array, idle units, waiting for transfers, loading before and
+off-loading after each layer of each tile, drain, and copies between layers.
 """
 COPY = "copy"
 """Cause of accesses by copies between memories; all other causes are operands of layers."""
@@ -55,7 +55,7 @@ class Ledger:
         _add(self.cycles, other.cycles, times)
 
     def accesses(self, cause: str) -> list[JsonObject]:
-        """Energy and words of each memory and cause, by name, as JSON values; `cause` is the key of the cause."""
+        """Energy and words of each memory and cause, as JSON values; `cause` is the name of the key for causes."""
         return [
             {
                 "memory": memory,
@@ -68,7 +68,7 @@ class Ledger:
         ]
 
     def latency_cycles(self, with_offloading: bool = True) -> float:
-        """Sum of the parts of the latency. The latency of DeFiNES is without off-loading."""
+        """Sum of the parts of the latency. The latency of DeFiNES does not include off-loading."""
         left_out = 0.0 if with_offloading else self.cycles["offloading"]
         return sum(self.cycles.values()) - left_out
 
@@ -90,7 +90,7 @@ class HopSide:
     word_pj: float
 
     def words(self, bits: int) -> float:
-        """Number of full-width words; fractions are as small as the port allows."""
+        """Number of full-width words; a fraction of a word is a multiple of the narrowest access of the port."""
         return math.ceil(bits / self.narrow_bits) * (self.narrow_bits / self.wide_bits)
 
 
@@ -133,8 +133,8 @@ class CopyCost:
 def hops_between(core: Core, source_operand: str, source: int, operand: str, target: int) -> tuple[Hop, ...]:
     """Hops from a memory that holds data as one memory operand to a memory that holds them as `operand`.
 
-    Within the hierarchy of one operand the path is direct; else it goes through the lowest memory above the source
-    that holds both operands.
+    If both memories are in the hierarchy of one operand, the path is direct. If not, it goes through the lowest memory
+    above the source that holds both operands.
     """
     if source == target:
         return ()
@@ -161,8 +161,10 @@ def _straight(core: Core, operand: str, chain: tuple[int, ...], source: int, tar
 
 
 def _link(core: Core, operand: str, memory: int, direction: int) -> HopSide:
-    """Side of a hop. A memory without a port for the direction uses any other port of the operand, or else a port of
-    another operand. Raises MappingError where there is none.
+    """Side of a hop.
+
+    A memory without a port for the direction uses another port of the operand, or else a port of another operand.
+    Raises MappingError if there is no such port.
     """
     held = core.memories[memory]
     reads = direction in (TL, TH)
@@ -181,8 +183,8 @@ def _link(core: Core, operand: str, memory: int, direction: int) -> HopSide:
 def cost_of_copies(copies: Sequence[Copy], time_passes_on_used_ports: bool) -> CopyCost:
     """Energy of all copies, and the time until the last port is done.
 
-    The hops of a copy follow one another; copies share ports. A port is done when all of its busy time since its first
-    use has passed, and not before the last of its transfers would end without sharing.
+    The hops of a copy follow one another; copies share ports. The end of a port is the later of two times: its first
+    use plus its total busy time, and the time at which its last transfer would end without sharing.
     """
     energy = 0.0
     words: dict[int, list[float]] = {}
@@ -212,7 +214,7 @@ def _port_cycles(ranges: list[tuple[int, int]]) -> int:
 
 @dataclass(frozen=True)
 class TileProblem:
-    """Layer of a tile, to be mapped without the memories above those where its data lie."""
+    """Layer of a tile. It is mapped without the memories above those that hold its data."""
 
     layer: int
     made: tuple[int, int]
@@ -225,7 +227,7 @@ class TileProblem:
 
 
 TileCosts = Callable[[TileProblem], Ledger | None]
-"""Function that returns the cost of the best mapping of a layer of a tile; None where no mapping fits."""
+"""Function that returns the cost of the best mapping of a layer of a tile; None if no mapping fits."""
 
 
 @dataclass(frozen=True)
@@ -247,16 +249,16 @@ class StackModel:
     tile_costs: TileCosts
 
     def cost(self, first: int, last: int, tile: tuple[int, int], mode: str) -> Ledger:
-        """Ledger of a stack. Raises MappingError where no mapping fits for a layer of a tile."""
+        """Ledger of a stack. Raises MappingError if no mapping fits for a layer of a tile."""
         total = Ledger()
         for _, count, ledger in self.kinds(first, last, tile, mode):
             total.add(ledger, count)
         return total
 
     def kinds(self, first: int, last: int, tile: tuple[int, int], mode: str) -> Iterator[tuple[TileKind, int, Ledger]]:
-        """(Kind of tile, number of such tiles, cost of one) for each kind.
+        """Triples (kind of tile, number of such tiles, cost of one such tile).
 
-        The very first tile also loads the weights of its stack from the outermost memory.
+        The first tile of a stack also loads the weights of the stack from the outermost memory.
         """
         stack = Stack(MemoryPlaces(self.chain), first, last)
         found = tile_kinds(stack, tile, mode, self.reading)
@@ -281,8 +283,9 @@ class StackModel:
         return total
 
     def steps(self, stack: Stack, kind: TileKind, weights_from_top: bool) -> Iterator[LayerStep]:
-        """Layers of a tile in order, with the places of their data. Raises MappingError where no mapping fits for one
-        of them.
+        """Layers of a tile in order, with the places of their data.
+
+        Raises MappingError if no mapping fits for a layer.
         """
         places, core = stack.places, self.chain.core
         bits = stack.tensor_bits(0) * kind.x.made[0] * kind.y.made[0]
@@ -326,7 +329,7 @@ class StackModel:
 
 
 def _raises(most: int) -> Iterator[tuple[int, int]]:
-    """(Levels further out for the output, levels further out for the input), in the order in which they are tried."""
+    """Numbers of levels by which the output and the input lie further out, in the order in which they are tried."""
     for level in range(most):
         yield level, level
         yield level + 1, level
@@ -355,7 +358,7 @@ def _input_copies(stack: Stack, kind: TileKind, i: int, memory: int, lies_in: in
 
 
 def _kept_copies(stack: Stack, kind: TileKind, tensor: int, memory: int) -> list[Copy]:
-    """Copies of a tensor's data that are kept for other tiles: rows, and columns without the part in these rows."""
+    """Copies of the data of a tensor that are kept for other tiles: rows, and columns without the part in rows."""
     if tensor > len(stack.input_bits) - 1:
         return []
     x, y, bits, chain = kind.x, kind.y, stack.tensor_bits(tensor), stack.places.chain

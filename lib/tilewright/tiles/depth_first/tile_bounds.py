@@ -13,10 +13,10 @@ from tilewright.workload.layer import FINAL_OUTPUT, OUTPUT
 
 
 def least_energy_pj(loops: TileLoops, with_weights: bool = True) -> Grid:
-    """Lower bound of the energy of a tile in pJ: the energy of every order, and the least extra energy over the
-    choices of the innermost loop.
+    """Lower bound of the energy of a tile in pJ.
 
-    Without weights the bound for a sum over tiles is a multiple of the number of positions.
+    It is the energy that every order has, plus the least extra energy over the choices of the innermost loop. Without
+    weights, the bound for a sum over tiles is proportional to the number of positions.
     """
     array = loops.places.chain.core.operational_array
     macs = loops.all_passes() * loops.product(loops.lanes, list(loops.lanes))
@@ -56,7 +56,7 @@ def _bit_pj(loops: TileLoops, operand: str, memory: int, direction: int) -> floa
 
 
 def _lanes(loops: TileLoops, operand: str, memory: int) -> Grid:
-    """Average number of elements that all instances of a memory pass on for all lanes."""
+    """Average number of elements that all instances of a memory together transfer for all lanes."""
     result: Grid = loops.relevant_lanes(operand, memory) * loops.instances(operand, memory)
     return result
 
@@ -121,18 +121,18 @@ class _Exchange:
     cycles: Grid
     """Least number of cycles of one transfer."""
     is_waited_for: bool
-    """Whether the array waits while a transfer takes more than a cycle, since no memory near the array holds another
+    """Whether the array waits if a transfer takes more than a cycle, because no memory near the array holds another
     element.
     """
     comes_back: bool = False
-    """Whether these are sums on their way back to the array: all of these transfers take place while the array
-    computes.
-    """
+    """Whether the link moves sums back to the array. All of these transfers take place while the array computes."""
 
 
 def least_latency_cycles(loops: TileLoops) -> Grid:
-    """Lower bound of the latency of a tile in cycles, over the choices of the innermost loop. It is the cycles of
-    loops, of waiting, and of loading and off-loading, or the busy time of the busiest port.
+    """Lower bound of the latency of a tile in cycles: the least value over the choices of the innermost loop.
+
+    The value of a choice is the larger of two numbers. The first is the sum of the cycles of loops, of waiting, and of
+    loading and off-loading. The second is the busy time of the busiest port.
     """
     least: Grid | None = None
     inside, outside = loops.locations()
@@ -160,8 +160,10 @@ def least_latency_cycles(loops: TileLoops) -> Grid:
 
 
 def cycles_of_passes(loops: TileLoops) -> tuple[Grid, Grid]:
-    """Cycles of tiles that have one pass along each axis, by their lanes: (cycles of the loops and of waiting, the
-    part of the waiting that the first transfers lack). For a tile with more passes these are cycles per pass.
+    """Two numbers of cycles of tiles that have one pass along each axis, by their lanes.
+
+    The first is the cycles of the loops and of waiting. For a tile with more passes, it holds for each pass. The second
+    is the part of the waiting that does not occur for the first transfers of a tile.
     """
     least: Grid | None = None
     first = np.zeros(1)
@@ -185,7 +187,7 @@ def cycles_of_passes(loops: TileLoops) -> tuple[Grid, Grid]:
 
 
 def _exchanges(loops: TileLoops, still: frozenset[str], outside: list[Grid]) -> Iterator[_Exchange]:
-    """Transfers to and from the array, and across the boundary above a first memory that holds one element."""
+    """Transfers to and from the array, and across the boundary above an innermost memory that holds one element."""
     passes = loops.all_passes()
     own, outputs = loops.entry.input_operand, loops.places.outputs
     bits = float(loops.entry.layer.bits_of[own])
@@ -242,7 +244,7 @@ def _cycles(loops: TileLoops, memory: int, place: int, bits: Grid) -> Grid:
 def _tensors(
     loops: TileLoops, still: frozenset[str], inside: list[Grid], outside: list[Grid]
 ) -> Iterator[tuple[Port, Grid]]:
-    """(Port, cycles) of tensors that cross a boundary as a whole at least once."""
+    """Pairs (port, cycles) of tensors that cross a boundary as a whole at least once."""
     own, inputs, outputs = loops.entry.input_operand, loops.places.inputs, loops.places.outputs
     bits_in, made = loops.input_bits(), loops.output_bits()
     for m, crosses in enumerate(inside):
@@ -265,8 +267,9 @@ def _bits(loops: TileLoops, operand: str, memory: int, direction: int, bits: Gri
 
 
 def loading_cycles(loops: TileLoops) -> Grid:
-    """Cycles that no computation hides: the first elements of the input that takes longer to load, and the last
-    outputs.
+    """Cycles that no computation hides.
+
+    They are the cycles for the first elements of the input that takes longest to load, and for the last outputs.
     """
     inside, outside = loops.locations()
     layer, places = loops.entry.layer, loops.places
@@ -291,7 +294,7 @@ def loading_cycles(loops: TileLoops) -> Grid:
 
 
 def _first(loops: TileLoops, operand: str, memory: int, direction: int, exact: bool = False) -> Grid:
-    """Cycles of a link for the first elements of an input, or the last elements of the output, for all lanes."""
+    """Cycles in which a link moves the first elements of an input, or the last elements of the output, of all lanes."""
     place = loops.port(operand, memory, direction)
     bits = loops.entry.layer.bits_of[FINAL_OUTPUT if operand == OUTPUT else operand]
     if place is None or not bits:

@@ -12,14 +12,14 @@ from tilewright.tiles.depth_first.locations import MemoryPlaces
 from tilewright.workload.layer import FINAL_OUTPUT, OUTPUT
 
 Grid = np.ndarray
-"""[tile] array, or one number for all tiles."""
+"""Array with one number per tile, or with one number for all tiles."""
 EXACT = 1e-9
 """Relative tolerance within which lanes count as a whole number."""
 
 
 @dataclass(frozen=True)
 class TileSizes:
-    """Positions of tiles of a layer: [axis][tile]."""
+    """Numbers of positions of the tiles of a layer, as arrays [axis][tile]."""
 
     made: tuple[np.ndarray, np.ndarray]
     read: tuple[np.ndarray, np.ndarray]
@@ -31,9 +31,9 @@ class TileSizes:
 class TileLoops:
     """One tile of a layer, for many sizes.
 
-    The lanes of a dimension are an average, its size over its passes, so that a product of lanes and passes is the
-    product of the sizes. With `is_sum` arrays are indexed by the lanes of the two axes, and bounds are minima over
-    these.
+    The lanes of a dimension are an average: the size of the dimension divided by its passes. A product of lanes and
+    passes is therefore the product of the sizes. With `is_sum`, arrays are indexed by the lanes of the two axes, and
+    bounds are minima over these lanes.
     """
 
     places: MemoryPlaces
@@ -42,8 +42,7 @@ class TileLoops:
     stack_weight_bits: int
     """Weight bits of all layers of the layer's stack."""
     is_sum: bool = False
-    """Whether sizes are those of the whole layer, so that bounds hold for the sum over any tiles into
-    which it is cut.
+    """Whether sizes are those of the whole layer. Bounds then hold for the sum over all tiles, for any cut into tiles.
     """
     passes: dict[str, Grid] = field(init=False)
     """Number of passes over the array, by loop dimension."""
@@ -55,7 +54,7 @@ class TileLoops:
         few = any_lanes(self.entry)
         for name, size in self.entry.layer.loop_sizes:
             sizes = self._sizes(name, size)
-            if self.is_sum and name in AXES:  # tiles may have as few lanes as they like
+            if self.is_sum and name in AXES:  # tiles can have any smaller number of lanes
                 self.lanes[name] = few[AXES.index(name)]
                 self.passes[name] = sizes / self.lanes[name]
                 continue
@@ -72,7 +71,7 @@ class TileLoops:
     # Loops and lanes.
 
     def product(self, of: dict[str, Grid], names: list[str]) -> Grid:
-        """Product of the numbers of some dimensions."""
+        """Product of the numbers of the dimensions `names`."""
         result = np.ones(1)
         for name in names:
             result = result * of[name]
@@ -83,9 +82,7 @@ class TileLoops:
         return self.product(self.passes, list(self.passes))
 
     def irrelevant(self, operand: str) -> list[str]:
-        """Dimensions that index an operand neither directly nor through a window. Dimensions of size 1 are left out,
-        as they make no loops.
-        """
+        """Dimensions that index an operand neither directly nor through a window."""
         own = dict(self.entry.layer.operand_dimensions)[operand]
         windows = [dict(r.terms) for r in self.entry.layer.relations if r.data_dimension in own]
         partial = {name for terms in windows for name in terms}
@@ -103,9 +100,7 @@ class TileLoops:
         return result
 
     def innermost(self) -> Iterator[tuple[frozenset[str], Grid]]:
-        """(Operands that the innermost loop leaves unchanged, tiles in which there is such a loop) for each choice of
-        the innermost loop.
-        """
+        """Choices of the innermost loop: the operands that it leaves unchanged, and the tiles that have such a loop."""
         kinds: dict[frozenset[str], Grid] = {}
         for name, passes in self.passes.items():
             still = frozenset(o for o in self.entry.layer.operands if name in self.irrelevant(o))
@@ -116,8 +111,8 @@ class TileLoops:
             yield frozenset(self.entry.layer.operands), self.all_passes() <= 1
 
     def relevant_lanes(self, operand: str, memory: int) -> Grid:
-        """Average number of lanes with different data of an operand, over the sides of the array that one instance of
-        a memory serves. A window counts at most the positions that it has.
+        """Average number of lanes with different data of an operand, among the lanes that one instance of a memory
+        serves. A window counts at most as many lanes as it has positions.
         """
         own = dict(self.entry.layer.operand_dimensions)[operand]
         unrolled = self._unrolled(operand, memory, True)
@@ -131,7 +126,7 @@ class TileLoops:
         return result
 
     def _window_lanes(self, axis: int, lanes: list[Grid]) -> Grid:
-        """Number of different input positions of so many lanes; padding has none."""
+        """Number of different input positions of the lanes of a window; padding has no input positions."""
         most = np.maximum(*lanes) if len(lanes) == 2 else lanes[0]
         if not self.is_sum:
             there: Grid = np.minimum(most, np.maximum(self.tile.read[axis], 1))
@@ -141,8 +136,9 @@ class TileLoops:
         return most if window.before == 0 and missing <= 0 else np.ones(1)
 
     def least_lanes(self, operand: str, memory: int, in_each: bool) -> Grid:
-        """Number of elements of an operand, without windows, that move between one instance of a memory and all its
-        lanes: in the largest transfer, or with `in_each` in every transfer.
+        """Lower bound of the number of elements that one transfer moves between an instance of a memory and its lanes.
+
+        It holds for the largest transfer of an operand; with `in_each`, for every transfer. Windows do not count.
         """
         own = dict(self.entry.layer.operand_dimensions)[operand]
         unrolled = self._unrolled(operand, memory, True)
@@ -159,8 +155,9 @@ class TileLoops:
         return self.product(self.lanes, self._unrolled(operand, memory, False))
 
     def _unrolled(self, operand: str, memory: int, served: bool) -> list[str]:
-        """Loops that are unrolled over the sides of the array that a memory of an operand, or a memory below it,
-        serves; or over the other sides.
+        """Loops that are unrolled over the sides of the array that a memory of an operand, or a lower memory, serves.
+
+        Without `served`, the loops over the other sides of the array.
         """
         own = self.places.inputs if operand == self.entry.input_operand else self.places.weights
         chain = self.places.outputs if operand == OUTPUT else own
@@ -169,7 +166,7 @@ class TileLoops:
         given = self.entry.constraints.spatial_mapping
         return [loop for side, factors in given for loop, _ in factors if (side in sides) == served]
 
-    # The tensors and where they lie.
+    # The tensors and their memories.
 
     def input_bits(self) -> Grid:
         """Bits of the input that the array must read at least once."""
@@ -207,12 +204,12 @@ class TileLoops:
         return inside, self._beyond(places.outputs, needed)
 
     def _beyond(self, memories: tuple[int, ...], needed: list[Grid]) -> list[Grid]:
-        """[memory but the last] whether a tensor lies further out, by the rule of the lowest memory with room."""
+        """[memory, without the last] Whether a tensor lies further out, by the rule of the lowest memory with room."""
         found = []
         outside = np.ones(1, bool)
         for k, bits in zip(memories[:-1], needed, strict=False):
             if self.places.exist_once[k] and self.is_sum:
-                outside = np.zeros(1, bool)  # tiles may be as small as they like
+                outside = np.zeros(1, bool)  # tiles can be arbitrarily small
             elif self.places.exist_once[k]:
                 outside = outside & (bits > self.places.sizes[k])
             found.append(outside)
@@ -221,30 +218,26 @@ class TileLoops:
     # Elements that replace each other in a memory.
 
     def sum_bits(self) -> float:
-        """Bits of a partial sum that leaves before the last accumulation; of a final output where there is only one
-        accumulation.
-        """
+        """Bits of a partial sum before the last accumulation; of a final output if there is only one accumulation."""
         layer = self.entry.layer
         final = layer.bits_of[FINAL_OUTPUT]
         return float(max(layer.bits_of[OUTPUT], final) if self.reduction()[0] > 1 else final)
 
     def holds_one_output(self) -> bool:
-        """Whether the first memory of the outputs has no room for two outputs, so that it holds no loop
-        over outputs.
-        """
+        """Whether the innermost memory of outputs has no room for two outputs, and so holds no loop over outputs."""
         return 2 * self.sum_bits() > self.places.sizes[self.places.outputs[0]]
 
     def swaps_sums(self, still: frozenset[str]) -> bool:
-        """Whether the innermost loop changes the sums in a first memory that has no room for other sums."""
+        """Whether the innermost loop changes the sums in an innermost memory that has no room for other sums."""
         return OUTPUT not in still and self.holds_one_output()
 
     def weights_move(self) -> bool:
-        """Whether weights come from a second memory; else they may stay where the array reads them."""
+        """Whether weights come from a second memory; otherwise they can stay in the memory that the array reads."""
         memories = self.places.weights
         return len(memories) > 1 and self.stack_weight_bits > self.places.sizes[memories[0]]
 
     def holds_one_weight(self) -> bool:
-        """Whether the first memory of the weights has no room for two weights."""
+        """Whether the innermost memory of the weights has no room for two weights."""
         bits = self.entry.layer.bits_of[str(self.entry.weight_operand)]
         return 2 * bits > self.places.sizes[self.places.weights[0]]
 

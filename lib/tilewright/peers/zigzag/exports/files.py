@@ -1,7 +1,7 @@
-"""Files in the layouts of zigzag-dse 3.9.1, each written whole: a reader sees the old file or the new one.
+"""Files in the layouts of zigzag-dse 3.9.1, each written atomically.
 
-`loop_ordering.txt`, unlike the tool's own, can be written for layers without temporal loops and for any number of
-operands. For reading there is the richer `report.loop_nest`.
+Unlike the file of zigzag-dse, `loop_ordering.txt` can be written for layers without temporal loops, and for any number
+of operands. `report.loop_nest` is a more detailed text for people.
 """
 
 from collections import Counter
@@ -66,9 +66,9 @@ def write_all_complete(
     layers: Mapping[str, Layer] | None = None,
     layer_ids: Mapping[str, int] | None = None,
 ) -> list[Path]:
-    """Write the complete objects of every layer and of their sum; returns the paths.
+    """Write the complete objects of every layer and of the network; returns the paths.
 
-    Raises InputError where two layers would be one file.
+    Raises InputError if two layers would be written to the same file.
     """
     values = complete_layers(records, summary, core, layers)
     _refuse_equal_files(list(values))
@@ -79,7 +79,7 @@ def write_all_complete(
 def write_all_simple(folder: Path, records: Sequence[LayerRecord], summary: Summary) -> list[Path]:
     """Write energy and latency of every layer and of the network; returns the paths.
 
-    Raises InputError where two layers would be one file.
+    Raises InputError if two layers would be written to the same file.
     """
     layers = layers_in_order(records, summary)
     _refuse_equal_files([layer.name for layer in layers])
@@ -87,14 +87,14 @@ def write_all_simple(folder: Path, records: Sequence[LayerRecord], summary: Summ
 
 
 def check_descriptions(records: Sequence[LayerRecord], core: Core, layers: Mapping[str, Layer]) -> None:
-    """Raise InputError unless `core` and `layers` are what the records were made with."""
+    """Raise InputError unless the records were made with `core` and `layers`."""
     problems = []
     sizes = {memory.name: memory.size_bits for memory in core.memories}
     for placed in layers_in_order(records):
         layer = layers.get(placed.name)
         if layer is None or LayerFacts.of(layer)._replace(name=placed.record.layer.name) != placed.record.layer:
             problems.append(Problem("this layer of the run is not in the workload given", path=placed.name))
-        # With data locality a layer has fewer memories, and less room in them.
+        # With data locality, a layer has fewer memories, and some of them are smaller.
         if any(memory.size_bits > sizes.get(name, 0) for name, memory in placed.record.memories.items()):
             problems.append(Problem(f"this layer did not run on the hardware given, {core.name}", path=placed.name))
     if problems:

@@ -22,7 +22,7 @@ COLUMN_GAP = 5
 
 
 def loop_ordering_text(record: LayerRecord, name: str = "") -> str:
-    """The loop ordering of one layer, with an empty line at its end; `name` replaces the layer name of the record.
+    """Loop ordering of one layer as text that ends with an empty line. `name` replaces the layer name of the record.
 
     Temporal loops come outermost first, each with the memory of every operand; then the spatial loops as counted.
     """
@@ -51,12 +51,12 @@ def loop_ordering_text(record: LayerRecord, name: str = "") -> str:
 
 
 def network_loop_orderings(records: Sequence[LayerRecord], summary: Summary | None = None) -> str:
-    """The loop orderings of every layer of a network in execution order: the content of `loop_ordering.txt`."""
+    """Loop orderings of all layers of a network in execution order: the content of `loop_ordering.txt`."""
     return "".join(loop_ordering_text(layer.record, layer.name) for layer in layers_in_order(records, summary))
 
 
 def _temporal_loops(record: LayerRecord, operands: Sequence[str]) -> list[tuple[str, int, list[str]]]:
-    """(dimension, size, memory of each operand), outermost first."""
+    """Temporal loops as (dimension, size, memory of each operand), outermost first."""
     levels = record.temporal_mapping
     memory_of = {
         operand: [record.memory_levels[operand][m] for m, loops in enumerate(levels[operand]) for _ in loops]
@@ -67,5 +67,5 @@ def _temporal_loops(record: LayerRecord, operands: Sequence[str]) -> list[tuple[
 
 
 def _output_levels(levels: Mapping[str, Sequence[T]]) -> Sequence[T]:
-    """The levels of the output; those of the first operand in a record without one."""
+    """Levels of the output. If the record has no output, levels of the first operand."""
     return levels.get(OUTPUT) or next(iter(levels.values()), ())

@@ -1,9 +1,10 @@
-"""Results in the JSON layouts of zigzag-dse 3.9.1, with what it writes of in-memory arrays; nothing reads them back.
+"""Results in the JSON layouts of zigzag-dse 3.9.1, including its fields for in-memory arrays.
 
-A *complete* object holds the outputs and inputs of one layer (or the sums over a network), a *simple* one energy and
-latency. Where the layouts differ from the tool's on purpose is listed in docs/artifacts.md#exports.
+A *complete* object has the outputs and inputs of one layer, or the sums over a network. A *simple* object has energy
+and latency. docs/artifacts.md#exports lists the intended differences from the layouts of zigzag-dse. tilewright does
+not read these files.
 
-The area of in-memory arrays is that of the records, under `corrected` with all instances of the memories (B15).
+The area of an in-memory array is that of the records. Under `corrected`, it counts all instances of the memories (B15).
 """
 
 import json
@@ -32,8 +33,8 @@ COMPONENTS = (
     "adders_pv",
     "accumulators",
 )
-"""Parts of the energy of operations in the order of the reference. The first is an error there, and with us a part of
-what reading the cells costs."""
+"""Parts of the energy of operations, in the order of the reference. The first part is an error of the reference; here
+it is a part of the energy for reading the cells."""
 
 
 def with_in_memory_outputs(
@@ -42,10 +43,10 @@ def with_in_memory_outputs(
     parts: Mapping[str, float],
     core_figures: Mapping[str, Any],
 ) -> JsonObject:
-    """Outputs of a layer or a network with these groups.
+    """Outputs of a layer or a network, with the groups for in-memory arrays added.
 
-    `terms` of the energy in pJ, `parts` of the latency in cycles; of the core clock (ns) and areas (mm2) by component,
-    as records and summaries have them.
+    `terms` are the terms of the energy in pJ, and `parts` are the parts of the latency in cycles. `core_figures` has
+    the clock period (ns) and the areas (mm2) by component, as in records and summaries.
     """
     energy, latency = dict(outputs["energy"]), dict(outputs["latency"])
     energy["operational_energy_breakdown"] = {name: terms.get(name, 0.0) for name in COMPONENTS}
@@ -60,7 +61,7 @@ def with_in_memory_outputs(
     area = core_figures["area_breakdown_mm2"]
     found = {
         "total_area": core_figures[AREA_MM2],
-        # The colon is a part of the key there.
+        # The colon is a part of the key in the reference.
         "total_area_breakdown:": {
             "imc_area": sum(area["array"].values()),
             "mem_area": sum(area["memories"].values()),
@@ -74,13 +75,13 @@ def with_in_memory_outputs(
 
 
 def in_memory_array(array: OperationalArray) -> JsonObject:
-    """An array in memory: its numbers by name in place of the costs of a unit, which it has none of."""
+    """In-memory array as JSON values: its parameters by name. It has no costs of a unit."""
     unit = {"imc_type": array.kind.split()[0], **dict(array.parameters)}
     return {"operational_unit": unit, "dimensions": dict(array.dimensions)}
 
 
 Levels = dict[str, list[dict[str, float]]]
-"""Operand -> memory level -> {direction: figure}."""
+"""Figures by operand, memory level and direction."""
 DIRECTION_NAMES = {"tl": "rd_out_to_low", "fl": "wr_in_by_low", "th": "rd_out_to_high", "fh": "wr_in_by_high"}
 INDENT = 4
 PICKLE_PROTOCOL = 5
@@ -90,8 +91,8 @@ COMPLETE, SIMPLE = "complete", "simple"
 def complete_layer(record: LayerRecord, core: Core, layer: Layer | None = None, name: str = "") -> JsonObject:
     """Outputs and inputs of one layer.
 
-    `core` may hold memories that the layer was run without. `layer` tells the dimension relations, which a record
-    does not hold (null without it); `name` replaces the layer name of the record.
+    `core` can have memories that the layer was run without. `layer` has the dimension relations, which a record does
+    not have; without `layer` they are null. `name` replaces the layer name of the record.
     """
     own_core = core_of_record(record, core)
     described = {
@@ -131,9 +132,10 @@ def complete_layer(record: LayerRecord, core: Core, layer: Layer | None = None, 
 def complete_network(
     records: Sequence[LayerRecord], summary: Summary | None, core: Core, layer_ids: Mapping[str, int] | None = None
 ) -> JsonObject:
-    """The sums over all layers of a network in the complete layout; `layer_ids` are node ids by layer name.
+    """Sums over all layers of a network in the complete layout; `layer_ids` are node ids by layer name.
 
-    What makes no sense for a sum (utilization of memories, mappings) is null. Without ids, layers are numbered from 0.
+    Fields that have no sum (utilization of memories, mappings) are null. Without `layer_ids`, layers are numbered
+    from 0.
     """
     layers = layers_in_order(records, summary)
     placed = [layer.record for layer in layers]
@@ -172,8 +174,10 @@ def complete_network(
 
 
 def simple_result(totals: LayerRecord | Summary) -> JsonObject:
-    """Energy in pJ and latency in cycles of a record, or of a network by its summary; of an in-memory array its clock
-    period in ns and its area in mm2 as well."""
+    """Energy in pJ and latency in cycles of a record, or of a network by its summary.
+
+    For an in-memory array, also the clock period in ns and the area in mm2.
+    """
     known = vars(totals) if isinstance(totals, LayerRecord) else totals
     result = {"energy": known[ENERGY_PJ], "latency": known[LATENCY_CYCLES]}
     if known.get("clock_period_ns") is not None:
@@ -184,7 +188,7 @@ def simple_result(totals: LayerRecord | Summary) -> JsonObject:
 def complete_layers(
     records: Sequence[LayerRecord], summary: Summary | None, core: Core, layers: Mapping[str, Layer] | None = None
 ) -> dict[str, JsonObject]:
-    """Layer name -> its complete object, for every layer of the network in execution order."""
+    """Complete objects of all layers of a network by layer name, in execution order."""
     known = layers or {}
     return {
         placed.name: complete_layer(placed.record, core, known.get(placed.name), placed.name)
@@ -193,7 +197,7 @@ def complete_layers(
 
 
 def json_text(value: Any) -> str:
-    """The text of a JSON export: four blanks a level, no newline at the end, as the reference writes it.
+    """Text of a JSON export as the reference writes it: four blanks per level, no newline at the end.
 
     Raises ValueError for NaN and infinities, which JSON does not have.
     """
@@ -201,8 +205,8 @@ def json_text(value: Any) -> str:
 
 
 def pickle_bytes(values: Sequence[JsonObject]) -> bytes:
-    """A pickled list of plain dicts, with the same bytes for the same content."""
-    # A pickle also says which strings are one object in memory; fresh objects make that depend on the content only.
+    """Pickled list of plain dicts, with the same bytes for the same content."""
+    # A pickle also records which strings are the same object in memory. With fresh objects, only the content counts.
     return pickle.dumps(json.loads(json_text(list(values))), protocol=PICKLE_PROTOCOL)
 
 
@@ -215,12 +219,12 @@ def export_file_name(name: str, form: str) -> str:
 
 
 def reference_equation(record: LayerRecord) -> str:
-    """The equation of a layer as the reference prints it, with `=` for `+=`."""
+    """Equation of a layer as the reference prints it, with `=` for `+=`."""
     return str(record.layer.equation).replace("+=", "=")
 
 
 def core_of_record(record: LayerRecord, core: Core) -> Core:
-    """`core` with those memories, operands in them and capacities that the layer of the record was run with."""
+    """`core` with the memories, operands and capacities with which the layer of the record was run."""
     used = record.memories
     memories = tuple(
         replace(memory, operands=tuple(used[memory.name].operands), size_bits=used[memory.name].size_bits)
@@ -238,7 +242,7 @@ def _energy(
 ) -> JsonObject:
     return {
         "energy_total": total,
-        # The reference knows accesses and operations: whatever is not of accesses is of these.
+        # The reference has only accesses and operations: each term that is not of accesses counts as operations.
         "operational_energy": sum(energy for term, energy in terms.items() if term != ACCESSES) or 0.0,
         "memory_energy": terms[ACCESSES],
         "memory_energy_breakdown_per_level": {operand: list(levels) for operand, levels in level_energies.items()},
@@ -247,8 +251,11 @@ def _energy(
 
 
 def level_energies(levels: Mapping[str, Sequence[Mapping[str, float]]]) -> dict[str, list[float]]:
-    """Operand -> energy of each level: what is read, then what is written, added in the order of the reference
-    (`CostModelEvaluation.calc_memory_energy_cost`), which decides the last digit."""
+    """Energy of each level, by operand.
+
+    Reads and writes are added in the order of the reference (`CostModelEvaluation.calc_memory_energy_cost`), because
+    the order decides the last digit.
+    """
     return {
         operand: [(level["th"] + level["tl"]) + (level["fh"] + level["fl"]) for level in of_operand]
         for operand, of_operand in levels.items()
@@ -256,7 +263,7 @@ def level_energies(levels: Mapping[str, Sequence[Mapping[str, float]]]) -> dict[
 
 
 def _latency(parts: Mapping[str, float], latency_cycles: float) -> JsonObject:
-    """The groups `latency` and `spatial`: off-loading includes the drain, utilizations are ideal over actual cycles."""
+    """Groups `latency` and `spatial`. Off-loading includes the drain; a utilization is ideal over actual cycles."""
     # A network without layers has no parts.
     ideal, spatial, stall, onloading = (
         parts.get(part, 0) for part in ("ideal", "spatial_stall", "temporal_stall", "onloading")
@@ -286,7 +293,7 @@ def _directions(levels: Mapping[str, Sequence[Mapping[str, float]]]) -> JsonObje
 
 
 def _add_levels(sums: Levels, levels: Mapping[str, Sequence[Mapping[str, float]]]) -> None:
-    """Add a record's figures per operand and level; the longer list of levels keeps its tail."""
+    """Add the figures of a record by operand and level; a level that one side lacks counts as 0 there."""
     for operand, of_operand in levels.items():
         pairs = zip_longest(sums.get(operand, []), of_operand, fillvalue=dict.fromkeys(DIRECTIONS, 0))
         sums[operand] = [{d: one[d] + other[d] for d in DIRECTIONS} for one, other in pairs]
@@ -359,7 +366,7 @@ def _memory_text(memory: Memory, core: Core) -> str:
 
 
 def _dataflows(core: Core) -> Any:
-    """One dataflow as the reference writes it, several as a list of such tables."""
+    """Dataflows of a core: one as the reference writes it, several as a list of such tables."""
     tables = [{dimension: dict(factors) for dimension, factors in dataflow} for dataflow in core.dataflows]
     if len(tables) > 1:
         return tables
@@ -367,7 +374,7 @@ def _dataflows(core: Core) -> Any:
 
 
 def _sharing(core: Core, levels: Mapping[str, Sequence[int]]) -> list[dict[str, int]]:
-    """Levels at which operands see each memory of several operands."""
+    """Level of each shared memory in the hierarchies of its operands, as a table by operand."""
     found = []
     for chain in levels.values():
         for index in chain:
