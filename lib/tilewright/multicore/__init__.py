@@ -1,4 +1,4 @@
-"""Networks on several cores: computation nodes, their schedules, and which core runs what."""
+"""Networks on several cores: computation nodes (CNs), the schedules of CNs, and the allocation of CNs to cores."""
 
 FACE = (
     "allocation.evaluate",
@@ -24,4 +24,4 @@ FACE = (
     "scheduling.simulate",
     "scheduling.system_assembly",
 )
-"""Modules that wings may import; what else is here may change without them."""
+"""Modules that wings may import. All other modules of this package can change without notice to the wings."""

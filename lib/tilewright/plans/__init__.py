@@ -1,1 +1,1 @@
-"""Search of fusion on several cores: stacks, tiles, parts between cores, cores and schedules, found together."""
+"""Search for fusion plans on several cores: stacks, tiles, parts between cores, cores and schedules together."""

@@ -1,6 +1,4 @@
-"""Answer of a search of plans: the best schedule, the mapping file and options that reproduce it, the benefit of each
-cut between stacks, and all plans that were tried.
-"""
+"""Answer of a search over plans: the best schedule, how to reproduce it, the benefit of cuts, and all tried plans."""
 
 import math
 import shlex
@@ -41,7 +39,7 @@ from tilewright.results.multi.summary import rate_fields, reload_rows
 from tilewright.search.options import CnSearchOptions
 
 MOST_CUTS = 12
-"""Number of cuts between stacks whose benefit is measured; each costs one schedule."""
+"""Largest number of cuts between stacks whose benefit is measured. Each measurement evaluates one plan."""
 
 
 @dataclass(frozen=True)
@@ -53,8 +51,8 @@ class CutWorth:
     before: str
     """Name of the first layer after the cut."""
     figures: PlanFigures | None
-    """Figures without the cut: the two stacks are merged, tiles and cores stay the same. None where this plan has no
-    schedule.
+    """Figures of the plan without the cut: the two stacks are merged, and tiles and cores stay the same. None if this
+    plan has no schedule.
     """
 
 
@@ -69,7 +67,7 @@ class Fusion:
     found: FusionResult
     cuts: tuple[CutWorth, ...]
     start_digest: str = ""
-    """Digest of the plan that was given as a start; '' without a start."""
+    """Digest of the start plan and its cores; '' without a start."""
 
     @property
     def best(self) -> PlanOutcome:
@@ -105,7 +103,7 @@ class Fusion:
 
     @cached_property
     def multi_core_problem(self) -> MultiCoreProblem:
-        """Best plan with all cores that may run each part: the problem that lower bounds hold for."""
+        """Problem of the best plan with all allowed cores of each part; the lower bounds hold for this problem."""
         evaluator = PlanEvaluator(
             self.problem, self.options.part(CnSearchOptions), self.settings, self.options.objective
         )
@@ -118,7 +116,7 @@ class Fusion:
 
     @cached_property
     def artifact(self) -> ScheduleArtifact:
-        """Schedule with its logs; the first access makes and verifies it."""
+        """Best schedule with its logs. The first access computes and checks it."""
         return multi_run.schedule(self.multi_core_problem, self._genome)
 
     @cached_property
@@ -145,7 +143,7 @@ class Fusion:
     def document(self) -> JsonObject:
         """Content of `fusion.json`."""
         bounds = self.multi_core_problem.bounds
-        assert bounds is not None  # schedules are of the causal model
+        assert bounds is not None  # the schedule model is always causal here
         lbl = self.found.layer_by_layer
         document: dict[str, Any] = {
             "workload": self.problem.workload.name,
@@ -194,7 +192,7 @@ class Fusion:
         return with_unused(document, self.problem.notices)
 
     def _alone(self, lbl: PlanOutcome, figures: PlanFigures) -> JsonObject:
-        """Figures, energy terms and latency bound of the best plan whose stacks have one layer each."""
+        """Figures, energy terms and latency bound of the best plan in which each stack has one layer."""
         if lbl == self.best:
             problem, artifact = self.multi_core_problem, self.artifact
         else:
@@ -212,7 +210,7 @@ class Fusion:
         }
 
     def _start(self) -> JsonObject:
-        """Figures that the start plan has on this system; empty without a start."""
+        """Figures of the start plan on this system; empty without a start."""
         start = self.found.start
         if start is None:
             return {}
@@ -262,7 +260,7 @@ class Fusion:
 def fusion_space(
     problem: SystemProblem, options: FusionOptions, stacks: tuple[tuple[int, ...], ...] | None = None
 ) -> PlanSpace:
-    """Search space; choices that the options or the run fix are not searched."""
+    """Space of plans. Choices that the options or `stacks` fix are not searched."""
     prefetch = options.operands_to_prefetch
     fixed = Fixed(
         stacks,
@@ -283,16 +281,16 @@ def fused(
     start_s: float | None = None,
     start: Task | None = None,
 ) -> Fusion:
-    """Best plan for a network on a system; `stacks` fixes the stacks. The result is never worse than the `start`, a
-    plan found earlier, evaluated on this system.
+    """Best plan for a network on a system.
 
-    `start_s` is the time at which the call began, in seconds of `clock`; the time budget counts from there. Time does
-    not end the search before one plan has a schedule. Raises InputError or MappingError where no plan has a schedule.
-    Ctrl-C before the first schedule raises KeyboardInterrupt.
+    `stacks` fixes the stacks. `start` is a plan of an earlier search, which is evaluated on this system; the result is
+    never worse than this plan. `start_s` is the time at which the call began, in seconds of `clock`; the time budget
+    counts from this time. The time budget does not end the search before one plan has a schedule. Raises InputError or
+    MappingError if no plan has a schedule. Ctrl-C before the first schedule raises KeyboardInterrupt.
     """
     search_options = options.part(CnSearchOptions)
     by_off_chip = options.layers_by_off_chip
-    if by_off_chip:  # told before the search, and not as the reason why no plan has a schedule
+    if by_off_chip:  # reports unknown layers before the search, not as the reason why no plan has a schedule
         ScheduleSettings(layers_by_off_chip=by_off_chip).options(problem.workload, problem.mapping, ())
     settings = ScheduleSettings(
         share_divisor=options.share_divisor, stack_order=options.stack_order, cn_runtime=options.cn_runtime
@@ -302,7 +300,7 @@ def fused(
 
     def finishing_s(found: FusionResult) -> float:
         start = clock()
-        Fusion(problem, options, settings, space, found, ()).document  # noqa: B018  its time is what counts
+        Fusion(problem, options, settings, space, found, ()).document  # noqa: B018  only the time is needed
         return clock() - start
 
     begin = clock() if start_s is None else start_s
@@ -317,8 +315,8 @@ def fused(
 
 
 def _cuts(work: PlanWork, space: PlanSpace, best: PlanOutcome, in_time: Callable[[], bool]) -> tuple[CutWorth, ...]:
-    """Benefits of the cuts between stacks, as far as the time allows; of many cuts, those between the
-    largest stacks.
+    """Benefits of the cuts between stacks, until the time is used up. If there are more than MOST_CUTS cuts, those
+    between the largest stacks are taken.
     """
     evaluator = PlanEvaluator(work.problem, work.search, work.settings, work.objective)
     ends = space.ends_of(best.plan)
@@ -348,8 +346,8 @@ def _is_of_stacks(plan: Plan, ends: Sequence[int]) -> bool:
 
 
 def origin_rows(tried: Sequence[Tried], objective: str) -> list[JsonObject]:
-    """Rows for each origin of plans: number of plans, how many had no schedule, how many improved the best, and the
-    best figures.
+    """Row for each origin of plans: number of plans, of schedules, of plans without a schedule, and of plans that were
+    the best so far; and the best figures.
     """
     rows: dict[str, dict[str, Any]] = {}
     best: dict[str, PlanFigures] = {}

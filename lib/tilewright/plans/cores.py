@@ -1,4 +1,4 @@
-"""Cores of the parts of layers: taken over from one plan to the next, and improved step by step with the scheduler."""
+"""Cores of the parts of layers: transferred from one plan to another, and improved step by step with the scheduler."""
 
 import random
 import time
@@ -18,17 +18,17 @@ from tilewright.pipeline.stages.multi.run import MultiCoreProblem
 from tilewright.plans.detours import DetourSteps, Layers
 
 LayerCores = tuple[tuple[int, ...], ...]
-"""[layer][group] core, as a column of the accelerator."""
+"""[layer][group] core of the group, as a position in `accelerator.core_ids`."""
 PartCores = tuple[int, ...]
-"""[part of the space of allocations] core."""
+"""[part of the space of allocations] core of the part."""
 ALIKE_PROBABILITY = 0.4
-"""Probability that a step changes the cores of equal layers together with those of the drawn layer."""
+"""Probability that a step changes the cores of several equal layers in the same way."""
 DETOUR_PROBABILITY = 0.5
 """Probability that a step of a search with detours changes the detours instead of the cores."""
 RECUT_PROBABILITY = 0.6
 """Probability that a step begins at a layer whose number of parts differs from the previous plan."""
 SPREAD_STARTS = 5
-"""Number of warm starts that spread the work; each further warm start puts all work on one core."""
+"""Number of warm starts that spread the work over cores. Each further warm start puts all work on one core."""
 
 
 @dataclass(frozen=True)
@@ -46,8 +46,8 @@ class PlanFigures:
 Clock = Callable[[], float]
 """Function that returns the current time in seconds."""
 Judge = Callable[[PartCores, Layers], PlanFigures | None]
-"""Function that returns the figures of an allocation. Results of the given layers go by way of the off-chip memory.
-None: the allocation has no schedule.
+"""Function that returns the figures of an allocation in which the given layers have detours. It returns None if the
+allocation has no schedule.
 """
 
 
@@ -59,7 +59,7 @@ class SchedulingJudge:
         self._part_of_cn = problem.space.part_of_cn
 
     def __call__(self, cores: PartCores, by_off_chip: Layers) -> PlanFigures | None:
-        """Figures of an allocation; None where it has no schedule."""
+        """Figures of an allocation; None if it has no schedule."""
         try:
             found = self._scheduler(np.array(cores, np.int64)[self._part_of_cn], by_off_chip)
         except MappingError:
@@ -72,8 +72,8 @@ class SchedulingJudge:
 
 
 def starts(space: AllocationSpace, known: LayerCores | None, thorough: bool) -> Iterator[PartCores]:
-    """Allocations to begin with: the `known` cores of a similar plan, then warm starts; `thorough` yields all warm
-    starts.
+    """Allocations with which a search begins: the `known` cores of a similar plan, then warm starts. With `thorough`,
+    all warm starts are used.
     """
     spread = [space.part_cores(genome) for genome in warm_starts(space)]
     if known is not None:
@@ -91,9 +91,10 @@ def _balanced_start(spread: Sequence[PartCores]) -> PartCores:
 
 
 def handed_on(space: AllocationSpace, known: LayerCores, other: PartCores | None) -> PartCores:
-    """Allocation of this plan that takes over the known cores of another plan. Groups that were split keep one core. A
-    part that has no counterpart, or may not run on the known core, gets its core from `other`. Without `other`, each
-    core keeps its share of the layer.
+    """Allocation of this plan with the known cores of another plan.
+
+    If a group of the other plan is split, its new groups stay on its core. A part without a counterpart, or whose known
+    core is not allowed, gets its core from `other`. Without `other`, each core keeps its share of the layer.
     """
     counts = _part_counts(space)
     found = []
@@ -108,7 +109,7 @@ def handed_on(space: AllocationSpace, known: LayerCores, other: PartCores | None
 
 
 def recut_parts(space: AllocationSpace, known: LayerCores | None) -> tuple[int, ...]:
-    """Parts of the layers whose number of parts differs from `known`; empty where no cores are known."""
+    """Parts of the layers whose number of parts differs from `known`; empty if no cores are known."""
     if known is None:
         return ()
     counts = _part_counts(space)
@@ -129,7 +130,7 @@ def layer_cores(space: AllocationSpace, cores: PartCores, layers: int) -> LayerC
 
 
 class CoreSearch:
-    """Search of the cores of one plan, step by step; each allocation is scheduled once."""
+    """Search for the cores of one plan, step by step. Each allocation is scheduled only once."""
 
     def __init__(
         self,
@@ -157,8 +158,9 @@ class CoreSearch:
         return len(self._known)
 
     def look_at(self, cores: PartCores, by_off_chip: Layers | None = None) -> bool:
-        """Schedule an allocation and keep it if it is the best so far. Returns whether it is. Detours are
-        `by_off_chip`, else those of the best allocation.
+        """Schedule an allocation, and keep it if it is the best so far. Returns whether it is the best.
+
+        The detours are `by_off_chip`; if this is None, the detours of the best allocation.
         """
         detours = self.by_off_chip if by_off_chip is None else by_off_chip
         if (cores, detours) in self._known:
@@ -173,8 +175,8 @@ class CoreSearch:
         return True
 
     def improve(self, tries: int, end: float | None = None, detours: DetourSteps | None = None) -> None:
-        """Try so many neighbours of the best allocation; with `detours`, some of them change the detours. Stops when
-        the clock reaches `end`.
+        """Try `tries` neighbours of the best allocation. With `detours`, some neighbours change the detours instead of
+        the cores. The search stops when the clock reaches `end`.
         """
         if self.best is None or not (self.space.flexible or detours):
             return
@@ -187,8 +189,9 @@ class CoreSearch:
                 self.look_at(self._neighbour(self.best))
 
     def _neighbour(self, cores: PartCores) -> PartCores:
-        """Neighbour of an allocation: one part on another core, two parts of a layer exchanged, all parts of a layer
-        rotated by one core, or the parts of one layer, or of all equal layers, spread anew over cores.
+        """Neighbour of an allocation, by one of four changes: one part moves to another core; two parts of a layer
+        exchange their cores; all parts of a layer take the core of the part before; or the parts of one or several
+        equal layers are spread over cores again.
         """
         draw, changed = self._draw, list(cores)
         is_recut = self._recut and draw.random() < RECUT_PROBABILITY
@@ -212,8 +215,9 @@ class CoreSearch:
         return tuple(changed)
 
     def _spread(self, cores: list[int], part: int) -> None:
-        """Spread the parts of a layer over some of its cores: over the fastest or over random ones, in turn or in
-        blocks. At random, the next layers with as many parts and the same cores are spread likewise.
+        """Spread the parts of a layer over some of its allowed cores. These are the fastest cores or random cores; the
+        parts go to them in turn or in blocks. At random, later layers with the same number of parts and the same cores
+        are spread in the same way.
         """
         draw, choices = self._draw, self.space.choices[part]
         layer = self.space.parts[part][0]

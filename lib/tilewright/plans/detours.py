@@ -1,4 +1,4 @@
-"""Detours of results by way of the off-chip memory, layer by layer: steps from one choice to another."""
+"""Detours: layers whose results reach other cores through the off-chip memory, and random steps between choices."""
 
 import random
 from collections.abc import Sequence
@@ -9,12 +9,12 @@ import numpy as np
 from tilewright.multicore.scheduling.problem import SchedulingProblem
 
 Layers = tuple[int, ...]
-"""Places of layers in the network, ascending."""
+"""Positions of layers in the network, in rising order."""
 BACK_PROBABILITY = 0.3
-"""Probability that a step begins at a layer whose result goes by way of the off-chip memory now."""
+"""Probability that a step begins at a layer that has a detour now."""
 LARGE_PROBABILITY = 0.7
-"""Probability that a step draws its first layer in proportion to the bits that the layer produces, since detours of
-large layers relieve a bus most; else all layers are equally likely.
+"""Probability that a step draws its first layer in proportion to the bits that the layer produces, because detours of
+large layers relieve a bus most. Otherwise all layers are equally likely.
 """
 RUNS = (1, 1, 1, 2, 3, 5, 8)
 """Largest numbers of layers that a step changes, drawn with equal probability."""
@@ -22,14 +22,14 @@ RUNS = (1, 1, 1, 2, 3, 5, 8)
 
 @dataclass(frozen=True)
 class DetourSteps:
-    """Random steps between choices of detours, for one network that is cut in one way."""
+    """Random steps between choices of detours, for a network with a given cut."""
 
     bits: Sequence[int]
-    """[place of a layer] bits that the layer produces for other layers."""
+    """[position of a layer] bits that the layer produces for other layers."""
 
     def next(self, draw: random.Random, chosen: Layers) -> Layers:
-        """Detours after one step: a run of layers goes by way of the off-chip memory if its first layer does not yet,
-        else directly.
+        """Detours after one step. If the first layer of a run of layers has no detour, all layers of the run get one;
+        else all of them lose their detour.
         """
         first = self._first(draw, chosen)
         run = set(range(first, min(len(self.bits), first + draw.choice(RUNS))))

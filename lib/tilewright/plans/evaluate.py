@@ -1,6 +1,6 @@
-"""Evaluates plans with the functions and the scheduler of a run; what several plans have in common is done once.
+"""Evaluation of plans with the functions and the scheduler of a run; work that plans share is done only once.
 
-Mappings of computation nodes are cached over all plans, by class of equal cost.
+Mappings of computation nodes are cached for all plans, by cost class.
 """
 
 import itertools
@@ -41,9 +41,10 @@ from tilewright.plans.reloads import moved_again_bits
 from tilewright.search.options import CnSearchOptions
 
 MOST_NODES = 60_000
-"""Largest number of computation nodes of a plan that is evaluated: each schedule of a larger plan takes seconds."""
+"""Largest number of computation nodes of a plan. Larger plans are not evaluated, because each schedule takes seconds.
+"""
 REMEMBERED = 4
-"""Number of plans whose computation nodes are cached, for other cores and schedules of the same plan."""
+"""Number of plans whose computation nodes are cached, so that a plan can be scheduled again with other cores."""
 
 
 @dataclass(frozen=True)
@@ -56,16 +57,16 @@ class Task:
     tries: int = 0
     """Number of further allocations to try, step by step from the best start."""
     detours: bool = False
-    """Whether such a step may also change which results go by way of the off-chip memory."""
+    """Whether such a step can also change the detours: the layers whose results move through the off-chip memory."""
     thorough: bool = False
-    """Whether to begin with all warm starts."""
+    """Whether to evaluate all warm starts."""
     by_engine: bool = False
-    """Whether the allocation search of a run looks for cores, too."""
+    """Whether to search for cores with the allocation search of a run, too."""
     as_given: bool = False
     """Whether to evaluate exactly the given cores and no others."""
     seed: int = 0
     time_left_s: float | None = None
-    """Seconds of the time budget that are left, after which no further allocation is tried; None: no limit."""
+    """Remaining seconds of the time budget. Then no further allocation is tried. None: no limit."""
 
 
 @dataclass(frozen=True)
@@ -74,19 +75,19 @@ class PlanOutcome:
 
     plan: Plan
     figures: PlanFigures | None
-    """Figures of the best schedule; None where the plan has no schedule."""
+    """Figures of the best schedule; None if the plan has no schedule."""
     cores: LayerCores = ()
     evaluations: int = 0
     """Number of schedules that were made for the plan."""
     reason: str = ""
-    """Why the plan has no schedule; '' where it has one."""
+    """Reason why the plan has no schedule; '' if it has one."""
     moved_again: tuple[int, ...] = ()
-    """[place of a layer] bits of the layer's data that are moved more than once."""
+    """[position of a layer] bits of the repeated moves of the layer's data."""
 
 
 class PlanEvaluator:
-    """Evaluates plans of one network on one system. A result does not depend on earlier evaluations. Time limits are
-    in seconds of `clock`.
+    """Evaluator of plans of one network on one system. Results do not depend on earlier evaluations. Time limits are in
+    seconds of `clock`.
     """
 
     def __init__(
@@ -106,7 +107,7 @@ class PlanEvaluator:
         self._costed: OrderedDict[object, CostedCnProblem] = OrderedDict()
 
     def costed(self, plan: Plan) -> CostedCnProblem:
-        """Network cut as planned, with its costs. Raises InputError where the network cannot be cut as planned."""
+        """Network cut as planned, with its costs. Raises InputError if the network cannot be cut as planned."""
         found = self._costed.get(plan.cut)
         if found is None:
             found = self._costed[plan.cut] = self._cut(plan)
@@ -122,7 +123,7 @@ class PlanEvaluator:
         if count > MOST_NODES:
             raise InputError(f"has {count:,} computation nodes, more than {MOST_NODES:,}")
         graph = build_cn_graph(workload, tiling, self._cuts)
-        data_pieces(workload, graph, known=self._cuts)  # for those who ask for the pieces of this graph
+        data_pieces(workload, graph, known=self._cuts)  # caches the pieces of this graph for later calls
         needs = class_needs(graph, workload, cost_classes(graph, workload, mapping))
         given = (graph, workload, mapping, accelerator)
         costs = {
@@ -133,7 +134,7 @@ class PlanEvaluator:
         return CostedCnProblem(described, graph, costs, self.search.model)
 
     def multi_core_problem(self, plan: Plan) -> MultiCoreProblem:
-        """Problem of allocation and scheduling. Raises InputError where no core may run a part of a layer."""
+        """Problem of allocation and scheduling. Raises InputError if no core is allowed for some part of a layer."""
         return multi_core_problem(self.costed(plan), plan.settings(self.given))
 
     def evaluate(self, task: Task) -> PlanOutcome:
@@ -153,7 +154,7 @@ class PlanEvaluator:
             begins = itertools.islice(begins, 1)
         for start in begins:
             if task.as_given and layer_cores(problem.space, start, len(self._nodes)) != task.cores:
-                return PlanOutcome(task.plan, None, reason="a layer cannot run on the cores that it has there")
+                return PlanOutcome(task.plan, None, reason="a layer cannot run on its given cores")
             search.look_at(start)
         end = None if task.time_left_s is None else start_s + task.time_left_s
         search.improve(task.tries, end, detour_steps(problem.assembled.problem) if task.detours else None)
@@ -170,7 +171,7 @@ class PlanEvaluator:
         return PlanOutcome(plan, search.figures, cores, search.evaluations, moved_again=again)
 
     def _by_engine(self, problem: MultiCoreProblem, time_left_s: float | None) -> tuple[PartCores, ...]:
-        """Cores that the default allocation search of a run finds for this objective; empty where no allocation has a
+        """Allocation that the default allocation search of a run finds for this objective; empty if no allocation has a
         schedule.
         """
         options = AllocationOptions(objective=self.objective, jobs=1, ga_time_budget_s=time_left_s)

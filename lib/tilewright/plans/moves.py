@@ -1,6 +1,4 @@
-"""Steps from one plan to another: finer or coarser tiles of consecutive layers, other parts between cores, other cuts,
-another schedule, other cores.
-"""
+"""Random steps from one plan to another: other tiles, parts between cores, cuts, schedule options, or cores."""
 
 import math
 import random
@@ -15,23 +13,23 @@ from tilewright.plans.segments import PART_RULES
 from tilewright.plans.space import SELECTIONS, LayerSpace, PlanSpace
 
 FEW_TRIES, MANY_TRIES = 10, 80
-"""Number of allocations to try, step by step: few for a new plan, many for a step that only improves the cores."""
+"""Numbers of allocations that are tried step by step: for a new plan, and for a step that only improves the cores."""
 PLAN_COST = 20
-"""Cost of cutting and costing a plan, in schedules that take as long."""
+"""Time to cut a plan and to compute its costs, as a number of schedules that take the same time."""
 FIRST_GAIN, MEMORY, LEAST_SHARE = 0.01, 0.97, 0.15
-"""Relative gain that is assumed of an untried kind of steps; weight of an older step against the next one; smallest
-probability of a kind, relative to the kind that gains most.
+"""Constants for the choice of the kind of a step: relative gain that is assumed for an untried kind; weight of a step
+relative to the step after it; smallest probability of a kind, relative to the most probable kind.
 """
 LONGEST_RUN = 5
 """Largest number of blocks of layers that one step changes."""
 MOST_WITHIN = 8
-"""Largest number of tiles along columns or channels."""
+"""Largest number of tiles of a part along columns or channels."""
 DETOURS = "detours"
-"""Kind of steps that switch results between the off-chip detour and direct transfers."""
+"""Kind of steps that switch results of layers between direct transfers and detours through the off-chip memory."""
 RELOADS = "reloads"
-"""Kind of steps that change the cut of a layer whose data is moved more than once."""
+"""Kind of steps that change the cut of a layer whose data are moved more than once."""
 MERGED = "merged"
-"""Kind of steps that give layers fewer parts where they have more parts than cores."""
+"""Kind of steps that give a layer fewer parts if it has more parts than cores."""
 Change = Callable[["PlanMoves", PlanOutcome], Plan | None]
 
 
@@ -44,7 +42,7 @@ def written_tiles(one: LayerSpace, tiles: LayerTiles) -> int:
 
 
 def written_parts(tiles: LayerTiles) -> int:
-    """Number of parts of a layer between cores; 1 where the mapping file leaves the parts to the cores."""
+    """Number of parts of a layer between cores. A loop without a number in the mapping file counts as one part."""
     count = 1
     for loop in tiles.between:
         count *= loop.tiles if isinstance(loop.tiles, int) else 1
@@ -52,7 +50,7 @@ def written_parts(tiles: LayerTiles) -> int:
 
 
 class PlanMoves:
-    """Random steps; kinds of steps that have led to better plans are drawn more often."""
+    """Random steps. A kind of step is drawn more often if it has improved plans before."""
 
     def __init__(self, space: PlanSpace, ends: Sequence[int], draw: random.Random) -> None:
         self.space, self.draw = space, draw
@@ -81,7 +79,7 @@ class PlanMoves:
         return self.space.layers[place].layer.loop_sizes
 
     def next_task(self, parent: PlanOutcome, seed: int) -> tuple[str, Task]:
-        """Step from a plan that has a schedule: the kind of the step, and the task to evaluate."""
+        """Random step from a plan that has a schedule: (kind of the step, task to evaluate)."""
         kinds = list(self.gain)
         rates = [self.gain[kind] / self.cost[kind] for kind in kinds]
         least = LEAST_SHARE * max(rates)
@@ -95,14 +93,14 @@ class PlanMoves:
         return "cores", Task(parent.plan, parent.cores, MANY_TRIES, seed=seed)
 
     def learn(self, kind: str, gain: float, schedules: int) -> None:
-        """Record the relative improvement of the objective by a step, and the schedules that it took; older steps lose
-        weight.
+        """Record the relative improvement of the objective by a step, and the number of schedules that the step took.
+        Older steps lose weight.
         """
         self.gain[kind] = MEMORY * self.gain[kind] + max(gain, 0.0)
         self.cost[kind] = MEMORY * self.cost[kind] + (schedules + PLAN_COST) / (FEW_TRIES + PLAN_COST)
 
     def _run(self) -> range:
-        """Places of consecutive layers: one layer, or the layers of a few blocks."""
+        """Positions of consecutive layers: one layer, or the layers of a few blocks."""
         if self.draw.random() < 0.4:
             place = self.draw.randrange(len(self.space.layers))
             return range(place, place + 1)
@@ -111,8 +109,8 @@ class PlanMoves:
         return range(self.blocks[first][0], self.blocks[first + count - 1][1] + 1)
 
     def _other_tiles(self, parent: PlanOutcome) -> Plan | None:
-        """Plan with finer or coarser rows in a run of layers, or with the same number of tiles in each layer of the
-        run.
+        """Plan with finer or coarser tiles along rows in a run of layers, or with the same number of such tiles in each
+        layer of the run.
         """
         plan = parent.plan
         target = self.draw.choice((None, None, 1, 2, 4, 7, 8, 14, 16, 28, 1 << 30))
@@ -126,8 +124,8 @@ class PlanMoves:
         return plan.with_tiles(changed)
 
     def _other_parts(self, parent: PlanOutcome) -> Plan | None:
-        """Plan with more or fewer parts between cores, of one layer or of all equal layers, with parts along rows or
-        columns, or with the parts of a run of layers by a rule.
+        """Plan with another number of parts between cores for one layer or for all equal layers, along channels, rows
+        or columns; or with the parts of a run of layers by a rule.
         """
         plan = parent.plan
         if self.draw.random() < 0.3:
@@ -156,15 +154,17 @@ class PlanMoves:
         )
 
     def _parts(self, plan: Plan, place: int, parts: int, in_image: bool) -> Loops:
-        """Loops that make the parts of a layer: along channels, or along rows or columns of its image."""
+        """Loops over the parts of a layer: along channels, or along rows or columns of the image if `in_image`."""
         one = self.space.layers[place]
         if not (in_image and one.rows):
             return one.tiles(parts, 1).between
         return one.parts_along(one.image_dimension(parts, written_tiles(one, plan.tiles[place])), parts)
 
     def _fewer_reloads(self, parent: PlanOutcome) -> Plan | None:
-        """Plan with another cut of a layer whose data is moved more than once, or of all equal layers: parts along
-        rows or columns, another number of parts of channels, fewer tiles, or a stack of its own.
+        """Plan with another cut of a layer whose data are moved more than once, at random also of all equal layers.
+
+        The layer gets parts along rows or columns, another number of parts along channels, fewer tiles, or a stack of
+        its own.
         """
         draw, plan = self.draw, parent.plan
         if not any(parent.moved_again):
@@ -192,8 +192,8 @@ class PlanMoves:
         return plan.with_tiles(dict.fromkeys(alike, tiles))
 
     def _merged_parts(self, parent: PlanOutcome) -> Plan | None:
-        """Plan with one part for each layer whose parts all run on one core, or with fewer parts of one layer that has
-        more parts than cores.
+        """Plan with fewer parts. Either each layer whose parts all run on one core gets one part, or a single layer
+        with more parts than cores gets fewer parts.
         """
         if not parent.cores:
             return None
@@ -228,7 +228,7 @@ class PlanMoves:
         return plan.with_tiles(changed)
 
     def _other_within(self, parent: PlanOutcome) -> Plan | None:
-        """Plan with tiles along columns or channels in addition to those along rows, or without such tiles."""
+        """Plan in which a layer has further tiles along columns or channels, or in which it loses such tiles."""
         plan = parent.plan
         place = self.draw.randrange(len(self.space.layers))
         one, tiles = self.space.layers[place], plan.tiles[place]
@@ -252,7 +252,9 @@ class PlanMoves:
         return counts[0] if counts and isinstance(counts[0], int) else 1
 
     def _other_schedule(self, parent: PlanOutcome) -> Plan | None:
-        """Plan with the other rule of candidate selection, or with prefetching of constants or results switched."""
+        """Plan with the other rule of candidate selection, or with prefetching of constants or of results switched on
+        or off.
+        """
         plan = parent.plan
         fixed, options = self.space.fixed, []
         if fixed.selection is None:
@@ -264,8 +266,8 @@ class PlanMoves:
         return self.draw.choice(options) if options else None
 
     def _other_cut(self, parent: PlanOutcome) -> Plan | None:
-        """Plan with one cut moved, two stacks merged, one stack divided, or each layer of a run in a stack
-        of its own.
+        """Plan with other stacks: each layer of a run in a stack of its own, all cuts within a run removed, one cut
+        removed, or one cut added.
         """
         plan = parent.plan
         ends = set(self.space.ends_of(plan)) - {len(self.space.layers) - 1}

@@ -1,6 +1,6 @@
 """A plan: stacks and tiles of a network, its cut between cores and within them, and the options of its schedule.
 
-A plan holds everything that a mapping file and the options of a run say, except the cores.
+A plan has all choices that a mapping file and the options of a run can make, except the cores.
 """
 
 from collections.abc import Sequence
@@ -20,9 +20,10 @@ class LayerTiles:
     """Cut of one layer."""
 
     between: Loops = ()
-    """Loops over parts, which several cores may run."""
+    """Loops over parts, which can run on different cores."""
     within: Loops = ()
-    """Loops over the tiles of a part, which run one after the other; used only where the layer is fused with others."""
+    """Loops over the tiles of a part, which run one after the other; used only if the layer is fused with other layers.
+    """
 
 
 @dataclass(frozen=True)
@@ -44,13 +45,13 @@ class Plan:
 
     @property
     def cut(self) -> tuple[object, ...]:
-        """Key of what determines the computation nodes: all of the plan except its schedule."""
+        """Key of the choices that determine the computation nodes: tiles and stacks, without the schedule options."""
         return self.tiles, self.stacks
 
     @property
     def without_detours(self) -> "Plan":
-        """Copy of the plan without detours by way of the off-chip memory: a key shared by plans that differ only in
-        detours.
+        """Copy of the plan without detours through the off-chip memory. Plans that differ only in detours share this
+        copy, which is used as a key.
         """
         return replace(self, by_off_chip=())
 
@@ -59,7 +60,7 @@ class Plan:
         return TilingOptions(layer_stacks=self.stacks)
 
     def settings(self, given: ScheduleSettings) -> ScheduleSettings:
-        """Settings of `tilewright schedule` for this plan; settings that a plan does not hold come from `given`."""
+        """Settings of `tilewright schedule` for this plan. Settings that are not part of a plan come from `given`."""
         chosen = {
             "scheduler_candidate_selection": self.selection,
             "operands_to_prefetch": self.prefetch,
@@ -69,7 +70,7 @@ class Plan:
         return ScheduleSettings(**{**given.as_dict(), **chosen})
 
     def with_tiles(self, changed: dict[int, LayerTiles]) -> "Plan":
-        """Copy of the plan with other tiles of some layers, by place."""
+        """Copy of the plan with other tiles of some layers. `changed` has the new tiles by position of the layer."""
         return replace(self, tiles=tuple(changed.get(place, tiles) for place, tiles in enumerate(self.tiles)))
 
 
@@ -79,7 +80,7 @@ def layers_of(workload: Workload) -> tuple[WorkloadNode, ...]:
 
 
 def planned_mapping(mapping: Mapping, nodes: Sequence[WorkloadNode], plan: Plan) -> Mapping:
-    """Mapping with an entry for each layer that cuts it as planned; the cores of the entries stay the same."""
+    """Mapping with an entry for each layer that cuts the layer as planned. The cores of the entries stay the same."""
     entries = []
     for node, tiles in zip(nodes, plan.tiles, strict=True):
         assert node.layer is not None

@@ -1,4 +1,4 @@
-"""Reloads: layers whose data is moved more than once in a schedule, where steps to a better plan may begin."""
+"""Reloads: layers whose data are moved more than once in a schedule, at which steps to a better plan can begin."""
 
 import numpy as np
 
@@ -7,9 +7,10 @@ from tilewright.multicore.scheduling.schedule import Schedule
 
 
 def moved_again_bits(problem: SchedulingProblem, schedule: Schedule) -> tuple[int, ...]:
-    """[place of a layer] bits that are moved over links more than once. Constants count for the layer that reads them,
-    results for the layer that makes them. Further receivers of a multicast do not count. `schedule` must have its
-    logs.
+    """[position of a layer] bits of the repeated moves of the layer's data over links.
+
+    Constants count for the layer that reads them, results for the layer that produces them. A multicast counts as one
+    move. `schedule` must have its logs.
     """
     graph, transfers = problem.graph, schedule.transfers
     moves = np.bincount(transfers["piece"][transfers["broadcast_of"] < 0], minlength=len(graph.piece_bits))

@@ -1,9 +1,8 @@
-"""Searches whole plans: uniform ones, then compositions of segments by dynamic programming over cuts, then steps from
-the best plans.
+"""Search over whole plans: uniform plans, then compositions of segments, then random steps from the best plans.
 
-Every plan is costed and scheduled as a run would do it, so that its figures are results and not estimates. Work is
-handed to processes in batches of a fixed size: if the search ends by count, the result does not depend on the number
-of processes.
+The cost and the schedule of every plan are computed as in a run, so that its figures are results and not estimates.
+Processes get the work in batches of a fixed size. Therefore the result of a search that ends by the number of plans
+does not depend on the number of processes.
 """
 
 import random
@@ -25,30 +24,30 @@ from tilewright.plans.space import SELECTIONS, PartRule, PlanSpace
 from tilewright.plans.work import Likeness, PlanWork, SegmentTask, make_worker, segment_task
 
 COUNT = "count"
-"""Reason of the end of a search: it has tried the planned number of plans."""
+"""Reason of the end of a search: the planned number of plans was tried."""
 BATCH = 12
-"""Number of plans that are evaluated together; none of them depends on the results of the others."""
+"""Number of plans that are chosen and evaluated together, before any of their results is known."""
 ELITE = 4
-"""Number of best plans from which steps begin."""
+"""Number of best plans that are kept; steps begin from these plans."""
 BEST_SHARE = 0.7
 """Share of the steps that begin at the best plan."""
 SEGMENT_TIME_SHARE, SEGMENT_COUNT_SHARE = 0.3, 0.4
 """Largest shares of the time and of the plans that segments of the network take."""
 FINISHES, FILES_S = 2.0, 1.0
-"""Time reserved for the end of a call: a multiple of the time that bounds and check of the first plan took, and
+"""Time reserved for the end of a call: a multiple of the time for the bounds and the check of the first plan, plus
 seconds for writing files.
 """
 CUTS_TIME_SHARE = 0.1
 """Share of the time budget that is reserved for measuring the benefit of cuts."""
 SEGMENT_RULES = 3
-"""Number of part rules that are tried for segments: the best ones of the uniform plans."""
+"""Number of part rules that are tried for segments: the rules of the best uniform plans."""
 COMPOSED = 3
-"""Number of compositions of segments that are evaluated as whole plans, for each rule of candidate selection."""
+"""Number of compositions of segments, for each rule of candidate selection, that are evaluated as whole plans."""
 COMPOSED_TRIES = 120
-"""Allocations that are tried for each composition; later plans begin from the best one."""
+"""Number of allocations that are tried for each composition. Later plans begin with the best of these allocations."""
 LAYER_BY_LAYER_RULES = (PartRule(1.0, True), *PART_RULES)
 START, LAYER_BY_LAYER, UNIFORM, COMPOSITION = "start", "layer by layer", "uniform", "composition"
-"""Origins of plans other than the steps of `PlanMoves`."""
+"""Origins of plans that do not come from a step of `PlanMoves`."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +72,7 @@ class FusionResult:
 
     best: PlanOutcome
     layer_by_layer: PlanOutcome | None
-    """Best plan whose stacks have one layer each; None where the run fixes the stacks."""
+    """Best plan in which each stack has one layer; None if the run fixes the stacks."""
     tried: tuple[Tried, ...]
     segments: int
     """Number of distinct segments of the network that were scheduled by themselves."""
@@ -85,7 +84,7 @@ class FusionResult:
 
 
 Progress = Callable[[int, int, PlanOutcome | None, float], None]
-"""Callback after each plan: plans so far, most plans, best outcome, seconds."""
+"""Callback after each plan, with: number of plans so far, largest number of plans, best outcome, elapsed seconds."""
 
 
 @dataclass
@@ -98,15 +97,16 @@ class FusionSearch:
     progress: Progress = lambda done, planned, best, elapsed: None
     clock: Callable[[], float] = time.monotonic
     start_s: float | None = None
-    """Time at which the call began, in seconds of `clock`, from which the time budget counts; None: the beginning of
-    the search.
+    """Time at which the call began, in seconds of `clock`; the time budget counts from this time. None: the beginning
+    of the search.
     """
     given: Task | None = None
     """Start plan from an earlier search, which is evaluated first."""
     finishing_s: Callable[[FusionResult], float] = lambda found: 0.0
-    """Function that measures the seconds for bounds, check and files, with the first plan that has a schedule."""
+    """Function that measures the seconds for bounds, check and files; called with the first plan that has a schedule.
+    """
     reserve_s: float | None = None
-    """Seconds reserved for the end of the call, without the benefit of cuts; None until they are measured."""
+    """Seconds reserved for the end of the call, without the time for the benefit of cuts; None until measured."""
     best: PlanOutcome | None = None
     lbl: PlanOutcome | None = None
     tried: list[Tried] = field(default_factory=list)
@@ -116,8 +116,8 @@ class FusionSearch:
     started: PlanOutcome | None = None
 
     def run(self) -> FusionResult:
-        """Best plan. Raises InputError or MappingError where no plan has a schedule; Ctrl-C before the first schedule
-        raises KeyboardInterrupt.
+        """Search for the best plan. Raises InputError or MappingError if no plan has a schedule. Ctrl-C before the
+        first schedule raises KeyboardInterrupt.
         """
         self._start = self.clock() if self.start_s is None else self.start_s
         self._elite: dict[Plan, PlanOutcome] = {}
@@ -152,7 +152,7 @@ class FusionSearch:
             self._look_at([Task(self.best.plan, self.best.cores, MANY_TRIES, by_engine=True)], "cores")
 
     def _is_over(self) -> bool:
-        """Whether the search ends now. Time does not end it before one plan has a schedule."""
+        """Whether the search ends now. The time budget does not end the search before one plan has a schedule."""
         left = self._seconds_left()
         if left is not None and left <= 0:
             self.stopped_by = self.stopped_by or TIME_BUDGET
@@ -174,11 +174,11 @@ class FusionSearch:
 
     @property
     def _left(self) -> int:
-        """Number of plans that may still be tried."""
+        """Number of plans that can still be tried."""
         return self.options.nb_plans - len(self.tried) - self.segments
 
     def _layer_by_layer(self) -> list[Task]:
-        """Tasks that run every layer in a stack of its own; one of them uses the allocation search of a run."""
+        """Tasks whose plans have a stack for every layer. The first task uses the allocation search of a run."""
         if self.space.fixed.stacks is not None:
             return []
         plain = self.space.layer_by_layer(None)
@@ -200,7 +200,7 @@ class FusionSearch:
         return [replace(plan, selection=selection) for selection in SELECTIONS]
 
     def _uniform(self) -> list[PartRule]:
-        """Try plans that cut all layers alike. Returns the part rules of the best ones."""
+        """Try plans that cut all layers by the same rule. Returns the part rules of the best plans."""
         rule_of: dict[Plan, PartRule] = {}
         for rows in SEGMENT_TILES:
             for rule in PART_RULES:
@@ -212,7 +212,7 @@ class FusionSearch:
         return [rule for rule in PART_RULES if rule in best]
 
     def _compositions(self, rules: Sequence[PartRule]) -> list[Task]:
-        """Tasks of whole plans, composed of the segments whose costs add up to the least."""
+        """Tasks of whole plans that are composed of segments with the least sum of costs."""
         costs = self._segment_costs(rules)
         tasks = []
         for selection in self._selections:
@@ -230,14 +230,16 @@ class FusionSearch:
         return SELECTIONS if self.space.fixed.selection is None else (self.space.fixed.selection,)
 
     def _segment_costs(self, rules: Sequence[PartRule]) -> dict[str, dict[Segment, PlanFigures]]:
-        """Costs of segments scheduled by themselves, by selection and segment; equal segments are scheduled once."""
+        """Costs of segments that are scheduled by themselves, by selection and segment. Equal segments are scheduled
+        only once.
+        """
         costs: dict[str, dict[Segment, PlanFigures]] = {selection: {} for selection in self._selections}
         known: dict[object, list[Segment]] = {}
         wanted: list[SegmentTask] = []
         alike = Likeness(self.work.problem)
         for segment in candidates(self.space, self._ends, rules):
             if len(self._ends) == 1:
-                continue  # the whole network: evaluated before
+                continue  # the segment is the whole network, which was evaluated before
             key = alike.of(segment)
             if key not in known:
                 wanted.append(segment_task(segment, self._selections, self.space))
@@ -283,7 +285,9 @@ class FusionSearch:
         return kind, parent, task
 
     def _joined(self, parent: PlanOutcome, better: Sequence[PlanOutcome]) -> Task | None:
-        """Task that applies all steps that improved one plan at once, the best step last; None without a new plan."""
+        """Task that combines all steps in `better`, each of which improved `parent`. If steps contradict each other,
+        the best step wins. None if there are fewer than two steps.
+        """
         if len(better) < 2:
             return None
         ordered = sorted(better, key=self._rank, reverse=True)
@@ -299,7 +303,7 @@ class FusionSearch:
         return Task(plan, ordered[-1].cores, FEW_TRIES)
 
     def _look_at(self, tasks: Sequence[Task], origin: str | Sequence[str]) -> list[PlanOutcome]:
-        """Outcomes of tasks, which are recorded; fewer than tasks where the search ends before."""
+        """Evaluate tasks and record their outcomes. If the search ends early, the last outcomes are missing."""
         outcomes: list[PlanOutcome] = []
         if self._is_over():
             return outcomes

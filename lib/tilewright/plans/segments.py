@@ -1,8 +1,9 @@
-"""Segments: consecutive layers by themselves, as a network of their own that begins and ends in the off-chip memory.
+"""Segments: consecutive layers as a network of their own that begins and ends in the off-chip memory.
 
-The scheduler of a run finds the cost of a fused segment, once for all equal segments. A dynamic program over the cuts
-then composes them to the network (`compose`). A sum over segments ignores that segments overlap, and that data stays
-on chip between them. So compositions are only where the search of whole plans begins.
+The scheduler of a run computes the cost of a fused segment, only once for all equal segments. A dynamic program over
+the cuts then composes the network from segments (`compose`). The sum of the costs of segments ignores that segments
+overlap in time, and that data stay on chip between segments. Therefore compositions are only starts for the search over
+whole plans.
 """
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
@@ -25,11 +26,11 @@ PART_RULES = (
     PartRule(0.5, False),
     PartRule(0.5, True, along_rows=True),
 )
-"""Rules for the number of parts of layers. Parts on many cores balance work; few parts move less data, as each part
-needs the whole input.
+"""Rules that are tried for the number of parts of layers. Many parts balance the work of cores; few parts move less
+data, because each part needs the whole input.
 """
 MOST_BLOCKS = 24
-"""Largest number of blocks of layers that segments are made of."""
+"""Largest number of blocks of layers; segments consist of blocks."""
 LONGEST = 6
 """Largest number of blocks in a segment."""
 MOST_LABELS = 24
@@ -38,18 +39,18 @@ MOST_LABELS = 24
 
 @dataclass(frozen=True)
 class Segment:
-    """Layers from place `first` to place `last`, fused in one way."""
+    """Layers from position `first` to position `last`, with tiles and stacks."""
 
     first: int
     last: int
     tiles: tuple[LayerTiles, ...]
     is_fused: bool
-    """Whether the layers are one stack; else each layer is a stack."""
+    """Whether all layers are one stack; if not, each layer is a stack."""
 
 
 def blocks(space: PlanSpace) -> tuple[int, ...]:
-    """Places of the last layers of the blocks. Blocks end before layers with weights, where few tensors cross; their
-    number is limited.
+    """Positions of the last layers of the blocks. A block ends before a layer with weights, at a position where few
+    tensors pass from one side to the other. At most MOST_BLOCKS blocks are made.
     """
     last = len(space.layers) - 1
     ends = [end for end in space.ends if space.layers[end + 1].weight_bits]
@@ -79,8 +80,8 @@ def candidates(space: PlanSpace, ends: Sequence[int], rules: Sequence[PartRule] 
 
 
 def part_of_network(problem: SystemProblem, nodes: Sequence[WorkloadNode], first: int, last: int) -> SystemProblem:
-    """Network of the layers from place `first` to `last`, with the operators between and before them that only move
-    data.
+    """Network of the layers from position `first` to `last`, with the operators between and before these layers that
+    only move data.
     """
     everything = problem.workload.nodes
     index_of = {node.node_id: index for index, node in enumerate(everything)}
@@ -107,7 +108,7 @@ def part_of_network(problem: SystemProblem, nodes: Sequence[WorkloadNode], first
 
 
 def likeness(problem: SystemProblem) -> Hashable:
-    """Key of all that determines the costs of a part of a network; parts that differ only in names have equal keys."""
+    """Key of all properties that determine the cost of a part. Parts that differ only in names have equal keys."""
     number: dict[str, int] = {}
 
     def of(name: str) -> int:
@@ -145,10 +146,10 @@ class _Label:
 
 
 def compose(costs: Mapping[Segment, PlanFigures], layers: int, objective: str, count: int) -> list[tuple[Segment, ...]]:
-    """Best compositions of segments to the whole network, by the sums of latency and energy, the best first.
+    """Best compositions of the whole network from segments, by the sums of latency and energy, the best first.
 
-    Each cut keeps all compositions that are undominated in latency and energy, since the product of sums is not
-    additive.
+    At each cut, the compositions that are undominated in latency and energy are kept, because the product of the sums
+    is not additive.
     """
     from_place: dict[int, list[tuple[Segment, PlanFigures]]] = {}
     for segment, figures in costs.items():

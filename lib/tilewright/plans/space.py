@@ -1,4 +1,4 @@
-"""Space of plans: tiles of each layer, ends of stacks, and the choices that the mapping file and the run fix."""
+"""Space of plans: possible tiles of each layer, possible ends of stacks, and choices that the user has fixed."""
 
 import itertools
 import math
@@ -19,23 +19,25 @@ from tilewright.workload.graph import WorkloadNode
 from tilewright.workload.layer import OUTPUT, Layer
 
 ROWS = ("OY", "D")
-"""Dimensions along which layers are cut into rows: the first of them that a layer has, else its first dimension that
-is not a channel.
+"""Dimensions along which layers are cut into rows. A layer uses the first of these dimensions that it has, else its
+first dimension that is neither a channel, a column nor the batch.
 """
 COLUMNS = ("OX",)
 CHANNELS = ("K", "G", "H")
-"""Dimensions of channels; parts along them read different weights."""
+"""Dimensions of channels. Parts along these dimensions read different weights."""
 HEADS = ("G", "H")
-"""Dimensions whose parts each read inputs of their own."""
+"""Dimensions along which different parts read different inputs."""
 SELECTIONS = ("latency", "memory")
 ALL_ROWS = 1 << 30
-"""Number of tiles above the rows of any layer: each tile is a single row."""
+"""Number of tiles that is larger than the number of rows of any layer, so that each tile is a single row."""
 TILE_COUNTS = (1, 2, 4, 7, 8, 14, 16, 28, 32, 56, ALL_ROWS)
 """Numbers of tiles that are tried along rows."""
 MOST_PARTS = 32
-"""Largest number of parts between cores, for each core that may run the layer."""
+"""Largest number of parts of a layer per allowed core."""
 SPREAD = 4
-"""Largest multiple of the fewest parts that work is spread over, where more parts fill arrays better."""
+"""Largest number of parts if work is spread, as a multiple of the number of cores, or of the smallest possible number
+of parts if that is larger. More parts can fill arrays better.
+"""
 
 
 @dataclass(frozen=True)
@@ -43,23 +45,27 @@ class PartRule:
     """Rule for the number of parts of layers between cores."""
 
     share: float
-    """Largest share of a core's weight memory that the weights of one part may take."""
+    """Largest share of a core's weight memory for the weights of one part."""
     spreads: bool
-    """Whether a layer with weights has at least one part for each core; else it has as few parts as fit."""
+    """Whether the work is spread. If so, a layer gets the number of parts with the fewest idle units and cores; if not,
+    the smallest number with which the weights fit.
+    """
     along_rows: bool = False
-    """Whether a layer with weights is cut along rows, one part with all weights for each core; else along channels."""
+    """Whether a layer is cut along rows, into one part for each core, which has all weights; if not, it is cut along
+    channels.
+    """
 
 
 @dataclass(frozen=True)
 class Fixed:
-    """Choices that the run fixes; None: searched."""
+    """Choices that the run fixes; None: the choice is searched."""
 
     stacks: tuple[tuple[int, ...], ...] | None = None
     selection: str | None = None
     prefetch: tuple[str, ...] | None = None
     prefetch_results: bool | None = None
     by_off_chip: tuple[int, ...] | None = None
-    """Ids of layers whose results go by way of the off-chip memory."""
+    """Ids of layers whose results reach other memories through the off-chip memory."""
 
 
 @dataclass(frozen=True)
@@ -73,10 +79,10 @@ class LayerSpace:
     channels: tuple[str, ...]
     """Dimensions of channels, the largest first."""
     cores: int
-    """Number of cores that may run the layer."""
+    """Number of allowed cores of the layer."""
     weight_bits: int
     weight_room_bits: int
-    """Bits for weights on the smallest of the layer's cores; 0 where that is not known."""
+    """Smallest capacity for weights among the allowed cores, in bits; 0 if it is not known."""
     units: tuple[int, ...] = ()
     """Number of output channels that the array of each core takes at a time."""
     between: Loops | None = None
@@ -91,13 +97,13 @@ class LayerSpace:
         return self.node.layer
 
     def size(self, dimension: str) -> int:
-        """Size of a dimension; 1 where the layer does not have it."""
+        """Size of a dimension; 1 if the layer does not have the dimension."""
         return self.layer.size_of.get(dimension, 1)
 
     @cached_property
     def part_counts(self) -> tuple[int, ...]:
-        """Numbers of parts along channels to try, ascending: one, two, the number of cores and its doublings, and
-        those whose parts fill an array.
+        """Numbers of parts along channels to try, in rising order: one, two, the number of cores and its doublings, and
+        all numbers with which the parts fill an array.
         """
         if self.between is not None or not self.channels:
             return (1,)
@@ -121,7 +127,7 @@ class LayerSpace:
 
     @cached_property
     def tile_counts(self) -> tuple[int, ...]:
-        """Numbers of tiles along rows to try, ascending."""
+        """Numbers of tiles along rows to try, in rising order."""
         if self.within is not None or not self.rows:
             return (1,)
         size = self.size(self.rows)
@@ -133,20 +139,22 @@ class LayerSpace:
         return LayerTiles(self.parts_along(dimension, parts), self.rows_within(tiles))
 
     def image_dimension(self, parts: int, tiles: int) -> str:
-        """Dimension of parts of the image: rows, or columns where a tile has fewer rows than there are parts."""
+        """Dimension along which the image is cut into parts: rows, or columns if there are not enough rows for all
+        parts and tiles.
+        """
         return self.columns if self.columns and parts * tiles > self.size(self.rows) else self.rows
 
     def parts_along(self, dimension: str, parts: int) -> Loops:
-        """Loops over parts between cores; loops that the mapping file fixes take precedence."""
+        """Loops over parts between cores. Loops that the mapping file fixes take precedence."""
         if self.between is not None:
             return self.between
         parts = min(parts, self.size(dimension)) if dimension else 1
         return (TilingEntry(dimension, parts),) if parts > 1 else ()
 
     def rows_within(self, tiles: int) -> Loops:
-        """Loops over tiles of rows; loops that the mapping file fixes take precedence.
+        """Loops over tiles of rows. Loops that the mapping file fixes take precedence.
 
-        A single tile is written as a loop, too, since a layer without tiles would be cut in two.
+        A single tile is written as a loop, too, because a layer without loops over tiles would be cut in two.
         """
         if self.within is not None:
             return self.within
@@ -163,8 +171,8 @@ class LayerSpace:
         return self.tiles(self.parts_for(rule), tiles)
 
     def parts_for(self, rule: PartRule) -> int:
-        """Number of parts by a rule: the fewest whose weights fit. Where work is spread, the number with the fewest
-        idle units of arrays and idle cores.
+        """Number of parts by a rule: the smallest number with which the weights fit. If the rule spreads work, the
+        number with the fewest idle units of arrays and idle cores.
         """
         fewest = 1
         if self.weight_bits and self.weight_room_bits:
@@ -176,8 +184,8 @@ class LayerSpace:
         return min(few, key=lambda count: (self._taken_units(count), count))
 
     def _taken_units(self, parts: int) -> int:
-        """Channels that the parts occupy on the arrays, idle units included, as if each core had as many parts as the
-        fullest core.
+        """Measure of the array units that the parts occupy, including idle units. It is smaller if fewer units and
+        fewer cores are idle.
         """
         part = self._part_size(parts)
         cores = max(self.cores, 1)
@@ -194,9 +202,11 @@ class PlanSpace:
     prefetchable: tuple[str, ...]
     """Layer operands that are constants and can be prefetched."""
     ends: tuple[int, ...]
-    """Places of layers at which a stack may end because few tensors cross there, ascending; without the last layer."""
+    """Positions of layers, in rising order, after which a stack can end, because few tensors pass from there to later
+    layers; without the last layer.
+    """
     is_on_several_cores: bool
-    """Whether data may move between cores."""
+    """Whether the system has several cores, so that data can move between cores."""
 
     @property
     def node_ids(self) -> tuple[int, ...]:
@@ -204,7 +214,7 @@ class PlanSpace:
         return tuple(layer.node.node_id for layer in self.layers)
 
     def stacks(self, ends: Sequence[int]) -> tuple[tuple[int, ...], ...]:
-        """Stacks that end at the given places, or the stacks that the run fixes."""
+        """Stacks that end at the given positions. If the run fixes the stacks, the result is these fixed stacks."""
         if self.fixed.stacks is not None:
             return self.fixed.stacks
         ids = self.node_ids
@@ -212,14 +222,14 @@ class PlanSpace:
         return tuple(ids[start + 1 : end + 1] for start, end in itertools.pairwise(bounds))
 
     def ends_of(self, plan: Plan) -> tuple[int, ...]:
-        """Places of the last layers of the stacks of a plan."""
+        """Positions of the last layers of the stacks of a plan."""
         place = {node_id: place for place, node_id in enumerate(self.node_ids)}
         return tuple(sorted(max(place[node_id] for node_id in stack) for stack in plan.stacks if stack))
 
     def plan(
         self, tiles: Sequence[LayerTiles], ends: Sequence[int], selection: str = "", prefetches: bool = True
     ) -> Plan:
-        """Plan with these choices, except those that the run fixes."""
+        """Plan with these choices; choices that the run fixes take precedence."""
         chosen = self.fixed.selection or selection or SELECTIONS[0]
         prefetch = self.fixed.prefetch
         if prefetch is None:
@@ -230,7 +240,7 @@ class PlanSpace:
         return Plan(tuple(tiles), self.stacks(ends), chosen, prefetch, results, self.fixed.by_off_chip or ())
 
     def layer_by_layer(self, rule: PartRule | None) -> Plan:
-        """Plan in which every layer is a stack, whole or in parts by a rule."""
+        """Plan in which every layer is a stack. With a rule, layers are cut into parts by this rule."""
         tiles = [one.tiles(1, 1) if rule is None else one.cut_by(rule, 1) for one in self.layers]
         return self.plan(tiles, range(len(self.layers)))
 
@@ -251,8 +261,8 @@ def plan_space(problem: SystemProblem, fixed: Fixed) -> PlanSpace:
 
 
 def parts_left_out(problem: SystemProblem) -> list[str]:
-    """Messages on parts between cores that a mapping entry for many layers fixes, where some of these layers cannot be
-    cut so.
+    """Messages on mapping entries for many layers that fix parts between cores, although some of these layers cannot be
+    cut in this way.
     """
     layers = [node.layer for node in layers_of(problem.workload) if node.layer is not None]
     return [one for layer in layers for one in loops_over_cores(layer, problem.mapping.constraints_for(layer))[1]]
@@ -268,7 +278,7 @@ def _layer_space(problem: SystemProblem, node: WorkloadNode) -> LayerSpace:
     bits = weight_bits(layer, network_input_operands(node, problem.workload))
 
     def channel_order(name: str) -> tuple[bool, int]:
-        # Heads share no data: without weights, parts of heads move least.
+        # Heads share no data. Without weights, parts along heads therefore move the least data.
         return bits > 0 or name not in HEADS or layer.size_of[name] < cores, -layer.size_of[name]
 
     channels = sorted((name for name in output if name in CHANNELS), key=channel_order)
@@ -290,8 +300,10 @@ def _layer_space(problem: SystemProblem, node: WorkloadNode) -> LayerSpace:
 
 
 def _unit(layer: Layer, entry: MappingConstraints, core: Core, dimension: str) -> int:
-    """Size of a dimension that a core processes at a time: the unrolling of the first spatial mapping to try, or the
-    size of a side of the array where no spatial mapping unrolls a dimension of the layer.
+    """Number of indices of a dimension that a core processes at a time.
+
+    It is the unrolling in the first spatial mapping that unrolls the dimension, or else 1. But if no spatial mapping
+    unrolls any dimension of the layer, it is the largest side of the array, unless the dataflows are exclusive.
     """
     tried = [one.spatial_mapping for one in constraints_on_core(entry, layer, core)]
     for unrolling in tried:
@@ -306,8 +318,8 @@ def _unit(layer: Layer, entry: MappingConstraints, core: Core, dimension: str) -
 
 
 def _fixed_loops(layer: Layer, entry: MappingConstraints) -> tuple[Loops | None, Loops | None]:
-    """Parts and tiles that an entry fixes, None where it does not. An entry that names one core for each part fixes
-    the parts, too.
+    """(parts between cores, tiles) that a mapping entry fixes; None if it does not fix them. An entry that names a core
+    for each part fixes the parts, too.
     """
     is_fixed = entry.core_allocation_is_fixed and len(entry.core_allocation) > 1
     between = loops_over_cores(layer, entry)[0] if entry.inter_core_tiling or is_fixed else None
@@ -315,8 +327,8 @@ def _fixed_loops(layer: Layer, entry: MappingConstraints) -> tuple[Loops | None,
 
 
 def _ends(problem: SystemProblem, nodes: Sequence[WorkloadNode]) -> tuple[int, ...]:
-    """Places after which the fewest tensors are still to be read: one tensor, or else the smallest number
-    that occurs.
+    """Positions of layers after which later layers read at most one earlier tensor. If there are no such positions, the
+    positions with the smallest number of tensors are taken.
     """
     crossing = crossing_tensors(problem, nodes)
     inner = crossing[:-1]
@@ -327,7 +339,7 @@ def _ends(problem: SystemProblem, nodes: Sequence[WorkloadNode]) -> tuple[int, .
 
 
 def crossing_tensors(problem: SystemProblem, nodes: Sequence[WorkloadNode]) -> list[int]:
-    """[place] number of tensors made by layers up to this place that later layers read."""
+    """[position] number of tensors that layers up to the position produce and later layers read."""
     place_of = {node.node_id: place for place, node in enumerate(nodes)}
     behind = _readers(problem, place_of)
     counts = [0] * len(nodes)
@@ -338,8 +350,8 @@ def crossing_tensors(problem: SystemProblem, nodes: Sequence[WorkloadNode]) -> l
 
 
 def _readers(problem: SystemProblem, place_of: Mapping[int, int]) -> dict[int, int]:
-    """Place of the last reader of each layer's result, by place of the layer; readers behind operators that only move
-    data count.
+    """Position of the last reader of each layer's result, by position of the layer. Layers that read the result through
+    operators that only move data count as readers.
     """
     made_by: dict[int, set[int]] = {}
     last: dict[int, int] = {}

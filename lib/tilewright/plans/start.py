@@ -1,6 +1,7 @@
-"""A plan of an earlier search as the start of another: with less memory, for another objective, or in less time.
+"""A plan of an earlier search as the start of a new search, for example with less memory or for another objective.
 
-The start is evaluated as given on the hardware of the new search, so that the answer is never worse than the start.
+The start is evaluated exactly as given on the hardware of the new search. Therefore the new answer is never worse than
+the start.
 """
 
 from collections.abc import Mapping, Sequence
@@ -21,7 +22,7 @@ from tilewright.plans.space import LayerSpace, PlanSpace
 
 
 def read_start(path: Path, schema: str) -> JsonObject:
-    """Content of an answer of `tilewright fuse`, by its file or folder. Raises ArtifactError for any other file."""
+    """Content of an answer of `tilewright fuse`. `path` is its file or folder. Raises ArtifactError for other files."""
     found: dict[str, Any] = read_artifact(path / FUSION if path.is_dir() else path, schema).payload
     return found
 
@@ -29,7 +30,8 @@ def read_start(path: Path, schema: str) -> JsonObject:
 def start_task(said: Mapping[str, Any], file: str, space: PlanSpace, accelerator: MultiCoreAccelerator) -> Task:
     """Task that evaluates the plan and cores of an answer exactly as given.
 
-    Raises InputError with every choice that does not fit the network, the cores, or what this search fixes.
+    Raises InputError with every choice that does not fit the network or the cores, or that this search fixes to another
+    value.
     """
     names, layers = [one.node.name for one in space.layers], said["layers"]
     if [row["name"] for row in layers] != names:
@@ -42,7 +44,7 @@ def start_task(said: Mapping[str, Any], file: str, space: PlanSpace, accelerator
     for name, mine, fixed in _decisions(plan, space):
         if fixed is not None and mine != fixed:
             problems.found.append(
-                Problem("is fixed otherwise by this search", file, path=name, value=str(mine), allowed=str(fixed))
+                Problem("this search fixes another value", file, path=name, value=str(mine), allowed=str(fixed))
             )
     problems.finish()
     return Task(plan, cores, as_given=True)
@@ -74,14 +76,14 @@ def _decisions(plan: Plan, space: PlanSpace) -> list[tuple[str, object, object]]
 
 def _other_layers(mine: Sequence[str], its: Sequence[str]) -> str:
     if len(mine) != len(its):
-        return f"is the plan of a network of {len(its)} layers, this one has {len(mine)}"
+        return f"is the plan of a network with {len(its)} layers, but this network has {len(mine)}"
     place = next(place for place, (one, other) in enumerate(zip(mine, its, strict=True)) if one != other)
-    return f"is the plan of another network: layer {place} is {its[place]!r} there, {mine[place]!r} here"
+    return f"is the plan of another network, whose layer {place} is {its[place]!r}, not {mine[place]!r}"
 
 
 def _tiles(one: LayerSpace, row: Mapping[str, Any], file: str, problems: Problems) -> LayerTiles:
-    """Tiles of a layer. For a layer alone in its stack the answer lists no tiles within a core: the layer gets one
-    tile.
+    """Tiles of a layer. If a layer is alone in its stack, the answer lists no tiles within a core; the layer then gets
+    one tile.
     """
     found = []
     for key, fixed in (("inter_core_tiling", one.between), ("intra_core_tiling", one.within)):
@@ -95,7 +97,7 @@ def _tiles(one: LayerSpace, row: Mapping[str, Any], file: str, problems: Problem
                 )
         if fixed is not None and loops and loops != fixed:
             problems.found.append(
-                Problem("is fixed otherwise by the mapping file", file, path=where, value=", ".join(row[key]))
+                Problem("the mapping file fixes another value", file, path=where, value=", ".join(row[key]))
             )
         found.append(loops)
     between, within = found
@@ -122,4 +124,4 @@ def _cores(
 def _check_stacks(plan: Plan, space: PlanSpace, file: str, problems: Problems) -> None:
     ids = sorted(node_id for stack in plan.stacks for node_id in stack)
     if ids != sorted(space.node_ids):
-        problems.found.append(Problem("does not have each layer of the network once", file, path="layer_stacks"))
+        problems.found.append(Problem("must have each layer of the network exactly once", file, path="layer_stacks"))

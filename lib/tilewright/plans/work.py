@@ -18,7 +18,7 @@ from tilewright.plans.space import PlanSpace
 from tilewright.search.options import CnSearchOptions
 
 REMEMBERED_PARTS = 8
-"""Number of network parts that are cached, for other ways to fuse them."""
+"""Number of network parts whose evaluators are cached, so that the part can be fused in another way."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,12 +30,12 @@ class PlanWork:
     settings: ScheduleSettings
     objective: Objective
     clock: Clock = time.monotonic
-    """Clock, in seconds, that measures the time that is left."""
+    """Clock in seconds, for time limits."""
 
 
 @dataclass(frozen=True, eq=False)
 class SegmentTask:
-    """Segment to be scheduled by itself, once with each of the given selections."""
+    """Task to schedule a segment by itself, with each of the given rules of candidate selection."""
 
     segment: Segment
     selections: tuple[str, ...]
@@ -104,7 +104,7 @@ def segment_task(segment: Segment, selections: tuple[str, ...], space: PlanSpace
 
 
 class Likeness:
-    """Keys of equal cost for the segments of a network."""
+    """Keys of the segments of a network. Segments with equal keys have equal cost."""
 
     def __init__(self, problem: SystemProblem) -> None:
         self._problem, self._nodes = problem, layers_of(problem.workload)

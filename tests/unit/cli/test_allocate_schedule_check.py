@@ -163,7 +163,7 @@ def test_results_missing_or_of_another_run_are_told_together(
     document = {**whole.payload, "allocation": whole.payload["allocation"][:2]}
     write_document(tmp_path / "short.json", "tilewright/allocation", document, whole.provenance)
     arguments = [*inputs(network, run), "--core-allocation", str(tmp_path / "short.json")]
-    assert "is of another CN graph" in refused(["schedule", *arguments], capsys)
+    assert "belongs to another CN graph" in refused(["schedule", *arguments], capsys)
 
 
 def test_artifacts_of_something_else_are_refused(

@@ -189,7 +189,10 @@ DIMENSION_OF_NO_LAYER = """
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        (DEFAULT_OF_STREAM, "softmax/max: K, * of entry default is left out: a reduction is not split over cores"),
+        (
+            DEFAULT_OF_STREAM,
+            "softmax/max: K, * of entry default is left out, because a reduction is not split over cores",
+        ),
         (DIMENSION_OF_NO_LAYER, "gap.intra_core_tiling[0]: no layer that this entry is for has OY"),
     ],
 )

@@ -152,7 +152,10 @@ OPTIONS: dict[str, Slip] = {
     ),
     "too many layer cutoffs": Slip(
         [],
-        ["layer_cutoffs: must have one cutoff less than hint_loops has lists, got 2 (allowed: 1)"],
+        [
+            "layer_cutoffs: the number of cutoffs must be one less than the number of lists of hint_loops, got 2"
+            " (allowed: 1)"
+        ],
         [*BY_LAYER, "[1, 2]"],
     ),
     "stacks of unknown layers": Slip(

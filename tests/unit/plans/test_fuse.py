@@ -233,7 +233,7 @@ def test_stack_cutoffs_are_stacks(network: Path) -> None:
         (["--operands-to-prefetch", '["Z"]'], "operands_to_prefetch[0]: no layer reads an operand of this name"),
         (["--layers-by-off-chip", "[1, 9]"], "layers_by_off_chip[1]: no layer has this id, got 9 (allowed: 0, 1, 2)"),
         (["--fusion-time-budget-s", "-1"], "fusion_time_budget_s: "),
-        (["--layer-stacks", "[[0]]", "--stack-cutoffs", "[1]"], "stack_cutoffs: plays no part"),
+        (["--layer-stacks", "[[0]]", "--stack-cutoffs", "[1]"], "stack_cutoffs: has no effect"),
         (["--mapping", "nowhere.yaml"], "nowhere.yaml"),
     ],
 )

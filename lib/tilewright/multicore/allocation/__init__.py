@@ -1,4 +1,4 @@
-"""Inter-core allocation: which core runs which part of which layer, found by a genetic algorithm or given.
+"""Inter-core allocation: the core that runs each part of each layer, found by a search or given by the user.
 
 The scheduler (`tilewright.multicore.scheduling`) evaluates every allocation; docs/multi-core-model.md#allocation has
 the rules.

@@ -1,6 +1,4 @@
-"""Evaluates allocations, each once and several at a time, until the time budget ends or Ctrl-C, and
-reports progress.
-"""
+"""Evaluation of allocations, each only once, several at a time, until the time budget or Ctrl-C ends it."""
 
 import threading
 import time
@@ -15,11 +13,13 @@ from tilewright.multicore.allocation.space import AllocationSpace, Genome
 from tilewright.multicore.scheduling.problem import Integers
 
 Judge = Callable[[Integers], tuple[int, float]]
-"""Function that returns the latency in cycles and energy in pJ of an allocation [cn]. Raises MappingError where it has
-no schedule. Several threads call it at once.
+"""Function that returns the latency in cycles and the energy in pJ of an allocation [cn]. The function raises
+MappingError if the allocation has no schedule. Several threads call the function at the same time.
 """
 GENERATIONS, EVERYTHING, TIME_BUDGET, INTERRUPTED = "generations", "everything", "time_budget", "interrupted"
-"""Reasons of the end of a search: all generations were made, every allocation was evaluated, no time left, Ctrl-C."""
+"""Reasons of the end of a search, in this order: all generations were made; every allocation was evaluated; the time
+budget was used up; Ctrl-C.
+"""
 
 
 class Evaluator:
@@ -37,7 +37,8 @@ class Evaluator:
         self.points: dict[Genome, Evaluation] = {}
         self.infeasible: dict[Genome, str] = {}
         self.stopped_by = ""
-        """Reason of the end, TIME_BUDGET or INTERRUPTED, once no further allocation is evaluated; '' before."""
+        """Reason why no further allocation is evaluated, TIME_BUDGET or INTERRUPTED; '' while the evaluation goes on.
+        """
         self.on_result: Callable[[], None] = lambda: None
         """Callback after every evaluation, in the thread that requested it."""
         self._judge = judge
@@ -59,7 +60,7 @@ class Evaluator:
 
     @property
     def elapsed_s(self) -> float:
-        """Seconds since the evaluator was made."""
+        """Seconds since the creation of the evaluator."""
         return self._clock() - self._start_s
 
     @property
@@ -72,10 +73,11 @@ class Evaluator:
         return genome in self.points or genome in self.infeasible
 
     def evaluate(self, genomes: Sequence[Genome]) -> None:
-        """Evaluate the allocations that are not known yet; if `stopped_by` is set afterwards, some may be missing.
+        """Evaluate all allocations that were not evaluated before. If `stopped_by` is set afterwards, some can be
+        missing.
 
-        The time budget does not end the evaluation before one allocation has a schedule. The first Ctrl-C waits for
-        the running schedules and stops; the second one raises KeyboardInterrupt.
+        The time budget does not end the evaluation before one allocation has a schedule. After the first Ctrl-C, the
+        evaluation waits for the running schedules and stops; a second Ctrl-C raises KeyboardInterrupt.
         """
         wanted = [genome for genome in dict.fromkeys(genomes) if not self.is_known(genome)]
         if self._pool is None or len(wanted) == 1:
@@ -84,7 +86,7 @@ class Evaluator:
             self._evaluate_in_threads(self._pool, wanted)
 
     def require_points(self) -> None:
-        """Raise MappingError where no evaluated allocation has a schedule, KeyboardInterrupt if Ctrl-C came before."""
+        """Raise an error if no allocation has a schedule so far: KeyboardInterrupt after Ctrl-C, else MappingError."""
         if self.points:
             return
         if self.stopped_by == INTERRUPTED:
@@ -116,7 +118,7 @@ class Evaluator:
             raise
 
     def _wait(self, future: "Future[Evaluation | str | None]") -> Evaluation | str | None:
-        """Outcome of a task; None where the time budget ends before the task starts."""
+        """Outcome of a task; None if the evaluation stopped before the task started."""
         while True:
             try:
                 return future.result(self._left_s())

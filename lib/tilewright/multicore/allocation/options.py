@@ -14,27 +14,30 @@ GENETIC, EXACT = "genetic", "exact"
 
 @dataclass(frozen=True, eq=False, repr=False)
 class AllocationParameters(Chance, Goal, Parameters):
-    """Options of the search for an allocation. The chosen point of the Pareto front is the best by `objective`."""
+    """Options of the search for an allocation. The search chooses the point of the Pareto front with the best
+    `objective`.
+    """
 
     nb_ga_individuals: Annotated[int, Limits(least=2)] = 16
-    """Allocations in the population, and children in each generation."""
+    """Number of allocations in the population, and of children in each generation."""
     nb_ga_generations: Count = 16
-    """Generations after the first population."""
+    """Number of generations after the first population."""
     ga_time_budget_s: Annotated[float, Limits(above=0), Told(allowed="numbers above 0, or none")] | None = None
     """Seconds after which no further evaluation begins; null: no limit."""
     exhaustive_nodes: Count = 200_000
-    """Limit for an exhaustive search: if the number of allocations times the number of CNs is at most this, all
-    allocations are evaluated, in a few seconds at most, and the best one is proven optimal; 0: never for this reason.
+    """Limit for an exhaustive search. If the number of allocations times the number of CNs is at most this limit, all
+    allocations are evaluated, which takes a few seconds at most and proves the best one optimal. 0: no exhaustive
+    search for this reason.
     """
 
     allocation_engine: AllocationEngine = "genetic"
-    """Search engine: `genetic`; or `exact`, which continues until the best allocation is proven optimal
-    (docs/multi-core-model.md#allocation).
+    """Search engine. genetic: a genetic algorithm; exact: continues after the genetic algorithm until the best
+    allocation is proven optimal (docs/multi-core-model.md#allocation).
     """
     proof_evaluations: Count = 200_000
     """Largest number of allocations that `exact` schedules after the genetic algorithm."""
     proof_effort: PositiveNumber = 120.0
-    """Largest deterministic time of the solver of `exact`, in about seconds."""
+    """Limit of the solver's work for `exact`, in deterministic time units of about a second each."""
 
     def without_effect(self) -> dict[str, str]:
         """Options of the exact engine that have no effect with another engine."""
@@ -50,7 +53,7 @@ class AllocationParameters(Chance, Goal, Parameters):
         return self.nb_ga_individuals * (self.nb_ga_generations + 1)
 
     def evaluates_all(self, allocations: int, nodes: int) -> bool:
-        """Whether a space with so many allocations of so many CNs is evaluated completely."""
+        """Whether all allocations of a space are evaluated, by the numbers of its allocations and its CNs."""
         return allocations <= self.planned_evaluations or allocations * nodes <= self.exhaustive_nodes
 
 
@@ -59,11 +62,14 @@ class AllocationOptions(AllocationParameters):
     """Options of `search_allocation`."""
 
     jobs: Count = 0
-    """Number of allocations that are evaluated at once; 0: one for each processor. Results do not depend on it."""
+    """Number of allocations that are evaluated at the same time; 0: one for each processor. The results do not depend
+    on this number."""
 
     @property
     def job_count(self) -> int:
-        """Number of allocations at once, with 0 resolved."""
+        """Number of allocations that are evaluated at the same time; the option 0 is replaced by the number of
+        processors.
+        """
         if self.jobs:
             return self.jobs
         return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -11,7 +11,7 @@ from tilewright.base.units import energy_text
 from tilewright.multicore.allocation.result import SearchProgress
 
 QUIET_S = 1.0
-"""Searches that take no longer than this show no progress, in seconds."""
+"""Seconds before the progress bar appears. Shorter searches show no progress."""
 
 
 LOG_INTERVAL_S = 15.0
@@ -33,7 +33,7 @@ def allocation_progress(title: str, shown: bool) -> Iterator[Told]:
 
 
 def progress_text(progress: SearchProgress) -> str:
-    """State of the search on one line."""
+    """Text of one line with the state of the search: evaluations, best result, and time left."""
     best = progress.best
     so_far = (
         "no schedule yet" if best is None else f"best {best.latency_cycles:,} cycles, {energy_text(best.energy_pj, 4)}"

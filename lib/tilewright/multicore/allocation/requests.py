@@ -1,4 +1,4 @@
-"""Requests to the search from the `core_allocation` of a mapping file, and mapping entries from an allocation."""
+"""Conversion of `core_allocation` in mapping files to requests of the search, and of allocations to mapping entries."""
 
 from dataclasses import replace
 from typing import Any
@@ -20,12 +20,12 @@ from tilewright.workload.layer import Layer
 def layer_requests(
     graph: CnGraph, workload: Workload, mapping: Mapping, accelerator: MultiCoreAccelerator
 ) -> tuple[LayerRequest, ...]:
-    """Request for each layer of a CN graph; cores are columns, the places of ids in `accelerator.core_ids`.
+    """Request for each layer of a CN graph. A request names cores by their positions in `accelerator.core_ids`.
 
-    Fixed cores are those of the entry, one for each group or one for all groups; a layer that is not cut into groups
-    may run on any of them. Otherwise the request names the cores that may run the layer by entry, operator types and
-    roles (`mapping.core_choice`). An unknown core id becomes a column that no core has, so that the space of
-    allocations reports it. Raises InputError with each layer that none of its cores can run.
+    If the mapping entry fixes the cores, the request has one core for each group, or one core for all groups; a layer
+    that is not cut into groups can run on any of the fixed cores. Otherwise the request has all cores that the entry,
+    the operator types and the roles of cores allow (`mapping.core_choice`). An unknown core id becomes a position that
+    no core has; the space of allocations reports it. Raises InputError with each layer that no allowed core can run.
     """
     column = {core_id: place for place, core_id in enumerate(accelerator.core_ids)}
     node_of = {node.node_id: node for node in workload.nodes}
@@ -48,7 +48,7 @@ def layer_requests(
         cores = (*(column[core_id] for core_id in choice.core_ids), *unknown)
         if not cores:
             why = "; ".join(f"core {core_id} {reason}" for core_id, reason in choice.reasons)
-            problems.append(Problem(f"no core can run it ({why})", path=cn_layer.name))
+            problems.append(Problem(f"no core can run the layer ({why})", path=cn_layer.name))
         requests.append(LayerRequest(number, cores))
     if problems:
         raise InputError(problems)
@@ -58,12 +58,12 @@ def layer_requests(
 def fixed_entries(
     cores_of: dict[int, list[int]], graph: CnGraph, workload: Workload, mapping: Mapping
 ) -> list[JsonObject]:
-    """Mapping entries that fix the cores of every layer, followed by those of `mapping`.
+    """Mapping entries that fix the cores of every layer, followed by the entries of `mapping`.
 
-    `cores_of` has the core ids of the groups of each layer. Each entry repeats the original entry of its layer under
-    the layer's exact name, which takes precedence over all other selectors. Its tilings are the actual cut of the
-    layer, since an entry for a single layer must not have more tiles than the layer. Raises InputError for layers of
-    one name on different cores, which a mapping file cannot distinguish.
+    `cores_of` has the core ids of the groups of each layer. Each new entry repeats the original entry of its layer
+    under the exact name of the layer, which takes precedence over all other selectors. The tilings of a new entry are
+    the actual cut of the layer, because an entry for a single layer must not have more tiles than the layer. Raises
+    InputError if layers of the same name run on different cores, because a mapping file cannot distinguish them.
     """
     node_of = {node.node_id: node for node in workload.nodes}
     entries: dict[str, dict[str, Any]] = {}
@@ -83,7 +83,7 @@ def fixed_entries(
 
 
 def _tiled_as_it_is(layer: Layer, entry: MappingConstraints) -> MappingConstraints:
-    """Entry with the actual loops of the layer: no more tiles than it has, and numbers in place of `*`."""
+    """Entry with the actual loops of the layer: at most as many tiles as indices, and numbers in place of `*`."""
     names = dimension_names(layer, entry)
 
     def possible(loops: tuple[TilingEntry, ...]) -> tuple[TilingEntry, ...]:

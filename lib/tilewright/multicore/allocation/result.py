@@ -53,7 +53,7 @@ def _rank(point: Evaluation, objective: str) -> _Rank:
 
 
 def ranked(points: Iterable[Evaluation], objective: str) -> list[Evaluation]:
-    """Points ordered by `objective`, best first, with ties as in `choose`."""
+    """Points ordered by `objective`, best first; ties are broken as in `choose`."""
     return sorted(points, key=lambda point: _rank(point, objective))
 
 
@@ -69,7 +69,7 @@ def choose(points: Iterable[Evaluation], objective: str) -> Evaluation:
 def pareto_front(points: Iterable[Evaluation]) -> tuple[Evaluation, ...]:
     """Undominated points in latency and energy, by rising latency.
 
-    Points with equal latency and energy are represented by the one with the smallest genome.
+    If several points have equal latency and energy, only the point with the smallest genome is kept.
     """
     front: list[Evaluation] = []
     for point in ranked(points, "latency"):
@@ -88,10 +88,10 @@ EFFORT = "effort"
 
 @dataclass(frozen=True)
 class AllocationProof(BoundedValue):
-    """Proof that an allocation is the best of its space, or lower bounds where this is not proven."""
+    """Proof that an allocation is the best of its space; if this is not proven, lower bounds only."""
 
     rule: str
-    """Rule that proves the allocation optimal; '' where it is not proven."""
+    """Rule that proves the allocation optimal; '' if it is not proven optimal."""
     value: float
     """Value of the objective for the best allocation: cycles, pJ or pJ · cycles."""
     lower_bound: float
@@ -130,11 +130,11 @@ class GenerationRow:
     """Number of evaluations in this generation."""
     evaluations_so_far: int
     best_latency_cycles: int
-    """Least latency of all evaluations so far; the next two fields have the least energy and EDP."""
+    """Least latency of all evaluations so far. The next two fields are the least energy and the least EDP."""
     best_energy_pj: float
     best_edp: float
     mean_latency_cycles: float
-    """Mean latency of the allocations that survive the generation; the next field has the mean energy."""
+    """Mean latency of the allocations that survive the generation. The next field is the mean of their energy."""
     mean_energy_pj: float
 
 
@@ -151,7 +151,7 @@ class SearchProgress:
     unit: str = "allocations"
     """Unit of the evaluations in messages."""
     time_budget_s: float | None = None
-    """Seconds after which the search ends in any case; None: no limit."""
+    """Time limit of the search in seconds; None: no limit."""
 
     @property
     def share(self) -> float:
@@ -162,7 +162,7 @@ class SearchProgress:
 
 @dataclass(frozen=True, eq=False)
 class AllocationResult:
-    """Chosen allocation, with the evaluations that it was chosen from."""
+    """Chosen allocation, and data about the evaluations from which it was chosen."""
 
     space: AllocationSpace
     objective: str
@@ -259,7 +259,7 @@ class SingleCore:
 def allocation_document(
     result: AllocationResult, names: SystemNames, settings: Mapping[str, Any], single_cores: Sequence[SingleCore]
 ) -> dict[str, Any]:
-    """Content of `allocation.json` as plain data. `settings` are those of the schedules."""
+    """Content of `allocation.json` as plain data. `settings` has the settings of the schedules."""
     ids = names.core_ids
     search = summary(result)
     exclusions = search.pop("excluded_cores")
@@ -314,7 +314,7 @@ def _figures(point: Evaluation) -> JsonObject:
 
 
 def allocation_genome(document: Mapping[str, Any], space: AllocationSpace, names: SystemNames, file: str) -> Genome:
-    """Genome of the allocation in a document. Raises InputError where the document is for another CN graph or
+    """Genome of the allocation in a document. Raises InputError if the document belongs to another CN graph or
     accelerator.
     """
     column = {core_id: place for place, core_id in enumerate(names.core_ids)}
@@ -322,7 +322,7 @@ def allocation_genome(document: Mapping[str, Any], space: AllocationSpace, names
     found = {(row["layer"], row["group"]): row["core"] for row in rows}
     problems = []
     if set(found) != set(space.parts) or any(row["name"] != _layer_name(names, row["layer"]) for row in rows):
-        message = "is of another CN graph"
+        message = "belongs to another CN graph"
         problems.append(Problem(message, file, value=f"{len(found)} parts", allowed=f"the {len(space.parts)} parts"))
     unknown = sorted({core for core in found.values() if core not in column})
     if unknown:
@@ -334,7 +334,7 @@ def allocation_genome(document: Mapping[str, Any], space: AllocationSpace, names
 
 
 def named_genome(cores: Cores, space: AllocationSpace, names: SystemNames) -> Genome:
-    """Genome of an allocation by names of layers; layers that can run on only one core may be left out.
+    """Genome of an allocation that is given by names of layers. Layers with only one allowed core can be left out.
 
     Raises InputError with every layer or core that is wrong or missing.
     """
@@ -360,7 +360,7 @@ def named_genome(cores: Cores, space: AllocationSpace, names: SystemNames) -> Ge
 
 
 def _core_of_group(given: int | Sequence[int] | None, group: int) -> int | None:
-    """Core of a group; a single core holds for all groups."""
+    """Core of a group. If only one core is given, it is the core of all groups."""
     of_groups = [given] if isinstance(given, int) else list(given or ())
     return of_groups[0] if len(of_groups) == 1 else of_groups[group] if group < len(of_groups) else None
 

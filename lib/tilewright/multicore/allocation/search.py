@@ -1,15 +1,15 @@
 """Search over allocations: a genetic algorithm (NSGA-II), or exhaustive evaluation of small spaces.
 
 Latency and energy are minimised together. The Pareto front covers all evaluations, and the objective chooses one of
-its points. No allocation is evaluated twice: a child that is known is replaced, with stronger mutation, until it is
-new.
+its points. No allocation is evaluated twice: if a child was evaluated before, it is drawn again with stronger mutation
+until it is new.
 
 Non-dominated sorting, crowding distances and selection of survivors are those of DEAP (K. Deb, A. Pratap, S. Agarwal,
 T. Meyarivan, "A fast and elitist multiobjective genetic algorithm: NSGA-II", IEEE Trans. Evolutionary Computation
-6(2), 2002). Tournament, crossover and mutation are implemented here, since those of DEAP use the global random numbers
-of the process: two searches at once would disturb each other.
+6(2), 2002). Tournament, crossover and mutation are implemented here, because those of DEAP use the global random
+numbers of the process, so that two searches at the same time would disturb each other.
 
-Warm starts, allocations that are often good, are half of the first population.
+Half of the first population are warm starts: allocations that are often good.
 """
 
 import itertools
@@ -40,9 +40,9 @@ from tilewright.multicore.scheduling.simulate import Scheduler
 def warm_starts(space: AllocationSpace) -> tuple[Genome, ...]:
     """Distinct warm starts, the most promising first.
 
-    These are: each part on its fastest core; each part on the core of least energy; each part where it would end
-    first; parts in turn over the equally fast cores; layers in turn over these; and, for each core, all parts on this
-    core if they may run there, else on their fastest core.
+    The warm starts are: each part on its fastest core; each part on the core with the least energy; each part on the
+    core on which it would end first; parts in turn over the equally fast cores; layers in turn over the equally fast
+    cores; and, for each core, all parts on this core if the core is allowed, else on their fastest core.
     """
     cores = sorted({core for choice in space.choices for core in choice})
     starts = [
@@ -65,7 +65,7 @@ def _least_energy(space: AllocationSpace, part: int) -> int:
 
 
 def on_one_core(space: AllocationSpace, core: int) -> list[int]:
-    """[part] the given core where the part may run there, else the fastest core of the part."""
+    """[part] the given core if it is allowed for the part, else the fastest core of the part."""
     return [core if core in choices else _fastest(space, part) for part, choices in enumerate(space.choices)]
 
 
@@ -127,7 +127,9 @@ def survivors(population: Sequence[Individual], count: int) -> list[Individual]:
 
 
 def tournament(population: Sequence[Individual], draw: random.Random) -> Individual:
-    """Better of two random individuals: the one that dominates, else the one with the larger crowding distance."""
+    """Better of two random individuals: the individual that dominates the other, or else the individual with the larger
+    crowding distance.
+    """
     first, second = draw.choice(population), draw.choice(population)
     if first.fitness.dominates(second.fitness):
         return first
@@ -165,13 +167,14 @@ def random_genome(choices: Sequence[Sequence[int]], draw: random.Random) -> Geno
 
 Progress = Callable[[SearchProgress], None]
 LOCAL_SHARE = 0.75
-"""Share of a generation's children that are neighbours of the best allocation by the objective; genetic operators make
-the others. NSGA-II spreads its population over the whole Pareto front; neighbours let it end in a local optimum.
+"""Share of the children of a generation that are neighbours of the best allocation by the objective; genetic operators
+make the other children. NSGA-II spreads its population over the whole Pareto front. With neighbours, the search ends in
+a local optimum of the objective.
 """
 TRIES_A_STRENGTH = 4
-"""Number of consecutive known children after which mutation changes one gene more."""
+"""Number of consecutive children without a new genome after which mutation changes one more gene."""
 TRIES = 200
-"""Number of consecutive known children after which a generation stays incomplete."""
+"""Number of consecutive children without a new genome after which no further child is tried."""
 
 
 def schedule_judge(problem: SchedulingProblem, options: ScheduleOptions | None = None) -> Judge:
@@ -192,13 +195,13 @@ def search_allocation(
     progress: Progress | None = None,
     clock: Callable[[], float] = time.monotonic,
 ) -> AllocationResult:
-    """Best allocation of `space` that was found, by `judge` (see `schedule_judge`).
+    """Best allocation of `space` that the search finds. `judge` evaluates an allocation (see `schedule_judge`).
 
-    If the space is not larger than the planned number of evaluations, or small by `exhaustive_nodes`, all allocations
-    are evaluated. `progress` is called after every evaluation, in the calling thread. The result does not depend on
-    the number of threads, unless the time budget or Ctrl-C end the search early; the result is then the best
-    allocation so far. Raises MappingError where no evaluated allocation has a schedule. Ctrl-C before the first
-    schedule raises KeyboardInterrupt.
+    If the space is not larger than the planned number of evaluations, or small enough by `exhaustive_nodes`, all
+    allocations are evaluated. `progress` is called after every evaluation, in the calling thread. The result does not
+    depend on the number of threads. If the time budget or Ctrl-C ends the search early, the result is the best
+    allocation so far. Raises MappingError if no evaluated allocation has a schedule. Ctrl-C before the first schedule
+    raises KeyboardInterrupt.
     """
     options = options or AllocationOptions()
     with Evaluator(space, judge, options.job_count, options.ga_time_budget_s, clock) as evaluator:
@@ -281,7 +284,7 @@ class GeneticSearch:
         """First population: at most half warm starts, the rest random."""
         count = self.options.nb_ga_individuals
         genomes = dict.fromkeys(warm_starts(self.space)[: (count + 1) // 2])
-        while len(genomes) < count:  # this loop ends, since the space has more allocations than the population
+        while len(genomes) < count:  # this loop ends, because the space has more allocations than the population
             genomes[random_genome(self.space.gene_choices, self.draw)] = None
         return list(genomes)
 
@@ -297,8 +300,8 @@ class GeneticSearch:
         return list(children)
 
     def _neighbours_of_best(self, count: int) -> list[Genome]:
-        """New genomes one gene away from the best by the objective; if these are used up, from the next best, and so
-        on.
+        """New genomes that differ in one gene from the best evaluated genome by the objective. If there are too few,
+        genomes that differ in one gene from the next best follow, and so on.
         """
         found: dict[Genome, None] = {}
         for point in ranked(self.evaluator.points.values(), self.options.objective):

@@ -1,9 +1,9 @@
-"""Space of allocations: the parts of layers that get a core, and the cores that can run each part, independently of
-other parts.
+"""Space of allocations: the parts of layers that get a core, and the cores that can run each part.
 
-A core can run a CN if the cost table has a runtime, the core has a memory for each operand that does not stream, the
-CN's data fit these memories while it runs, and a path leads to the off-chip memory. These are the scheduler's checks
-that depend on one CN and its core only. They are made before the search, so that no evaluation is wasted.
+A core can run a CN if the cost table has a runtime, if the core has a memory for each operand that does not stream, if
+the data of the CN fit these memories while the CN runs, and if a path leads to the off-chip memory. The scheduler
+checks the same. Because these checks depend only on one CN and its core, they are made before the search, so that no
+evaluation is wasted.
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,7 +22,7 @@ NO_COST = "it has no cost there: the core cannot run it"
 
 @dataclass(frozen=True)
 class Unfit:
-    """CNs that a core cannot run for one reason; `texts` has the reason, for the first CN of a part."""
+    """CNs that a core cannot run, all for the same kind of reason."""
 
     cns: Integers
     texts: tuple[str, ...]
@@ -34,7 +34,7 @@ def unfit_for_core(
 ) -> list[Unfit]:
     """All reasons why a core cannot run CNs, the simplest reason first.
 
-    `reasons` says why there is no cost, by row of the cost table and core.
+    `reasons` has the reasons why the cost table has no cost, by (row of the cost table, core).
     """
     if core == problem.system.off_chip_core:
         cns = np.arange(problem.graph.node_count)
@@ -52,8 +52,8 @@ def _streams(problem: SchedulingProblem, core: int) -> Booleans:
 
 
 def _without_path(problem: SchedulingProblem, core: int) -> list[Unfit]:
-    """CNs that read on a core without a path from the off-chip core, or write on a core without a path to it; streams
-    count as reads and writes.
+    """CNs that read data, if the core has no path from the off-chip core, and CNs that write data, if the core has no
+    path to it. Streams count as reads and writes.
     """
     system, graph = problem.system, problem.graph
     found, streams = [], _streams(problem, core)
@@ -116,7 +116,7 @@ class LayerRequest:
     layer: int
     """Number of the layer, as in `NodeGraph.layer`."""
     cores: tuple[int, ...]
-    """Cores that any group of the layer may run on; if fixed, the core of each group."""
+    """Cores that are allowed for every group of the layer; if fixed, the core of each group."""
     is_fixed: bool = False
 
 
@@ -136,7 +136,7 @@ _Stranded = tuple[int, int, Sequence[Exclusion]]
 
 @dataclass(frozen=True, eq=False)
 class AllocationSpace:
-    """Parts (layer, group) in rising order, with the cores that may run each; `allocation_space` makes it."""
+    """Parts (layer, group) in rising order, with the allowed cores of each part; made by `allocation_space`."""
 
     parts: tuple[tuple[int, int], ...]
     part_of_cn: Integers
@@ -144,7 +144,8 @@ class AllocationSpace:
     choices: tuple[tuple[int, ...], ...]
     """[part] allowed cores in rising order, at least one"""
     runtime_cycles: Integers
-    """[part, core] runtime in cycles, summed over the CNs of the part; -1 where the core cannot run one of them"""
+    """[part, core] runtime in cycles, summed over the CNs of the part; -1 where the core cannot run some CN of the part
+    """
     on_core_energy_pj: Floats
     """[part, core] energy in pJ, summed over the CNs of the part"""
     exclusions: tuple[Exclusion, ...] = ()
@@ -176,7 +177,7 @@ class AllocationSpace:
         return np.array(self.part_cores(genome), np.int64)[self.part_of_cn]
 
     def genome(self, part_cores: Sequence[int]) -> Genome:
-        """Genome of cores [part]. Raises InputError for each part whose core is not allowed."""
+        """Genome of an allocation, given as [part] core. Raises InputError for each part whose core is not allowed."""
         if len(part_cores) != len(self.parts):
             message = f"must name a core for each of {len(self.parts)} parts of layers"
             raise InputError([Problem(message, path="core_allocation", value=str(len(part_cores)))])
@@ -209,13 +210,14 @@ def allocation_space(
     names: SystemNames | None = None,
     reasons: Mapping[tuple[int, int], str] | None = None,
 ) -> AllocationSpace:
-    """Space of the parts of `problem` and the cores that may run each part.
+    """Space of allocations: the parts of `problem`, with the allowed cores of each part.
 
-    A part may run on the cores that can run all its CNs and that the request for its layer allows. Cores of a flexible
+    A core is allowed for a part if it can run all CNs of the part and the request for the layer allows it. Cores of a
     request that cannot run the part are left out and listed in `exclusions`. Raises InputError with every request for
     unknown layers or cores, every fixed core that cannot run its part, and every part without a core.
 
-    `names` are for messages; `reasons` say why there is no cost, by row of the cost table and core.
+    `names` are names for messages. `reasons` has the reasons why the cost table has no cost, by (row of the cost table,
+    core).
     """
     graph = problem.graph
     key, part_of_cn = np.unique(np.stack((graph.layer, graph.group)), axis=1, return_inverse=True)
@@ -244,7 +246,9 @@ def allocation_space(
 
 
 def _no_core(stranded: Sequence[_Stranded], names: SystemNames | None) -> list[Problem]:
-    """Problems of parts that no core can run, one for each cause; the first part of a cause gives the reason."""
+    """Problems of parts that no core can run. Parts with the same cause share one problem, which states the reason of
+    the first of them.
+    """
     alike: dict[object, list[_Stranded]] = {}
     for one in stranded:
         cause = tuple((exclusion.core, cause_of([exclusion.reason])) for exclusion in one[2])
@@ -275,7 +279,9 @@ def _reason(refused: Sequence[Exclusion], names: SystemNames | None) -> str:
 
 
 def _wanted_cores(problem: SchedulingProblem, request: LayerRequest | None, group: int) -> tuple[int, ...]:
-    """Cores that a request allows for a group, in rising order; unknown cores are left out and reported elsewhere."""
+    """Cores that a request allows for a group, in rising order. Unknown cores are left out, because they are reported
+    elsewhere.
+    """
     off_chip, count = problem.system.off_chip_core, problem.system.core_count
     if request is None:
         return tuple(core for core in range(count) if core != off_chip)
@@ -316,7 +322,9 @@ def _request_problems(
 def _reasons(
     problem: SchedulingProblem, part_of_cn: Integers, parts: int, of_costs: Mapping[tuple[int, int], str] | None
 ) -> dict[tuple[int, int], str]:
-    """Reason why a core cannot run a part, by (part, core); the first reason and the first CN count."""
+    """Reasons why a core cannot run a part, by (part, core). If there are several, the first reason of the first CN is
+    taken.
+    """
     reasons: dict[tuple[int, int], str] = {}
     for core in range(problem.system.core_count):
         for unfit in unfit_for_core(problem, core, of_costs):

@@ -1,1 +1,1 @@
-"""Computation nodes (CNs): layers cut into tiles by outer loops, and the data that flows from tile to tile."""
+"""Computation nodes (CNs): layers cut into tiles by outer loops, and the data that flow from tile to tile."""

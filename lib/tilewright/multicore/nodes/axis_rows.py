@@ -1,8 +1,8 @@
-"""Tiles of a producer that hold what tiles of a consumer need, axis by axis and over all axes.
+"""Join of the tiles of a producer with the tiles of a consumer that need their elements, axis by axis.
 
-The axes of a tensor are cut independently. So the needs of a consumer and the outputs of a producer are both products
-over the axes, with one row of tiles along each axis. Rows are joined along each axis, which is cheap; the pairs of CNs
-are the product of these joins.
+The axes of a tensor are cut independently. Therefore the needs of a consumer and the outputs of a producer are both
+products over the axes, with one row of tiles along each axis. Rows are joined along each axis, which takes little time.
+The pairs of CNs are the product of these joins.
 """
 
 import math
@@ -17,7 +17,7 @@ from tilewright.multicore.nodes.grid import DimensionTiles, Integers, LayerGrid,
 from tilewright.workload.access import AxisIndex, IndexMap, Shape, TensorAccess
 
 NOBODY = -1
-"""Owner of indices that no tile makes."""
+"""Owner of an index that no tile makes."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,11 +29,11 @@ class AxisOwners:
     run_start: Integers
     """[run] first index of the run"""
     run_owner: Integers
-    """[run] amount that the run's tile adds to the number of a CN; NOBODY where no tile makes the run"""
+    """[run] amount that the tile of the run adds to the number of a CN; NOBODY if no tile makes the run"""
 
     @cached_property
     def only(self) -> int | None:
-        """Owner of the whole axis; None where the axis has several owners or no indices."""
+        """Owner of the whole axis; None if the axis has several owners or no indices."""
         return int(self.run_owner[0]) if len(self.run_owner) == 1 else None
 
     @cached_property
@@ -44,7 +44,7 @@ class AxisOwners:
 
 
 def owners_of_indices(owner: Integers) -> AxisOwners:
-    """Runs for an array of owners, one for each index."""
+    """Owners of an axis from an array [index] of owners."""
     is_first = np.ones(len(owner), dtype=bool)
     np.not_equal(owner[1:], owner[:-1], out=is_first[1:])
     run_start = np.flatnonzero(is_first)
@@ -53,14 +53,14 @@ def owners_of_indices(owner: Integers) -> AxisOwners:
 
 @dataclass(frozen=True, eq=False)
 class AxisJoin:
-    """Owners that hold some of the needs of each row along an axis, as CSR over rows."""
+    """Owners that have some of the needed indices of each row along an axis, as CSR over rows."""
 
     start: Integers
     """[row + 1] start of the row in `owner` and `count`"""
     owner: Integers
     """[entry] owner, at most once in a row"""
     count: Integers
-    """[entry] number of needed indices of the row that the owner holds"""
+    """[entry] number of needed indices of the row that the owner has"""
 
 
 class AxisNeeds(NamedTuple):
@@ -76,9 +76,10 @@ class AxisNeeds(NamedTuple):
 
 
 def join_axes(needs: Sequence[AxisNeeds]) -> tuple[AxisJoin, list[int]]:
-    """Join of any number of axes, and the first row of each axis in this join; row 0 is one element of owner 0.
+    """Join of any number of axes, and the first row of each axis in this join. Row 0 is one element of owner 0.
 
-    All axes are concatenated and joined as one, so that the time depends on the number of rows and not of axes.
+    All axes are concatenated and joined as one axis, so that the time depends on the number of rows, not on the number
+    of axes.
     """
     whole = [place for place, need in enumerate(needs) if need.gapped is None]
     gapped = [place for place, need in enumerate(needs) if need.gapped is not None]
@@ -139,7 +140,7 @@ def _join_indices(needs: Sequence[AxisNeeds]) -> AxisJoin:
 
 
 def _joined(row: Integers, owner: Integers, count: Integers, row_count: int) -> AxisJoin:
-    """Join with the entries of equal row and owner summed; owners ascend within a row."""
+    """Join in which entries with the same row and owner are summed. The owners of a row are in rising order."""
     made = owner != NOBODY
     if not made.all():
         row, owner, count = row[made], owner[made], count[made]
@@ -150,8 +151,8 @@ def _joined(row: Integers, owner: Integers, count: Integers, row_count: int) -> 
 
 
 def added_up(first: Integers, second: Integers, count: Integers) -> tuple[Integers, Integers, Integers]:
-    """Distinct pairs of numbers, sorted by the first and then the second number, with the sum of the counts of each
-    pair.
+    """(First number, second number, sum of counts) of the distinct pairs of numbers, sorted by the first number, then
+    by the second.
     """
     if not len(first):
         return first, second, count
@@ -167,10 +168,11 @@ def added_up(first: Integers, second: Integers, count: Integers) -> tuple[Intege
 def product_of_joins(
     join: AxisJoin, rows: Iterable[Integers], need_count: int, owner: Integers, elements: Integers
 ) -> tuple[Integers, Integers, Integers]:
-    """(Need, owner, elements) of all needs; `rows` has one array for each axis: [need] row of the join.
+    """(Need, owner, elements) of all pairs of a need and an owner that has some of its elements.
 
-    The owner is the sum of the owners along the axes, and `elements` is the product of the counts. The arguments
-    `owner` and `elements` have, for each need, the sum and product over the axes that are not in `rows`.
+    `rows` has an array [need] for each axis: the row of the join. The owner is the sum of the owners along all axes,
+    and `elements` is the product of the counts. The arguments `owner` and `elements` have, for each need, the sum and
+    the product over the axes that are not in `rows`.
     """
     need = np.arange(need_count, dtype=np.int64)
     for row_of_need in rows:
@@ -185,7 +187,7 @@ def product_of_joins(
 
 
 def spread(start: Integers, chosen: Integers) -> tuple[Integers, Integers]:
-    """(Place in `chosen`, entry) of every entry of the CSR rows `chosen`."""
+    """(Position in `chosen`, entry) of every entry of the CSR rows `chosen`."""
     first, entries = start[chosen], start[chosen + 1] - start[chosen]
     return np.arange(len(chosen)).repeat(entries), places(first, entries)
 
@@ -204,9 +206,9 @@ _Term = tuple[str, DimensionTiles, int]
 
 @dataclass(frozen=True, eq=False)
 class AxisRows:
-    """Indices along one axis: one row for each combination of tiles of the dimensions that the axis depends on.
+    """Indices along one axis, with a row for each combination of tiles of the dimensions on which the axis depends.
 
-    Combinations are numbered with the first dimension slowest.
+    The first dimension counts slowest in the numbers of the combinations.
     """
 
     dimensions: tuple[str, ...]
@@ -222,7 +224,7 @@ class AxisRows:
     gapped: tuple[Integers, Integers] | None
     """(row, index) of all indices, clipped, if some row has gaps (strides larger than the window); else None."""
     only: tuple[int, int] | None
-    """(First, end) of the only row; None where there are several rows, or gaps."""
+    """(First, end) of the only row; None if there are several rows, or gaps."""
     is_clipped: bool
     """Whether some combination of loop values lies outside the axis."""
     has_empty_rows: bool
@@ -283,8 +285,8 @@ def whole_row(low: int, high: int, size: int) -> AxisRows:
 def owners_along(rows: AxisRows) -> tuple[AxisOwners, bool]:
     """(Owners of the axis, whether several tiles contribute to one index).
 
-    Where several tiles add to one element (transposed convolution), the owner is the tile with the highest number,
-    which makes the final value.
+    If several tiles add to one element (transposed convolution), the owner is the tile with the highest number, which
+    makes the final value.
     """
     first, end = rows.first, rows.end
     are_filled = rows.gapped is None and not rows.has_empty_rows
@@ -306,14 +308,14 @@ def _owners_end_to_end(first: Integers, end: Integers, number: Integers, size: i
 
 
 def whole_owners(first: int, end: int, size: int) -> AxisOwners:
-    """Owners of an axis of which one tile makes the indices [first, end)."""
+    """Owners of an axis that is not cut. A single tile makes the indices [first, end)."""
     owner = np.full(size, NOBODY, np.int64)
     owner[first:end] = 0
     return owners_of_indices(owner)
 
 
 def shares_loops(access: TensorAccess, index_map: IndexMap) -> bool:
-    """Whether one loop moves along several axes of a tensor. The elements read are then fewer than the product over
+    """Whether one loop moves along several axes of a tensor. If so, fewer elements are accessed than the product over
     the axes.
     """
     size_of = index_map.size_of
@@ -322,9 +324,9 @@ def shares_loops(access: TensorAccess, index_map: IndexMap) -> bool:
 
 
 def _gapped(first: Integers, terms: Sequence[_Term], size: int) -> tuple[Integers, Integers] | None:
-    """(Row, index) of all indices where some row is not consecutive; None where all rows are.
+    """(Row, index) of all indices if some row has gaps; None if the indices of every row are consecutive.
 
-    Rows whose tiles have equal lengths have the same indices relative to the first one.
+    Rows whose tiles have equal lengths have the same indices relative to their first index.
     """
     coefficients = [abs(factor) for _, _, factor in terms]
     shapes, shape_of_row = _row_shapes([tiles for _, tiles, _ in terms])
@@ -343,8 +345,8 @@ def _gapped(first: Integers, terms: Sequence[_Term], size: int) -> tuple[Integer
 
 
 def _row_shapes(tiles: list[DimensionTiles]) -> tuple[list[list[int]], Integers]:
-    """(Distinct combinations of tile lengths, [row] place in these combinations); the first of `tiles`
-    counts slowest.
+    """(Distinct combinations of tile lengths, [row] number of its combination). The first of `tiles` counts slowest in
+    the numbers of rows.
     """
     lengths: list[Integers] = []
     for of_term in tiles:
@@ -355,8 +357,8 @@ def _row_shapes(tiles: list[DimensionTiles]) -> tuple[list[list[int]], Integers]
 
 
 def _has_no_gaps(terms: Sequence[_Term]) -> bool:
-    """Whether the smallest tiles already leave no gaps between steps of loops with larger coefficients; larger tiles
-    then leave none either.
+    """Whether even the smallest tiles leave no gaps between steps of loops with larger coefficients. If so, larger
+    tiles leave no gaps either.
     """
     reach = 1
     for _, tiles, factor in sorted(terms, key=lambda term: abs(term[2])):
@@ -368,7 +370,7 @@ def _has_no_gaps(terms: Sequence[_Term]) -> bool:
 
 
 def _offsets(lengths: list[int], coefficients: list[int]) -> Integers:
-    """Distances of the indices from the smallest index, ascending."""
+    """Distances of the indices from the smallest index, in rising order."""
     values = np.zeros(1, np.int64)
     for coefficient, length in sorted(zip(coefficients, lengths, strict=True)):
         values = np.unique(coefficient * np.arange(length, dtype=np.int64)[:, None] + values)

@@ -1,4 +1,4 @@
-"""Cache of the cuts of one network: layers cut as before, the needs of their tiles, and the pieces of tensors."""
+"""Cache of the cuts of one network: cut layers, the needs of their tiles, and the pieces of tensors."""
 
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
@@ -23,7 +23,7 @@ class TensorPieces:
     bits: Integers
     """[piece] bits of the piece"""
     producer: Integers
-    """[piece] CN of the producer's layer; OUTSIDE for other tensors"""
+    """[piece] CN that produces the piece, numbered within its layer; OUTSIDE for tensors that no layer makes"""
     needs: tuple[tuple[Integers, Integers], ...]
     """[reader] (CN of the reading layer, piece)"""
 
@@ -34,7 +34,7 @@ class TensorPieces:
 
 
 MOST_ENTRIES = 10_000_000
-"""Largest number of cached pieces and needs in all, which take some 160 MB."""
+"""Largest number of cached pieces and needs together, which take about 160 MB."""
 
 
 Needs = dict[tuple[str, str], list[Demand]]
@@ -54,14 +54,16 @@ class CutMemory:
         self._pieces: OrderedDict[Hashable, TensorPieces] = OrderedDict()
 
     def needs(self, node: WorkloadNode, cut: LayerCut) -> Needs:
-        """Needs of the tiles of a layer; equal cuts get the same objects."""
+        """Needs of the tiles of a layer. The same layer with the same cut gets the same object."""
         key = node.node_id, cut
         if key not in self._needs:
             self._needs[key] = needs_of_layer(node, cut.demands, self.network)
         return self._needs[key]
 
     def pieces(self, key: Hashable, cut: Callable[[], TensorPieces]) -> TensorPieces:
-        """Pieces of a tensor from the cache, or made by `cut`; the least recently used pieces are evicted."""
+        """Pieces of a tensor, from the cache or computed by `cut`. If the cache is full, the least recently used pieces
+        are evicted.
+        """
         found = self._pieces.get(key)
         if found is None:
             found = self._pieces[key] = cut()

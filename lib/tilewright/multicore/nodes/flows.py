@@ -1,7 +1,8 @@
 """Edges of the CN graph along the links between layers, with the elements that flow, and the outputs of the network.
 
-Networks have many small links: the flows of several links are computed together, over arrays of all of them. Where a
-layer needs one tensor along several ways, elements needed along more than one way count once.
+Networks have many small links. To save time, the flows of several links are computed together. If a layer needs a
+tensor along several ways (through different nodes that move data), an element that is needed along more than one way
+counts once.
 """
 
 import math
@@ -27,7 +28,7 @@ from tilewright.workload.dependencies import Boxes
 
 
 def _refined(demand: Demand, dimensions: tuple[str, ...], grid: LayerGrid) -> Demand:
-    """Demand as boxes, with separate contents for the tiles of more dimensions."""
+    """Same demand as boxes, with a content for each combination of tiles of `dimensions`."""
     content = np.zeros(1, np.int64)
     for dimension in dimensions:
         tiles = grid.tiles[dimension].count
@@ -42,9 +43,9 @@ def _refined(demand: Demand, dimensions: tuple[str, ...], grid: LayerGrid) -> De
 
 
 def disjoint_demands(demands: Sequence[Demand], dimensions: tuple[str, ...], grid: LayerGrid) -> list[Demand]:
-    """Demands with the same elements, whose boxes do not overlap within a content.
+    """Demands for the same elements, but with boxes that do not overlap within a content.
 
-    Contents are the combinations of tiles of `dimensions`, which contain the dimensions of every demand.
+    Contents are the combinations of tiles of `dimensions`. These include the dimensions of every demand.
     """
     demands = [_refined(demand, dimensions, grid) for demand in demands]
     parts: list[Demand] = []
@@ -80,7 +81,7 @@ def _without(content: Integers, boxes: Boxes, other: Demand) -> list[tuple[Integ
 
 
 class NeedLink(NamedTuple):
-    """Operand of a layer that needs one tensor, along one or several ways."""
+    """Link of an operand of a layer to a tensor that it needs, along one or several ways."""
 
     demands: tuple[Demand, ...]
     producer: Producer
@@ -88,7 +89,7 @@ class NeedLink(NamedTuple):
     """Grid of the consuming layer."""
 
     def dimensions(self) -> tuple[str, ...]:
-        """Dimensions of the consuming layer whose tiles have different needs."""
+        """Dimensions of the consuming layer along which tiles have different needs."""
         if len(self.demands) == 1:
             return self.demands[0].dimensions
         used = {dimension for demand in self.demands for dimension in demand.dimensions}
@@ -104,7 +105,7 @@ class NeedLink(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Flows:
-    """Flows along links, with each pair of CNs once: sorted by link, consumer CN and producer CN."""
+    """Flows along links, with each pair of CNs once per link, sorted by link, consumer CN and producer CN."""
 
     start: Integers
     """[link + 1] start of the link in the columns"""
@@ -117,7 +118,7 @@ class Flows:
 
 
 def flows(links: Sequence[NeedLink]) -> Flows:
-    """Flows along links; elements that are needed along several ways of one link flow once."""
+    """Flows along links. An element that is needed along several ways of one link flows once."""
     columns = _PartColumns()
     contents_of_cns = []
     first_content = 0
@@ -149,12 +150,12 @@ class _PartColumns:
     contents: list[Integers] = field(default_factory=list)
     """[part] [entry] content within the link"""
     axes: list[list[tuple[int, Integers]]] = field(default_factory=list)
-    """[part] (place in `needs`, [entry] row) of each axis that the producer or the consumer cuts"""
+    """[part] (position in `needs`, [entry] row) of each axis that the producer or the consumer cuts"""
     constants: list[tuple[int, int, int]] = field(default_factory=list)
-    """[part] (first content of the link, owner and elements along the other axes)"""
+    """[part] (first content of the link, owner along all other axes, number of elements along all other axes)"""
 
     def add(self, link: int, demand: Demand, producer: Producer, first_content: int) -> None:
-        """Add a part, unless the producer makes nothing of it."""
+        """Add a part, unless the producer makes none of its elements."""
         owner, elements = producer.last_step, 1
         axes: list[tuple[int, Integers]] = []
         if demand.axes is None:
@@ -162,7 +163,7 @@ class _PartColumns:
         else:
             for owners, (rows, row_of_entry) in zip(producer.owners, demand.axes, strict=True):
                 span, only = rows.only, owners.only
-                if span is not None and only is not None:  # neither side cuts the axis: the same for all
+                if span is not None and only is not None:  # neither layer cuts the axis
                     owner += only
                     elements *= span[1] - span[0] if only != NOBODY else 0
                 else:
@@ -175,7 +176,9 @@ class _PartColumns:
             self.constants.append((first_content, owner, elements))
 
     def _boxes(self, spans: Integers, owners: AxisOwners) -> tuple[int, Integers]:
-        """Distinct ranges of boxes along an axis, given as [entry, 2], as needs; and the range of each entry."""
+        """Add the distinct ranges of boxes along an axis (`spans` [entry, 2]) as needs. Returns (position in `needs`,
+        [entry] row of the entry's range).
+        """
         size = owners.size + 1
         keys, row_of_entry = np.unique(spans[:, 0] * size + spans[:, 1], return_inverse=True)
         self.needs.append(AxisNeeds(keys // size, keys % size, None, owners))
@@ -189,7 +192,7 @@ class _PartColumns:
         lengths = [len(content) for content in self.contents]
         first_content, owner, elements = np.array(self.constants).T
         join, first_rows = join_axes(self.needs)
-        # One part at a time: with a million CNs each part is large.
+        # A generator makes the rows of one turn at a time, because they are large for a million CNs.
         rows = (self._rows(turn, first_rows, lengths) for turn in range(max(map(len, self.axes))))
         constants = owner.repeat(lengths), elements.repeat(lengths)
         need, source, elements = product_of_joins(join, rows, sum(lengths), *constants)
@@ -215,14 +218,14 @@ class _PartColumns:
 
 
 def _cns(link: Integers, number: Integers, links: Sequence[NeedLink]) -> Integers:
-    """[entry] CN of the producer of the entry's link, from its number in the full grid; links ascend."""
+    """[entry] CN of the producing layer, from its number in the full grid. `link` [entry] is in rising order."""
     bounds = link.searchsorted(np.arange(len(links) + 1))
     parts = [links[place].producer.grid.cn_of(number[bounds[place] : bounds[place + 1]]) for place in range(len(links))]
     return np.concatenate(parts)
 
 
 _MOST_CNS = 2**14
-"""Largest number of CNs for links that are computed together: more would save no time and take memory."""
+"""Largest number of CNs of links that are computed together. A larger number would take memory and save no time."""
 
 
 class DataLink(NamedTuple):
@@ -232,7 +235,7 @@ class DataLink(NamedTuple):
     producer: int
     """Number of the layer in the graph."""
     consumer: int
-    """Number of the consuming layer; for a link to the outside, the column of bits that the link adds to."""
+    """Number of the consuming layer; for a link to the outside, the column of `outside_bits` to which the link adds."""
     operand: str
     tensor: str
     bits: int
@@ -248,7 +251,7 @@ class DataEdges:
     target: Integers
     """[edge] consuming CN"""
     operand: SmallIntegers
-    """[edge] place of the operand in the operands of the graph"""
+    """[edge] position of the operand in the operands of the graph"""
     bits: Integers
     """[edge] bits that flow"""
     links: tuple[CnLink, ...]

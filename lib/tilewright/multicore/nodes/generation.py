@@ -1,6 +1,6 @@
-"""Builds the graph of computation nodes (CNs) from a tiling: CNs, their reads from outside, and classes of equal cost.
+"""Construction of the graph of computation nodes (CNs) from a tiling: CNs, reads from outside, and classes of CNs.
 
-CNs of a class have equal loop sizes, windows, relations and precisions; their names may differ.
+CNs of a class have equal loop sizes, windows, relations and precisions; their names can differ.
 """
 
 from collections import Counter
@@ -46,14 +46,15 @@ class ReadColumns(TypedDict):
 
 
 class ReadTable:
-    """Table of reads; a content is a box of a tensor and is shared by all its readers."""
+    """Table of reads. A content is a box of a tensor; all CNs that read the box share the content."""
 
     def __init__(self, workload: Workload, operands: tuple[str, ...]) -> None:
         self._workload = workload
         self._operands = operands
         self._demands: dict[str, list[Demand]] = {}
         self._reads: list[tuple[str, int, int, Integers, Integers]] = []
-        """(tensor, operand, first CN of the layer, [read] CN in the layer, [read] entry in the tensor's next demand)"""
+        """Reads of each demand: (tensor, operand, first CN of the layer, [read] CN in the layer, [read] entry of the
+        demand)"""
 
     def add(self, operand: str, tensor: str, demand: Demand, reading: tuple[Integers, Integers], first_cn: int) -> None:
         """Record the needs of the CNs of a layer for one tensor; `reading` is the result of `reading_cns`."""
@@ -66,7 +67,7 @@ class ReadTable:
         sources: list[SourceTensor] = []
         first_content: dict[str, int] = {}
         contents_of: dict[str, Iterator[Integers]] = {}
-        """Content of each [entry], numbered within its tensor, one array for each demand, by tensor"""
+        """Contents by tensor: for each demand an array [entry] of contents, numbered within the tensor"""
         bounds: list[Integers] = [none.reshape(0, 2)]
         counts: list[int] = []
         """Number of contents of each tensor."""
@@ -109,7 +110,7 @@ class ReadTable:
 
 
 def reading_cns(demand: Demand, grid: LayerGrid) -> tuple[Integers, Integers]:
-    """([read] CN in the layer, [read] entry of the demand)."""
+    """CNs that read some entry of a demand: ([read] CN in the layer, [read] entry of the demand)."""
     content_of_cn, _ = grid.combination_of(demand.dimensions)
     row = np.searchsorted(demand.content, content_of_cn)
     found = row < len(demand.content)
@@ -118,7 +119,7 @@ def reading_cns(demand: Demand, grid: LayerGrid) -> tuple[Integers, Integers]:
 
 
 def _element_counts(bounds: Integers, start: Integers) -> Integers:
-    """[content] number of elements of its box; 1 for a scalar, which has no axes."""
+    """[content] number of elements of the content's box; 1 for a scalar, which has no axes."""
     counts = np.ones(len(start) - 1, np.int64)
     has_axes = start[1:] > start[:-1]
     if has_axes.any():
@@ -127,19 +128,19 @@ def _element_counts(bounds: Integers, start: Integers) -> Integers:
 
 
 def _distinct_contents(demands: Sequence[Demand]) -> tuple[Boxes, list[Integers]]:
-    """(Distinct boxes in lexicographic order, for each demand [entry] place of its box in these)."""
+    """(Distinct boxes in lexicographic order, for each demand an array [entry] of the positions of its boxes)."""
     boxes = [demand.boxes for demand in demands]
     distinct, number = _distinct(np.concatenate(boxes))
     return distinct, np.split(number, np.cumsum([len(part) for part in boxes[:-1]]))
 
 
 def _distinct(boxes: Boxes) -> tuple[Boxes, Integers]:
-    """(Distinct boxes in lexicographic order, [box] its place in these)."""
+    """(Distinct boxes in lexicographic order, [box] position of the box in them)."""
     columns = boxes.reshape(len(boxes), -1)
     if not columns.shape[1] or len(boxes) < 2:
         return boxes[:1], np.zeros(len(boxes), np.int64)
     steps = columns[1:] - columns[:-1]
-    if (steps >= 0).all() and steps.any(axis=1).all():  # as the tiles of a layer are: in order, and none twice
+    if (steps >= 0).all() and steps.any(axis=1).all():  # already sorted and distinct, as usual
         return boxes, np.arange(len(boxes), dtype=np.int64)
     order = np.lexsort(columns.T[::-1])
     ordered = columns[order]
@@ -155,10 +156,11 @@ _KEPT = tuple(name for name in _FIELDS if name not in ("loop_sizes", "padding", 
 
 
 def shape_classes(layer: Layer, grid: LayerGrid) -> tuple[Integers, list[Layer]]:
-    """([cn] class, the layer of each class).
+    """([cn] class, layer of each class).
 
-    A tile at a border has its own class where it is smaller, or where its window contains padding.
-    `data_dimension_sizes` gives the size of the input that it reads, padding excluded. The layers have no name.
+    A tile at a border has its own class if it is smaller, or if its window contains padding. The
+    `data_dimension_sizes` of the layer of a class are the sizes of the input that a CN reads, without padding. The
+    layers have no name.
     """
     loops = {name: _tile_sizes(name, tiles) for name, tiles in grid.cut_tiles.items()}
     windows = {item.data_dimension: _window_sizes(layer, item, grid) for item in layer.relations}
@@ -188,7 +190,7 @@ class _Lengths:
 
     sizes: tuple[int, ...]
     kinds: Integers
-    """[tile] place of its size in the distinct sizes"""
+    """[tile] number of the size among the distinct sizes"""
     kind_count: int
 
 
@@ -203,7 +205,7 @@ class _Classes:
     of_cn: Integers
     count: int
     tile: dict[_Sizes, list[int]]
-    """Sizes that vary, with the place of each class in them: [class]"""
+    """Tile of a CN of each class, as a list [class], by the sizes that vary"""
 
 
 def _classes(grid: LayerGrid, varying: tuple[_Sizes, ...]) -> _Classes:
@@ -255,9 +257,9 @@ def _window_sizes(layer: Layer, relation: DimensionRelation, grid: LayerGrid) ->
 
 
 def _windows(terms: list[tuple[DimensionTiles, int]], low: int, high: int, whole: int) -> _Lengths:
-    """Sizes of windows without padding, by the tiles of the cut loops, the first loop slowest.
+    """Sizes of windows without padding, for all combinations of tiles of the cut loops; the first loop counts slowest.
 
-    The uncut loops contribute indices from `low` to `high`.
+    The loops that are not cut contribute indices from `low` to `high`.
     """
     first, last = np.array([low]), np.array([high])
     for tiles, coefficient in terms:
@@ -267,7 +269,7 @@ def _windows(terms: list[tuple[DimensionTiles, int]], low: int, high: int, whole
 
 
 def _whole_size(layer: Layer, relation: DimensionRelation) -> int:
-    """Size of the data dimension without padding: the given size, else the size from the loops and the padding."""
+    """Size of the data dimension without padding: the size in the layer, else the size from loops and padding."""
     for data_dimension, size in layer.data_dimension_sizes:
         if data_dimension == relation.data_dimension:
             return size
@@ -296,10 +298,8 @@ class _Building:
 def build_cn_graph(workload: Workload, tiling: Tiling, known: CutMemory | None = None) -> CnGraph:
     """CN graph of a network that was read with its tensors (profile `corrected`).
 
-    `known` is a cache of cuts of the same network, which saves time.
-
-    Raises InputError where the network has no tensors, where a layer is in no stack or in several, or where a
-    reduction is split over cores.
+    `known` is a cache of cuts of the same network, which saves time. Raises InputError if the network has no tensors,
+    if a layer is in no stack or in several stacks, or if a reduction is split over cores.
     """
     nodes = [node for node in workload.nodes if node.layer is not None]
     _check(workload, nodes, tiling)
@@ -337,7 +337,7 @@ def build_cn_graph(workload: Workload, tiling: Tiling, known: CutMemory | None =
 
 
 def _shapes(building: _Building) -> tuple[Integers, tuple[Layer, ...]]:
-    """([cn] place in the shapes, the layer of each shape); shapes are in the order of the first layer that has them."""
+    """([cn] number of the shape, layer of each shape). Shapes are in the order of the first layer that has them."""
     places: dict[Layer, int] = {}
     shape_of_cn: dict[LayerCut, Integers] = {}
     for cut in building.cuts:
@@ -352,11 +352,11 @@ def _shapes(building: _Building) -> tuple[Integers, tuple[Layer, ...]]:
 def _check(workload: Workload, nodes: list[WorkloadNode], tiling: Tiling) -> None:
     lacking = [node for node in nodes if not node.index_maps]
     if lacking or (nodes and not workload.tensors):
-        message = "the layers say nothing of the tensors between them: read the network with the profile corrected"
+        message = "the layers do not describe the tensors between them; read the network with the profile corrected"
         raise InputError([Problem(message, path=node.name) for node in lacking[:1]] or message)
     stacks_of = Counter([node_id for stack in tiling.stacks for node_id in stack])
     problems = [
-        Problem("must be cut, and in one stack", path=node.name, value=f"in {stacks_of[node.node_id]} stacks")
+        Problem("must have a tiling and be in one stack", path=node.name, value=f"in {stacks_of[node.node_id]} stacks")
         for node in nodes
         if node.node_id not in tiling.of_node or stacks_of[node.node_id] != 1
     ]
@@ -408,7 +408,7 @@ def _ordering_edges(building: _Building, group: Integers) -> tuple[Integers, Int
     """(Source, target) of the edges from each CN to the next CN of its group in its layer."""
     group_counts = np.array([cut.grid.tiling.group_count for cut in building.cuts])
     first_group = (group_counts.cumsum() - group_counts).repeat([layer.cn_count for layer in building.layers])
-    # Groups use the smallest type that holds them: 16-bit numbers are sorted in linear time.
+    # Groups use the smallest integer type that holds them, because 16-bit numbers are sorted in linear time.
     group_of_network = (group + first_group).astype(np.min_scalar_type(int(group_counts.sum())))
     order = np.argsort(group_of_network, kind="stable")
     same = group_of_network[order[1:]] == group_of_network[order[:-1]]

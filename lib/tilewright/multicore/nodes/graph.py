@@ -1,4 +1,4 @@
-"""Graph of computation nodes as columns over CNs, edges and outside data, with its two files.
+"""Graph of computation nodes (CNs) as columns over CNs, edges and outside data, with the two files of a graph.
 
 `cn_graph.npz` has the columns; `cn_graph.json` has the layers, stacks and shapes.
 """
@@ -43,9 +43,9 @@ class CnLayer:
     first_cn: int
     cn_count: int
     stack: int
-    """Number of the layer's stack: layers of one stack are fused; stacks run one after the other."""
+    """Number of the layer's stack. Layers of one stack are fused; stacks run one after the other."""
     outputs: tuple[str, ...]
-    """Tensors that the layer makes."""
+    """Tensors that the layer produces."""
 
     @cached_property
     def grid(self) -> LayerGrid:
@@ -61,11 +61,11 @@ class CnLink(NamedTuple):
     consumer: int
     operand: str
     tensor: str
-    """Tensor that flows, which the producer makes."""
+    """Tensor that flows; the producer makes it."""
     edge_count: int
     bits: int
     is_exact: bool
-    """Whether the flow is exact; else it is a bounding box, because the needed elements are no box."""
+    """Whether the flow is exact. If not, it is the bounding box of the needed elements, which do not fill the box."""
 
 
 class SourceTensor(NamedTuple):
@@ -84,9 +84,10 @@ R = TypeVar("R")
 
 
 def once_a_graph(function: Callable[P, R]) -> Callable[P, R]:
-    """Decorator that caches a function of a CN graph and of the inputs of that graph, as long as the graph exists.
+    """Decorator that caches the result of a function of a CN graph and of the inputs of the graph.
 
-    Keyword arguments only save time: the cache ignores them.
+    The cache keeps the last result while the graph exists. It ignores keyword arguments; these must not change the
+    result.
     """
     known: WeakKeyDictionary[CnGraph, tuple[tuple[Any, ...], R]] = WeakKeyDictionary()
 
@@ -104,15 +105,15 @@ def once_a_graph(function: Callable[P, R]) -> Callable[P, R]:
 
 @dataclass(frozen=True, eq=False)
 class _Described:
-    """Content of the JSON file: the parts of a graph that are no columns."""
+    """Content of the JSON file: the fields of a graph that are not columns."""
 
     network: str
     layers: tuple[CnLayer, ...]
     stacks: tuple[tuple[int, ...], ...]
     """Numbers of the layers of each stack."""
     operands: tuple[str, ...]
-    """Names of the operands to which the columns `edge_operand` and `read_operand` point; '' is an input that is no
-    operand.
+    """Names of the operands to which the columns `edge_operand` and `read_operand` point. The name '' stands for inputs
+    that are not an operand of the layer.
     """
     shapes: tuple[Layer, ...]
     """Layer of each class of CNs with equal cost, without a name."""
@@ -131,9 +132,9 @@ class CnGraph(_Described):
     shape: Integers
     """[cn] place in `shapes`"""
     output_bits: Integers
-    """[cn] bits of final output that the CN makes; 0 for all but the last step of a reduction"""
+    """[cn] bits of final output that the CN produces; 0 for each step of a reduction except the last"""
     network_output_bits: Integers
-    """[cn] bits of this output that leave the network"""
+    """[cn] bits of the final output that leave the network"""
     edge_source: Integers
     """[edge] CN that makes the data"""
     edge_target: Integers
@@ -155,7 +156,8 @@ class CnGraph(_Described):
     content_start: Integers
     """[content + 1] start in `content_bounds`, which has one row for each axis of the tensor"""
     content_bounds: Integers
-    """[axis of a content, 2] first index and the index after the last one, padding excluded; these identify a content
+    """[axis of a content, 2] first index and index after the last one, without padding. The bounds of all axes identify
+    a content
     """
 
     def __repr__(self) -> str:
@@ -170,12 +172,12 @@ class CnGraph(_Described):
 
     @cached_property
     def cn_layer(self) -> Integers:
-        """[cn] number of its layer"""
+        """[cn] number of the layer of the CN"""
         return np.repeat(np.arange(len(self.layers)), [layer.cn_count for layer in self.layers])
 
     @cached_property
     def data_edge_count(self) -> int:
-        """Number of edges along which data flows."""
+        """Number of edges along which data flow."""
         return int((self.edge_operand != ORDERING).sum())
 
 
@@ -211,7 +213,7 @@ def write_cn_graph(graph: CnGraph, json_path: Path | str, npz_path: Path | str, 
 
 
 def cn_graph_digest(graph: CnGraph) -> str:
-    """Digest that the artifact of a graph has, whether or not it was written."""
+    """Digest of the artifact of a graph. It is the same whether or not the artifact was written."""
     return content_digest(_files_of(graph)[0])
 
 
@@ -232,7 +234,7 @@ def read_cn_graph(json_path: Path | str, npz_path: Path | str) -> CnGraph:
     except OSError as error:
         raise ArtifactError([Problem(f"cannot be read: {error.strerror}", str(npz_path))]) from error
     if digest_of_bytes(content) != description.columns:
-        message = f"artifact is damaged, or not of the graph that {json_path} describes; {REMEDY}"
+        message = f"artifact is damaged, or belongs to another graph than {json_path}; {REMEDY}"
         raise ArtifactError([Problem(message, str(npz_path))])
     arrays = unpacked(content, npz_path)
     columns: dict[str, Any] = {name: arrays[name] for name in COLUMNS}

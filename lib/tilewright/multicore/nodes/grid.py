@@ -51,7 +51,7 @@ def whole_tile(size: int) -> DimensionTiles:
 
 
 def sums(outer: Integers, inner: Integers) -> Integers:
-    """All sums of an element of each, with the inner one fastest."""
+    """All sums of an element of `outer` and an element of `inner`; `inner` counts fastest."""
     return (outer[:, None] + inner).ravel()
 
 
@@ -60,8 +60,9 @@ Cuts = tuple[tuple[int, int, int], ...]
 
 
 def cut_dimension(size: int, cuts: Cuts) -> tuple[DimensionTiles, Integers | None]:
-    """Non-empty tiles, and the rank among them of every combination of loop values; None where the rank is the number
-    of the combination.
+    """(Non-empty tiles, for every combination of loop values the rank of its tile among these tiles).
+
+    The ranks are None if all combinations have a tile, so that each rank equals the number of the combination.
     """
     *inner, (count, tile_size, stride) = cuts
     values = np.arange(count, dtype=np.int64)
@@ -127,7 +128,7 @@ class LayerGrid:
 
     @cached_property
     def full_numbers(self) -> Integers | None:
-        """[cn] number in the full grid; None where this equals the number of the CN."""
+        """[cn] number of the CN in the full grid; None if all CNs have the same number in both."""
         if math.prod([loop.count for loop in self.loops]) == self.cn_count:
             return None
         numbers = np.zeros(1, np.int64)

@@ -1,10 +1,9 @@
-"""Layer splitting: a layer whose weights exceed a memory becomes several layers over output channels
-(LayerSplittingStage).
+"""Layer splitting (LayerSplittingStage): a layer whose weights exceed a memory is replaced by several layers.
 
-The result is an ONNX network that computes the same function. The parts of a layer are operators of its kind, each
-with the weights of some output channels, and a Concat joins their outputs. Weights in the model file are sliced; for
-weights in other files, or left out, the parts give shape and place only. Mode 4 of `cn_define_mode` splits weights
-within a layer instead.
+The result is an ONNX network that computes the same function. The parts of a layer are operators of the same kind, each
+with the weights of some output channels. A Concat joins their outputs. Weights in the model file are sliced. If weights
+are in other files or were left out, the parts have only a shape and, where possible, a position in the file. Mode 4 of
+`cn_define_mode` splits weights within a layer instead.
 """
 
 import json
@@ -57,11 +56,11 @@ class LayerSplit:
     operator_type: str
     weight_bits: int
     core_id: int
-    """Core with the smallest memory for weights among the cores that may run the layer."""
+    """Core with the smallest memory for weights among the allowed cores of the layer."""
     memory: str
     memory_bits: int
     capacity_bits: int
-    """Bits of that memory that the weights of a part may take."""
+    """Bits of `memory` that the weights of a part may take."""
     parts: tuple[ChannelPart, ...]
     channels: int
 
@@ -128,11 +127,12 @@ def split_layers(
     options: SplitOptions,
     network_options: NetworkOptions | None = None,
 ) -> SplitNetwork:
-    """Copy of a model with every layer split whose weights exceed its limit; `workload` is the model as read.
+    """Copy of a model in which every layer is split whose weights exceed the limit of the layer.
 
-    The limit of a layer is the smallest top memory for weights of the cores that may run the layer. A layer gets the
-    fewest parts that fit. Layers with fixed cores stay whole, since the list of cores has one for each group. Raises
-    InputError with all layers of which not even one output channel fits.
+    `workload` is the network of the model. The limit of a layer is a share of the smallest top memory for weights among
+    the allowed cores of the layer (see `SplitOptions`). A layer gets the fewest parts that fit. Layers with fixed cores
+    stay whole, because their list of cores has one core for each group. Raises InputError with all layers of which not
+    even one output channel fits.
     """
     result = onnx.ModelProto()
     result.CopyFrom(model)
@@ -150,7 +150,7 @@ def split_layers(
         operator = operators.get(node.outputs[0])
         form = operator_form(operator, _weight_tensor(node, workload), shapes) if operator is not None else None
         if form is None:
-            notices.append(f"{excess.text}; not split, because a {node.origin_type} of this form cannot be")
+            notices.append(f"{excess.text}; not split, because a {node.origin_type} of this form cannot be split")
         elif excess.weight_bits // form.channels > excess.capacity_bits:
             of_channel = excess.weight_bits // form.channels
             message = f"the weights of one output channel ({of_channel:,} bits) exceed {excess.capacity_bits:,} bits"
@@ -211,7 +211,7 @@ def _layer_split(excess: _Excess, form: OperatorForm) -> LayerSplit:
 def _replace_operators(
     model: onnx.ModelProto, slicer: TensorSlicer, found: Table[str, tuple[OperatorForm, LayerSplit]]
 ) -> None:
-    """Replace each operator that is split (keyed by its output) by its parts."""
+    """Replace each operator in `found` (by the name of its output) by its parts."""
     nodes: list[onnx.NodeProto] = []
     for node in model.graph.node:
         if node.output and node.output[0] in found:
@@ -230,7 +230,7 @@ def _replace_operators(
 def _describe_outputs(
     graph: onnx.GraphProto, output: str, parts: Sequence[str], form: OperatorForm, split: LayerSplit
 ) -> None:
-    """Add type and shape of the outputs of the parts, if the model has those of the whole output."""
+    """Add type and shape of the outputs of the parts, if the model has type and shape of the whole output."""
     described = next((value for value in (*graph.value_info, *graph.output) if value.name == output), None)
     if described is None or len(described.type.tensor_type.shape.dim) <= form.output_axis:
         return
@@ -243,7 +243,7 @@ def _describe_outputs(
 
 
 def _finish(model: onnx.ModelProto, slicer: TensorSlicer, splits: Sequence[LayerSplit]) -> list[str]:
-    """Remove constants that nothing reads, mark those without data, and record the splits in the model. Returns
+    """Remove constants that no operator reads, mark constants without data, and record the splits in the model. Returns
     messages.
     """
     slicer.remove_unread()

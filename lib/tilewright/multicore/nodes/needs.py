@@ -1,7 +1,7 @@
-"""Needs of the tiles of a layer: the elements of every tensor that each tile reads or makes, by the outer loops.
+"""Needs of the tiles of a layer: the elements of every tensor that each tile reads or makes.
 
-Tensors are made by layers, come from outside, or are constant. Nodes that only move data are traversed: needs of their
-outputs are turned into needs of their inputs, box by box.
+Tensors are made by layers, come from outside, or are constants. Nodes that only move data are traversed: needs of the
+outputs of such a node are converted to needs of its inputs, box by box.
 """
 
 import math
@@ -37,19 +37,19 @@ _ONE_ROW = np.zeros(1, np.int64)
 
 @dataclass(frozen=True, eq=False)
 class Demand:
-    """Needs of all CNs of a layer for a tensor, without the tensor's name; CNs with the same needs share a
+    """Needs of all CNs of a layer for a tensor, without the name of the tensor. CNs with the same needs share a
     *content*.
     """
 
     dimensions: tuple[str, ...]
-    """Dimensions of the layer whose tiles make different contents, the first slowest."""
+    """Dimensions of the layer along which tiles have different contents; the first dimension counts slowest."""
     content: Integers
     """[entry] content, ascending; contents without an entry need nothing"""
     is_exact: bool
-    """Whether the needs are known element by element; else they are bounding boxes."""
+    """Whether the needs are known element by element; if not, they are bounding boxes."""
     axes: tuple[tuple[AxisRows, Integers], ...] | None = None
-    """(rows, [entry] row) of each axis, which are exact also for boxes with gaps. None if a content has several boxes
-    or if data is moved in between.
+    """(rows, [entry] row) of each axis; these are exact even for boxes with gaps. None if a content has several boxes,
+    or if nodes that move data are between the layer and the tensor.
     """
     moved_boxes: Boxes | None = None
     """Boxes, if `axes` is None."""
@@ -99,7 +99,7 @@ class NetworkTensors:
 
 
 def network_tensors(workload: Workload) -> NetworkTensors:
-    """Tensors of a network, with those that are only moved."""
+    """Tensors of a network, with the nodes that move data."""
     constant = {tensor.name for tensor in workload.tensors if tensor.is_constant}
     mover = {
         name: node for node in workload.nodes if node.layer is None for name in node.outputs if name not in constant
@@ -108,8 +108,8 @@ def network_tensors(workload: Workload) -> NetworkTensors:
 
 
 def unknown_dependencies(network: NetworkTensors) -> list[str]:
-    """Messages on tensors that are read, or leave the network, with unknown dependences: the graph has no edges for
-    these.
+    """Messages on tensors with unknown dependences that are read or leave the network. The graph has no edges for these
+    dependences.
     """
     tensors = network.workload.tensor_of
     told = []
@@ -122,17 +122,20 @@ def unknown_dependencies(network: NetworkTensors) -> list[str]:
             is_constant = name in tensors and tensors[name].is_constant
             if name in read and name not in mapped and not is_constant:
                 reason = f"{node.operator_type} is not modelled"
-                told.append(f"{node.name}: it is not known what {name} depends on, {reason}")
-    told += [f"{name}: its size is not known" for name in network.workload.outputs if name not in tensors]
+                told.append(f"{node.name}: it is not known what {name} depends on, because {reason}")
+    told += [
+        f"{name}: the size of this output is not known" for name in network.workload.outputs if name not in tensors
+    ]
     return told
 
 
 def needs_of_layer(
     node: WorkloadNode, demands: Sequence[Demand], network: NetworkTensors
 ) -> dict[tuple[str, str], list[Demand]]:
-    """Needs of the CNs by (operand of the layer, source tensor); `demands` are the needs of the layer's index maps.
+    """Needs of the CNs of a layer, by (operand of the layer, source tensor).
 
-    The operand is '' for an input that is no operand (a bias).
+    `demands` has the needs of each index map of the layer. The operand is '' for an input that is not an operand of the
+    layer (a bias).
     """
     found: dict[tuple[str, str], list[Demand]] = {}
     for index_map, demand in zip(node.index_maps, demands, strict=True):
@@ -146,8 +149,8 @@ def needs_of_layer(
 
 
 def needs_of_outputs(network: NetworkTensors) -> dict[str, list[Demand]]:
-    """Demands of the outside for each source tensor: one content, the whole of each output; outputs of unknown size
-    are left out.
+    """Demands for the outputs of the network, by source tensor. A demand is one content, the whole output. Outputs of
+    unknown size are left out.
     """
     found: dict[str, list[Demand]] = {}
     for output in network.workload.outputs:
@@ -164,7 +167,7 @@ def whole_tensor(tensor: str, network: NetworkTensors) -> Demand:
 
 
 def sources_of(tensor: str, demand: Demand, network: NetworkTensors) -> Iterator[tuple[str, Demand]]:
-    """Demand traced back to its sources: tensors that layers make, that come from outside, or that are constant."""
+    """Demand traced back to its source tensors, which layers make, which come from outside, or which are constant."""
     if tensor not in network.mover:
         yield tensor, demand
         return
@@ -177,7 +180,7 @@ def sources_of(tensor: str, demand: Demand, network: NetworkTensors) -> Iterator
 
 
 def _behind(index_map: IndexMap, demand: Demand, shape: Shape, input_shape: Shape) -> Demand:
-    """Demand of the input of a node that moves data, from a demand of its output."""
+    """Demand for the input of a node that moves data, from a demand for its output."""
     boxes, possible = input_boxes(index_map, demand.boxes, shape, input_shape)
     is_exact = (
         demand.is_exact
@@ -194,7 +197,7 @@ def _behind(index_map: IndexMap, demand: Demand, shape: Shape, input_shape: Shap
 
 
 def demand_of_map(index_map: IndexMap, shape: Shape, output_rows: Sequence[AxisRows], grid: LayerGrid) -> Demand:
-    """Needs of the CNs of a grid for the tensor that an index map reads; `output_rows` are the rows that the map
+    """Needs of the CNs of a grid for the tensor that an index map reads. `output_rows` has the rows that the map
     writes.
     """
     rows = access_rows(index_map.input, shape, index_map, grid)
@@ -213,7 +216,7 @@ def demand_of_map(index_map: IndexMap, shape: Shape, output_rows: Sequence[AxisR
 def _contents_of(
     grid: LayerGrid, cut_by: Sequence[tuple[str, ...]]
 ) -> tuple[tuple[str, ...], Integers, list[Integers]]:
-    """(Dimensions whose tiles make different contents, all contents, for each axis [content] row).
+    """(Dimensions along which tiles have different contents, all contents, for each axis an array [content] of rows).
 
     `cut_by` has the dimensions that cut each axis.
     """
@@ -227,7 +230,7 @@ def _contents_of(
 def _keeps_boxes(
     index_map: IndexMap, outputs: Boxes, inputs: Boxes, shape: Shape, possible: npt.NDArray[np.bool_]
 ) -> bool:
-    """Whether the boxes of inputs contain only elements that the boxes of outputs depend on.
+    """Whether the boxes of inputs have only elements on which the boxes of outputs depend.
 
     This holds if every axis follows one loop, step by step. It also holds if the input box has as many elements as the
     output box and each output depends on a different input, as in a reshape that fits.
@@ -274,25 +277,27 @@ def _is_one_to_one(index_map: IndexMap) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class Producer:
-    """How the CNs of a layer make one tensor."""
+    """Producer of a tensor: the CNs of a layer, and the elements that each CN makes."""
 
     grid: LayerGrid
     owners: tuple[AxisOwners, ...]
-    """Owners of each axis: the amount that the tile which makes an index adds to the number of a CN."""
+    """Owners of the indices of each axis. The owner of an index is the amount that the tile that makes the index adds
+    to the number of a CN."""
     last_step: int = 0
-    """Amount that the last steps of all reductions add to the number of a CN: only these CNs have final values."""
+    """Amount that the last steps of all reductions add to the number of a CN. Only CNs of last steps have final values.
+    """
     is_exact: bool = True
     """Whether no two tiles contribute to the same element."""
     unsplittable: tuple[str, ...] = ()
-    """Dimensions whose tiles contribute to the same elements, and so must be in one group."""
+    """Dimensions whose tiles contribute to the same elements, so that these tiles must be in one group."""
 
     def cns(self, owner: Integers) -> Integers:
-        """CNs that make given elements; `owner` is the sum of the owners of each element over all axes."""
+        """CNs that make given elements. `owner` has, for each element, the sum of its owners over all axes."""
         return self.grid.cn_of(owner + self.last_step)
 
 
 def producer_of(rows: Sequence[AxisRows], grid: LayerGrid) -> Producer:
-    """Producer of one output of a layer; `rows` are the rows of the output's axes."""
+    """Producer of one output of a layer. `rows` has the rows of each axis of the output."""
     owners: list[AxisOwners] = []
     shared: list[str] = []
     written: list[str] = []
@@ -311,9 +316,10 @@ def producer_of(rows: Sequence[AxisRows], grid: LayerGrid) -> Producer:
 
 
 def split_reductions(name: str, index_map: IndexMap, producer: Producer) -> list[Problem]:
-    """Problems of a layer's grid, for messages with the layer's name.
+    """Problems of loops over cores that would split a reduction. `name` is the name of the layer.
 
-    One core computes a reduction: its steps, and tiles that contribute to the same elements, must be in one group.
+    A reduction must run on one core: its steps, and all tiles that contribute to the same elements, must be in one
+    group.
     """
     if not producer.unsplittable:
         return []
@@ -322,7 +328,7 @@ def split_reductions(name: str, index_map: IndexMap, producer: Producer) -> list
     for place in grid.tiling.group_loops:
         dimension = grid.loops[place].dimension
         if dimension in producer.unsplittable:
-            message = "a reduction cannot be split over cores: its partial sums would have to be added up across them"
+            message = "a reduction cannot be split over cores, because its partial sums would have to be added up there"
             kept = _kept(index_map) - set(producer.unsplittable)
             allowed = ", ".join(name for name, _ in index_map.loops if name in kept)
             problems.append(Problem(message, path=name, value=dimension, allowed=allowed))
@@ -338,15 +344,16 @@ _all_but_name = attrgetter(*[field.name for field in fields(Layer) if field.name
 
 @dataclass(frozen=True, eq=False)
 class LayerCut:
-    """Layer with its cut; the same object for all layers of a network that differ only in names of tensors."""
+    """Layer with its cut. Layers of a network that differ only in the names of tensors share one object."""
 
     node: WorkloadNode
-    """First of these layers."""
+    """First of the layers that share this object."""
     grid: LayerGrid
     demands: tuple[Demand, ...]
     """[index map] needs of the CNs for the tensor that the map reads"""
     producers: tuple[tuple[int, Producer], ...]
-    """(Index map, producer of the tensor that it writes), for the first map of each tensor that the layer makes."""
+    """(Number of an index map, producer of the tensor that the map writes), for the first map of each tensor that the
+    layer makes."""
 
 
 KnownCuts = dict[Hashable, list[LayerCut]]
@@ -360,7 +367,7 @@ def layer_cuts(
     with_sizes: KnownCuts | None = None,
 ) -> list[LayerCut]:
     """Cut of each node's layer by its outer loops. New cuts are added to `with_sizes`, a cache for the same network."""
-    # Layers are compared, not hashed; a few fields that distinguish most layers are hashed. That takes less time.
+    # To save time, only the loop sizes, which distinguish most layers, are hashed; the other fields are compared.
     with_sizes = {} if with_sizes is None else with_sizes
     found = []
     for node, tiling in zip(nodes, tilings, strict=True):

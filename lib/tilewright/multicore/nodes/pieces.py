@@ -1,13 +1,13 @@
 """Pieces of data that are moved and stored as a whole; no two pieces share an element.
 
-A tensor is cut along each axis wherever a tile of its producer ends, or the needs of some CN begin or end. Halos are
-then pieces that several CNs need, and the data on an edge of the CN graph are a sum of pieces. If a CN needs only
-every second element of a line (a stride larger than the window), it gets the whole line: a piece moves with its gaps
-if any of its elements is needed. Lines without needed elements do not move.
+A tensor is cut along each axis wherever a tile of its producer ends, and wherever the needs of some CN begin or end.
+Halos are then pieces that several CNs need, and the data on an edge of the CN graph are a set of pieces. A piece moves
+as a whole, even if some of its elements are not needed. For example, if a CN needs only every second element of a line
+(a stride larger than the window), it gets the whole line. Lines without needed elements do not move.
 
-A tensor is one grid of pieces, or several grids. Readers of disjoint parts of an axis (queries, keys and values in one
-tensor) should not cut each other's parts along the other axes. Such parts get grids of their own where this at least
-halves the number of pieces.
+A tensor has one grid of pieces or several grids. If readers need disjoint parts of an axis (queries, keys and values in
+one tensor), the needs of one reader should not cut the part of another reader along the other axes. Such parts get
+grids of their own if this reduces the number of pieces to half or less.
 """
 
 import math
@@ -43,10 +43,10 @@ class _Block:
     made_by: Producer | None
     """Producer of the tensor; None if it comes from outside."""
     part: tuple[int, Flags] | None = None
-    """(axis, [index] whether it belongs to this block); None: the block is the whole tensor."""
+    """(axis, [index] True where the index belongs to this block); None: the block is the whole tensor."""
 
     def as_producer(self) -> Producer:
-        """Producer that has pieces in place of CNs."""
+        """Producer whose CNs are the pieces of this block, in order to compute needs by piece with `flows`."""
         owners = []
         stride = 1
         for axis, (start, size) in reversed(list(enumerate(zip(self.starts, self.sizes, strict=True)))):
@@ -66,7 +66,7 @@ class _Block:
         return found[::-1]
 
     def is_made(self, piece: Integers) -> Flags:
-        """Whether any CN makes each piece; other parts of a tensor hold no data."""
+        """[piece] True where some CN makes the piece. Parts of a tensor that no CN makes have no data."""
         made = np.ones(len(piece), dtype=bool)
         if self.made_by is not None:
             for start, owners, segment in zip(self.starts, self.made_by.owners, self.segments(piece), strict=True):
@@ -129,14 +129,14 @@ def _in_order(parts: list[tuple[Integers, Integers]]) -> tuple[Integers, Integer
 
 
 def _blocks(shape: Shape, demands: list[Demand], made_by: Producer | None) -> list[_Block]:
-    """Single grid of the tensor; or one grid for each part of an axis, where this at least halves the number of
-    pieces.
+    """Grid of the whole tensor, or a grid for each part of an axis if this reduces the number of pieces to half or
+    less.
     """
     starts = tuple(_segments(axis, size, demands, made_by) for axis, size in enumerate(shape))
     best = [_Block(starts, shape, made_by)]
     if sum(len(start) > 1 for start in starts) < 2 or len(demands) < 2:
         return best
-    # A last column that a stride leaves unused gets no grid of its own.
+    # The limit also ensures that a last column that a stride leaves unused gets no grid of its own.
     fewest = _cell_count(best) // 2 + 1
     partial = [demand for demand in demands if not _is_whole(demand, shape)]
     for axis in range(len(shape)):
@@ -147,7 +147,7 @@ def _blocks(shape: Shape, demands: list[Demand], made_by: Producer | None) -> li
 
 
 def _is_whole(demand: Demand, shape: Shape) -> bool:
-    """Whether every box is the whole tensor."""
+    """Whether every box of a demand is the whole tensor."""
     bounds = [demand.bounds(axis) for axis in range(len(shape))]
     return all(
         bool((first == 0).all() and (end == size).all()) for (first, end), size in zip(bounds, shape, strict=True)
@@ -215,7 +215,9 @@ def _add_part(
 
 
 def _segments(axis: int, size: int, demands: list[Demand], made_by: Producer | None) -> Integers:
-    """First index of each segment of an axis; segments begin where a tile of the producer or a need begins or ends."""
+    """First index of each segment of an axis. A segment begins wherever a tile of the producer or a need begins or
+    ends.
+    """
     begins = np.zeros(size + 1, dtype=bool)
     begins[0] = True
     if made_by is not None:
@@ -237,21 +239,21 @@ class DataPieces:
     producer: Integers
     """[piece] CN that makes the piece, or OUTSIDE"""
     tensor: Integers
-    """[piece] place in `tensors`; the pieces of a tensor are consecutive"""
+    """[piece] position of the tensor in `tensors`; the pieces of a tensor are consecutive"""
     is_output: npt.NDArray[np.bool_]
-    """[piece] whether it leaves the network"""
+    """[piece] True where the piece leaves the network"""
     need_cn: Integers
     """[need] CN that needs the piece; ascending"""
     need_piece: Integers
     """[need] piece that is needed"""
     need_operand: SmallIntegers
-    """[need] place of the operand in the operands of the CN graph"""
+    """[need] position of the operand in the operands of the CN graph"""
     tensors: tuple[str, ...]
 
 
 @dataclass(frozen=True, eq=False)
 class _Reader:
-    """Reader of a tensor for an operand; OUTSIDE stands for data that leaves the network."""
+    """Reader of a tensor for an operand. The operand OUTSIDE stands for data that leave the network."""
 
     operand: int
     first_cn: int

@@ -1,6 +1,6 @@
-"""Splits of ONNX operators over output channels: the inputs to cut, their axes, and how the parts are joined.
+"""Splits of ONNX operators over output channels: the inputs to cut, the axes to cut along, and the joined parts.
 
-Constants are sliced without reading weights that are in other files or were left out.
+Weights that are in other files or were left out are not read when constants are sliced.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,7 +14,7 @@ from tilewright.workload.layer import part_name
 from tilewright.workload.onnx.node import STANDARD_DOMAINS
 
 NOT_INCLUDED = "weights-not-included.bin"
-"""File name that stands for missing data: such tensors have only shape and type."""
+"""Name of a data file that does not exist. Tensors that refer to this file have only a shape and a type."""
 _DATA_FIELDS = (
     *("float_data", "int32_data", "string_data", "int64_data", "double_data", "uint64_data"),
     "raw_data",
@@ -28,13 +28,13 @@ Ranges = Sequence[tuple[int, int]]
 
 @dataclass
 class TensorSlicer:
-    """Slicer of the tensors of a model; equal slices are made once."""
+    """Slicer of the tensors of a model. Equal slices are made only once."""
 
     model: onnx.ModelProto
     opset: int
     """Version of the standard operators that the model uses."""
     emptied: set[str] = field(default_factory=set)
-    """Tensors whose slices have only a shape, although some file has the data."""
+    """Names of tensors whose slices have only a shape, although some file has the data of the tensor."""
     _made: dict[tuple[str, int, tuple[tuple[int, int], ...]], list[str]] = field(default_factory=dict)
     _initializers: dict[str, onnx.TensorProto] = field(init=False)
     _taken: set[str] = field(init=False)
@@ -63,8 +63,8 @@ class TensorSlicer:
         return self._made[key]
 
     def part_names(self, name: str, count: int) -> list[str]:
-        """New tensor names for the parts of a tensor, with suffixes where it is cut in several ways. The names count
-        as taken afterwards.
+        """New tensor names for the parts of a tensor. If the tensor is cut in several ways, the names have suffixes.
+        Afterwards the names are reserved.
         """
         names = [part_name(name, place, count) for place in range(count)]
         while not self._taken.isdisjoint(names):
@@ -131,7 +131,7 @@ def has_data(tensor: onnx.TensorProto) -> bool:
 
 
 def leave_out_data(tensor: onnx.TensorProto) -> None:
-    """Remove the data of a tensor and keep its shape and type: the tensor refers to a data file that does not exist."""
+    """Remove the data of a tensor and keep its shape and type. The tensor then refers to a file that does not exist."""
     for name in _DATA_FIELDS:
         tensor.ClearField(name)
     tensor.data_location = onnx.TensorProto.EXTERNAL
@@ -151,7 +151,7 @@ def _names_read(graph: onnx.GraphProto) -> set[str]:
 
 
 def _external_slice(tensor: onnx.TensorProto, start: int, end: int) -> dict[str, str] | None:
-    """Location of rows of a tensor in its data file, where rows are consecutive; None where the location cannot be
+    """Location of rows of a tensor in its data file, in which rows are consecutive; None if the location cannot be
     determined.
     """
     given = {entry.key: entry.value for entry in tensor.external_data}
@@ -177,17 +177,17 @@ Shapes = Mapping[str, tuple[int, ...]]
 _DATA = 0
 """Number of the convolution's input that is not constant."""
 _BESIDE_OF_CONVOLUTION = {"Conv": (2,), "ConvInteger": (3,), "QLinearConv": (4, 5, 8)}
-"""Inputs of convolutions that may have one value for each output channel: bias, scales, zero points."""
+"""Inputs of convolutions that can have a value for each output channel: bias, scales, zero points."""
 _BESIDE_OF_COLUMNS = {"MatMul": (), "MatMulInteger": (3,), "QLinearMatMul": (4, 5)}
 _BESIDE_OF_ROWS = {"MatMul": (), "MatMulInteger": (2,), "QLinearMatMul": (1, 2, 6, 7)}
-"""Inputs of matrix products that may have one value for each row (weights on the left) or column (weights on the
-right).
+"""Inputs of matrix products that can have a value for each row (if the weights are on the left) or for each column (if
+the weights are on the right).
 """
 
 
 @dataclass(frozen=True)
 class OperatorForm:
-    """How an operator can be split."""
+    """Form of an operator that can be split: its weights and the axes of its output channels."""
 
     weight_input: int
     weight_axis: int
@@ -195,11 +195,11 @@ class OperatorForm:
     channels: int
     """Total number of output channels."""
     groups: int = 1
-    """Number of groups of a convolution: output channels of a group read only the input channels of the same group."""
+    """Number of groups of a convolution. Output channels of a group read only the input channels of the same group."""
     group_inputs: int = 0
     """Number of input channels in a group of a convolution."""
     is_of_rows: bool = False
-    """Whether the channels are the rows of a matrix product, whose left operand is then the weights."""
+    """Whether the channels are the rows of a matrix product. If so, the weights are its left operand."""
     beside: tuple[tuple[int, int], ...] = ()
     """(input, axis) of each further input with one value for each output channel."""
 
@@ -217,8 +217,8 @@ class ChannelPart:
 
 
 def operator_form(node: onnx.NodeProto, weights: str, shapes: Shapes) -> OperatorForm | None:
-    """Form by which an operator with these weights (a tensor that it reads once) is split; None for other kinds of
-    operators.
+    """Form of an operator; None if the operator cannot be split. `weights` is the name of the weight tensor, which the
+    operator must read exactly once.
     """
     if node.domain not in STANDARD_DOMAINS or list(node.input).count(weights) != 1 or len(node.output) != 1:
         return None
@@ -253,11 +253,11 @@ def operator_form(node: onnx.NodeProto, weights: str, shapes: Shapes) -> Operato
 def channel_parts(form: OperatorForm, most_channels: int) -> tuple[ChannelPart, ...]:
     """Fewest parts of at most `most_channels` channels each, of equal size except the last part.
 
-    For a convolution with groups, each part has several whole groups, or every group is cut alike. Raises ValueError
-    if not even one channel is allowed.
+    For a convolution with groups, each part has one or several whole groups, or every group is cut in the same way.
+    Raises ValueError if `most_channels` is below 1.
     """
     if most_channels < 1:
-        raise ValueError("a part has a channel at least")
+        raise ValueError("a part must have at least one channel")
     of_group = form.channels // form.groups
     if form.groups > 1 and most_channels >= of_group:
         size = _even_size(form.groups, most_channels // of_group)
@@ -282,10 +282,9 @@ def split_operator(
     parts: Sequence[ChannelPart],
     slicer: TensorSlicer,
 ) -> list[onnx.NodeProto]:
-    """Operators that replace an operator: its parts, with names that begin with `name`, and a Concat that makes its
-    output.
+    """Operators that replace an operator: its parts, whose names begin with `name`, and a Concat that makes its output.
 
-    The parts are in the order of their channels, so that each has its true offset in the Concat.
+    The parts are in the order of their channels, so that the Concat has all channels in their original order.
     """
     nodes: list[onnx.NodeProto] = []
     ranges = [(part.start, part.end) for part in parts]
@@ -319,7 +318,7 @@ def _slice_data(
     nodes: list[onnx.NodeProto],
     inputs: list[list[str]],
 ) -> None:
-    """Give each part of a convolution with groups the input channels of the part's groups."""
+    """Give each part of a convolution with groups the input channels of its groups."""
     spans = list(dict.fromkeys((part.first_group, part.first_group + part.group_count) for part in parts))
     if len(spans) == 1:
         return
@@ -338,7 +337,7 @@ def _weight_place(operator_type: str) -> int:
 
 
 def _with_beside(form: OperatorForm, node: onnx.NodeProto, shapes: Shapes, places: Sequence[int]) -> OperatorForm:
-    """Form with the inputs that have a value for each output channel; other inputs hold for all channels."""
+    """Form with the inputs in `places` that have a value for each output channel; all other inputs are shared."""
     found = []
     for place in places:
         shape = shapes.get(node.input[place], ()) if place < len(node.input) and node.input[place] else ()
@@ -351,8 +350,8 @@ def _with_beside(form: OperatorForm, node: onnx.NodeProto, shapes: Shapes, place
 def _channel_axis(shape: Sequence[int], form: OperatorForm, *, is_gemm: bool) -> int | None:
     """Axis of the output channels in a bias, a scale or a zero point; None if it has one value for all channels.
 
-    A vector is indexed by channel, but the bias of a Gemm by column. In tensors with more axes, columns are the last
-    axis and rows the axis before.
+    A vector is indexed by channel, except the bias of a Gemm, which is indexed by column. In tensors with more axes,
+    columns are the last axis and rows the axis before the last.
     """
     if len(shape) == 1:
         axis = None if is_gemm and form.is_of_rows else 0
@@ -362,5 +361,5 @@ def _channel_axis(shape: Sequence[int], form: OperatorForm, *, is_gemm: bool) ->
 
 
 def _even_size(total: int, most: int) -> int:
-    """Size of the fewest equal tiles of at most `most`."""
+    """Tile size that cuts `total` into the fewest tiles of at most `most`, as equal as possible."""
     return -(-total // -(-total // most))

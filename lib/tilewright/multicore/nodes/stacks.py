@@ -23,12 +23,14 @@ def layer_stacks(
     stack_cutoffs: Sequence[int] = (),
     weight_capacity_bits: int | None = None,
 ) -> Stacks:
-    """Stacks of a network as node ids of layers, in the order in which the stacks run. Raises InputError.
+    """Stacks of a network as node ids of layers, in the order in which the stacks run.
 
-    `lbl`: every layer is a stack. `fused`: the given stacks; or, with cutoffs (node ids), consecutive layers up to
-    each cutoff; or, without cutoffs, the first layers that fit. Layers fit as long as their weights together fit into
-    `weight_capacity_bits` (of all cores together; None: no limit). All other layers are stacks of their own. Ids of
-    nodes without a layer are left out.
+    In mode `lbl` every layer is a stack. In mode `fused` the stacks are those given by `stacks`; or, with
+    `stack_cutoffs` (node ids), the consecutive layers up to each cutoff; or else one stack of the first layers. A stack
+    that is not given ends before the layer whose weights exceed `weight_capacity_bits` together with those of the
+    earlier layers of the stack (capacity of all cores together; None: no limit). All layers that are in no stack are
+    stacks of their own. Ids of nodes without a layer are left out. Raises InputError if the mode or the stacks are
+    wrong.
     """
     if mode not in STACK_MODES:
         raise InputError([Problem("not a mode", path="mode", value=mode, allowed=", ".join(STACK_MODES))])
@@ -80,5 +82,5 @@ def _given(workload: "Workload", stacks: Sequence[Sequence[int]], ids: list[int]
     layers = set(ids)
     kept = [tuple(node_id for node_id in stack if node_id in layers) for stack in stacks]
     alone = [(node_id,) for node_id in ids if node_id not in seen]
-    # Layers that are in no given stack run at their place in the order of the network.
+    # Layers that are in no given stack keep their position in the order of the network.
     return tuple(sorted((stack for stack in (*kept, *alone) if stack), key=min))

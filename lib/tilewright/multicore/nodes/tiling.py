@@ -1,8 +1,8 @@
 """Outer loops that cut layers into computation nodes: layer stacks, `cn_define_mode` with hint loops, and mapping
 files.
 
-Layer stacks, which say which layers are fused, are the notation of Stream of 2025; hint loops are that of Stream until
-2024. Both are read here, since both end in the same tilings and have the same checks of loops.
+Layer stacks, which determine the fused layers, are the notation of Stream of 2025. Hint loops are the notation of
+Stream until 2024. This module reads both, because both give the same tilings and need the same checks of loops.
 """
 
 from collections.abc import Hashable, Mapping, Sequence
@@ -20,10 +20,10 @@ from tilewright.workload.layer import OUTPUT, Layer
 
 @dataclass(frozen=True)
 class OuterLoop:
-    """Loop around the computation nodes: tile v of a dimension begins `v * tile_size` after the start of the loop
-    outside it.
+    """Loop around computation nodes, which cuts a dimension, or a tile of an outer loop over it, into `count` tiles.
 
-    The last tile is smaller where `tile_size` does not divide the range of the loop; nothing is padded.
+    Tile v begins `v * tile_size` after the start of the range of the loop. The last tile is smaller if `tile_size` does
+    not divide the range; the range is not padded.
     """
 
     dimension: str
@@ -37,15 +37,15 @@ class LayerTiling:
 
     node_id: int
     loops: tuple[OuterLoop, ...] = ()
-    """Loops, innermost first: the first loop counts fastest in the numbers of the CNs. Of several loops over one
-    dimension the first has the smallest tiles.
+    """Loops, innermost first. The first loop counts fastest in the numbers of the CNs. If several loops cut one
+    dimension, the first of them has the smallest tiles.
     """
     group_loops: tuple[int, ...] = ()
-    """Places in `loops` of the loops that separate groups: all CNs of a group run on one core."""
+    """Positions in `loops` of the loops that separate groups. All CNs of a group run on one core."""
 
     @property
     def group_count(self) -> int:
-        """Number of groups that the loops make."""
+        """Number of groups into which the loops divide the layer."""
         count = 1
         for place in self.group_loops:
             count *= self.loops[place].count
@@ -59,11 +59,9 @@ class Tiling:
     layers: tuple[LayerTiling, ...]
     """Tiling of each layer of the network, in the order of its nodes."""
     stacks: tuple[tuple[int, ...], ...]
-    """Node ids of the layers of each stack: layers of one stack are fused; stacks run one after the other."""
+    """Node ids of the layers of each stack. The layers of a stack are fused; stacks run one after the other."""
     notices: tuple[str, ...] = ()
-    """Messages on input that is legal but was not applied as written: a size larger than its layer, fewer tiles than
-    requested.
-    """
+    """Messages on input that is legal but was not applied as written, such as fewer tiles than requested."""
 
     @cached_property
     def of_node(self) -> Mapping[int, LayerTiling]:
@@ -74,12 +72,12 @@ class Tiling:
 def counted_loops(
     layer: Layer, counts: Sequence[tuple[str, int | str]]
 ) -> tuple[tuple[OuterLoop | None, ...], list[str]]:
-    """Outer loops from (dimension, number of tiles or "all"), innermost first, and messages on loops that differ from
-    the request.
+    """Outer loops from pairs (dimension, number of tiles or "all"), innermost first, and messages on loops that differ
+    from the request.
 
-    The tile size is the dimension divided by the number of tiles, rounded up; the last tile is the remainder. So there
-    can be fewer tiles than requested: 6 in 4 tiles are 3 tiles of 2. An entry is None where only one tile is left. Of
-    several loops over one dimension the outer ones cut first.
+    The tile size is the size of the dimension divided by the number of tiles, rounded up; the last tile is the
+    remainder. Therefore there can be fewer tiles than requested: a dimension of 6 in 4 tiles gives 3 tiles of 2. An
+    entry is None if it gives only one tile. If several loops cut one dimension, the outer loops cut first.
     """
     spans = dict(layer.loop_sizes)
     loops: list[OuterLoop | None] = []
@@ -99,7 +97,7 @@ def counted_loops(
 
 
 def layer_tiling(node_id: int, loops: Sequence[OuterLoop | None], in_group: Sequence[bool]) -> LayerTiling:
-    """Tiling with the loops that are not None; `in_group` says for each given loop whether it separates groups."""
+    """Tiling with the loops that are not None. `in_group` is True for each given loop that separates groups."""
     kept: list[OuterLoop] = []
     places = []
     for loop, tells_groups in zip(loops, in_group, strict=True):
@@ -115,8 +113,8 @@ HintLoop = tuple[str, int | str]
 HintLoops = Sequence[HintLoop] | Sequence[Sequence[HintLoop]] | Mapping[tuple[int, ...], Sequence[HintLoop]]
 DefineMode = Literal[1, 2, 3, 4]
 OUTER, INNER, BY_LAYER, SPLIT_WEIGHTS = MODES = get_args(DefineMode)
-"""Values of `cn_define_mode`: hint loops are outside of a CN; inside; outside, by groups of layers; outside, and
-weights that are too large are split.
+"""Values of `cn_define_mode`. OUTER: hint loops are outside of CNs; INNER: hint loops are inside of CNs; BY_LAYER:
+outside, with other loops for each group of layers; SPLIT_WEIGHTS: outside, and weights that are too large are split.
 """
 
 
@@ -126,13 +124,15 @@ class HintLoopOptions:
 
     cn_define_mode: int = OUTER
     hint_loops: HintLoops = ()
-    """[("OY", "all")] cuts each layer into lines; innermost first. With mode 3: a list of such lists, or a table from
-    layers (node ids) to lists.
+    """List of loops, innermost first. For example, [("OY", "all")] cuts each layer into lines. Mode 3: a list of such
+    lists, or a table from layers (node ids) to such lists.
     """
     layer_cutoffs: tuple[int, ...] = ()
-    """Mode 3: layers below the first cutoff (node id) get the first list, and so on."""
+    """Mode 3: node ids of the layers at which the next list of loops begins. Layers below the first cutoff get the
+    first list.
+    """
     weight_capacity_bits: Mapping[int, int] | None = None
-    """Mode 4: bits that the weights of a CN may take, by node id, for layers whose core is not fixed."""
+    """Mode 4: bits that the weights of a CN may take, by node id. Layers that are missing are not split."""
 
 
 def hint_loop_tiling(workload: "Workload", options: HintLoopOptions) -> Tiling:
@@ -186,14 +186,14 @@ def _loop_of_tiles(name: str, span: int, size: int) -> OuterLoop | None:
 
 
 def _dimensions_of_weights(layer: Layer, inputs: frozenset[str]) -> set[str]:
-    """Dimensions whose tiles each have different weights and different outputs."""
+    """Dimensions along which different tiles have different weights and different outputs."""
     dimensions = dict(layer.operand_dimensions)
     operand = weight_operand(layer, inputs)
     return set() if operand is None else set(dimensions[operand]) & set(dimensions[OUTPUT])
 
 
 def hints_for(node: "WorkloadNode", options: HintLoopOptions) -> Sequence[HintLoop]:
-    """Hint loops of a layer, including those over dimensions that the layer lacks."""
+    """Hint loops of a layer, including loops over dimensions that the layer does not have."""
     hints = options.hint_loops
     if options.cn_define_mode != BY_LAYER:
         return hints  # type: ignore[return-value]
@@ -208,7 +208,7 @@ def _inner_size(size: int | str, span: int) -> int:
 
 
 def hint_loop_problems(options: HintLoopOptions, nodes: "list[WorkloadNode] | None" = None) -> list[Problem]:
-    """Problems of the options: of their form and, if the layers are given, of the names of layers and dimensions."""
+    """Problems of the form of the options. If the layers are given, also unknown layers and dimensions."""
     if options.cn_define_mode not in MODES:
         allowed = ", ".join(str(mode) for mode in MODES)
         return [
@@ -225,7 +225,7 @@ def hint_loop_problems(options: HintLoopOptions, nodes: "list[WorkloadNode] | No
     lists, cutoffs = options.hint_loops, options.layer_cutoffs
     problems = []
     if len(lists) != len(cutoffs) + 1:
-        message = "must have one cutoff less than hint_loops has lists"
+        message = "the number of cutoffs must be one less than the number of lists of hint_loops"
         problems.append(Problem(message, path="layer_cutoffs", value=str(len(cutoffs)), allowed=str(len(lists) - 1)))
     if list(cutoffs) != sorted(cutoffs):
         problems.append(Problem("must not fall", path="layer_cutoffs", value=str(list(cutoffs))))
@@ -283,17 +283,18 @@ _IMAGE_RANK = 4
 def mapped_tiling(
     workload: Workload, entry_of: Mapping[int, MappingConstraints], stacks: Sequence[Sequence[int]]
 ) -> Tiling:
-    """Tiling of every layer of a network by its mapping entry (by node id). Raises InputError with all problems.
+    """Tiling of every layer of a network by the mapping file. Raises InputError with all problems.
 
-    Loops over cores are the innermost loops: CNs 0, 1, ... are the parts of the first tile, one for each group. A
-    layer that is alone in its stack is not cut into tiles that run one after the other.
+    `entry_of` has the mapping entry of each layer, by node id. Loops over cores are the innermost loops: CNs 0, 1, ...
+    are the parts of the first tile, one for each group. A layer that is alone in its stack is not cut into tiles that
+    run one after the other.
     """
     fused = {node_id for stack in stacks if len(stack) > 1 for node_id in stack}
     tilings: list[LayerTiling] = []
     notices: list[str] = []
     problems: list[Problem] = []
     known: dict[Hashable, LayerTiling] = {}
-    """Tilings without messages, cached because networks repeat their layers."""
+    """Cache of tilings without messages; it saves time, because networks repeat their layers."""
     for node in workload.nodes:
         if node.layer is None:
             continue
@@ -333,10 +334,10 @@ def _mapped_layer_tiling(
 
 
 def loops_over_cores(layer: Layer, entry: MappingConstraints) -> tuple[tuple[TilingEntry, ...], list[str]]:
-    """Loops over cores of an entry, and messages. An entry that selects many layers splits no reduction of these
-    layers.
+    """Loops over cores that a mapping entry gives for a layer, and messages on loops that are left out.
 
-    Such an entry may not suit all of its layers: a maximum over K, for example, still runs on one core.
+    If the entry selects many layers, loops that would split a reduction of the layer are left out, because the entry
+    can be meant for other layers. For example, a maximum over K still runs on one core.
     """
     if entry.name == layer.name:
         return entry.inter_core_tiling, []
@@ -345,8 +346,8 @@ def loops_over_cores(layer: Layer, entry: MappingConstraints) -> tuple[tuple[Til
     written = {loop for name in dict(layer.operand_dimensions)[OUTPUT] for loop in relations.get(name, [name])}
     kept = tuple(loop for loop in entry.inter_core_tiling if names.get(loop.dimension, "") in ("", *written))
     remarks = [
-        f"{layer.name}: {loop.dimension}, {loop.tiles} of entry {entry.name} is left out: a reduction is not split over"
-        " cores"
+        f"{layer.name}: {loop.dimension}, {loop.tiles} of entry {entry.name} is left out, because a reduction is not"
+        " split over cores"
         for loop in entry.inter_core_tiling
         if loop not in kept
     ]
@@ -354,11 +355,11 @@ def loops_over_cores(layer: Layer, entry: MappingConstraints) -> tuple[tuple[Til
 
 
 def dimension_names(layer: Layer, entry: MappingConstraints) -> dict[str, str]:
-    """Dimension of the layer, by its name in a mapping file.
+    """Dimensions of a layer by their names in the mapping file.
 
-    Names are `layer_dimension_names` where given. Elementwise layers of four axes also accept H and D for axes 1 and
-    2, since the reference names the axes of any tensor B, H, D, K. Their last axis is not K, which here means the
-    channels.
+    If the entry has `layer_dimension_names`, these are accepted, too. Elementwise layers of four axes also accept H and
+    D for axes 1 and 2, because the reference names the axes of any tensor B, H, D, K. They do not accept K for the last
+    axis, because here K means the channels.
     """
     names = {name: name for name, _ in layer.loop_sizes}
     output = layer.operand_dimensions[0][1]
@@ -370,7 +371,7 @@ def dimension_names(layer: Layer, entry: MappingConstraints) -> dict[str, str]:
 
 
 def _is_elementwise(layer: Layer, output: tuple[str, ...]) -> bool:
-    """Whether each loop of the layer is an axis of its output, and no operand has a further loop."""
+    """Whether the layer is elementwise: each loop is an axis of the output, and no operand has a further loop."""
     axes = set(output)
     return axes == set(layer.size_of) and all(axes.issuperset(operand) for _, operand in layer.operand_dimensions)
 
@@ -394,7 +395,7 @@ def _tiles(
         dimension = names[loop.dimension]
         if loop.tiles == WILDCARD:
             if not entry.core_allocation:
-                message = "`*` is one tile for each core of core_allocation, which is not given"
+                message = "`*` is one tile for each core of core_allocation, but core_allocation is not given"
                 problems.append(Problem(message, path=entry.name, value=f"{loop.dimension}, *"))
             tiles: int | str = max(1, len(entry.core_allocation))
             remarks.append(f"{layer.name}: {dimension}, * is {tiles} tiles, one for each core")
@@ -416,7 +417,7 @@ def _default_tiles(layer: Layer) -> list[tuple[str, int | str]]:
 
 
 def fixed_cores_mismatch(node: WorkloadNode, entry: MappingConstraints, group_count: int) -> str:
-    """Message that the number of fixed cores is neither 1 nor the number of groups; '' where the number is right."""
+    """Message that the number of fixed cores is neither 1 nor the number of groups; '' if the number is right."""
     listed = len(entry.core_allocation)
     if not entry.core_allocation_is_fixed or listed in (1, group_count):
         return ""

@@ -1,7 +1,8 @@
-"""Options by which a run cuts its network into computation nodes, and the tiling that they give.
+"""Options by which a run cuts its network into computation nodes (CNs), and the resulting tiling.
 
-Both notations of Stream are supported: `cn_define_mode` with `hint_loops` (until 2024); without it, the tilings of the
-mapping file and layer stacks (2025). Imports are kept light, since the check of a configuration imports this module.
+Both notations of Stream are supported: `cn_define_mode` with `hint_loops` (until 2024), and the tilings of the mapping
+file with layer stacks (2025). This module imports no module that is slow to import, because the check of a
+configuration needs it.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -47,12 +48,12 @@ class SplitOptions(WeightShare):
     """Options for the bits that the weights of a part of a layer may take."""
 
     split_W_double_buffered: bool = False  # noqa: N815  the name in Stream
-    """Leave room for the weights of two parts: those of the next part are fetched while one part runs."""
+    """Leave room for the weights of two parts, so that the weights of the next part are fetched while a part runs."""
 
     @property
     def share(self) -> "Fraction":
         """Share of a memory that the weights of one part may take."""
-        from fractions import Fraction  # here, because commands that split nothing start faster without
+        from fractions import Fraction  # imported here, because commands that split nothing start faster without it
 
         share = Fraction(repr(self.split_W_percentage))
         return share / 2 if self.split_W_double_buffered else share
@@ -132,25 +133,26 @@ class Cutting(Parameters):
     """Options for the loops that cut layers into computation nodes, and for the layers that are fused."""
 
     cn_define_mode: Annotated[DefineMode, Told("not a way to define CNs")] | None = None
-    """1: `hint_loops` around every layer; 2: inside of CNs; 3: by groups of layers; 4: as 1, and weights that are too
-    large are split; null: the mapping file cuts the layers."""
+    """Way to cut layers into CNs. 1: `hint_loops` are outside of the CNs of every layer; 2: `hint_loops` are inside of
+    CNs; 3: as 1, with other loops for each group of layers; 4: as 1, and weights that are too large are split; null:
+    the mapping file cuts the layers."""
     hint_loops: Annotated[HintLoops | None, Read(_read_loops)] = None
-    """Loops, innermost first: a dimension and a number of tiles or `all`, as [["OY", "all"]]. Mode 3: a list of such
-    lists, or a table from the ids of layers to them."""
+    """List of loops, innermost first. A loop is a dimension and a number of tiles or `all`, as in [["OY", "all"]].
+    Mode 3: a list of such lists, or a table from ids of layers to such lists."""
     layer_cutoffs: NodeIds = ()
     """Mode 3: ids of the layers at which the next list of hint loops begins."""
     mode: Annotated[StackMode, Told("not a mode")] = "fused"
-    """fused: layers of a stack are interleaved; lbl: every layer is a stack of its own."""
+    """Fusion of layers. fused: the layers of a stack are interleaved; lbl: every layer is a stack of its own."""
     layer_stacks: Annotated[Stacks | None, Read(read_stacks)] = None
-    """Ids of the layers of each stack, as [[0, 1], [2]]; every other layer is a stack of its own."""
+    """Ids of the layers of each stack, as in [[0, 1], [2]]. Every other layer is a stack of its own."""
     stack_cutoffs: NodeIds = ()
     """Ids of the layers at which stacks end."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class TilingOptions(WeightShare, Cutting):
-    """Options that cut a network into computation nodes. Lists may be given for tuples. Raises InputError with all
-    wrong values.
+    """Options that cut a network into computation nodes. Lists are accepted in place of tuples. Raises InputError with
+    all wrong values.
     """
 
     def conflicts(self, wrong: set[str]) -> Iterable[Problem]:
@@ -158,15 +160,17 @@ class TilingOptions(WeightShare, Cutting):
         if "cn_define_mode" not in wrong:
             yield from _cutting_problems(self, wrong)
         if self.layer_stacks is not None and self.stack_cutoffs:
-            yield Problem("plays no part where layer_stacks are given", path="stack_cutoffs")
+            yield Problem("has no effect together with layer_stacks", path="stack_cutoffs")
         if self.mode == LAYER_BY_LAYER and (self.layer_stacks is not None or self.stack_cutoffs):
             name = "layer_stacks" if self.layer_stacks is not None else "stack_cutoffs"
-            yield Problem("plays no part in mode lbl, where every layer is alone", path=name)
+            yield Problem("has no effect in mode lbl, in which every layer is a stack", path=name)
         if "stack_cutoffs" not in wrong and list(self.stack_cutoffs) != sorted(set(self.stack_cutoffs)):
             yield Problem("must rise", path="stack_cutoffs", value=str(list(self.stack_cutoffs)))
 
     def without_effect(self) -> dict[str, str]:
-        """Reason why the share of memories for weights has no effect, where no mode uses it."""
+        """Reason why an option has no effect, by name; includes the share of memories for weights if the mode does not
+        use it.
+        """
         found = super().without_effect()
         if self.cn_define_mode != SPLIT_WEIGHTS:
             found["split_W_percentage"] = f"has no effect without cn_define_mode {SPLIT_WEIGHTS}"
@@ -192,10 +196,10 @@ class TilingOptions(WeightShare, Cutting):
 def network_tiling(
     workload: "Workload", mapping: "Mapping", accelerator: "MultiCoreAccelerator", options: TilingOptions
 ) -> "Tiling":
-    """Tiling of every layer of a network, and its stacks. Raises InputError with all problems.
+    """Tiling of every layer of a network, and the stacks of the network. Raises InputError with all problems.
 
-    With `cn_define_mode` all layers are one stack unless stacks, cutoffs, or mode lbl are given. Mode lbl with
-    `cn_define_mode` 1 and no loops gives one CN for each layer, whatever the mapping file says.
+    With `cn_define_mode`, all layers are one stack, unless stacks, cutoffs, or mode lbl are given. Mode lbl with
+    `cn_define_mode` 1 and no loops gives one CN for each layer, and ignores the tilings of the mapping file.
     """
     from tilewright.multicore.nodes.tiling import mapped_tiling
 
@@ -227,8 +231,8 @@ def _weight_capacities(
 ) -> dict[int, int] | None:
     """Bits that the weights of a CN may take in mode 4, by node id.
 
-    A layer with fixed cores is split into as many groups as its list has cores. So a mapping file that fixes the cores
-    found by a search cuts the layer in the same way.
+    A layer with fixed cores is split into as many groups as its list has cores. Therefore a mapping file that fixes the
+    cores that a search found cuts the layer in the same way as the search.
     """
     from tilewright.multicore.nodes.weights import capacity_for_tiles, network_input_operands, weight_capacity_bits
 
@@ -250,7 +254,7 @@ def _weight_capacities(
 
 
 CUTTING = ("cn_define_mode", "hint_loops", "layer_cutoffs")
-"""Options that say how a layer is cut."""
+"""Names of the options that determine the cut of a layer."""
 
 
 def _cutting_problems(options: TilingOptions, wrong: set[str]) -> Iterator[Problem]:

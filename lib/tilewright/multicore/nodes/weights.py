@@ -19,8 +19,8 @@ _SPLIT_FIRST = ("K", "G", "H")
 def weight_operand(layer: Layer, network_inputs: frozenset[str] = frozenset()) -> str | None:
     """Operand of a layer that holds its weights: W, else the last constant operand; None if there is none.
 
-    A workload that is a list of layers marks inputs of the network as constant, too; `network_inputs` are the operands
-    that read these.
+    A workload that is a list of layers marks inputs of the network as constant, too. `network_inputs` has the operands
+    that read such inputs; they do not count as weights.
     """
     constants = [operand for operand in layer.constant_operands if operand not in network_inputs]
     if not constants:
@@ -56,10 +56,10 @@ def split_dimension(layer: Layer, network_inputs: frozenset[str] = frozenset()) 
 def weight_tiles(
     layer: Layer, capacity_bits: int, network_inputs: frozenset[str] = frozenset()
 ) -> tuple[str, int] | None:
-    """(Dimension, number of tiles) such that the weights of each tile fit into a memory; None where all weights fit.
+    """(Dimension, number of tiles) such that the weights of each tile fit into a memory; None if all weights fit.
 
-    The dimension is the result of `split_dimension`. The number is the smallest with which the largest tile fits.
-    Raises InputError where not even a tile of size 1 fits.
+    The dimension is the result of `split_dimension`. The number of tiles is the smallest with which the largest tile
+    fits. Raises InputError if not even a tile of size 1 fits.
     """
     bits = weight_bits(layer, network_inputs)
     if bits <= capacity_bits:
@@ -95,9 +95,9 @@ _WEIGHT_OPERAND = "I2"
 def weight_capacity_bits(
     node: WorkloadNode, entry: MappingConstraints, accelerator: MultiCoreAccelerator, share: float = 1.0
 ) -> int | None:
-    """Bits that weights may take on each core that may run a layer, rounded down.
+    """Bits that weights may take on each core that is allowed for a layer, rounded down.
 
-    This is `share` of the smallest top memory for weights of these cores; None if there is none.
+    The result is `share` of the smallest top memory for weights of these cores; None if there is no such memory.
     """
     found = smallest_weight_memory(node, entry, accelerator)
     return None if found is None else int(Fraction(repr(share)) * found[1].size_bits)
@@ -106,8 +106,8 @@ def weight_capacity_bits(
 def smallest_weight_memory(
     node: WorkloadNode, entry: MappingConstraints, accelerator: MultiCoreAccelerator
 ) -> tuple[int, Memory] | None:
-    """(Core id, memory) of the smallest top memory for weights among the cores that may run a layer; None without such
-    a memory.
+    """(Core id, memory) of the smallest top memory for weights among the allowed cores of a layer; None if there is no
+    such memory.
     """
     assert node.layer is not None
     memory_operand = weight_memory_operand(node.layer, entry)

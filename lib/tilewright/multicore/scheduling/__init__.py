@@ -1,5 +1,5 @@
-"""Multi-core scheduling: what runs when on which core, which data moves when over which links, and what that costs.
+"""Multi-core scheduling: times of computation nodes on cores, transfers over links, latency and energy.
 
-The input is a `SchedulingProblem` of plain arrays, filled by whoever knows networks and hardware files; the rules of
-the model are in docs/multi-core-model.md#scheduling, the lower bounds in docs/proofs.md#bounds.
+The input is a `SchedulingProblem` of plain arrays. Modules that know networks and hardware files fill these arrays. The
+rules of the model are in docs/multi-core-model.md#scheduling, the lower bounds in docs/proofs.md#bounds.
 """

@@ -1,4 +1,4 @@
-"""Scheduling problem with its names: what the numbers of cores, memories, links and tensors stand for."""
+"""Scheduling problem with the names of its cores, memories, links, layers and tensors."""
 
 from collections.abc import Mapping as Table
 from dataclasses import dataclass, field
@@ -8,42 +8,44 @@ from tilewright.multicore.scheduling.cost_classes import CostClasses
 from tilewright.multicore.scheduling.problem import SchedulingProblem
 
 WEIGHT, INPUT, ACTIVATION, PARTIAL_SUM = "weight", "input", "activation", "partial_sum"
-"""Where a piece comes from: a constant, an input of the network, a layer, a step of a layer's reduction."""
+"""Kinds of tensors by the origin of their pieces: constants, inputs of the network, results of layers, and partial
+sums of a layer's reduction.
+"""
 
 
 @dataclass(frozen=True)
 class SystemNames:
-    """What the numbers of a scheduling problem stand for, for people."""
+    """Names of the numbered items of a scheduling problem, for users. Each tuple is in the order of the numbers."""
 
     network: str
     accelerator: str
     core_ids: tuple[int, ...]
     core_names: tuple[str, ...]
-    """Id and name of the core file."""
+    """Core id and name of the core file, as `0: FILE`."""
     core_files: tuple[str, ...]
     core_roles: tuple[str, ...]
     memory_names: tuple[str, ...]
-    """Ids of the cores that use it and its name in their files."""
+    """Ids of the cores that use the memory, and the name of the memory in the core files."""
     link_names: tuple[str, ...]
     link_kinds: tuple[str, ...]
     operand_names: tuple[str, ...]
-    """Memory operands by number."""
+    """Names of the memory operands."""
     layer_names: tuple[str, ...]
     layer_operator_types: tuple[str, ...]
     tensor_names: tuple[str, ...]
     tensor_kinds: tuple[str, ...]
-    """WEIGHT, INPUT, ACTIVATION or PARTIAL_SUM."""
+    """Kind of each tensor: WEIGHT, INPUT, ACTIVATION or PARTIAL_SUM."""
 
 
 @dataclass(frozen=True, eq=False)
 class AssembledProblem:
-    """A scheduling problem, its names, and what it was made of."""
+    """Scheduling problem, its names, and the data from which the problem was made."""
 
     problem: SchedulingProblem
     names: SystemNames
     pieces: DataPieces
-    """Partial sums included."""
+    """Pieces of the problem, including partial sums."""
     classes: CostClasses
-    """Rows of the cost table."""
+    """Cost class of each row of the cost table."""
     reasons: Table[tuple[int, int], str] = field(default_factory=dict)
-    """(row of the cost table, core) -> why the core cannot run it."""
+    """Reasons why a core cannot run a cost class, by (row of the cost table, core)."""

@@ -1,14 +1,15 @@
 """The scheduling problem of a network on an accelerator: CN graph, cost tables, cores and links joined as arrays.
 
-* Pieces and needs are those of `fusion.pieces`, and partial sums where a reduction is cut into steps.
-* A need's memory operand is what `memory_operand_links` of the layer's mapping entry says. What a layer reads by no
-  operand (a bias), or by an operand without a link, is OTHER: kept beside the weights, fetched, and never streamed.
-* CNs of a group run in the order of their numbers: the ORDERING edges of the CN graph.
+* Pieces and needs come from `nodes.pieces`. If a reduction is cut into steps, partial sums are pieces, too.
+* The memory operand of a need comes from `memory_operand_links` of the layer's mapping entry. Data that are not an
+  operand of the layer (a bias), and operands without a link, belong to the operand OTHER: they are kept in the memory
+  of the weights, are fetched, and never stream.
+* CNs of a group run in the order of their numbers; the ORDERING edges of the CN graph enforce this.
 
-Partial sums: each step of a reduction that is cut adds to what the one before made. The CN graph orders the steps of a
-group and lets data flow from the last one only. In between, the sums so far must be kept: each step but the last makes
-a piece of partial sums that the next step of the same output tile needs. A step that adds in place keeps both pieces
-for its run, which is more than it needs, never less.
+Partial sums: if a reduction is cut into steps, each step adds to the sums of the step before. The CN graph orders the
+steps of a group, and only the last step has outputs. Between the steps the sums so far must be kept. Therefore each
+step except the last produces a piece of partial sums, which the next step of the same output tile needs. A step that
+adds in place holds both pieces while it runs. This overestimates the memory that it needs, and never underestimates it.
 """
 
 from collections.abc import Mapping as Table
@@ -47,7 +48,9 @@ _Column = tuple[Integers, Floats, Integers, Integers]
 
 
 def place_can_run(place: CorePlace, core: Core, node: WorkloadNode) -> bool:
-    """Whether the accelerator lets a core run the layer of a node; where nothing is said of the core, any."""
+    """Whether the accelerator allows a core to run the layer of a node. A core without a list of operator types can run
+    any layer.
+    """
     return place.operator_types is None or can_run_listed(core, place.operator_types, node)
 
 
@@ -59,11 +62,11 @@ def cost_table(
     costs: Table[str, Sequence[CoreCostRow]],
     runtime: str,
 ) -> CostTable:
-    """Rows are cost classes, columns the cores of `accelerator.core_ids`; the off-chip core runs nothing.
+    """Cost table with a row for each cost class and a column for each core of `accelerator.core_ids`.
 
-    Cores of one file have equal costs, but the accelerator may allow each of them other operators. A CN takes a cycle
-    at least. Raises InputError if the runtime is unknown, and for each core file whose table is missing or of another
-    graph.
+    The off-chip core runs no CN. Cores of one file have equal costs, but the accelerator can allow different operators
+    on each of them. A CN takes at least one cycle. Raises InputError if the runtime is unknown, and for each core file
+    whose table is missing or belongs to another graph.
     """
     _check(accelerator, classes, costs, runtime)
     shape = len(classes.classes), len(accelerator.core_ids)
@@ -95,7 +98,7 @@ def row_reasons(
     classes: CostClasses,
     costs: Table[str, Sequence[CoreCostRow]],
 ) -> dict[tuple[int, int], str]:
-    """(row, column of the core) -> why the core cannot run the class, where it cannot."""
+    """Reasons why a core cannot run a cost class, by (row of the class, column of the core)."""
     node_of = {node.node_id: node for node in workload.nodes}
     reasons: dict[tuple[int, int], str] = {}
     for column, place in enumerate(accelerator.places):
@@ -124,9 +127,9 @@ def _check(
         if name not in costs:
             problems.append(Problem("has no cost table", path=name))
         elif [row.cost_class for row in costs[name]] != list(range(len(classes.classes))):
-            message = "the cost table is of another CN graph or mapping"
+            message = "the cost table belongs to another CN graph or mapping"
             found, wanted = len(costs[name]), len(classes.classes)
-            problems.append(Problem(message, path=name, value=f"{found} rows", allowed=f"{wanted}, one a class"))
+            problems.append(Problem(message, path=name, value=f"{found} rows", allowed=f"{wanted}, one per class"))
     if problems:
         raise InputError(problems)
 
@@ -134,12 +137,14 @@ def _check(
 def _runs(
     place: CorePlace, core: Core, cost_class: CostClass, graph: CnGraph, node_of: Table[int, WorkloadNode]
 ) -> bool:
-    """Whether the accelerator lets a core run a class; its layers are of one kind."""
+    """Whether the accelerator allows a core to run a cost class. All layers of a class have the same operator type."""
     return place_can_run(place, core, node_of[graph.layers[cost_class.layers[0]].node_id])
 
 
 def _column(rows: Sequence[CoreCostRow], runtime: str) -> _Column:
-    """([row] cycles, energy, [row, operand] bits that stream, their width) of the cores of one file."""
+    """Columns of the cores of one file: ([row] cycles, [row] energy, [row, operand] bits that stream, [row, operand]
+    bandwidth of the stream).
+    """
     cycles = np.array(
         [max(getattr(row, f"{runtime}_cycles"), 1) if row.can_run else _CANNOT_RUN for row in rows], np.int64
     )
@@ -156,19 +161,19 @@ def _column(rows: Sequence[CoreCostRow], runtime: str) -> _Column:
 
 @dataclass(frozen=True, eq=False)
 class PartialSums:
-    """Pieces of partial sums; [piece] in all columns."""
+    """Pieces of partial sums. Each column is an array [piece]."""
 
     bits: Integers
     producer: Integers
-    """CN that makes it"""
+    """[piece] CN that produces the partial sums"""
     reader: Integers
-    """CN that adds to it"""
+    """[piece] CN that adds to the partial sums"""
     layer: Integers
-    """number of the layer in the CN graph"""
+    """[piece] number of the layer in the CN graph"""
 
 
 def partial_sums(workload: Workload, graph: CnGraph) -> PartialSums:
-    """The partial sums of all layers whose reductions are cut, by layer, then by output tile."""
+    """The partial sums of all layers whose reduction is cut into steps, ordered by layer, then by output tile."""
     none = np.zeros(0, np.int64)
     columns: list[tuple[Integers, ...]] = [(none,) * 4]
     nodes = [node for node in workload.nodes if node.layer is not None]
@@ -183,7 +188,7 @@ def partial_sums(workload: Workload, graph: CnGraph) -> PartialSums:
 
 
 def _reduced_dimensions(node: WorkloadNode, layer: CnLayer) -> tuple[str, ...]:
-    """Dimensions that are cut and that no output of the layer is indexed by."""
+    """Dimensions that are cut into tiles and do not index any output of the layer."""
     written = {
         name for index_map in node.index_maps for axis in index_map.output.axes for name, factor in axis.terms if factor
     }
@@ -191,7 +196,7 @@ def _reduced_dimensions(node: WorkloadNode, layer: CnLayer) -> tuple[str, ...]:
 
 
 def _steps(node: WorkloadNode, layer: CnLayer) -> tuple[Integers, Integers]:
-    """(CN, the next CN that adds to the same output tile)."""
+    """(CNs, for each of them the next CN that adds to the same output tile); the last CN of a tile is left out."""
     reduced = _reduced_dimensions(node, layer)
     tile, _ = layer.grid.combination_of([name for name in layer.grid.tiled_dimensions if name not in reduced])
     order = np.argsort(tile, kind="stable").astype(np.int64)
@@ -207,10 +212,10 @@ def scheduling_problem(
     costs: Table[str, Sequence[CoreCostRow]],
     runtime: str = "total1",
 ) -> AssembledProblem:
-    """The problem of scheduling `graph`, which `build_cn_graph` made of `workload`, on an accelerator.
+    """The problem of scheduling the CN graph `graph` of `workload` (see `build_cn_graph`) on an accelerator.
 
-    `costs` has the rows of each distinct core file of the accelerator, one for each cost class; `runtime` is one of
-    RUNTIMES. Raises InputError with everything that is missing or does not fit.
+    For each distinct core file of the accelerator, `costs` has one row for each cost class. `runtime` is one of
+    RUNTIMES. Raises InputError with all inputs that are missing or do not fit together.
     """
     classes = cost_classes(graph, workload, mapping)
     table = cost_table(graph, workload, accelerator, classes, costs, runtime)
@@ -245,9 +250,10 @@ def model_problem(
     costs: Table[str, Sequence[CoreCostRow]],
     settings: ScheduleSettings,
 ) -> AssembledProblem:
-    """The scheduling problem of a run as its schedule model sees it.
+    """The scheduling problem of a run, in the form that the schedule model of the run needs.
 
-    The arguments are those of `scheduling_problem`, with all settings of the schedule. Raises InputError as that does.
+    The arguments are the same as in `scheduling_problem`, but with all settings of the schedule in place of the
+    runtime. Raises the same errors.
     """
     assembled = scheduling_problem(workload, graph, accelerator, mapping, costs, settings.cn_runtime)
     if settings.schedule_model == CAUSAL:
@@ -256,7 +262,7 @@ def model_problem(
 
 
 def _all_pieces(workload: Workload, graph: CnGraph) -> tuple[DataPieces, tuple[str, ...]]:
-    """The pieces of the network with its partial sums behind them, and the kind of each tensor."""
+    """(Pieces of the network followed by the pieces of partial sums, kind of each tensor)."""
     pieces = data_pieces(workload, graph)
     made = {tensor for layer in graph.layers for tensor in layer.outputs}
     kinds = [
@@ -286,7 +292,7 @@ def _all_pieces(workload: Workload, graph: CnGraph) -> tuple[DataPieces, tuple[s
 
 
 _PARTIAL = -1
-"""Operand of a need of partial sums, which are of the output."""
+"""Operand number of a need of partial sums; they are held in the memory of the output operand."""
 
 
 def _node_graph(
@@ -314,7 +320,7 @@ def _node_graph(
 
 
 def _memory_operands(workload: Workload, graph: CnGraph, mapping: Mapping) -> Integers:
-    """[layer, operand of the CN graph] memory operand; the last column is that of partial sums."""
+    """[layer, operand of the CN graph] number of the memory operand; the last column is for partial sums."""
     table = np.full((len(graph.layers), len(graph.operands) + 1), MEMORY_OPERANDS.index(OTHER), np.int64)
     table[:, _PARTIAL] = MEMORY_OPERANDS.index(OUTPUT)
     node_of = {node.node_id: node for node in workload.nodes}

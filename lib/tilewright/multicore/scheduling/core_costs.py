@@ -1,4 +1,4 @@
-"""Costs of a CN of each class on one core, or why it cannot run there: the rows of `cost/{core}.jsonl`."""
+"""Rows of `cost/{core}.jsonl`: for each cost class, the cost of a CN on one core, or why the core cannot run it."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,57 +16,58 @@ SCHEMA = "tilewright/core-costs"
 
 @dataclass(frozen=True)
 class Stream:
-    """An operand that does not fit the core: it stays in the off-chip memory while the CN runs."""
+    """Operand that does not fit the core. It stays in the off-chip memory and is streamed while the CN runs."""
 
     operand: str
     """Memory operand: O, I1 or I2."""
     bits: int
-    """Read from the off-chip memory (for O written to it and read back from it) during one CN."""
+    """Bits that one CN reads from the off-chip memory; for O, bits that it writes there and reads back."""
     bits_per_cycle: int
-    """Width that it needs so that the CN is not slowed down."""
+    """Bandwidth that the stream needs so that the CN is not slowed down."""
 
 
 @dataclass(frozen=True)
 class CoreCostRow:
-    """What one CN of a class costs on a core, or why the core cannot run it.
+    """Cost of one CN of a class on a core, or why the core cannot run it.
 
-    Cycles are whole and at least 1; where the core cannot run the class, all numbers are 0.
+    Cycles are whole numbers of at least 1. If the core cannot run the class, all numbers are 0.
     """
 
     cost_class: int
     """Place in `CostClasses.classes`."""
     reason: str = ""
-    """Why the core cannot run it; '' if it can."""
+    """Reason why the core cannot run the class; '' if it can."""
     ideal_cycles: int = 0
-    """All units busy all the time."""
+    """Cycles if all units of the array were always busy."""
     total0_cycles: int = 0
     """Cycles with idle units and stalls."""
     total1_cycles: int = 0
-    """Cycles with the first tiles brought to the array as well."""
+    """Cycles of total0, and the cycles to bring the first tiles to the array."""
     total2_cycles: int = 0
-    """Cycles with the last outputs taken from the array as well."""
+    """Cycles of total1, and the cycles to take the last outputs from the array."""
     on_core_energy_pj: float = 0.0
-    """The sum of the terms that follow: array and memories of the core, without the off-chip memory."""
+    """Energy of the array and the memories of the core, without the off-chip memory: the sum of the next three fields.
+    """
     operational_energy_pj: float = 0.0
-    """The array alone."""
+    """Energy of the array alone."""
     memory_energy_pj: tuple[tuple[str, float], ...] = ()
-    """(memory of the core, pJ), from the array outwards."""
+    """(memory of the core, energy in pJ), from the array outwards."""
     term_energy_pj: tuple[tuple[str, float], ...] = field(default=(), metadata=LEFT_OUT)
-    """(further term of the energy, pJ)."""
+    """(name of a further energy term, energy in pJ)."""
     spatial_utilisation: float = 0.0
-    """Share of the array that works while it computes."""
+    """Share of the array's units that work while the array computes."""
     streams: tuple[Stream, ...] = ()
-    """Operands that do not fit."""
+    """Operands that do not fit the core."""
     spatial_stall_cycles: int | None = field(default=None, metadata=LEFT_OUT)
-    """Cycles of total0 those in which only units are idle, as the CN does not fill the array; None: not known."""
+    """Part of total0 that is lost because the CN does not fill the array, so that units are idle; None: not known."""
     ended_by_time: bool = field(default=False, metadata=LEFT_OUT)
-    """Whether a time budget ended a search for a mapping of the CN: the next time another one may be chosen."""
+    """Whether a time budget ended the search for a mapping of the CN. If so, another run can choose another mapping."""
     mapping: Any = None
-    """The chosen mapping for people, as plain data: its loops per operand and memory; None if there is none."""
+    """The chosen mapping as plain data for readers: loops by operand and memory; None if there is no mapping."""
     what: str = ""
-    """The loops of a CN for people: Conv K 64, OX 56, C 64, FX 3, FY 3."""
+    """Loops of a CN as text for readers, such as: Conv K 64, OX 56, C 64, FX 3, FY 3."""
     layers: tuple[int, ...] = ()
-    """Numbers of the layers in the CN graph that have such CNs."""
+    """Numbers of the layers in the CN graph that have CNs of this class."""
     cn_count: int = 0
     """Number of CNs of the class."""
 
@@ -77,7 +78,7 @@ class CoreCostRow:
 
     @property
     def utilisation(self) -> float:
-        """Share of the array's work in total1; 0 where it cannot run."""
+        """Ideal cycles divided by the cycles of total1; 0 if the core cannot run the class."""
         return self.ideal_cycles / self.total1_cycles if self.total1_cycles else 0.0
 
 
@@ -91,12 +92,12 @@ def write_core_costs(path: Path | str, rows: Sequence[CoreCostRow], provenance: 
 
 
 def core_costs_digest(rows: Sequence[CoreCostRow]) -> str:
-    """The digest that the artifact of a table has, written or not."""
+    """Digest of the artifact of a table. It is the same whether or not the artifact was written."""
     return rows_digest(encode(row) for row in rows)
 
 
 def read_core_costs(path: Path | str) -> tuple[CoreCostRow, ...]:
-    """The table of one core. Raises ArtifactError if it is missing or damaged, or its rows are not in order."""
+    """The table of one core. Raises ArtifactError if the file is missing or damaged, or if rows are not in order."""
     try:
         rows = tuple(decode(CoreCostRow, row) for row in read_artifact(path, SCHEMA).payload)
     except ValueError as error:

@@ -1,4 +1,4 @@
-"""Classes of computation nodes that cost the same on every core (docs/multi-core-model.md#cost-of-a-node-on-a-core)."""
+"""Classes of computation nodes (CNs) with equal cost (docs/multi-core-model.md#cost-of-a-node-on-a-core)."""
 
 from dataclasses import dataclass, replace
 
@@ -10,23 +10,24 @@ from tilewright.multicore.nodes.grid import Integers, LayerGrid
 from tilewright.workload.graph import Workload, WorkloadNode
 
 _STEPS = 4
-"""A step of a reduction goes on with partial sums or not, and leaves partial sums or not."""
+"""Number of kinds of steps of a reduction: a step takes partial sums or not, and leaves partial sums or not."""
 
 
 @dataclass(frozen=True)
 class CostClass:
-    """CNs that pose the same problem to a core, whatever their names and layers."""
+    """CNs that have the same cost on each core, although their names and layers can differ."""
 
     shape: int
     """Place in `CnGraph.shapes`."""
     constraints: MappingConstraints
-    """What the mapping file says that matters on one core; without a name."""
+    """Constraints of the mapping file that matter within one core, without a name."""
     takes_partial_sums: bool
-    """Whether a CN before it has begun the reduction: it goes on with the partial sums of that one."""
+    """Whether an earlier CN began the reduction, so that a CN of this class continues with partial sums."""
     leaves_partial_sums: bool
-    """Whether a CN after it goes on with the reduction: what it makes are partial sums."""
+    """Whether a later CN continues the reduction, so that the results of a CN of this class are partial sums."""
     layers: tuple[int, ...]
-    """Numbers of the layers in the graph that have such CNs. A core can run all of them or none, by their operators."""
+    """Numbers of the layers in the graph that have CNs of this class. A core can run either all of these layers or
+    none, because they have the same operator type."""
     cn_count: int
 
 
@@ -43,8 +44,8 @@ class CostClasses:
 def cost_classes(graph: CnGraph, workload: Workload, mapping: Mapping) -> CostClasses:
     """The classes of a graph.
 
-    CNs are of one class if their shapes are equal, the mapping file says the same for them, they are at the same kind
-    of step of a reduction, and cores that can run the layer of one can run that of the other.
+    Two CNs belong to one class if they have the same shape, the same constraints in the mapping file, the same kind of
+    step of a reduction, and layers that the same cores can run.
     """
     node_of = {node.node_id: node for node in workload.nodes}
     kinds: dict[tuple[MappingConstraints, tuple[str, ...]], int] = {}
@@ -83,7 +84,7 @@ def cost_classes(graph: CnGraph, workload: Workload, mapping: Mapping) -> CostCl
 
 
 def on_one_core(entry: MappingConstraints) -> MappingConstraints:
-    """An entry of a mapping file without its name and without what only matters between cores."""
+    """An entry of a mapping file without its name and without the keys that matter only between cores."""
     plain = MappingConstraints("")
     return replace(
         plain,
@@ -98,7 +99,7 @@ def on_one_core(entry: MappingConstraints) -> MappingConstraints:
 
 
 def _reduction_steps(node: WorkloadNode, grid: LayerGrid) -> Integers:
-    """[cn] 1 if it takes partial sums, plus 2 if it leaves some."""
+    """[cn] kind of step: 1 if the CN takes partial sums, plus 2 if it leaves partial sums."""
     written = {name for index_map in node.index_maps for axis in index_map.output.axes for name, _ in axis.terms}
     steps = np.zeros(grid.cn_count, np.int64)
     for dimension in grid.tiled_dimensions:

@@ -1,7 +1,7 @@
-"""Ledger of the energy of a schedule: ordered, named terms that sum to the total, and their words.
+"""Ledger of the energy of a schedule: ordered, named terms that sum to the total, and their labels.
 
-What adds up, checks, tabulates or draws the energy of schedules iterates over the terms; only who makes a term names
-it (`energy_terms`). `cost.ledger` has the same of a layer.
+Code that adds, checks, tabulates or draws the energy of schedules iterates over all terms. Only the code that computes
+a term (`energy_terms`) uses its name. The module `cost.ledger` is the ledger of a layer.
 """
 
 from collections.abc import Iterator, Mapping
@@ -10,11 +10,13 @@ from typing import Any, NamedTuple
 from tilewright.cost.ledger import term_words
 
 CAUSES = ("off_chip_fetch", "off_chip_stream", "eviction", "sink_output", "core_to_core")
-"""Why data moves; in logs and counts a cause is its position, which `state_record` names."""
+"""Causes of data movement. In logs and counts a cause is its position in this tuple; `state_record` has constants for
+these positions.
+"""
 
 
 ON_CORE = "on_core"
-"""The term of all that computation nodes cost on their cores, as the cost table has it."""
+"""Name of the energy term of all computation nodes on their cores, from the cost table."""
 
 
 _WORDS = {
@@ -28,11 +30,11 @@ _WORDS = {
 
 
 READING_ORDER = tuple(_WORDS)
-"""The order in which people are shown the terms; further ones come last."""
+"""Order in which terms are shown to users; further terms come last."""
 
 
 class CauseEnergy(NamedTuple):
-    """A term of two parts: the energy of the data that moved for one cause."""
+    """Energy of all data movement with one cause, in two parts: links and memories."""
 
     link_pj: float
     memory_pj: float
@@ -42,11 +44,11 @@ TermEnergy = float | CauseEnergy
 
 
 EnergyTerms = dict[str, TermEnergy]
-"""Term -> energy, in the order in which they add up: ON_CORE, those of CAUSES, the entered ones."""
+"""Energy by name of the term, in the order in which terms are added: ON_CORE, CAUSES, further terms."""
 
 
 def term_pj(energy: TermEnergy) -> float:
-    """The energy of a term."""
+    """Energy of a term in pJ; for a cause, the sum of links and memories."""
     return sum(energy) if isinstance(energy, CauseEnergy) else energy
 
 
@@ -57,18 +59,18 @@ def total_pj(terms: EnergyTerms) -> float:
 
 
 def moved_pj(terms: EnergyTerms) -> float:
-    """The sum of the terms of data that moves."""
+    """Energy of all data movement in pJ."""
     return sum(sum(energy) for energy in terms.values() if isinstance(energy, CauseEnergy))
 
 
 def further_terms(terms: EnergyTerms) -> dict[str, float]:
-    """The entered terms."""
+    """Further terms: all terms except ON_CORE and those of CAUSES."""
     singles = {name: energy for name, energy in terms.items() if not isinstance(energy, CauseEnergy)}
     return {name: energy for name, energy in singles.items() if name != ON_CORE}
 
 
 def term_parts(terms: EnergyTerms) -> Iterator[tuple[str, str, float]]:
-    """(term, part, energy) of all numbers; the part is '' where the term is one number, else `link` or `memory`."""
+    """(term, part, energy) of all numbers. The part is `link` or `memory` for a cause of movement, else ''."""
     for name, energy in terms.items():
         if isinstance(energy, CauseEnergy):
             yield from ((name, field.removesuffix("_pj"), value) for field, value in energy._asdict().items())
@@ -77,7 +79,7 @@ def term_parts(terms: EnergyTerms) -> Iterator[tuple[str, str, float]]:
 
 
 def words_of(term: str) -> str:
-    """What people read for a term."""
+    """Label of a term for users."""
     return _WORDS.get(term, term_words(term))
 
 
@@ -87,12 +89,12 @@ def in_reading_order(terms: EnergyTerms) -> EnergyTerms:
 
 
 def terms_of_summary(energy: Mapping[str, Any]) -> EnergyTerms:
-    """The terms from the table `energy` of a summary."""
+    """Energy terms from the table `energy` of a summary."""
     return terms_of_parts({ON_CORE: energy["on_core_pj"], **energy["causes"], **energy.get("terms_pj", {})})
 
 
 def terms_of_parts(parts: Mapping[str, Any]) -> EnergyTerms:
-    """The terms from their form in a file: a number, or an object with the numbers of a cause."""
+    """Energy terms from their form in a file. A term is a number, or for a cause an object with two numbers."""
     return {
         name: CauseEnergy(energy["link_pj"], energy["memory_pj"]) if isinstance(energy, Mapping) else energy
         for name, energy in parts.items()

@@ -1,7 +1,7 @@
-"""Makers of the terms of a schedule's energy: cores, data that moves by cause, static power, and what is entered.
+"""Computation of the energy terms of a schedule: cores, data movement by cause, static power, and registered terms.
 
-A further term is one object with the attributes of `ScheduleTerm`, entered in `SCHEDULE_TERMS` under a name that no
-term of cost tables has; `energy_ledger` has the terms as numbers.
+A further term is an object with the methods of `ScheduleTerm`. It is registered in `SCHEDULE_TERMS` under a name that
+no term of cost tables has. The module `energy_ledger` handles the computed terms.
 """
 
 from dataclasses import dataclass
@@ -16,13 +16,15 @@ from tilewright.multicore.scheduling.schedule import Schedule
 
 
 class ScheduleTerm(Protocol):
-    """A term of the energy of schedules besides those on cores and of data that moves."""
+    """Term of the energy of schedules in addition to the terms of cores and of data movement."""
 
     def concerns(self, problem: SchedulingProblem) -> bool:
-        """Whether a problem has it at all; where not, its schedules do not name it."""
+        """Whether schedules of the problem have the term. If not, the term is left out of their energy."""
 
     def energy_pj(self, problem: SchedulingProblem, schedule: Schedule) -> float:
-        """What it adds for a schedule, by its times and counts; not negative, so that the lower bounds hold."""
+        """Energy of the term in pJ, from the times and counts of a schedule. It must not be negative, because the lower
+        bounds of the energy do not include it.
+        """
 
 
 def _fault(name: str, entry: object) -> str:
@@ -30,37 +32,37 @@ def _fault(name: str, entry: object) -> str:
 
 
 SCHEDULE_TERMS: Registry[ScheduleTerm] = Registry(__name__, _fault)
-"""Terms by name, in the order in which they add up after all others."""
+"""Registered terms by name, in the order in which they are added after all other terms."""
 
 
 @dataclass(frozen=True)
 class PowerOfCores:
-    """Static power of all cores from the start to the end of a schedule; the costs of CNs do not have it."""
+    """Energy term of the static power of all cores during a schedule. The cost of CNs does not include static power."""
 
     pj_a_cycle: float
 
     def concerns(self, problem: SchedulingProblem) -> bool:
-        """Whether cores draw any."""
+        """Whether the cores have static power."""
         return self.pj_a_cycle > 0
 
     def energy_pj(self, problem: SchedulingProblem, schedule: Schedule) -> float:
-        """Energy that all cores draw in a cycle, whether they run or wait, times the latency."""
+        """Static energy of all cores in a cycle, whether the cores run or wait, times the latency."""
         return self.pj_a_cycle * schedule.latency_cycles
 
 
 def further_schedule_terms(problem: SchedulingProblem) -> dict[str, ScheduleTerm]:
-    """The terms of static power and the entered terms that the schedules of a problem have."""
+    """The terms of static power and the registered terms that schedules of the problem have, by name."""
     known: dict[str, ScheduleTerm] = {name: PowerOfCores(rate) for name, rate in problem.system.rates_pj_a_cycle}
     known |= {name: SCHEDULE_TERMS[name] for name in SCHEDULE_TERMS.names}
     found = {name: term for name, term in known.items() if term.concerns(problem)}
     if both := [name for name in (ON_CORE, *CAUSES) if name in found]:
-        message = "is a term of the energy of schedules, and one of static power"
+        message = "names a term of static power, but is already a term of the energy of schedules"
         raise InputError([Problem(message, "attributes of hardware", value=name) for name in both])
     return found
 
 
 def energy_terms_of(problem: SchedulingProblem, schedule: Schedule) -> EnergyTerms:
-    """Every term of the energy of a schedule, from the cores of its CNs, its times and its counts."""
+    """All energy terms of a schedule, computed from its allocation, times and counts."""
     system = problem.system
     on_core = problem.costs.on_core_energy_pj[problem.graph.cost_row, schedule.allocation]
     read_pj = schedule.words_read @ system.memory_read_energy_pj

@@ -1,4 +1,4 @@
-"""The rank by which candidate selection `memory` takes CNs: what frees most memory soonest goes first."""
+"""Priority of CNs for the candidate selection `memory`: CNs that soon free much memory run first."""
 
 from dataclasses import dataclass
 
@@ -9,21 +9,24 @@ from tilewright.multicore.scheduling.problem import Integers, SchedulingProblem
 
 @dataclass(frozen=True, eq=False)
 class MemoryRank:
-    """The order for every allocation: it depends on the cores that run a layer, not on those that might."""
+    """Data from which the priority order of each allocation follows. The order depends on the cores that run a layer
+    in the allocation, not on all cores that are allowed for the layer.
+    """
 
     by_turn: Integers
-    """[cn] place in the order where the groups of every layer take turns"""
+    """[cn] position in the order in which the groups of every layer take turns"""
     by_group: Integers
-    """[cn] place in the order where one group of a layer after the other runs to its end"""
+    """[cn] position in the order in which the groups of a layer run to their end one after the other"""
     shared_bits: Integers
-    """[layer, operand] constants that more than one CN of the layer needs"""
+    """[layer, operand] bits of the constants that more than one CN of the layer needs"""
 
     def of(self, problem: SchedulingProblem, allocation: Integers) -> Integers:
-        """[cn] place in the order: earliest stack, deepest layer, then by the weights of the layer, then first CN.
+        """[cn] position in the order: earliest stack, then deepest layer, then an order of groups, then first CN.
 
-        Where the constants that CNs of a layer share fit the memories of the cores that run it, all groups do their
-        first CN, then all their second: the tiles that the next layers wait for are complete as soon as can be. Where
-        they do not, one group after the other runs to its end, so that its constants come once.
+        If the constants that CNs of a layer share fit the memories of the cores that run the layer, the groups take
+        turns: all groups run their first CN, then all run their second CN. The tiles for which the next layers wait
+        are then complete as early as possible. Otherwise the groups run to their end one after the other, so that the
+        constants of a group are fetched only once.
         """
         fits = np.all(self.shared_bits <= _smallest_memory(problem, allocation, len(self.shared_bits)), axis=1)
         # The CNs of a layer have the same places among all CNs in both orders.
@@ -42,7 +45,7 @@ def memory_rank(problem: SchedulingProblem) -> MemoryRank:
 
 
 def _ranks(problem: SchedulingProblem, first: Integers, second: Integers) -> Integers:
-    """[cn] place by stack, layer from the last one, `first`, `second`, number."""
+    """[cn] position if CNs are sorted by stack, then layer (last layer first), then `first`, `second`, and number."""
     graph = problem.graph
     number = np.arange(graph.node_count)
     rank = np.empty(graph.node_count, np.int64)
@@ -51,7 +54,7 @@ def _ranks(problem: SchedulingProblem, first: Integers, second: Integers) -> Int
 
 
 def _place_in_group(layer: Integers, group: Integers) -> Integers:
-    """[cn] Number of CNs in the group of the CN that come before it."""
+    """[cn] number of CNs in the same group whose number is smaller."""
     count = len(layer)
     order = np.lexsort((np.arange(count), group, layer))
     is_first = np.append(True, (np.diff(layer[order]) != 0) | (np.diff(group[order]) != 0))[:count]
@@ -85,7 +88,7 @@ def _smallest_memory(problem: SchedulingProblem, allocation: Integers, layers: i
     huge = np.iinfo(np.int64).max
     memory = system.core_memory
     capacity = np.where(memory < 0, huge, system.memory_capacity_bits[memory])
-    core = np.clip(allocation, 0, system.core_count - 1)  # cores that do not exist are told later
+    core = np.clip(allocation, 0, system.core_count - 1)  # cores that do not exist are reported later
     runs = np.bincount(problem.graph.layer * system.core_count + core, minlength=layers * system.core_count) > 0
     layer, core = np.divmod(np.flatnonzero(runs), system.core_count)
     smallest = np.full((layers, memory.shape[1]), huge, np.int64)

@@ -1,6 +1,7 @@
-"""Options of a schedule: its model, which candidate goes first, what is fetched ahead, how links are shared.
+"""Options of a schedule: the schedule model, the order of candidates, fetching ahead, and the sharing of links.
 
-For the scheduler, and in the words of a configuration: nothing heavy is imported here.
+`ScheduleOptions` is for the scheduler, `ScheduleSettings` for a configuration. This module imports no other module
+that is slow to import.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -29,16 +30,17 @@ class ScheduleModel(NamedTuple):
     """Another schedule model."""
 
     problem: "Callable[[AssembledProblem, Workload, CnGraph], AssembledProblem]"
-    """The scheduling problem as this model sees it, of the one that the causal model schedules."""
+    """Function that changes the scheduling problem of the causal model into the scheduling problem of this model."""
     simulate: "Callable[[SchedulingProblem, Integers, ScheduleOptions], Schedule]"
-    """The schedule of an allocation, [cn] core; raises as `scheduling.simulate` does."""
+    """Function that returns the schedule of an allocation, an array [cn] of cores. It raises the same errors as
+    `scheduling.simulate`."""
     without_use: tuple[str, ...] = ()
-    """Settings of schedules that it does not know."""
+    """Names of the schedule settings that have no effect with this model."""
 
 
 OTHER_MODELS: Registry[ScheduleModel] = Registry(__name__)
 MODELS = (CAUSAL, *OTHER_MODELS.names)
-"""What `schedule_model` of a run may say."""
+"""Allowed values of `schedule_model`."""
 
 
 CandidateSelection = Literal["latency", "memory"]
@@ -50,30 +52,36 @@ class SchedulerParameters(Parameters):
     """Parameters with the same names in the scheduler and in a configuration."""
 
     scheduler_candidate_selection: CandidateSelection = "latency"
-    """Node that a core runs next: `latency` the one that is ready first, `memory` the deepest one in the network."""
+    """Node that a core runs next. latency: the node that is ready first; memory: the node that is deepest in the
+    network."""
     stack_order: StackOrder = "priority"
-    """Effect of stacks. priority: with selection `memory` a core takes a node of the earliest stack; barrier: also, no
-    node of a stack starts before all nodes of the earlier stacks have ended."""
+    """Effect of stacks. priority: with selection `memory`, a core takes a node of the earliest stack; barrier: in
+    addition, no node of a stack starts before all nodes of the earlier stacks have ended."""
     schedule_model: Annotated[str, OneOf(MODELS)] = CAUSAL
-    """causal: event by event; stream-2023: the list scheduler of the reference of 2023, for comparison."""
+    """Schedule model. causal: simulates event by event; stream-2023: the list scheduler of the reference of 2023, for
+    comparisons."""
     prefetch_results: bool = False
-    """Fetch results of computation nodes ahead, too: every core that needs a result fetches it as soon as it exists.
-    Transfers over a bus are multicast to all later readers."""
+    """Fetch the results of computation nodes ahead, too: every core that needs a result fetches the result as soon as
+    it exists. Transfers over a bus are multicast to all later readers."""
     share_divisor: PositiveCount = 4
-    """Divisor of the full width of a transfer that gives the least width with which it starts: 4 is a quarter; 1 waits
-    for the full width."""
+    """Smallest width with which a transfer starts: its full width divided by this number. 4: a quarter of the full
+    width; 1: a transfer waits until the full width is free."""
 
     def conflicts(self, wrong: set[str]) -> Iterable[Problem]:
-        """Problems of values that do not go together; those named in `wrong` have problems of their own already."""
+        """Problems of values that exclude each other. Parameters named in `wrong` are already reported for another
+        reason.
+        """
         if self.has_barriers and self.schedule_model != CAUSAL:
             allowed = f"priority, or schedule_model: {CAUSAL}"
-            yield Problem(f"{self.schedule_model} has none", path="stack_order", value="barrier", allowed=allowed)
+            yield Problem(f"{self.schedule_model} has no barrier", path="stack_order", value="barrier", allowed=allowed)
         if self.prefetch_results and self.schedule_model != CAUSAL:
             allowed = f"false, or schedule_model: {CAUSAL}"
-            yield Problem(f"{self.schedule_model} does not", path="prefetch_results", value="true", allowed=allowed)
+            yield Problem(
+                f"{self.schedule_model} does not prefetch", path="prefetch_results", value="true", allowed=allowed
+            )
 
     def without_effect(self) -> dict[str, str]:
-        """Options that another schedule model does not know."""
+        """Reason why an option has no effect, by name; includes the options that the schedule model does not use."""
         found = super().without_effect()
         if self.schedule_model == CAUSAL:
             return found
@@ -83,7 +91,7 @@ class SchedulerParameters(Parameters):
 
     @property
     def has_barriers(self) -> bool:
-        """Whether a stack waits for the end of those before it."""
+        """Whether a stack waits for the end of all earlier stacks."""
         return self.stack_order == "barrier"
 
 
@@ -92,13 +100,13 @@ class ScheduleOptions(SchedulerParameters):
     """Options of `simulate`; raises InputError with every value that is not allowed."""
 
     operands_to_prefetch: tuple[Count, ...] = ()
-    """Memory operands (column of `CoreSystem.core_memory`) whose constants are fetched ahead, links permitting."""
+    """Memory operands (columns of `CoreSystem.core_memory`) whose constants are fetched ahead if links are free."""
     layers_by_off_chip: tuple[Count, ...] = ()
-    """Layers, as in `NodeGraph.layer`, whose results go to other memories by way of the off-chip memory (rule 18)."""
+    """Layers, as in `NodeGraph.layer`, whose results reach other memories through the off-chip memory (rule 18)."""
     record: bool = True
-    """Keep transfers and memory use over time; without them a search evaluates faster."""
+    """Whether to record the transfers and the memory use over time. A search evaluates faster without these logs."""
     model_repairs: tuple[str, ...] = ()
-    """Rules of the schedule model that are exchanged, of those that it has; without effect on the causal model."""
+    """Names of the rules of the schedule model that are repaired. They have no effect on the causal model."""
 
 
 Runtime = Literal["total0", "total1", "total2"]
@@ -112,9 +120,10 @@ class ScheduleSettings(SchedulerParameters):
     operands_to_prefetch: Annotated[tuple[str, ...], Told(allowed="a list of layer operands, as [W]")] = ()
     """Layer operands whose constants are fetched ahead, such as W."""
     cn_runtime: Runtime = "total1"
-    """Runtime of a CN: total0 with stalls, total1 with on-loading as well, total2 with off-loading as well."""
+    """Parts of the runtime of a CN. total0: computing and stalls; total1: in addition, the first tiles are brought to
+    the array; total2: in addition, the last outputs are taken from the array."""
     layers_by_off_chip: Annotated[tuple[Count, ...], Told(allowed="a list of ids of layers, as [3, 5]")] = ()
-    """Ids of the layers whose results go to other memories through the off-chip memory, to avoid full links."""
+    """Ids of the layers whose results reach other memories through the off-chip memory, to relieve full links."""
 
     def stated(self) -> JsonObject:
         """The settings as plain data for provenance and results."""
@@ -123,15 +132,15 @@ class ScheduleSettings(SchedulerParameters):
 
     @classmethod
     def of(cls, stated: Table[str, Any]) -> "ScheduleSettings":
-        """The settings that `stated` wrote down; raises InputError with every value that is not allowed."""
+        """The settings in the output of `stated`. Raises InputError with every value that is not allowed."""
         names = (parameter.name for parameter in parameters_of(ScheduleSettings))
         return ScheduleSettings(**{name: stated[name] for name in names if name in stated})
 
     def options(self, workload: "Workload", mapping: "Mapping", memory_operands: Sequence[str]) -> ScheduleOptions:
-        """The options of the scheduler: layer operands as the memory operands that they are linked to in any layer, and
-        layers by their numbers.
+        """The options of the scheduler for these settings.
 
-        Raises InputError for operands and layers that there are not.
+        Each layer operand is replaced by the memory operands to which some layer links it, each layer id by the number
+        of the layer. Raises InputError for operands and layers that do not exist.
         """
         layers = [node.layer for node in workload.nodes if node.layer is not None]
         known = list(dict.fromkeys(operand for layer in layers for operand in layer.input_operands))

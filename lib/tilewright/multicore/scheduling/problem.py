@@ -1,12 +1,12 @@
-"""The input of the scheduler: computation nodes (CNs) and their data, a cost table, and a system of cores; with the
-checks that its arrays fit together (shapes, ranges, signs).
+"""The input of the scheduler: computation nodes (CNs) with their data, a cost table, and a system of cores.
 
-Everything is an array; lists of different lengths are in CSR form (`start[i]` to below `start[i + 1]` are the entries
-of i). A *piece* is the unit of data: CNs produce pieces and need pieces, a piece moves and is stored as a whole, and
-two pieces never share content. Data that two CNs share (a halo, a weight) is one piece that both need; the overlap on
-an edge CN → CN is the bits of the pieces that the one produces and the other needs.
+All data are arrays, whose shapes, ranges and signs are checked. Lists of different lengths are in CSR form: the entries
+of item i are at the positions from `start[i]` up to, but not including, `start[i + 1]`. A *piece* is the unit of data.
+CNs produce pieces and need pieces. A piece moves and is stored as a whole, and two pieces never share content. Data
+that two CNs share (a halo, a weight) is one piece that both CNs need. The data on an edge between two CNs are all
+pieces that the first CN produces and the second CN needs.
 
-Operand 0 is the output operand, in `need_operand`, `core_memory` and the cost table alike.
+Operand 0 is the output operand in `need_operand`, in `core_memory` and in the cost table.
 """
 
 from dataclasses import dataclass
@@ -25,32 +25,32 @@ OUTPUT_OPERAND = 0
 
 @dataclass(frozen=True, eq=False)
 class NodeGraph:
-    """CNs, pieces and who needs what."""
+    """CNs, pieces, and the needs: which CN reads which piece."""
 
     layer: Integers
     """[cn] layer, in the order of the network"""
     group: Integers
     """[cn] part of the layer that one core runs"""
     stack: Integers
-    """[cn] layer stack; earlier stacks first"""
+    """[cn] number of the layer stack; earlier stacks have smaller numbers"""
     cost_row: Integers
     """[cn] row of the cost table"""
     piece_bits: Integers
-    """[piece] bits, at least 1"""
+    """[piece] size in bits, at least 1"""
     piece_producer: Integers
-    """[piece] cn, or -1 for a constant, which starts in the off-chip memory"""
+    """[piece] CN that produces the piece, or -1 for a constant, which starts in the off-chip memory"""
     piece_is_output: Booleans
-    """[piece] is written off-chip when it is produced, as a result of the network"""
+    """[piece] True where the piece is a result of the network, which is written off-chip when it is produced"""
     need_start: Integers
-    """[cn + 1] into need_piece"""
+    """[cn + 1] position in need_piece where the needs of the CN begin"""
     need_piece: Integers
     """[need] piece that the CN reads"""
     need_operand: Integers
     """[need] memory operand by which the CN reads it"""
     order_start: Integers
-    """[cn + 1] into order_predecessor"""
+    """[cn + 1] position in order_predecessor where the predecessors of the CN begin"""
     order_predecessor: Integers
-    """[edge] CN that ends before this CN starts, though no data flows"""
+    """[edge] CN that must end before this CN starts, although no data flow between them"""
 
     @property
     def node_count(self) -> int:
@@ -60,49 +60,51 @@ class NodeGraph:
 
 @dataclass(frozen=True, eq=False)
 class CostTable:
-    """What a CN costs on each core."""
+    """Cost of a CN on each core; CNs with the same cost share a row."""
 
     runtime_cycles: Integers
-    """[row, core] on-loading included; -1 where the core cannot run it"""
+    """[row, core] runtime in cycles, by default with on-loading; -1 where the core cannot run the CN"""
     on_core_energy_pj: Floats
-    """[row, core] array and memories of the core, not the off-chip memory or links"""
+    """[row, core] energy in the array and the memories of the core, without the off-chip memory and the links"""
     stream_bits: Integers
-    """[row, core, operand] read from (operand 0: written to) the off-chip memory during the CN; 0: the operand fits"""
+    """[row, core, operand] bits that the CN reads from (operand 0: writes to) the off-chip memory while it runs; 0
+    where the operand fits the core"""
     stream_bits_per_cycle: Integers
-    """[row, core, operand] bandwidth at which it streams when nothing is in the way"""
+    """[row, core, operand] bandwidth at which the operand streams if no other data use the links"""
 
 
 @dataclass(frozen=True, eq=False)
 class CoreSystem:
-    """Cores, the memories that transfers end in, links, and the path of every pair of cores."""
+    """Cores, the memories in which transfers end, the links, and the path between every pair of cores."""
 
     off_chip_core: int
     core_memory: Integers
     """[core, operand] memory that holds the operand of a CN on the core; -1 where the core has none"""
     memory_capacity_bits: Integers
-    """[memory]"""
+    """[memory] capacity in bits"""
     memory_read_bits: Integers
-    """[memory] word width in bits, one word a cycle"""
+    """[memory] width in bits of a word that is read; a memory reads one word a cycle"""
     memory_write_bits: Integers
-    """[memory] word width in bits, one word a cycle"""
+    """[memory] width in bits of a word that is written; a memory writes one word a cycle"""
     memory_read_energy_pj: Floats
-    """[memory] energy of a word"""
+    """[memory] energy in pJ to read a word"""
     memory_write_energy_pj: Floats
-    """[memory] energy of a word"""
+    """[memory] energy in pJ to write a word"""
     link_bits_per_cycle: Integers
-    """[link] shared by all who use the link, in both directions; a memory port may be a link too"""
+    """[link] bandwidth that all transfers over the link share, in both directions; a memory port can be a link, too"""
     link_energy_pj_per_bit: Floats
-    """[link]"""
+    """[link] energy in pJ to move a bit over the link"""
     link_is_broadcast: Booleans
-    """[link] a bus: what goes over it reaches every core on it"""
+    """[link] True for a bus: data on the bus reach every core that is connected to the bus"""
     path_exists: Booleans
-    """[core * cores + core] whether there is a path from the first to the second"""
+    """[core * cores + core] True where there is a path from the first core to the second core"""
     path_start: Integers
-    """[cores * cores + 1] into path_link"""
+    """[cores * cores + 1] position in path_link where the path of the pair begins"""
     path_link: Integers
-    """[hop] link"""
+    """[hop] link of the hop"""
     rates_pj_a_cycle: tuple[tuple[str, float], ...] = ()
-    """(term of the energy, energy of a cycle) of all cores together, whatever they do; in the order of adding up"""
+    """(energy term, pJ per cycle) pairs of the energy that all cores together need in every cycle, busy or idle; in the
+    order in which the terms are added"""
 
     @property
     def core_count(self) -> int:
@@ -122,9 +124,9 @@ class CoreSystem:
 
 @dataclass(frozen=True, eq=False)
 class SchedulingProblem:
-    """A checked problem; raises InputError with everything that is wrong with it.
+    """Checked input of the scheduler. Raises InputError with every fault of the arrays.
 
-    The needs of a CN are kept in the order in which they are fetched: constants before produced pieces, each by number.
+    A CN fetches the pieces that it needs in a fixed order: first constants, then produced pieces, each by number.
     """
 
     graph: NodeGraph
@@ -146,12 +148,12 @@ class SchedulingProblem:
 
     @cached_property
     def need_cn(self) -> Integers:
-        """[need] CN that has it."""
+        """[need] CN that has the need."""
         return np.repeat(np.arange(self.graph.node_count), np.diff(self.graph.need_start))
 
     @cached_property
     def fetch_order(self) -> tuple[Integers, Integers]:
-        """(need_piece, need_operand) with the needs of each CN in the order of fetching."""
+        """(need_piece, need_operand) with the needs of each CN in the order in which the CN fetches the pieces."""
         piece, operand = self.graph.need_piece, self.graph.need_operand
         key = piece + len(self.graph.piece_bits) * (self.graph.piece_producer[piece] >= 0)
         same_cn = self.need_cn[1:] == self.need_cn[:-1]
@@ -167,14 +169,14 @@ class SchedulingProblem:
 
     @cached_property
     def outputs(self) -> tuple[Integers, Integers]:
-        """CSR (start, piece) of what each CN produces."""
+        """CSR (start, piece) of the pieces that each CN produces."""
         produced = np.flatnonzero(self.graph.piece_producer >= 0)
         start, order = _group(self.graph.piece_producer[produced], self.graph.node_count)
         return start, produced[order]
 
     @cached_property
     def edges(self) -> tuple[Integers, Integers]:
-        """CSR (start, successor) of the distinct CNs that wait for each CN, for its data or for its end."""
+        """CSR (start, successor): for each CN, the distinct CNs that wait for its data or for its end."""
         count = self.graph.node_count
         producer = self.graph.piece_producer[self.fetch_order[0]]
         order_node = np.repeat(np.arange(count), np.diff(self.graph.order_start))
@@ -186,12 +188,12 @@ class SchedulingProblem:
 
     @cached_property
     def predecessor_count(self) -> Integers:
-        """[cn] distinct CNs that it waits for."""
+        """[cn] number of distinct CNs for which the CN waits."""
         return np.bincount(self.edges[1], minlength=self.graph.node_count).astype(np.int64)
 
     @cached_property
     def topological_order(self) -> Integers:
-        """CNs so that each comes after those it waits for; shorter than the graph where there is a cycle."""
+        """CNs in an order in which each CN follows all its predecessors. If the graph has a cycle, CNs are missing."""
         start, successor = self.edges
         waiting = self.predecessor_count.copy()
         order = list(np.flatnonzero(waiting == 0))
@@ -204,27 +206,27 @@ class SchedulingProblem:
 
 
 def _group(owner: Integers, count: int) -> tuple[Integers, Integers]:
-    """CSR of the positions of each owner, in their order."""
+    """CSR (start, position): for each owner, the positions of its entries in `owner`, in rising order."""
     return starts_of(owner, count), np.argsort(owner, kind="stable").astype(np.int64)
 
 
 def starts_of(owner: Integers, count: int) -> Integers:
-    """Where the entries of each of `count` owners begin in a list by owner, and where the last end (CSR)."""
+    """CSR starts of `count` owners: the position where the entries of each owner begin, and where the last ones end."""
     start = np.zeros(count + 1, np.int64)
     np.cumsum(np.bincount(owner, minlength=count), out=start[1:])
     return start
 
 
 def graph_problems(graph: NodeGraph) -> list[Problem]:
-    """Everything that is wrong with CNs, pieces and needs taken by themselves."""
+    """Faults of CNs, pieces and needs, without regard to the cost table and the system."""
     nodes, pieces = len(graph.layer), len(graph.piece_bits)
     problems = [
-        Problem(f"must have {nodes} entries, one a CN", path=name, value=str(len(getattr(graph, name))))
+        Problem(f"must have {nodes} entries, one for each CN", path=name, value=str(len(getattr(graph, name))))
         for name in ("group", "stack", "cost_row")
         if len(getattr(graph, name)) != nodes
     ]
     problems += [
-        Problem(f"must have {pieces} entries, one a piece", path=name, value=str(len(getattr(graph, name))))
+        Problem(f"must have {pieces} entries, one for each piece", path=name, value=str(len(getattr(graph, name))))
         for name in ("piece_producer", "piece_is_output")
         if len(getattr(graph, name)) != pieces
     ]
@@ -242,7 +244,7 @@ def graph_problems(graph: NodeGraph) -> list[Problem]:
 
 
 def cost_table_problems(costs: CostTable, cores: int, operands: int) -> list[Problem]:
-    """Everything that is wrong with the cost table, given how many cores and operands there are."""
+    """Faults of a cost table for the given numbers of cores and operands."""
     rows = len(costs.runtime_cycles)
     problems = []
     for name, shape in (
@@ -269,7 +271,7 @@ def cost_table_problems(costs: CostTable, cores: int, operands: int) -> list[Pro
 
 
 def system_problems(system: CoreSystem) -> list[Problem]:
-    """Everything that is wrong with cores, memories, links and paths."""
+    """Faults of cores, memories, links and paths."""
     cores, memories, links = len(system.core_memory), len(system.memory_capacity_bits), len(system.link_bits_per_cycle)
     problems = [
         Problem(f"must have {count} entries", path=name, value=str(len(getattr(system, name))))
@@ -291,14 +293,14 @@ def system_problems(system: CoreSystem) -> list[Problem]:
     problems += _csr_problems("path_start", system.path_start, cores * cores, len(system.path_link))
     problems += _range_problems("path_link", system.path_link, 0, links)
     if not 0 <= system.off_chip_core < cores:
-        problems.append(Problem("is no core", path="off_chip_core", value=str(system.off_chip_core)))
+        problems.append(Problem("is not the number of a core", path="off_chip_core", value=str(system.off_chip_core)))
     elif not problems:
         problems += _off_chip_problems(system)
     return problems
 
 
 def _off_chip_problems(system: CoreSystem) -> list[Problem]:
-    """The off-chip core has one memory, which no other core shares."""
+    """Faults of the off-chip memory: the off-chip core must have exactly one memory, and no other core may share it."""
     own = system.core_memory[system.off_chip_core]
     others = np.delete(system.core_memory, system.off_chip_core, axis=0)
     if len(set(own.tolist())) != 1 or own[0] < 0:
@@ -315,7 +317,7 @@ def _csr_problems(name: str, start: Integers, count: int, total: int) -> list[Pr
 
 
 def _range_problems(name: str, values: Integers, low: int, high: int) -> list[Problem]:
-    """Values must be at least `low` and below `high`."""
+    """Fault of an array with values below `low`, or not below `high`."""
     wrong = np.flatnonzero((values < low) | (values >= high))
     if len(wrong) == 0:
         return []

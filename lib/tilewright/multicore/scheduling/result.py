@@ -1,8 +1,9 @@
-"""Artifact of a schedule, `schedule.npz`: times, transfers, memories, energy by cause, and the problem that it solves.
+"""Artifact of a schedule, `schedule.npz`: the schedule, its energy by cause, and the problem that was scheduled.
 
-Columns are named after the fields of `NodeGraph` (`graph.layer`), `CostTable` (`costs.`), `CoreSystem` (`system.`) and
-`Schedule` (`schedule.`); records are one column for each field (`schedule.transfers.piece`). `description` is JSON text
-in UTF-8: schema, version, provenance, names, options, the numbers that are no arrays.
+Columns are named after the fields of `NodeGraph` (such as `graph.layer`), `CostTable` (`costs.`), `CoreSystem`
+(`system.`) and `Schedule` (`schedule.`). A log of records has one column for each field of the records
+(`schedule.transfers.piece`). The column `description` is JSON text in UTF-8 with all data that are not arrays: schema,
+version, provenance, names, options, and single numbers.
 """
 
 import json
@@ -38,7 +39,7 @@ from tilewright.multicore.scheduling.state_record import CHANGE_LOG, STREAM_LOG,
 
 
 def with_energy(problem: SchedulingProblem, schedule: Schedule) -> Schedule:
-    """A schedule with the terms of its energy, whatever it had."""
+    """The schedule with computed energy terms; earlier terms are replaced."""
     return replace(schedule, energy_terms_pj=energy_terms_of(problem, schedule))
 
 
@@ -51,7 +52,7 @@ _Part = TypeVar("_Part", NodeGraph, CostTable, CoreSystem)
 
 @dataclass(frozen=True)
 class _Description:
-    """What is no array."""
+    """Content of the column `description`: all data of the artifact that are not arrays."""
 
     schema: str
     version: int
@@ -65,24 +66,24 @@ class _Description:
     terms_pj: dict[str, float] = field(default_factory=dict, metadata=LEFT_OUT)
     rates_pj_a_cycle: tuple[tuple[str, float], ...] = field(default=(), metadata=LEFT_OUT)
     leakage_pj_a_cycle: float = field(default=0.0, metadata=LEFT_OUT)
-    """The rate of the term leakage in files of before, which had no other."""
+    """Rate of the energy term leakage in older files, which had no other rate."""
     operands_to_prefetch: tuple[int, ...] = field(default=(), metadata=LEFT_OUT)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ScheduleArtifact:
-    """A schedule as it is stored."""
+    """Content of a schedule file."""
 
     problem: SchedulingProblem
     schedule: Schedule
     names: SystemNames
     piece_tensor: Integers
-    """[piece] place in `names.tensor_names`"""
+    """[piece] position of the tensor of the piece in `names.tensor_names`"""
     schedule_model: str = "causal"
     provenance: Any = None
     operands_to_prefetch: tuple[int, ...] = ()
-    """Memory operands (columns of `CoreSystem.core_memory`) whose constants were fetched ahead; files of before do not
-    say them."""
+    """Memory operands (columns of `CoreSystem.core_memory`) whose constants were fetched ahead; () in older files,
+    which do not have this field."""
 
     def __repr__(self) -> str:
         names, found = self.names, self.schedule
@@ -103,13 +104,13 @@ class ScheduleArtifact:
 
     @cached_property
     def cn_energy_pj(self) -> Floats:
-        """[cn] energy on its core"""
+        """[cn] energy of the CN on its core, in pJ"""
         energy: Floats = self.problem.costs.on_core_energy_pj[self.graph.cost_row, self.schedule.allocation]
         return energy
 
     @cached_property
     def piece_layer(self) -> Integers:
-        """[piece] layer of its producer; of what comes from outside that of the first CN that needs it"""
+        """[piece] layer of the producer; for a constant or an input, the layer of the first CN that needs the piece"""
         reader = np.full(len(self.graph.piece_bits), self.graph.node_count, np.int64)
         np.minimum.at(reader, self.problem.fetch_order[0], self.problem.need_cn)
         producer = self.graph.piece_producer
@@ -119,7 +120,7 @@ class ScheduleArtifact:
 
     @cached_property
     def edges(self) -> tuple[Integers, Integers, Integers]:
-        """(source, target, bits) of the pairs of CNs between which data flows; sources ascend"""
+        """(source CN, target CN, bits) of all pairs of CNs between which data flow, in rising order of the source"""
         piece = self.problem.fetch_order[0]
         flows = np.flatnonzero(self.graph.piece_producer[piece] >= 0)
         count = max(self.graph.node_count, 1)
@@ -142,14 +143,14 @@ def schedule_artifact(
     provenance: Any = None,
     operands_to_prefetch: tuple[int, ...] = (),
 ) -> ScheduleArtifact:
-    """What is stored of a schedule of a problem that was assembled."""
+    """Content of the file for a schedule of an assembled problem."""
     tensor = assembled.pieces.tensor.astype(np.int64)
     stated = (schedule_model, provenance, operands_to_prefetch)
     return ScheduleArtifact(assembled.problem, schedule, assembled.names, tensor, *stated)
 
 
 def write_schedule(path: Path | str, artifact: ScheduleArtifact) -> None:
-    """Write atomically; equal schedules are equal bytes."""
+    """Write a schedule file atomically. Equal schedules give files with equal bytes."""
     schedule, problem = artifact.schedule, artifact.problem
     terms = schedule.energy_terms_pj
     description = _Description(
@@ -175,7 +176,7 @@ def write_schedule(path: Path | str, artifact: ScheduleArtifact) -> None:
 
 
 def read_schedule(path: Path | str) -> ScheduleArtifact:
-    """Read back. Raises ArtifactError if it is missing, damaged, or of another version."""
+    """Read a schedule file. Raises ArtifactError if the file is missing, damaged, or of another version."""
     arrays = read_columns(path)
     try:
         data = json.loads(arrays[_DESCRIPTION].tobytes())

@@ -1,4 +1,4 @@
-"""Schedule of computation nodes on cores: times, logs of moved data, use of memories and links."""
+"""Schedule of computation nodes (CNs) on cores: times, logs of data movement, use of memories and links."""
 
 from dataclasses import dataclass, field
 
@@ -12,51 +12,52 @@ Records = np.ndarray[tuple[int], np.dtype[np.void]]
 
 @dataclass(frozen=True, eq=False)
 class Schedule:
-    """What `simulate` found. The three logs are empty where they were not recorded."""
+    """Result of `simulate`. The three logs (transfers, streams, memory changes) are empty if they were not recorded."""
 
     allocation: Integers
-    """[cn] core"""
+    """[cn] core that runs the CN"""
     start_cycles: Integers
-    """[cn]"""
+    """[cn] cycle in which the CN starts"""
     end_cycles: Integers
-    """[cn] first cycle after it"""
+    """[cn] first cycle after the end of the CN"""
     latency_cycles: int
-    """End of the last CN or transfer"""
+    """End of the last CN or transfer, in cycles"""
     transfers: Records
-    """Transfers by start, records of `state_record.TRANSFER_LOG`: `cause` is a position in CAUSES, `broadcast_of` is
-    the pair of cores (source * cores + target) whose transfer, started in the same cycle, carries the data over the
-    links that both paths have, else -1"""
+    """Transfers in the order of their start, records of `state_record.TRANSFER_LOG`. `cause` is a position in CAUSES.
+    `broadcast_of` is -1, or a pair of cores (source * cores + target): a transfer between these cores started in the
+    same cycle and carries the data over all links that both paths share."""
     streams: Records
-    """Records of STREAM_LOG: what a CN takes of a link for operands that stream while it runs"""
+    """Records of STREAM_LOG: the bits per cycle that a CN takes of a link for operands that stream while it runs"""
     memory_changes: Records
-    """Changes by time, records of CHANGE_LOG: bits stored"""
+    """Changes of the stored bits of memories in the order of time, records of CHANGE_LOG"""
     peak_bits: Integers
-    """[memory]"""
+    """[memory] largest number of bits stored at any time"""
     link_bits: Integers
-    """[cause, link] moved"""
+    """[cause, link] bits that moved over the link"""
     words_read: Integers
-    """[cause, memory]"""
+    """[cause, memory] words that transfers and streams read"""
     words_written: Integers
-    """[cause, memory]"""
+    """[cause, memory] words that transfers and streams wrote"""
     energy_terms_pj: EnergyTerms = field(default_factory=dict)
-    """None before `with_energy`"""
+    """Energy terms in pJ; empty until `with_energy` computes them"""
 
     @property
     def energy_pj(self) -> float:
-        """Sum of all terms."""
+        """Energy in pJ: the sum of all terms."""
         return total_pj(self.energy_terms_pj)
 
     def memory_use(self, memory: int) -> tuple[Integers, Integers]:
-        """(times, bits stored from each time on) of one memory; each time once."""
+        """(times, bits stored from each time on) of one memory; the times are distinct and in rising order."""
         rows = self.memory_changes[self.memory_changes["memory"] == memory]
         times, last = _distinct(rows["time_cycles"])
         return times, np.cumsum(rows["change_bits"])[last]
 
 
 def own_hops(schedule: Schedule, system: CoreSystem) -> tuple[Integers, Integers]:
-    """(transfer, link) of each link that a transfer loads itself, without those of a broadcast it listens to.
+    """(transfer, link) pairs of all links that a transfer loads itself.
 
-    A link that stands twice in a path, as the port of a memory on a way through that memory, is there once.
+    Links that a transfer shares with the broadcast that serves it (`broadcast_of`) are left out. A link that occurs
+    twice in a path counts once; an example is the port of a memory through which the path leads.
     """
     moves, cores = schedule.transfers, system.core_count
     pair = moves["source_core"] * cores + moves["target_core"]
@@ -76,7 +77,7 @@ def own_hops(schedule: Schedule, system: CoreSystem) -> tuple[Integers, Integers
 
 
 def link_use(schedule: Schedule, system: CoreSystem) -> list[tuple[Integers, Integers]]:
-    """(times, bits per cycle used from each time on) of each link, for drawing and for checks."""
+    """[link] (times, bits per cycle in use from each time on), for figures and checks."""
     transfer, link = own_hops(schedule, system)
     moves, streams = schedule.transfers[transfer], schedule.streams
     links = np.concatenate((link, streams["link"]))
@@ -95,6 +96,6 @@ def link_use(schedule: Schedule, system: CoreSystem) -> list[tuple[Integers, Int
 
 
 def _distinct(times: Integers) -> tuple[Integers, Integers]:
-    """(distinct times, position of the last entry of each) of times in rising order."""
+    """(distinct times, position of the last entry with each time). `times` are in rising order."""
     last = np.flatnonzero(np.append(times[1:] != times[:-1], True)) if len(times) else np.zeros(0, np.int64)
     return times[last], last

@@ -1,4 +1,4 @@
-"""Running the compiled scheduler: a problem and an allocation in, by records and arrays, a `Schedule` out."""
+"""Call of the compiled scheduler: passes a problem and an allocation as records and arrays, returns a `Schedule`."""
 
 from collections.abc import Collection
 from dataclasses import dataclass, replace
@@ -51,12 +51,13 @@ from tilewright.multicore.scheduling.state_record import (
 Array = np.ndarray[Any, Any]
 
 RECORDS = (INPUTS, STATE)
-"""What the compiled scheduler works on."""
+"""Types of the two records that the compiled scheduler takes: the input that it reads, and the state that it changes.
+"""
 
 
 @dataclass(frozen=True, eq=False)
 class KernelRecord:
-    """Record that the kernel reads, with the arrays that its addresses point to, by field."""
+    """Record for the kernel. Its fields are addresses of arrays; `arrays` has these arrays by field name."""
 
     record: np.record
     arrays: dict[str, Array]
@@ -72,7 +73,7 @@ def _block(dtype: np.dtype, arrays: dict[str, Array], numbers: dict[str, int]) -
 
 
 def _table(dtype: np.dtype, count: int, **columns: Any) -> Array:
-    """Records with the given columns; a column may be one shorter than the table."""
+    """Records with the given columns. A column can be shorter than the table; the rest of the column is 0."""
     table = np.zeros(count, dtype)
     for name, values in columns.items():
         table[name][: len(values)] = values
@@ -80,7 +81,7 @@ def _table(dtype: np.dtype, count: int, **columns: Any) -> Array:
 
 
 def problem_arrays(problem: SchedulingProblem) -> dict[str, Array]:
-    """The arrays of `INPUTS` that do not depend on allocation and options."""
+    """The arrays of `INPUTS` that depend neither on the allocation nor on the options."""
     graph, costs, system = problem.graph, problem.costs, problem.system
     need_piece, need_operand = problem.fetch_order
     return {
@@ -147,12 +148,14 @@ def inputs_block(
     options: ScheduleOptions,
     barriers: StackBarriers | None = None,
 ) -> KernelRecord:
-    """`INPUTS` for an allocation; `arrays` are those of `problem_arrays`, `rank` for selection `memory` only."""
+    """Record `INPUTS` for an allocation. `arrays` is the result of `problem_arrays`. `rank` is given only for the
+    candidate selection `memory`.
+    """
     system = problem.system
     prefetches = np.zeros(system.core_memory.shape[1], np.int64)
     for operand in options.operands_to_prefetch:
         if operand >= len(prefetches):
-            raise InputError([Problem("is no operand", path="operands_to_prefetch", value=str(operand))])
+            raise InputError([Problem("is not an operand number", path="operands_to_prefetch", value=str(operand))])
         prefetches[operand] = 1
     if options.layers_by_off_chip:
         arrays = {**arrays, "pieces": arrays["pieces"].copy()}
@@ -181,7 +184,7 @@ def inputs_block(
 
 
 def goes_off_chip(problem: SchedulingProblem, layers: Collection[int]) -> Booleans:
-    """[piece] whether a CN of one of the layers makes it."""
+    """[piece] True where a CN of one of the layers produces the piece."""
     is_of_layer = np.isin(problem.graph.layer, list(layers))
     producer = problem.graph.piece_producer
     return (producer >= 0) & is_of_layer[producer]
@@ -190,10 +193,11 @@ def goes_off_chip(problem: SchedulingProblem, layers: Collection[int]) -> Boolea
 def state_block(
     problem: SchedulingProblem, room: tuple[int, int, int], barriers: StackBarriers | None = None
 ) -> KernelRecord:
-    """`STATE` at its beginning, with zeros where the kernel counts on them; memory never touched costs nothing.
+    """Record `STATE` at the beginning of a run.
 
-    `room` is the number of rows of the logs: transfers, streams, memory changes. With barriers all of the stack before
-    is one more predecessor of a CN.
+    Arrays that the kernel expects to be zero are zero. The others are not initialised, because memory that is never
+    touched takes no time. `room` is the number of rows of the logs: transfers, streams, memory changes. With barriers,
+    the stack before the stack of a CN counts as one more predecessor of the CN.
     """
     nodes, pieces, needs = problem.graph.node_count, len(problem.graph.piece_bits), len(problem.graph.need_piece)
     cores, memories = problem.system.core_count, len(problem.system.memory_capacity_bits)
@@ -232,9 +236,10 @@ def state_block(
 
 
 class Scheduler:
-    """Schedules allocations of one problem; what does not depend on the allocation is made once.
+    """Function that schedules allocations of one problem. Data that do not depend on the allocation are made only once.
 
-    It may be called by several threads at once: each call has its own state, and the kernel releases the lock.
+    Several threads can call one scheduler at the same time: each call has its own state, and the kernel releases the
+    lock of the interpreter.
     """
 
     def __init__(self, problem: SchedulingProblem, options: ScheduleOptions | None = None) -> None:
@@ -251,9 +256,9 @@ class Scheduler:
     def __call__(
         self, allocation: Integers, layers_by_off_chip: tuple[int, ...] | None = None, record: bool | None = None
     ) -> Schedule:
-        """The schedule where CN i runs on core `allocation[i]`; raises as `simulate` does.
+        """The schedule in which CN i runs on core `allocation[i]`. Raises the same errors as `simulate`.
 
-        `layers_by_off_chip` and `record` stand for those of the options, where they are given.
+        If `layers_by_off_chip` or `record` are given, they replace the values of the options.
         """
         count = self.problem.graph.node_count
         if len(allocation) != count:
@@ -278,7 +283,7 @@ class Scheduler:
             needed = _rows_needed(state)
             if all(count <= limit for count, limit in zip(needed, room, strict=True)):
                 break
-            room = needed  # evictions and fetching again made the logs longer than usual
+            room = needed  # the logs are longer than usual, because pieces were evicted and fetched again
         if state.record.status != DONE:
             raise _failure(self.problem, state)
         off_chip_bits = int(state.arrays["memories"]["peak_bits"][self.problem.system.off_chip_memory])
@@ -286,7 +291,7 @@ class Scheduler:
         return _schedule(self.problem, inputs, state)
 
     def _log_room(self) -> tuple[int, int, int]:
-        """Rows for the logs that are enough where little is evicted: transfers, streams, memory changes."""
+        """Numbers of rows of the logs (transfers, streams, memory changes) that suffice if few pieces are evicted."""
         problem = self.problem
         moves = len(problem.graph.piece_bits) + len(problem.graph.need_piece)
         streams = len(problem.system.link_bits_per_cycle) * problem.graph.node_count
@@ -294,18 +299,17 @@ class Scheduler:
 
 
 def simulate(problem: SchedulingProblem, allocation: Integers, options: ScheduleOptions | None = None) -> Schedule:
-    """The schedule of `problem` where CN i runs on core `allocation[i]`, by the rules of
-    docs/multi-core-model.md#scheduling.
+    """The schedule of `problem` in which CN i runs on core `allocation[i]`.
 
-    Raises MappingError where a CN cannot run on its core or does not fit its memories, data has no path, or the
-    off-chip memory is too small; InputError where CNs wait for each other in a circle. To schedule many allocations
-    of a problem, keep a `Scheduler`.
+    The rules are in docs/multi-core-model.md#scheduling. Raises MappingError if a CN cannot run on its core, if its
+    data do not fit the memories of the core, if data have no path, or if the off-chip memory is too small. Raises
+    InputError if the dependences of CNs form a cycle. To schedule many allocations of a problem, keep a `Scheduler`.
     """
     return Scheduler(problem, options)(allocation)
 
 
 def _check_off_chip(problem: SchedulingProblem, bits: int, what: str) -> None:
-    """Raise MappingError where the off-chip memory, which keeps all that is written to it, cannot hold the bits."""
+    """Raise MappingError if the off-chip memory cannot hold the bits. It keeps all data that are written to it."""
     capacity = int(problem.system.memory_capacity_bits[problem.system.off_chip_memory])
     if bits > capacity:
         raise MappingError(f"the off-chip memory is too small: it has {capacity:,} bits, {what} {bits:,}")
@@ -317,7 +321,7 @@ def _rows_needed(state: KernelRecord) -> tuple[int, int, int]:
 
 
 def _failure(problem: SchedulingProblem, state: KernelRecord) -> Exception:
-    """Why there is no schedule."""
+    """Error that says why there is no schedule."""
     record: Any = state.record
     status, cn, core, other = int(record.status), int(record.place), int(record.place_core), int(record.place_other)
     if status == NO_PATH:
@@ -332,7 +336,7 @@ def _failure(problem: SchedulingProblem, state: KernelRecord) -> Exception:
         capacity = int(problem.system.memory_capacity_bits[other])
         return MappingError(f"{name} on core {core} needs {needed} bits in memory {other}, which has {capacity}")
     if len(problem.topological_order) < problem.graph.node_count:
-        return InputError([Problem("CNs wait for each other in a circle", path="graph")])
+        return InputError([Problem("CNs wait for each other in a cycle", path="graph")])
     return AssertionError("the scheduler stopped before all CNs had run")
 
 

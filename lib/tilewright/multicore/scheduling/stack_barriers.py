@@ -1,7 +1,7 @@
-"""Stacks as barriers: nothing of a stack starts before all of the stacks before it has ended.
+"""Stacks as barriers: no CN of a stack starts before all CNs of the earlier stacks have ended.
 
-It is as if every CN of a stack were a predecessor of every CN of the next one. The scheduler counts instead, since that
-would be as many edges as the product of their sizes.
+The effect is the same as if every CN of a stack were a predecessor of every CN of the next stack. Because these would
+be too many edges, the scheduler counts the CNs of a stack that have not ended.
 """
 
 from dataclasses import dataclass
@@ -14,24 +14,24 @@ from tilewright.multicore.scheduling.problem import Integers, SchedulingProblem
 
 @dataclass(frozen=True, eq=False)
 class StackBarriers:
-    """The stacks of a problem, each of which waits for those before it."""
+    """Stacks of a problem; each stack waits for the end of the stacks before it."""
 
     of_cn: Integers
-    """[cn] number of its stack, from 0 without gaps"""
+    """[cn] number of the stack of the CN, from 0 without gaps"""
 
     @property
     def sizes(self) -> Integers:
-        """[stack] CNs"""
+        """[stack] number of CNs"""
         return np.bincount(self.of_cn)
 
     def lists(self) -> dict[str, Integers]:
-        """What the kernel reads of it, by field of `INPUTS`."""
+        """Arrays for the kernel, by field of `INPUTS`."""
         start = np.concatenate(([0], np.cumsum(self.sizes)))
         return {"stack": self.of_cn, "stack_start": start, "stack_cn": np.argsort(self.of_cn, kind="stable")}
 
 
 def stack_barriers(problem: SchedulingProblem) -> StackBarriers:
-    """The stacks of a problem. Raises InputError where a stack needs something of a later one."""
+    """The stacks of a problem. Raises InputError if a CN needs data of a CN in a later stack, or waits for its end."""
     graph = problem.graph
     first, successor = problem.edges
     source = np.repeat(np.arange(graph.node_count), np.diff(first))

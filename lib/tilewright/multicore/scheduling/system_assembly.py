@@ -1,7 +1,7 @@
 """The system of a scheduling problem from an accelerator of several cores: memories, links, paths, and their names.
 
-Columns of cores follow `MultiCoreAccelerator.core_ids`, links `MultiCoreAccelerator.links`, and memories
-`MultiCoreAccelerator.memory_instances`, of which the off-chip core has the one of its outputs.
+Cores are in the order of `MultiCoreAccelerator.core_ids`, links in the order of `MultiCoreAccelerator.links`, and
+memories in the order of `MultiCoreAccelerator.memory_instances`. The off-chip core keeps only its memory for outputs.
 """
 
 from collections.abc import Sequence
@@ -19,16 +19,18 @@ from tilewright.hardware.system_paths import path_table
 from tilewright.multicore.scheduling.problem import CoreSystem, Integers
 
 OTHER = "other"
-"""Data that CNs read by no operand of their layer, as a bias: kept beside the weights, they never stream."""
+"""Memory operand for data, such as a bias, that are not an operand of the layer. They are kept in the memory of the
+weights and never stream.
+"""
 MEMORY_OPERANDS = ("O", "I1", "I2", OTHER)
-"""The memory operands in the order of their numbers in a scheduling problem."""
+"""Names of the memory operands, in the order of the operand numbers of a scheduling problem."""
 UNLIMITED_BITS_PER_CYCLE = 2**61
-"""Width of a link of infinite bandwidth: more than memories read or write in a cycle."""
+"""Width of a link with unlimited bandwidth: more bits than any memory reads or writes in a cycle."""
 
 
 @dataclass(frozen=True)
 class AssembledSystem:
-    """A system and what its memories are called."""
+    """System of cores with the names of its memories."""
 
     system: CoreSystem
     memory_names: tuple[str, ...]
@@ -37,9 +39,10 @@ class AssembledSystem:
 def core_system(accelerator: MultiCoreAccelerator) -> AssembledSystem:
     """The system of an accelerator.
 
-    A memory reads and writes one word a cycle: the widest access of the port that hands on outputs, and of the port
-    that takes inputs. A port that several cores share is a link of the paths already. What is read by no operand
-    (OTHER) lies where the core keeps I2, else I1, else O. Raises InputError if there is no off-chip core.
+    A memory reads and writes one word a cycle. The width of a word that is read is the widest access of the port that
+    passes outputs on; the width of a word that is written is the widest access of the port that takes inputs in. A port
+    that several cores share is already a link of the paths. Data of the operand OTHER are kept in the core's memory of
+    I2; if there is none, in the memory of I1, else of O. Raises InputError if there is no off-chip core.
     """
     off_chip_id = accelerator.offchip_core_id
     if off_chip_id is None:
@@ -80,7 +83,7 @@ def core_system(accelerator: MultiCoreAccelerator) -> AssembledSystem:
 
 
 def scheduled_memories(accelerator: MultiCoreAccelerator) -> list[MemoryInstance]:
-    """The memories of the system in its order: those at the tops of cores, of the off-chip core that of its outputs."""
+    """Memories of the system in order: the top memories of the cores, and the output memory of the off-chip core."""
     return [
         instance
         for instance in accelerator.memory_instances
@@ -93,7 +96,7 @@ def _integers(values: Sequence[int]) -> Integers:
 
 
 def _core_memory(accelerator: MultiCoreAccelerator, instances: Sequence[MemoryInstance]) -> Integers:
-    """[core, operand] memory, -1 where the core has none."""
+    """[core, operand] memory that holds the operand on the core; -1 where the core has none."""
     table = np.full((len(accelerator.core_ids), len(MEMORY_OPERANDS)), -1, np.int64)
     for memory, instance in enumerate(instances):
         for core_id, operands in instance.users:
@@ -107,7 +110,9 @@ def _core_memory(accelerator: MultiCoreAccelerator, instances: Sequence[MemoryIn
 
 
 def _word_bits(accelerator: MultiCoreAccelerator, instance: MemoryInstance, off_chip_id: int) -> tuple[int, int]:
-    """Bits of a word that is read and of one that is written when data move; of different ports the narrowest."""
+    """(Bits of a word that is read, bits of a word that is written) when data move. If a memory has several ports for
+    this, the narrowest port counts.
+    """
     if instance.core_ids == (off_chip_id,):
         read, write, _ = offchip_ports(accelerator.core_of[off_chip_id])
         assert read is not None

@@ -209,7 +209,7 @@ def test_a_list_of_layers_without_tensors_is_refused() -> None:
     """Dependencies follow from tensors; the reading of the reference has none."""
     workload = two_convolutions()
     bare = replace(workload, tensors=(), nodes=tuple(replace(node, index_maps=()) for node in workload.nodes))
-    with pytest.raises(InputError, match="say nothing of the tensors between them"):
+    with pytest.raises(InputError, match="do not describe the tensors between them"):
         build_cn_graph(bare, tiled(workload))
 
 

@@ -100,7 +100,7 @@ WRONG_HINTS: dict[str, tuple[dict[str, Any], list[str]]] = {
     "size text": ({"hint_loops": [("OY", "al")]}, ["or all"]),
     "no pair": ({"hint_loops": [["OY"]]}, ["a loop dimension and a size"]),
     "both": ({"hint_loops": [("OYY", 2), ("OX", -1)]}, ["hint_loops[0]", "hint_loops[1]"]),
-    "cutoffs": ({"cn_define_mode": 3, "hint_loops": [[], []]}, ["one cutoff less"]),
+    "cutoffs": ({"cn_define_mode": 3, "hint_loops": [[], []]}, ["one less than the number of lists"]),
     "cutoffs fall": ({"cn_define_mode": 3, "hint_loops": [[], [], []], "layer_cutoffs": (2, 1)}, ["must not fall"]),
     "unknown layer": ({"cn_define_mode": 3, "hint_loops": {(7,): []}}, ["no layer has this id", "7"]),
     "layer twice": ({"cn_define_mode": 3, "hint_loops": {(0, 1): [], (1,): []}}, ["another list"]),
@@ -174,7 +174,7 @@ def test_an_open_number_is_one_tile_for_each_core() -> None:
     tiling = mapped(three_layers(), entry, stacks=((0,), (1,), (2,)))
     assert loops(tiling)[0] == [("K", 3, 3)]
     assert "a: K, * is 3 tiles, one for each core" in tiling.notices
-    with pytest.raises(InputError, match="core_allocation, which is not given"):
+    with pytest.raises(InputError, match="core_allocation, but core_allocation is not given"):
         mapped(three_layers(), {"name": "default", "inter_core_tiling": ["K, *"]})
 
 

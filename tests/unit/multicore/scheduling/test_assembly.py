@@ -267,7 +267,7 @@ def test_everything_that_does_not_fit_is_told_at_once() -> None:
         scheduling_problem(workload, graph, system, ANY, table, "total3")
     told = str(caught.value)
     assert "cn_runtime: unknown, got total3" in told
-    assert "left: the cost table is of another CN graph or mapping, got 1 rows" in told
+    assert "left: the cost table belongs to another CN graph or mapping, got 1 rows" in told
     assert "right: has no cost table" in told
 
 

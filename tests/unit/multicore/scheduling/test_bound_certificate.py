@@ -47,7 +47,7 @@ def test_larger_claims_and_other_weights_do_not_follow() -> None:
     negative = copy.deepcopy(certificate)
     negative["core_work"]["traffic"][0] = -1
     assert len(certificate_faults(aim.problem, aim.allowed, negative)) == 1
-    assert certificate_faults(aim.problem, aim.allowed, {"magic": {"cycles": 9}}) == ["magic: is no rule"]
+    assert certificate_faults(aim.problem, aim.allowed, {"magic": {"cycles": 9}}) == ["magic: is not a known rule"]
 
 
 def test_nothing_to_run() -> None:

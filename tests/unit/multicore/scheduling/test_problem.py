@@ -169,9 +169,9 @@ def test_an_off_chip_memory_that_is_too_small_is_told() -> None:
 def test_a_circle_is_told() -> None:
     """Two CNs that wait for each other have no schedule and no bounds."""
     problem = make_problem(bus_system(1), [], [Node(5, after=[1]), Node(5, after=[0])])
-    with pytest.raises(InputError, match="in a circle"):
+    with pytest.raises(InputError, match="in a cycle"):
         simulate(problem, np.array([0, 0]))
-    with pytest.raises(InputError, match="in a circle"):
+    with pytest.raises(InputError, match="in a cycle"):
         lower_bounds(problem)
 
 
@@ -180,7 +180,7 @@ def test_allocations_and_prefetches_of_the_wrong_size_are_told() -> None:
     problem = small_problem()
     with pytest.raises(InputError, match="for each of 2 CNs"):
         simulate(problem, np.array([0]))
-    with pytest.raises(InputError, match="is no operand"):
+    with pytest.raises(InputError, match="is not an operand number"):
         simulate(problem, np.array([0, 0]), ScheduleOptions(operands_to_prefetch=(3,)))
 
 

@@ -66,7 +66,7 @@ def test_a_stack_that_needs_a_later_one_is_refused() -> None:
 def test_the_model_of_the_reference_has_no_barriers() -> None:
     """Told with the options, whoever makes them."""
     for kind in (ScheduleOptions, ScheduleSettings):
-        with pytest.raises(InputError, match="stream-2023 has none") as raised:
+        with pytest.raises(InputError, match="stream-2023 has no barrier") as raised:
             kind(stack_order="barrier", schedule_model="stream-2023")
         assert [problem.path for problem in raised.value.problems] == ["stack_order"]
 

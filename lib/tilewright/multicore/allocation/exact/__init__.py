@@ -1,5 +1,5 @@
-"""Exact search over allocations: a relaxation of all schedules bounds which allocations could beat the best known one.
+"""Exact search over allocations: a relaxation of all schedules excludes allocations that cannot beat the best one.
 
-The relaxation is solved as a constraint program; allocations that it does not exclude are scheduled. The proofs are in
+The relaxation is solved as a constraint program. Allocations that it does not exclude are scheduled. The proofs are in
 docs/proofs.md#exact-allocation.
 """

@@ -22,13 +22,13 @@ TOLERANCE = 1e-9
 _ROUNDING = 1e-11
 """Relative error of sums of floating-point numbers."""
 _QUANTA = 2**43
-"""Number of energy quanta in the largest energy that is better: rounding a term down to quanta loses less than 10⁻¹²
-of this energy.
+"""Number of energy quanta in the largest energy that still counts as better. Rounding a term down to whole quanta loses
+less than 10⁻¹² of this energy.
 """
 _MOST_PRODUCT = 2**61
 """Upper limit of products of widths and cycles; links with larger products are left out."""
 _SLICES = 48
-"""Number of intervals into which latencies are divided if the objective has energy and latency."""
+"""Number of intervals into which the range of latencies is divided if the objective depends on energy and latency."""
 FOUND, NOTHING, UNDECIDED = "found", "nothing", "undecided"
 Quantity = Literal["latency", "energy"]
 LATENCY: Quantity = "latency"
@@ -45,7 +45,7 @@ class Wanted(NamedTuple):
     least_energy_pj: float
     """Lower bound of the energy of all allocations"""
     most_latency_cycles: int
-    """Upper bound of the latency of all better schedules."""
+    """Upper bound of the latency of all schedules that are better"""
 
 
 class SolverAnswer(NamedTuple):
@@ -59,13 +59,13 @@ class SolverAnswer(NamedTuple):
 
 
 _HORIZON = 2**40
-"""Number of cycles that suffices if nothing else limits a schedule."""
+"""Upper limit of the cycles of a schedule if the requirement gives no limit."""
 
 
 def wanted(powers: Powers, value: float, latency_bound: int, energy_bound: float) -> Wanted:
-    """Requirement to beat a value of the objective, from lower bounds of all allocations.
+    """Requirement that the objective is better than `value`, from lower bounds of all allocations.
 
-    Latencies above its largest latency cannot be better, whatever the energy.
+    A schedule with a latency above `most_latency_cycles` cannot be better, whatever its energy is.
     """
     most = _HORIZON
     if powers.latency:
@@ -83,11 +83,11 @@ class _Literals:
 
     model: Any
     of_core: dict[OnCore, Any]
-    """Variable of each part and core; None where the part has no other core"""
+    """Variable of each part and core; the constant 1 if the part has no other core"""
     of_condition: dict[Condition, Any]
 
     def holds(self, condition: Condition) -> Any:
-        """Variable that is 1 where a condition holds; it may also be 1 elsewhere."""
+        """Variable that is 1 if a condition holds. It can also be 1 if the condition does not hold."""
         if condition not in self.of_condition:
             self.of_condition[condition] = self._made(condition)
         return self.of_condition[condition]
@@ -136,8 +136,8 @@ class RelaxationProgram:
             self._energy(relaxation, latency, aim)
 
     def name_cores_in_turn(self, classes: Sequence[Sequence[int]]) -> None:
-        """Break the symmetry of interchangeable cores: of two consecutive cores of a class, the second runs a part
-        only if the first runs an earlier part.
+        """Break the symmetry of interchangeable cores. For two consecutive cores of a class: the second core runs a
+        part only if the first core runs an earlier part.
         """
         for one in classes:
             for first, second in pairwise(one):
@@ -148,7 +148,7 @@ class RelaxationProgram:
                         earlier.append(self.literals.of_core[OnCore(part, first)])
 
     def exclude(self, part_cores: dict[int, int]) -> None:
-        """Exclude all allocations that have all these cores, by part."""
+        """Exclude all allocations that agree with `part_cores` (core by part) in all of these parts."""
         self.model.add(sum(self.literals.of_core[OnCore(*pair)] for pair in part_cores.items()) <= len(part_cores) - 1)
 
     def solve(self, effort: float, seed: int, seconds: float | None = None, stop: "Stop | None" = None) -> SolverAnswer:
@@ -170,8 +170,8 @@ class RelaxationProgram:
     def least(
         self, what: Quantity, effort: float, seed: int, seconds: float | None = None, stop: "Stop | None" = None
     ) -> float:
-        """Lower bound, in cycles or pJ, over all allocations that satisfy the constraints; infinite if there provably
-        are none. The program keeps this objective.
+        """Lower bound in cycles or pJ over all allocations that satisfy the constraints; infinite if it is proven that
+        there are none. Afterwards the program still has this objective.
         """
         self.model.minimize(self._latency if what == LATENCY else self._quanta)
         solver, status, _ = self._solved(effort, seed, seconds, stop)
@@ -192,7 +192,7 @@ class RelaxationProgram:
         parameters.random_seed = seed % 2**31
         parameters.max_deterministic_time = effort
         parameters.catch_sigint_signal = False
-        # Programs are small and many: presolving takes longer than it saves.
+        # There are many small programs; presolving takes more time than it saves.
         parameters.symmetry_level = 0
         parameters.cp_model_probing_level = 0
         if seconds is not None:
@@ -272,13 +272,13 @@ class RelaxationProgram:
 
 
 def _energy_limit(aim: Wanted, latency_cycles: int) -> float:
-    """Energy from which on a schedule of this latency is no better."""
+    """Energy at which a schedule of this latency is only as good as the best known one, in pJ."""
     rest = aim.value / float(latency_cycles) ** aim.powers.latency
     return float(rest ** (1 / aim.powers.energy))
 
 
 def _energy_quanta(limit_pj: float, scale: float) -> int:
-    """Number of quanta that no energy exceeds if it is below a limit by more than the tolerance."""
+    """Upper limit in quanta for all energies that are below `limit_pj` by more than the tolerance."""
     return math.ceil(limit_pj * scale * (1 - TOLERANCE) * (1 + _ROUNDING))
 
 

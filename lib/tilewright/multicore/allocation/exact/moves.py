@@ -1,8 +1,8 @@
-"""Data movement that an allocation causes at least: loads of links, and energy.
+"""Lower bounds of the data movement that an allocation causes: loads of links, and energy.
 
-docs/proofs.md#exact-allocation proves each rule below. Pieces with the same producer, readers and use are one kind. A
-link counts if every path of a move uses it. Results are sums over the parts of a network, whose terms depend on the
-cores that some parts run on; the relaxation bounds links and energy by these sums.
+Each rule below is proven in docs/proofs.md#exact-allocation. Pieces with the same producer, readers and use are one
+kind. A link counts for a move if every path of the move uses the link. The results are sums; whether a term of a sum
+counts depends on the cores of some parts. The relaxation bounds links and energy by these sums.
 """
 
 from collections.abc import Iterable, Sequence
@@ -21,20 +21,20 @@ _NONE: Links = frozenset()
 
 @dataclass(frozen=True, eq=False)
 class Ways:
-    """Paths of a system between cores and memories; `Links` are the links of a path, each once."""
+    """Paths of a system between cores and memories. A path is the set of its links (`Links`)."""
 
     system: CoreSystem
 
     @cached_property
     def fetchers(self) -> tuple[tuple[int, ...], ...]:
-        """[memory] cores that have the memory: any of them may fetch a piece into it (rule 10 of
+        """[memory] cores that have the memory. Each of these cores can fetch a piece into the memory (rule 10 of
         docs/multi-core-model.md#scheduling).
         """
         memories = range(len(self.system.memory_capacity_bits))
         return tuple(tuple(np.flatnonzero((self.system.core_memory == m).any(axis=1)).tolist()) for m in memories)
 
     def path(self, source: int, target: int) -> Links | None:
-        """Links from a core to another core; () within a core, None where there is no path."""
+        """Links of the path from a core to another core; empty within a core; None if there is no path."""
         if source == target:
             return _NONE
         if not self.system.path_exists[source * self.system.core_count + target]:
@@ -59,7 +59,7 @@ class Ways:
         return self.into(self.system.off_chip_core, memory)
 
     def has_bus(self, core: int) -> bool:
-        """Whether one transfer from a core can serve several memories (rule 13), since some path has a bus."""
+        """Whether one transfer from a core can serve several memories (rule 13), because some path has a bus."""
         count = self.system.core_count
         paths = (self.path(core, target) or _NONE for target in range(count))
         return any(bool(self.system.link_is_broadcast[link]) for path in paths for link in path)
@@ -70,7 +70,7 @@ class Ways:
 
 
 def common(paths: list[Links]) -> Links:
-    """Links that all paths share; none where there is no path."""
+    """Links that all paths share; empty if there is no path."""
     return frozenset.intersection(*paths) if paths else _NONE
 
 
@@ -103,7 +103,7 @@ class ConditionalSum:
     terms: dict[Condition, float] = field(default_factory=dict)
 
     def add(self, amount: float, owner: OnCore | None = None, any_of: Iterable[OnCore] | None = None) -> None:
-        """Add a term; a term whose condition is unsatisfiable is left out."""
+        """Add a term. A term whose condition cannot hold is left out."""
         found = None if any_of is None else frozenset(any_of)
         if amount and (found is None or found):
             condition = Condition(owner, found)
@@ -142,7 +142,7 @@ def _is_certain(any_of: frozenset[OnCore], owner: OnCore | None, space: Allocati
 
 @dataclass(frozen=True)
 class _Kind:
-    """Pieces that are treated alike."""
+    """Pieces with the same producer, readers and use."""
 
     maker: int
     """Part that makes the pieces; -1 for constants."""
@@ -170,8 +170,10 @@ class Moves:
 def moves_of(
     problem: SchedulingProblem, space: AllocationSpace, needs: Booleans, results: Booleans, made: Booleans
 ) -> Moves:
-    """Moves for some needs [need, in fetch order], for the outputs of the network [piece] and for the pieces that are
-    made [piece]. Pieces that are not made move only if they are constants.
+    """Lower bounds of the moves for a selection of needs and pieces.
+
+    `needs` [need, in fetch order] selects needs, `results` [piece] selects outputs of the network, and `made` [piece]
+    selects produced pieces. A produced piece that is not selected does not move.
     """
     builder = _Builder(problem, space, Ways(problem.system))
     for kind, pieces in _kinds(problem, space, needs, results, made).items():
@@ -224,7 +226,7 @@ class _Builder:
         self._fetches(None, arrivals, bits, self.ways.has_bus(off))
 
     def produced(self, kind: _Kind, core: int, bits: Integers) -> None:
-        """Add the moves of a part's result on a core: off-chip where that is required, and to its readers."""
+        """Add the moves of the results of a part on a core: to the off-chip memory if required, and to readers."""
         owner = OnCore(kind.maker, core)
         streams_out = self._streams(kind.row, core, OUTPUT_OPERAND)
         home = self.ways.home(core)
@@ -281,8 +283,10 @@ class _Builder:
         bits: Integers,
         shared: bool,
     ) -> None:
-        """Add the moves of pieces from their home memory or through the off-chip memory. `written` are the readers for
-        which pieces are written off-chip in any case; None: always.
+        """Add the moves of pieces directly from their home memory, or through the off-chip memory.
+
+        `written` has the readers for which the pieces are written off-chip in any case. None: the pieces are always
+        written off-chip.
         """
         total, off = int(bits.sum()), self.ways.system.off_chip_memory
         out, home = self.ways.written(core), self.ways.home(core)
@@ -313,7 +317,7 @@ class _Builder:
     def _count(
         into: ConditionalSum, amount: float, owner: OnCore | None, arrivals: list[set[OnCore]], shared: bool
     ) -> None:
-        """Add an amount once for each memory, or once for all where one transfer can serve several."""
+        """Add an amount for each memory; if one transfer can serve several memories, add it only once for all."""
         if shared:
             into.add(amount, owner, set().union(*arrivals))
             return

@@ -1,8 +1,7 @@
-"""Relaxation of all schedules of a problem: lower bounds of makespan and energy of every allocation (proofs in
-docs/proofs.md#exact-allocation).
+"""Relaxation of all schedules of a problem: lower bounds of makespan and energy (docs/proofs.md#exact-allocation).
 
-The times of CNs in every schedule of an allocation satisfy all constraints of the relaxation. So an allocation for
-which no times satisfy them has no schedule.
+In every schedule of an allocation, the times of the CNs satisfy all constraints of the relaxation. Therefore an
+allocation has no schedule if no times satisfy the constraints.
 """
 
 from dataclasses import dataclass
@@ -43,7 +42,7 @@ class Split:
 
 @dataclass(frozen=True)
 class Precedence:
-    """Precedence: a CN starts at least `delays[cores]` cycles after the end of another CN."""
+    """Constraint that CN `second` starts at least `delays[cores]` cycles after the end of CN `first`."""
 
     first: int
     second: int
@@ -65,13 +64,13 @@ class Relaxation:
     precedences: tuple[Precedence, ...]
     links: tuple[LinkLoad, ...]
     core_work: tuple[ConditionalSum, ...]
-    """Work of each core in cycles, with the least idle time before its first CN and after its last CN."""
+    """Work of each core in cycles, plus the least idle time before its first CN and after its last CN."""
     splits: tuple[Split, ...]
     energy_pj: ConditionalSum
 
 
 def relaxation_of(problem: SchedulingProblem, space: AllocationSpace) -> Relaxation:
-    """Relaxation of a problem over a space. Raises InputError where the dependences of CNs form a cycle."""
+    """Relaxation of a problem over a space. Raises InputError if the dependences of CNs form a cycle."""
     allowed = allowed_cores(space, problem.system.core_count)
     classes, limits = cn_classes(problem, allowed), system_limits(problem.system)
     paths = paths_through(problem, classes, limits)
@@ -145,7 +144,9 @@ def _ends(
 def _cycles(
     problem: SchedulingProblem, loads: list[tuple[int, frozenset[int]]], single: list[tuple[int, float]]
 ) -> int:
-    """Least number of cycles of transfers: together on each link, and each by itself."""
+    """Least number of cycles of some transfers. `loads` bounds the cycles of each link, `single` those of each transfer
+    alone.
+    """
     bits_of: dict[int, int] = {}
     for bits, links in loads:
         for link in links:
@@ -207,7 +208,7 @@ def _work(
     release: tuple[dict[int, int], ...] | None,
     tail: tuple[dict[int, int], ...] | None,
 ) -> ConditionalSum:
-    """Cycles of some CNs on a core, with the least idle time before the first and after the last of them."""
+    """Cycles of the selected CNs on a core, plus the least idle time before the first and after the last of them."""
     found = ConditionalSum()
     able = [cn for cn in np.flatnonzero(cns).tolist() if core in space.choices[int(space.part_of_cn[cn])]]
     for cn in able:
@@ -218,7 +219,7 @@ def _work(
 
 
 def _split_cns(problem: SchedulingProblem, paths: LongestPaths) -> list[int]:
-    """CNs spread evenly over the network: from each range of layers, the CN that can start last."""
+    """CNs of at most MOST_SPLITS layers, spread evenly over the network: for each layer the CN that can start last."""
     last = latest_of_layers(problem.graph.layer, paths.head)
     if len(last) <= MOST_SPLITS:
         return [int(cn) for cn in last]

@@ -1,12 +1,12 @@
 """Exact search over allocations: allocations that the relaxation does not exclude are scheduled, until none is left.
 
-Logic-based Benders decomposition (J. N. Hooker, G. Ottosson, "Logic-based Benders decomposition", Mathematical
-Programming 96, 2003). The program proposes an allocation that could be better than the best known one. The scheduler
-evaluates the proposal together with the allocations that differ from it in the least important parts. All of these are
-then excluded.
+The method is a logic-based Benders decomposition (J. N. Hooker, G. Ottosson, "Logic-based Benders decomposition",
+Mathematical Programming 96, 2003). The constraint program proposes an allocation that could be better than the best
+known one. The scheduler evaluates this allocation and all allocations that differ from it only in the least important
+parts. All of these allocations are then excluded.
 
-Two cores are interchangeable if exchanging them, with their memories and links, changes neither the system nor the
-costs nor the choices (docs/proofs.md#exact-allocation).
+Two cores are interchangeable if an exchange of the cores, with their memories and links, changes neither the system nor
+the costs nor the allowed cores (docs/proofs.md#exact-allocation).
 """
 
 import itertools
@@ -55,7 +55,7 @@ from tilewright.multicore.scheduling.bounds.lower_bounds import LowerBounds
 from tilewright.multicore.scheduling.problem import SchedulingProblem
 
 MOST_IMAGES = 24
-"""Largest number of renamings of cores; if there are more, fewer cores count as interchangeable."""
+"""Largest number of renamings of cores. If there are more, fewer cores are treated as interchangeable."""
 Renaming = dict[int, int]
 """New number of each core, by core; cores that are left out keep their number."""
 
@@ -75,7 +75,7 @@ def interchangeable_cores(problem: SchedulingProblem, space: AllocationSpace) ->
 
 
 def limited(classes: Sequence[Sequence[int]], most: int = MOST_IMAGES) -> tuple[tuple[int, ...], ...]:
-    """Largest classes of cores that have at most so many renamings."""
+    """Classes of cores, made smaller so that they have at most `most` renamings together."""
     found, count = [], 1
     for one in classes:
         size = 1
@@ -142,8 +142,8 @@ def _renames(pairs: Iterable[tuple[int, int]], columns: Sequence[np.ndarray]) ->
 
 Found = TypeVar("Found")
 SHARE_OF_BOUNDS, SHARE_WHERE_PROVEN = 0.1, 0.001
-"""Share of the effort for bounds of all schedules: before the best allocation is proven, and afterwards, when these
-bounds matter less.
+"""Share of the effort for bounds of all schedules. The second value applies if the best allocation is already proven
+optimal, because these bounds then matter less.
 """
 PROVEN = "proven"
 """Reason of the end of a search: no excluded allocation can be better."""
@@ -161,12 +161,11 @@ def search_exactly(
     clock: Callable[[], float] = time.monotonic,
     block: int = BLOCK,
 ) -> AllocationResult:
-    """Best allocation by `judge`, with a proof.
+    """Best allocation by `judge`, with a proof or lower bounds.
 
-    `bounds` are lower bounds of the problem over the space; at most `block` allocations are excluded together. The
-    result does not depend on the number of threads, unless the time budget or Ctrl-C end the search early. Raises
-    MappingError where no evaluated allocation has a schedule. Ctrl-C before the first schedule raises
-    KeyboardInterrupt.
+    `bounds` are lower bounds of the problem over the space. At most `block` allocations are excluded together. The
+    result does not depend on the number of threads, unless the time budget or Ctrl-C ends the search early. Raises
+    MappingError if no evaluated allocation has a schedule. Ctrl-C before the first schedule raises KeyboardInterrupt.
     """
     options = options or AllocationOptions()
     with Evaluator(space, judge, options.job_count, options.ga_time_budget_s, clock) as evaluator:
@@ -207,7 +206,8 @@ class _ExactSearch:
         self.evaluator = evaluator
         self.powers = OBJECTIVES[options.objective]
         self.excluded: list[tuple[dict[int, int], float | None]] = []
-        """(Cores by part that all allocations of an excluded block share, best value of the block or None)"""
+        """Excluded blocks of allocations: (cores by part that all allocations of the block share, best value of the
+        block, or None if none of them has a schedule)"""
         self.rule = ""
         self.tightened = 0.0
         """Lower bound of the objective from the relaxation."""
@@ -243,8 +243,8 @@ class _ExactSearch:
                 newest = self._exclude(program, self.space.genome(answer.part_cores))
 
     def tighten(self) -> None:
-        """Compute lower bounds of all schedules of all allocations from the relaxation, where these can improve the
-        bound.
+        """Compute lower bounds of all schedules of all allocations from the relaxation, unless they cannot improve the
+        known bound.
         """
         if self.rule in (EXHAUSTION, BOUND, RELAXATION) or self.evaluator.stopped_by:
             return
@@ -294,8 +294,8 @@ class _ExactSearch:
         return TOLERANCE if self.powers.energy else 0.0
 
     def _program(self, best: Evaluation, all_of_it: bool = False) -> RelaxationProgram:
-        """Program of all allocations that are better than the best; with `all_of_it` excluded blocks are
-        allowed, too.
+        """Constraint program of all allocations that can be better than `best`. Excluded blocks are left out, unless
+        `all_of_it` is set.
         """
         aim = wanted(self.powers, self._value(best), self.bounds.latency_cycles, self.bounds.energy_pj)
         program = RelaxationProgram(self._relaxation, aim)
@@ -331,11 +331,10 @@ class _ExactSearch:
         return answer
 
     def _exclude(self, program: RelaxationProgram, genome: Genome) -> list[Genome]:
-        """Schedule a block of allocations, and exclude it from the further search. The block has the given allocation
-        and all allocations that differ from it only in genes of little weight.
+        """Schedule and exclude an allocation and all allocations that differ from it only in the light genes.
 
-        Copies with renamed interchangeable cores are scheduled, too: schedules break ties by core number, so copies
-        may differ in cost.
+        Copies of these allocations with renamed interchangeable cores are scheduled and excluded, too. Copies can
+        differ in cost, because the scheduler breaks ties by core number.
         """
         scheduled: list[Genome] = []
         blocks = []
@@ -369,9 +368,9 @@ class _ExactSearch:
 
     @cached_property
     def _light_genes(self) -> frozenset[int]:
-        """Genes that take all their values within a block of allocations.
+        """Light genes: the genes that take all their values within a block of allocations.
 
-        Their runtime depends least on the chosen core. The other genes are fixed in a block.
+        These are the genes whose parts have the shortest runtimes. All other genes are fixed within a block.
         """
         runtime = self.space.runtime_cycles
         spread = [max(runtime[part, core] for core in self.space.choices[part]) for part in self.space.flexible]

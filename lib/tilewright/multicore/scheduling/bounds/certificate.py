@@ -1,4 +1,4 @@
-"""The lower bounds of a problem with the weights from which they follow, for `scheduling.check.bound_certificate`."""
+"""Certificate of lower bounds: the bounds with their weights, for the check in `scheduling.check.bound_certificate`."""
 
 from typing import Any
 
@@ -14,12 +14,15 @@ from tilewright.multicore.scheduling.bounds.work import fetched_pieces, possible
 from tilewright.multicore.scheduling.problem import Booleans, Floats, SchedulingProblem
 
 _UNITS = 2**40
-"""A weight is a whole number of these parts of all weights, about."""
+"""Number of units into which the sum of all weights is divided; each weight is rounded to whole units."""
 
 
 def bound_certificate(problem: SchedulingProblem, allowed: Booleans, bounds: LowerBounds) -> JsonObject:
-    """Bounds over all allocations with `allowed[cn, core]`, which are `bounds`, with their weights as whole numbers, as
-    plain data. Before and after one CN, and phases, are left out."""
+    """Certificate of `bounds` as plain data, with weights as whole numbers.
+
+    The bounds hold for all allocations that `allowed` [cn, core] permits. The bounds from single CNs and from phases
+    are left out.
+    """
     certificate: dict[str, Any] = {
         "critical_path": {"cycles": bounds.critical_path_cycles},
         "off_chip_traffic": {"cycles": bounds.off_chip_traffic_cycles},

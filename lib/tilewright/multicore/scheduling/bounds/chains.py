@@ -1,5 +1,7 @@
-"""Rows of CNs each of which waits for the one before, between whose runs the phases of a schedule lie
-(docs/proofs.md#bounds, "Phases")."""
+"""Chains of CNs that divide a schedule into phases (docs/proofs.md#bounds, "Phases").
+
+Each CN of a chain waits for the CN before it. Phases are the runs of these CNs and the times between them.
+"""
 
 from dataclasses import dataclass
 
@@ -10,32 +12,35 @@ from tilewright.multicore.scheduling.bounds.paths import LongestPaths
 from tilewright.multicore.scheduling.problem import Integers, SchedulingProblem
 
 _ALL_OF = 64
-"""CNs of a graph up to which all are looked at."""
+"""Largest number of CNs of a graph for which all CNs are candidates for the chain."""
 _PARTS_OF_LAYER = 8
-"""Else those of each layer that can start first and last, and those that divide it into so many parts between."""
+"""Number of parts into which the candidates divide each layer of a larger graph. The candidates are the CNs that can
+start first and last, and CNs between them at equal distances."""
 _MOST_LOOKED_AT = 1000
+"""Largest number of candidates."""
 _MOST_EDGES = 2 * 10**7
-"""Edges of a graph times CNs that are looked at."""
+"""Upper limit of the edges of a graph times the candidates; large graphs get fewer candidates."""
 _WORTH_OF_CN = 1 / 32
-"""Share of all cycles that a CN of a row counts as, whatever its own; found by trying."""
+"""Share of all cycles that counts as the runtime of a CN of the chain, in place of its own runtime; found by
+experiments."""
 
 
 @dataclass(frozen=True, eq=False)
 class NodeChain:
-    """CNs each of which waits for the one before, and where all others lie between their starts."""
+    """Chain of CNs, and the phases in which all other CNs can run."""
 
     cns: Integers
-    """CN i runs in phase 2 i + 1; phases of even number lie before, between and after"""
+    """CNs of the chain. CN i of the chain runs in phase 2 i + 1; even phases are before, between and after the runs"""
     first: Integers
-    """[cn] phase before which it does not start"""
+    """[cn] first phase in which the CN can start"""
     last: Integers
-    """[cn] phase in which it ends at the latest"""
+    """[cn] last phase in which the CN can end"""
     arrives: Integers
-    """[cn] last phase in which what it reads can be on its way: the one before where it is one of the row"""
+    """[cn] last phase in which the inputs of the CN can arrive; for a CN of the chain, the phase before its run"""
 
 
 def chain_of(problem: SchedulingProblem, paths: LongestPaths, count: int) -> NodeChain:
-    """The row of up to `count` CNs, of those that are looked at, that parts most pairs of others."""
+    """Chain of up to `count` candidates that separates the most pairs of other CNs."""
     first = np.zeros(problem.graph.node_count, np.int64)
     kept = _best_row(problem, paths, count)
     last = np.full(problem.graph.node_count, 2 * len(kept), np.int64)
@@ -51,12 +56,13 @@ def chain_of(problem: SchedulingProblem, paths: LongestPaths, count: int) -> Nod
 
 
 def _best_row(problem: SchedulingProblem, paths: LongestPaths, count: int) -> list[int]:
-    """Up to `count` CNs in a row that part most pairs: a CN that one of the row waits for, and one that waits for it.
+    """Chain of up to `count` CNs that separates the most pairs of CNs.
 
-    A pair counts as much as the product of its cycles. What CNs of a row wait for grows along it: each but the first
-    adds the pairs of what the one before does not wait for. A CN of the row has a share of all cycles itself, so that
-    one that few others run beside is worth something next to another one. Of equal rows the one whose last CN waits
-    for the fewest others, then the one of fewest CNs.
+    A chain separates two CNs if some CN of the chain waits for the first and the second waits for that CN. A pair
+    counts as the product of the runtimes of its CNs. The predecessors of a CN of the chain include all predecessors of
+    the CN before it. Therefore each CN adds only the pairs of its new predecessors. A CN of the chain itself counts as
+    a fixed share of all cycles, so that it adds value even next to another CN of the chain. Among equal chains, the
+    chain whose last CN has the fewest predecessors is taken, then the chain with the fewest CNs.
     """
     looked_at = _looked_at(problem, paths)
     before = np.zeros((len(looked_at), len(looked_at)), np.bool_)
@@ -66,12 +72,12 @@ def _best_row(problem: SchedulingProblem, paths: LongestPaths, count: int) -> li
         before[place] = ends_before[looked_at]
         number[place] = np.count_nonzero(ends_before)
         waited[place], following[place] = paths.runtime[ends_before].sum(), paths.runtime[starts_after].sum()
-    order = np.lexsort((looked_at, number))  # who waits for another CN waits for more
+    order = np.lexsort((looked_at, number))  # a CN has more predecessors than each CN for which it waits
     looked_at, before = looked_at[order], before[np.ix_(order, order)]
     waited, following = waited[order], following[order]
     own = (waited + following) * (float(paths.runtime.sum()) * _WORTH_OF_CN)
     best = np.full((len(looked_at), count), -np.inf)
-    """[place, n] pairs of the best row of n + 1 CNs that ends there"""
+    """[candidate, n] value of the best chain of n + 1 CNs that ends with the candidate"""
     behind = np.full((len(looked_at), count), -1, np.int64)
     best[:, 0] = waited * following + own
     for place in range(len(looked_at)):
@@ -89,7 +95,9 @@ def _best_row(problem: SchedulingProblem, paths: LongestPaths, count: int) -> li
 
 
 def _looked_at(problem: SchedulingProblem, paths: LongestPaths) -> Integers:
-    """CNs for the row: all of a small graph, else some of each layer, evenly over the network where it is large."""
+    """Candidates for the chain: all CNs of a small graph, else some CNs of each layer. If these are too many, only some
+    of them, evenly over the network.
+    """
     layer, head = problem.graph.layer, paths.head
     if len(layer) <= _ALL_OF:
         return np.arange(len(layer))

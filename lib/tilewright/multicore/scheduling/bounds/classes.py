@@ -1,4 +1,4 @@
-"""Classes of CNs that lower bounds treat alike: equal rows of the cost table, equal cores (docs/proofs.md#bounds)."""
+"""Classes of CNs with the same row of the cost table and the same allowed cores (docs/proofs.md#bounds)."""
 
 from dataclasses import dataclass
 
@@ -10,25 +10,29 @@ from tilewright.multicore.scheduling.problem import Booleans, Floats, Integers, 
 
 @dataclass(frozen=True, eq=False)
 class CnClasses:
-    """CNs with the same row of the cost table and the same allowed cores."""
+    """Classes of CNs. CNs of a class have the same row of the cost table and the same allowed cores."""
 
     of_cn: Integers
+    """[cn] class of the CN"""
     count: Integers
+    """[class] number of CNs"""
     row: Integers
+    """[class] row of the cost table"""
     allowed: Booleans
-    """[class, core]"""
+    """[class, core] True where the core is allowed"""
     runtime: Floats
-    """[class, core] runtime with streams at full width; infinite where not allowed"""
+    """[class, core] runtime in cycles with streams at full width; infinite where the core is not allowed"""
     never_streams: Booleans
-    """[class, operand] whether it streams on no allowed core"""
+    """[class, operand] True where the operand does not stream on any allowed core"""
     always_streams: Booleans
-    """[class, operand] whether it streams on every allowed core"""
+    """[class, operand] True where the operand streams on every allowed core"""
 
 
 def cn_classes(problem: SchedulingProblem, allowed: Booleans | None) -> CnClasses:
-    """The classes of the CNs of a problem, with `allowed[cn, core]` or all cores that the cost table allows.
+    """The classes of the CNs of a problem.
 
-    Raises MappingError where a CN has no core.
+    `allowed` [cn, core] says which cores are allowed; None: all cores that the cost table allows. Raises MappingError
+    if a CN has no allowed core.
     """
     graph, costs = problem.graph, problem.costs
     runs = costs.runtime_cycles >= 1
@@ -57,7 +61,7 @@ def cn_classes(problem: SchedulingProblem, allowed: Booleans | None) -> CnClasse
 
 
 def _streaming_runtime(problem: SchedulingProblem) -> Floats:
-    """[row, core] runtime where all streams get the full width of their links."""
+    """[row, core] runtime in cycles if all streams get the full width of their links."""
     costs, system = problem.costs, problem.system
     runtime = costs.runtime_cycles.astype(np.float64)
     for row, core in np.argwhere(np.any(costs.stream_bits > 0, axis=2)).tolist():

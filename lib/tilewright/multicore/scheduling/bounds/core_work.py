@@ -1,4 +1,4 @@
-"""Work of cores and traffic at least, weighed against each other (docs/proofs.md#bounds, "Work per core")."""
+"""Lower bound from the work of cores and the off-chip traffic together (docs/proofs.md#bounds, "Work per core")."""
 
 import math
 from collections.abc import Sequence
@@ -14,20 +14,22 @@ ROUNDS = 400
 
 
 TrafficLoad = tuple[Floats, float]
-"""([class, core] cycles that the streams of a CN take, cycles taken in any case)."""
+"""([class, core] cycles that the streams of a CN take, cycles of the traffic that is needed in any case)."""
 
 
 def core_work(classes: CnClasses, traffic: Sequence[TrafficLoad], ends: int, rounds: int = ROUNDS) -> int:
-    """The best bound by weights on cores and traffic, as `weighted_core_work`."""
+    """The lower bound of `weighted_core_work` in cycles; it also works without CNs."""
     if not classes.count.any():
         return math.ceil(max((cycles for _, cycles in traffic), default=0.0) * (1 - SLACK))
     return weighted_core_work(classes, traffic, ends, rounds).cycles
 
 
 def weighted_core_work(classes: CnClasses, traffic: Sequence[TrafficLoad], ends: int, rounds: int = ROUNDS) -> Weighted:
-    """Bound with its weights: on cores that some CN is allowed, by number, then on traffic. There must be CNs.
+    """The best lower bound by weights of cores and traffic, with its weights. There must be CNs.
 
-    `ends` are cycles before the first CN and after the last one; `rounds` are those of the search for weights.
+    The weights are first those of the cores that are allowed for some CN, by number, then those of the traffic. `ends`
+    is the number of cycles before the first CN and after the last CN; `rounds` is the number of steps of the search for
+    weights.
     """
     present = np.flatnonzero(classes.count)
     used = np.flatnonzero(classes.allowed[present].any(axis=0))
@@ -37,7 +39,7 @@ def weighted_core_work(classes: CnClasses, traffic: Sequence[TrafficLoad], ends:
     taken = np.array([cycles[np.ix_(present, used)] for cycles, _ in traffic]).reshape(len(traffic), runtime.size)
     fixed = np.array([float(ends)] * len(used) + [cycles for _, cycles in traffic])
     cells = np.arange(len(present)) * len(used)
-    """[class] place of its first core in flat tables"""
+    """[class] position of the first core of the class in flat tables"""
 
     def bound(weight: Floats) -> tuple[float, Floats]:
         on_cores, on_traffic = weight[: len(used)], weight[len(used) :]
@@ -56,9 +58,9 @@ def weighted_core_work(classes: CnClasses, traffic: Sequence[TrafficLoad], ends:
 def traffic_loads(
     problem: SchedulingProblem, classes: CnClasses, limits: SystemLimits, fetched_bits: int, written_bits: int
 ) -> list[TrafficLoad]:
-    """Loads of what is read from the off-chip memory, of what is written to it, and of both.
+    """Loads of three kinds of off-chip traffic: data that are read, data that are written, and both together.
 
-    The bits are those of what is fetched or written in any case.
+    `fetched_bits` and `written_bits` are the bits that are fetched or written in any case.
     """
     bits = problem.costs.stream_bits[classes.row].astype(np.float64)
     inward, outward = bits[:, :, 1:].sum(axis=2), bits[:, :, OUTPUT_OPERAND]

@@ -1,7 +1,4 @@
-"""Limits that lower bounds are made of: rates of a system, least costs of moving, classes of CNs, and weights.
-
-Two CNs are alike if they have the same row of the cost table and the same allowed cores.
-"""
+"""Limits from which lower bounds follow: rates of a system, least energy of moves, and the search for weights."""
 
 import math
 from collections.abc import Callable
@@ -15,14 +12,16 @@ from tilewright.multicore.scheduling.problem import Booleans, CoreSystem, Floats
 
 @dataclass(frozen=True, eq=False)
 class SystemLimits:
-    """Rates in bits per cycle; infinite where nothing limits them, 0 where there is no way."""
+    """Largest rates in bits per cycle, and least energies. A rate is infinite if nothing limits it, and 0 if there is
+    no path.
+    """
 
     read_bits_per_cycle: float
-    """Rate of all that leaves the off-chip memory"""
+    """Rate of all data together that leave the off-chip memory"""
     write_bits_per_cycle: float
-    """Rate of all that enters it"""
+    """Rate of all data together that enter the off-chip memory"""
     both_bits_per_cycle: float
-    """Rate of both together"""
+    """Rate of all data together that leave or enter the off-chip memory"""
     fetch_rate: Floats
     """[memory] rate of one piece from the off-chip memory"""
     direct_rate: Floats
@@ -35,7 +34,7 @@ class SystemLimits:
     """[core] link energy of a bit to the off-chip memory"""
 
     def detour_rate(self, core: int, memory: int) -> float:
-        """Bits over cycles of one piece that is written off-chip from the output memory of a core and then fetched."""
+        """Bits per cycle of a piece that is written off-chip from the output memory of a core, and then fetched."""
         rates = self.write_rate[core], self.fetch_rate[memory]
         return 1.0 / sum(1.0 / float(rate) for rate in rates) if min(rates) > 0 else 0.0
 
@@ -48,7 +47,7 @@ class SystemLimits:
         return float(np.sum(self.write_pj(system, bits)))
 
     def fetch_pj(self, system: CoreSystem, bits: Integers) -> Floats:
-        """[piece] the least energy of fetching it from the off-chip memory."""
+        """[piece] least energy to fetch the piece from the off-chip memory, in pJ."""
         off = system.off_chip_memory
         words = -(-bits // system.memory_read_bits[off]) * system.memory_read_energy_pj[off]
         found: Floats = (
@@ -57,7 +56,7 @@ class SystemLimits:
         return found
 
     def write_pj(self, system: CoreSystem, bits: Integers) -> Floats:
-        """[piece] the least energy of writing it to the off-chip memory."""
+        """[piece] least energy to write the piece to the off-chip memory, in pJ."""
         off = system.off_chip_memory
         words = -(-bits // system.memory_write_bits[off]) * system.memory_write_energy_pj[off]
         found: Floats = (
@@ -66,7 +65,9 @@ class SystemLimits:
         return found
 
     def _over_links(self, system: CoreSystem, link_pj: Floats, bits: Integers) -> Floats:
-        """[piece] the least energy over links; where there are no pieces links may have no way."""
+        """[piece] least energy to move the piece over links, in pJ. Without pieces it is possible that no core has a
+        path.
+        """
         least = float(np.min(_compute(system, link_pj), initial=math.inf))
         found: Floats = np.zeros(len(bits))
         if len(bits):
@@ -75,13 +76,13 @@ class SystemLimits:
 
 
 def _compute(system: CoreSystem, values: Floats) -> Floats:
-    """Values of the cores other than the off-chip core."""
+    """Values of all cores except the off-chip core."""
     compute: Floats = values[np.arange(len(values)) != system.off_chip_core]
     return compute
 
 
 def _cheapest(bits: Integers, system: CoreSystem, writing: bool) -> Floats:
-    """[piece] least energy of accessing pieces in a memory on chip."""
+    """[piece] least energy to read or write the piece in a memory on chip, in pJ."""
     width = system.memory_write_bits if writing else system.memory_read_bits
     energy = system.memory_write_energy_pj if writing else system.memory_read_energy_pj
     on_chip = [memory for memory in range(len(width)) if memory != system.off_chip_memory]
@@ -124,15 +125,17 @@ def _reaches(system: CoreSystem, source: int, target: int) -> bool:
 
 
 def _rate(system: CoreSystem, source: int, target: int, read: int, written: int) -> float:
-    """Full rate of a large piece (rule 11 of docs/multi-core-model.md#scheduling)."""
+    """Full rate of a transfer in bits per cycle (rule 11 of docs/multi-core-model.md#scheduling)."""
     widths = system.link_bits_per_cycle[system.path(source, target)].tolist()
     return float(min([*widths, system.memory_read_bits[read], system.memory_write_bits[written]]))
 
 
 def _cut(directions: list[list[list[int]]], system: CoreSystem) -> float:
-    """Largest total rate over paths: the width of a link that all have, or of all their links at the same end.
+    """Largest total rate over paths in bits per cycle.
 
-    The first list holds paths from the off-chip core (or to it, if it is the only one), a second one paths to it.
+    It is the width of a link that all paths share, or the total width of all links at one end of the paths, whichever
+    is smaller. The first list has paths from the off-chip core; a second list has paths to it. If there is only one
+    list, its paths can have either direction.
     """
     paths = [path for direction in directions for path in direction]
     if not paths or any(len(path) == 0 for path in paths):
@@ -146,11 +149,11 @@ def _cut(directions: list[list[list[int]]], system: CoreSystem) -> float:
 
 
 SLACK = 1e-9
-"""Part by which sums of floating-point numbers are lowered before they count as bounds."""
+"""Share by which sums of floating-point numbers are lowered before they count as bounds."""
 
 
 def changes(values: Integers) -> Booleans:
-    """[place] whether a value is not the one before it."""
+    """[position] True where the value differs from the value before; True for the first value."""
     found: Booleans = np.ones(len(values), np.bool_)
     found[1:] = values[1:] != values[:-1]
     return found
@@ -165,7 +168,7 @@ Choice = TypeVar("Choice")
 
 
 class Weighted(NamedTuple):
-    """A bound that weights on resources give."""
+    """Lower bound that follows from weights of resources."""
 
     cycles: int
     weights: Floats
@@ -178,10 +181,11 @@ def best_by_weights(
     bound: Callable[[Floats], tuple[float, Choice]],
     load: Callable[[Choice], Floats],
 ) -> Weighted:
-    """The largest bound in cycles by weights that sum to 1, rounded up.
+    """The largest lower bound in cycles that is found for weights that sum to 1, rounded up.
 
-    `bound` gives the bound by weights and what is cheapest with them, `load` the load of each resource by that. Any
-    weights are right; these come from `rounds` steps towards what is loaded the most.
+    `bound` returns the bound for given weights, and the cheapest choice at these weights. `load` returns the load of
+    each resource by a choice. Any weights give a valid bound. The search makes `rounds` steps; each step raises the
+    weights of the most loaded resources.
     """
     logarithm, average, best = np.zeros(resources), np.zeros(resources), 0.0
     weights: Floats = np.full(resources, 1.0 / max(resources, 1))

@@ -18,21 +18,21 @@ from tilewright.multicore.scheduling.problem import Booleans, Integers, Scheduli
 
 @dataclass(frozen=True)
 class LowerBounds:
-    """No schedule of the problem with an allowed allocation is below any of these."""
+    """Lower bounds of all schedules of a problem with an allowed allocation."""
 
     critical_path_cycles: int
     core_work_cycles: int
     off_chip_traffic_cycles: int
     link_traffic_cycles: int
     before_and_after_cycles: int
-    """What must be over before some CN starts, its runtime, and what cannot begin before it ends."""
+    """Bound from one CN: the work that must end before the CN starts, its runtime, and the work after its end."""
     phases_cycles: int
-    """What must be done between the starts of some CNs, with what memories can hold meanwhile."""
+    """Bound from the work that must be done between the starts of some CNs, with the capacity of memories."""
     ordered_phases_cycles: int
-    """Bound by phases where nothing is done before what it needs; 0 where that was not looked at."""
+    """Bound from phases that also respects the order of dependent work; 0 if it was not computed."""
     energy_pj: float
     scope: Schedules = field(default_factory=Schedules)
-    """Over which schedules they hold."""
+    """Schedules for which the bounds hold."""
 
     @property
     def latency_cycles(self) -> int:
@@ -48,15 +48,16 @@ class LowerBounds:
         )
 
     def latency_gap(self, latency_cycles: int) -> float:
-        """Share of a latency that was found by which the optimum could be smaller."""
+        """Share of a found latency by which the optimum can at most be smaller."""
         return gap_to(self.latency_cycles, latency_cycles)
 
 
 def lower_bounds(problem: SchedulingProblem, allowed: Booleans | None = None) -> LowerBounds:
-    """Bounds over all allocations with `allowed[cn, core]`; without it, over all cores that the cost table allows.
+    """Lower bounds over all allocations that `allowed` [cn, core] permits.
 
-    For the bounds of one allocation, allow each CN its core only. Raises MappingError where a CN has no core,
-    InputError where CNs wait for each other in a circle.
+    Without `allowed`, all cores that the cost table allows are permitted. For the bounds of one allocation, permit only
+    one core for each CN. Raises MappingError if a CN has no core, and InputError if the dependences of CNs form a
+    cycle.
     """
     classes, limits = cn_classes(problem, allowed), system_limits(problem.system)
     paths, moves = paths_through(problem, classes, limits), possible_moves(problem, classes)
@@ -83,9 +84,10 @@ def lower_bounds(problem: SchedulingProblem, allowed: Booleans | None = None) ->
 def _energy(
     problem: SchedulingProblem, classes: CnClasses, limits: SystemLimits, fetched_bits: Integers, written_bits: Integers
 ) -> float:
-    """Cheapest core of each CN with its streams, and the cheapest way of all that must be moved.
+    """Least energy in pJ: each CN on its cheapest core with its streams, and the cheapest way of all necessary fetches
+    and writes.
 
-    The bits are those of the pieces that must be fetched and written.
+    `fetched_bits` and `written_bits` have the bits of each piece that must be fetched or written.
     """
     if len(classes.count) == 0:
         return 0.0

@@ -1,7 +1,7 @@
-"""The same bound by phases where nothing is done before what it needs (docs/proofs.md#bounds, "Phases in order").
+"""Lower bound by phases that also respects the order of dependent work (docs/proofs.md#bounds, "Phases in order").
 
-CNs of a layer that lie side by side are one item, and so are the pieces that they make: what is done of an item, and of
-those that wait for it, is compared at the end of each phase.
+Neighbouring CNs of a layer are one item, and the pieces that they produce are one item, too. At the end of each phase,
+the share of an item that is done is compared with the shares of the items that wait for it.
 """
 
 from collections.abc import Iterable, Iterator
@@ -26,26 +26,27 @@ from tilewright.multicore.scheduling.bounds.work import PossibleMoves
 from tilewright.multicore.scheduling.problem import Integers, SchedulingProblem
 
 MOST_CNS = 16
-"""CNs whose runs are phases: with more, hardly any bound was larger."""
+"""Largest number of CNs whose runs are phases. With more CNs, hardly any bound was larger."""
 MOST_CHOICES = 40_000
-"""Ways times phases of all that runs and moves, above which fewer phases are looked at: some ten seconds."""
+"""Largest number of choices (ways times phases, summed over all items), which takes about ten seconds. If there are
+more, fewer phases are used."""
 MOST_EDGES = 100_000
-"""Most edges of the graph, above which nothing is looked at."""
+"""Largest number of edges of the graph. For a larger graph this bound is not computed."""
 MOST_PLACES = 28
-"""Items along a layer: CNs beyond are put together, side by side."""
+"""Largest number of items along a layer and group. If there are more CNs, neighbouring CNs share an item."""
 Pairs = list[tuple[int, int]]
 
 
 @dataclass(eq=False)
 class Members:
-    """What items consist of: a number of each member, its weight, and in which order members lie."""
+    """Members (CNs or pieces) of items, with their weights. The members of an item are in order."""
 
     item_of: dict[int, int] = field(default_factory=dict)
     weight: dict[int, int] = field(default_factory=dict)
     of_item: dict[int, list[int]] = field(default_factory=dict)
 
     def add(self, item: int, members: Iterable[int], weights: Iterable[int]) -> None:
-        """The members of an item, in their order."""
+        """Add members to an item, in order."""
         for member, weight in zip(members, weights, strict=True):
             self.item_of[member], self.weight[member] = item, weight
             self.of_item.setdefault(item, []).append(member)
@@ -54,7 +55,7 @@ class Members:
 def ordered_phases_latency_cycles(
     problem: SchedulingProblem, classes: CnClasses, paths: LongestPaths, moves: PossibleMoves
 ) -> int:
-    """The best bound by phases in order that is found, in cycles; 0 where the program would be too large."""
+    """The best lower bound by ordered phases that is found, in cycles; 0 if the program would be too large."""
     if not len(paths.head) or len(problem.edges[1]) > MOST_EDGES:
         return 0
     program = longest_program(
@@ -70,12 +71,12 @@ def ordered_phases_latency_cycles(
 def ordered_phase_problem(
     problem: SchedulingProblem, classes: CnClasses, paths: LongestPaths, moves: PossibleMoves, chain: NodeChain
 ) -> PhaseProblem:
-    """What must be done in the phases of a chain, and in which order."""
+    """Problem of the work that must be done in the phases of a chain, with the order of dependent work."""
     return OrderedPhases(problem, classes, moves, chain).program(paths)
 
 
 class OrderedPhases:
-    """Items, and what waits for what."""
+    """Items of a chain's phases, and which items wait for which."""
 
     def __init__(self, problem: SchedulingProblem, classes: CnClasses, moves: PossibleMoves, chain: NodeChain) -> None:
         self.problem, self.classes, self.moves, self.chain = problem, classes, moves, chain
@@ -86,16 +87,16 @@ class OrderedPhases:
         self.runs, self.moved, self.fetched = Members(), Members(), Members()
         self.place = _places(problem)
         self.waits: dict[tuple[int, int], Pairs] = {}
-        """(item before, item after) -> members of which the second waits for the first"""
+        """Pairs of members of which the second waits for the first, by (item before, item after)"""
         self.reader_of: dict[int, tuple[int, int]] = {}
-        """piece that is fetched -> (CN, operand) for which it counts"""
+        """Reader (CN, operand) for which a fetched piece counts, by piece"""
         self.kind_of: dict[int, int] = {}
-        """piece that is made and moves -> kind of its first move"""
+        """Kind of the first move of a piece that is produced on chip and moves, by piece"""
         self.sets: dict[int, int] = {}
-        """item of what is fetched -> set of memories"""
+        """Set of memories of the items of fetched pieces, by item"""
 
     def program(self, paths: LongestPaths) -> PhaseProblem:
-        """All of it."""
+        """Problem with all items, orders and stays."""
         self._add_runs()
         self._add_fetches(paths)
         by_move = self._add_moves()
@@ -130,7 +131,7 @@ class OrderedPhases:
             self.items.append(Item(float(len(members)), loads[number], first, last, free))
 
     def _add_fetches(self, paths: LongestPaths) -> None:
-        """What comes from the off-chip memory, for the reader that it stays for longest."""
+        """Add items for pieces from the off-chip memory. A piece counts for the reader for which it stays longest."""
         moves, chain = self.moves, self.chain
         chosen = np.flatnonzero(moves.fetched)
         reader = moves.reader[chosen]
@@ -155,13 +156,16 @@ class OrderedPhases:
                     self.waits.setdefault((self.runs.item_of[maker], number), []).append((maker, piece))
 
     def _add_moves(self) -> set[tuple[int, int]]:
-        """What is made on chip and moves, as it does first: (piece, reader) that wait for that."""
+        """Add items for pieces that are produced on chip and move; only the first kind of move of a piece counts.
+
+        Returns the pairs (piece, reader) in which the reader waits for the move.
+        """
         moves, chain = self.moves, self.chain
         chosen = np.flatnonzero(~moves.fetched & ~moves.stays[moves.kind])
         pieces, begin = np.unique(moves.piece[chosen], return_index=True)
         first_kind = moves.kind[chosen[begin]]
         place = np.searchsorted(pieces, moves.piece[chosen])
-        chosen = chosen[moves.kind[chosen] == first_kind[place]]  # of several kinds the first: any one is right
+        chosen = chosen[moves.kind[chosen] == first_kind[place]]  # any kind of move is valid; the first is taken
         place = np.searchsorted(pieces, moves.piece[chosen])
         reader, phases = moves.reader[chosen], len(chain.cns) * 2
         arrives = np.where(reader >= 0, chain.arrives[np.maximum(reader, 0)], phases)
@@ -185,7 +189,7 @@ class OrderedPhases:
         return waiting
 
     def _readers(self, place: Integers, reader: Integers) -> Integers:
-        """[piece] a number for the items that wait for it; `place` is that of the piece of each reader."""
+        """[piece] number of the set of items that wait for the piece. `place` [reader] is the position of the piece."""
         found: list[set[int]] = [set() for _ in range(int(place.max(initial=-1)) + 1)]
         for piece, cn in zip(place.tolist(), reader.tolist(), strict=True):
             if cn >= 0:
@@ -194,7 +198,7 @@ class OrderedPhases:
         return np.array([numbers.setdefault(frozenset(one), len(numbers)) for one in found], np.int64)
 
     def _add_item(self, kind: int, first: int, last: int, pieces: list[int], members: Members) -> int | None:
-        """An item of pieces that move so; None where nothing loads a link."""
+        """Number of a new item of pieces with a kind of move; None if the move has no ways."""
         links = len(self.problem.system.link_bits_per_cycle)
         loads, _ = ways_of(self.moves, kind, len(self.on_chip), links)
         if not len(loads):
@@ -205,7 +209,7 @@ class OrderedPhases:
         return len(self.items) - 1
 
     def _wait_for_edges(self, by_move: set[tuple[int, int]]) -> None:
-        """Let CNs wait for those before them, but for what they wait for by the move of a piece."""
+        """Let CNs wait for their predecessors, except where they already wait for the move of a piece."""
         problem = self.problem
         producer = problem.graph.piece_producer
         piece = problem.fetch_order[0]
@@ -223,13 +227,15 @@ class OrderedPhases:
                 self.waits.setdefault(pair, []).append((before, after))
 
     def _is_even(self, before: int, after: int, pairs: Pairs) -> bool:
-        """Whether each part of the second item can be given an equal part of the first that it waits for, in order."""
+        """Whether each share of the second item can be matched with an equal share of the first item for which it
+        waits, in order or by dividing shares.
+        """
         first, second = self._members(before), self._members(after)
         known = set(pairs)
         return all(pair in known for pair in _spread(first, second)) or _is_even_by_shares(first, second, known)
 
     def _members(self, item: int) -> list[tuple[int, int]]:
-        """(member, weight) of an item."""
+        """(member, weight) pairs of an item."""
         for members in (self.runs, self.moved, self.fetched):
             if item in members.of_item:
                 return [(one, members.weight[one]) for one in members.of_item[item]]
@@ -239,7 +245,9 @@ class OrderedPhases:
 def _is_even_by_shares(
     first: list[tuple[int, int]], second: list[tuple[int, int]], pairs: set[tuple[int, int]]
 ) -> bool:
-    """Whether the same holds where each of the second divides its part among all that it waits for."""
+    """Whether the shares match if each member of the second item divides its share among all members of the first item
+    for which it waits.
+    """
     of_second: dict[int, list[int]] = {}
     for one, other in pairs:
         of_second.setdefault(other, []).append(one)
@@ -256,7 +264,10 @@ def _is_even_by_shares(
 
 
 def _spread(first: list[tuple[int, int]], second: list[tuple[int, int]]) -> Iterator[tuple[int, int]]:
-    """Pairs of members that overlap if both lists are laid along one line. The length of a member is its weight."""
+    """Pairs (one member of each list) that overlap if the members of each list are laid end to end along a line.
+
+    The length of a member is its weight. Both lists are scaled to the same total length.
+    """
     total_first, total_second = (sum(weight for _, weight in one) for one in (first, second))
     place, other = 0, 0
     end, other_end = first[0][1] * total_second, second[0][1] * total_first
@@ -278,7 +289,7 @@ def _spread(first: list[tuple[int, int]], second: list[tuple[int, int]]) -> Iter
 
 
 def _places(problem: SchedulingProblem) -> Integers:
-    """[cn] where it lies among those of its layer and group, in at most `MOST_PLACES` places."""
+    """[cn] position of the CN among the CNs of its layer and group, scaled to at most `MOST_PLACES` positions."""
     graph = problem.graph
     order = np.lexsort((np.arange(graph.node_count), graph.group, graph.layer))
     begin = np.flatnonzero(changes(graph.layer[order]) | changes(graph.group[order]))
@@ -290,7 +301,7 @@ def _places(problem: SchedulingProblem) -> Integers:
 
 
 def _grouped(keys: Integers, order: Integers) -> Iterator[tuple[list[int], list[int]]]:
-    """(key, members in the order that is given) of each distinct row."""
+    """(key, members) of each distinct row of `keys`; the members are in the order of `order`."""
     if not len(keys):
         return
     distinct, of_row = np.unique(keys[order], axis=0, return_inverse=True)

@@ -1,5 +1,6 @@
-"""Lower bounds on latency from longest paths through the graph of CNs, each CN on its fastest core, and from what one
-CN waits for and what waits for it (docs/proofs.md#bounds).
+"""Lower bounds on latency from longest paths through the CN graph, and from the work before and after one CN.
+
+On a path each CN runs on its fastest core. The proofs are in docs/proofs.md#bounds.
 """
 
 import math
@@ -19,37 +20,39 @@ from tilewright.multicore.scheduling.problem import Booleans, Integers, Scheduli
 from tilewright.multicore.scheduling.state_record import GRAPH
 
 RECORDS = (GRAPH,)
-"""What the compiled paths work on."""
+"""Types of the records on which the compiled functions work."""
 
 
 @dataclass(frozen=True, eq=False)
 class LongestPaths:
-    """What no schedule is below, CN by CN."""
+    """Lower bounds of the times of each CN in every schedule, and of the latency."""
 
     latency_cycles: int
     head: Integers
-    """[cn] cycles before its start"""
+    """[cn] least number of cycles before the CN starts"""
     runtime: Integers
-    """[cn] cycles that it runs"""
+    """[cn] least number of cycles that the CN runs"""
     tail: Integers
-    """[cn] cycles after its end"""
+    """[cn] least number of cycles from the end of the CN to the end of the schedule"""
     release: Integers
-    """[cn] cycles until the constants that it never streams can have left the off-chip memory"""
+    """[cn] cycles until the constants that the CN never streams can have left the off-chip memory"""
     writing: Integers
-    """[cn] cycles after its end until the results that it never streams can be off-chip"""
+    """[cn] cycles from the end of the CN until the results that it never streams can be off-chip"""
     _record: np.record
     _arrays: dict[str, Integers]
-    """What the record points to."""
+    """Arrays to which the addresses in the record point, by field."""
 
     def around(self, cn: int) -> tuple[Booleans, Booleans]:
-        """([cn] ends before a CN starts, [cn] starts after it ends), whatever the schedule."""
+        """CNs whose order relative to `cn` is the same in every schedule: ([cn] ends before CN `cn` starts, [cn] starts
+        after CN `cn` ends).
+        """
         native_function(cns_around, RECORDS)(self._record, cn)
         mark = self._arrays["mark"]
         return mark == 1, mark == 2
 
 
 def paths_through(problem: SchedulingProblem, classes: CnClasses, limits: SystemLimits) -> LongestPaths:
-    """The longest paths of a problem. Raises InputError where CNs wait for each other in a circle."""
+    """The longest paths of a problem. Raises InputError if the dependences of CNs form a cycle."""
     release, writing = _release(problem, classes, limits), _writing(problem, classes, limits)
     runtime = whole_cycles(classes.runtime.min(axis=1))[classes.of_cn]
     start, successor = problem.edges
@@ -70,19 +73,19 @@ def paths_through(problem: SchedulingProblem, classes: CnClasses, limits: System
         record[name] = pointer_to(array)
     native_function(longest_paths, RECORDS)(record, 0)
     if record["finished"] < len(runtime):
-        raise InputError([Problem("CNs wait for each other in a circle", path="graph")])
+        raise InputError([Problem("CNs wait for each other in a cycle", path="graph")])
     latency = int(record["latency"])
     return LongestPaths(latency, arrays["head"], runtime, arrays["tail"], release, writing, record, arrays)
 
 
 def _first_of_piece(problem: SchedulingProblem) -> Booleans:
-    """[need] the first of its CN's needs of the piece; needs of a piece lie side by side."""
+    """[need] True for the first need of each CN for each piece. The needs of a CN for a piece are adjacent."""
     piece = problem.fetch_order[0]
     return changes(piece) | changes(problem.need_cn)
 
 
 def _release(problem: SchedulingProblem, classes: CnClasses, limits: SystemLimits) -> Integers:
-    """[cn] cycles until the constants that it never streams can have left the off-chip memory."""
+    """[cn] cycles until the constants that the CN never streams can have left the off-chip memory."""
     piece, operand = problem.fetch_order
     counts = (problem.graph.piece_producer[piece] < 0) & classes.never_streams[classes.of_cn[problem.need_cn], operand]
     counts &= _first_of_piece(problem)
@@ -91,7 +94,7 @@ def _release(problem: SchedulingProblem, classes: CnClasses, limits: SystemLimit
 
 
 def _writing(problem: SchedulingProblem, classes: CnClasses, limits: SystemLimits) -> Integers:
-    """[cn] cycles after its end until the results that it never streams can be off-chip."""
+    """[cn] cycles from the end of the CN until the results that it never streams can be off-chip."""
     pieces = np.flatnonzero(problem.graph.piece_is_output)
     pieces = pieces[classes.never_streams[classes.of_cn[problem.graph.piece_producer[pieces]], 0]]
     producer = problem.graph.piece_producer[pieces]
@@ -100,7 +103,7 @@ def _writing(problem: SchedulingProblem, classes: CnClasses, limits: SystemLimit
 
 
 def _edge_delays(problem: SchedulingProblem, classes: CnClasses, limits: SystemLimits) -> Integers:
-    """[edge] cycles that data needs from CN to CN on the best pair of allowed cores."""
+    """[edge] cycles that the data of the edge need from CN to CN, for the best pair of allowed cores."""
     start, successor = problem.edges
     delay = np.zeros(len(successor), np.int64)
     piece, operand = problem.fetch_order
@@ -125,7 +128,9 @@ def _edge_delays(problem: SchedulingProblem, classes: CnClasses, limits: SystemL
 def _best_rate(
     problem: SchedulingProblem, classes: CnClasses, limits: SystemLimits, source: int, target: int, operand: int
 ) -> float:
-    """Bits per cycle of a piece from a CN of one class to one of another; infinite if it need not move."""
+    """Largest bits per cycle of a piece from a CN of class `source` to a CN of class `target`; infinite if the piece
+    need not move.
+    """
     rows, best = (int(classes.row[source]), int(classes.row[target])), 0.0
     for producer in np.flatnonzero(classes.allowed[source]).tolist():
         for consumer in np.flatnonzero(classes.allowed[target]).tolist():
@@ -138,8 +143,11 @@ def _best_rate(
 def pair_rate(
     problem: SchedulingProblem, limits: SystemLimits, rows: tuple[int, int], cores: tuple[int, int], operand: int
 ) -> float:
-    """Bits per cycle of a piece from a CN to one that reads it by an operand, of rows of the cost table, on two cores;
-    infinite if it need not move, 0 where there is no way."""
+    """Largest bits per cycle of a piece from its producer to a CN that reads it by `operand`.
+
+    `rows` are the rows of the cost table and `cores` the cores, each of the producer and of the reader. The result is
+    infinite if the piece need not move, and 0 if it cannot move.
+    """
     memory, streams = problem.system.core_memory, problem.costs.stream_bits > 0
     producer, consumer = cores
     out = bool(streams[rows[0], producer, 0])
@@ -157,20 +165,20 @@ def pair_rate(
 
 
 _MOST_TRIED, _LEAST_TRIED = 16, 2
-"""CNs that are looked at first, one of a layer; fewer where the graph is large."""
+"""Largest and smallest number of CNs, one per layer, for which bounds are computed in a round."""
 _MOST_NEEDS = 10**7
-"""Needs of a graph times CNs that are looked at first."""
+"""Upper limit of the needs of a graph times the number of CNs in a round; large graphs get fewer CNs."""
 _FEW_ROUNDS = 40
-"""Steps of the search for weights for all CNs that are looked at; the best of these gets more."""
+"""Steps of the search for weights for each of these CNs. The best CN gets more steps."""
 
 
 def split_latency_cycles(
     problem: SchedulingProblem, classes: CnClasses, limits: SystemLimits, paths: LongestPaths, moves: PossibleMoves
 ) -> int:
-    """The best bound by one CN, of some: what is over before it starts, and what begins after it ends.
+    """The best of the lower bounds that follow from single CNs: work before the CN starts, and work after it ends.
 
-    Every CN gives a bound. The last CN of a layer waits for almost all of the layers before: some of these are looked
-    at, evenly over the network, then those around the best of them.
+    Every CN gives a bound. The candidates are the last CNs of layers, because these CNs wait for almost all earlier
+    layers. Candidates spread evenly over the network are tried first, then candidates around the best of them.
     """
     if not len(paths.head):
         return 0
@@ -191,7 +199,7 @@ def split_latency_cycles(
 
 @dataclass(frozen=True, eq=False)
 class SplitBounds:
-    """A problem, and what bounds by one of its CNs follow from."""
+    """Lower bounds on latency that follow from single CNs of a problem, with the data from which they follow."""
 
     problem: SchedulingProblem
     classes: CnClasses
@@ -200,14 +208,16 @@ class SplitBounds:
     moves: PossibleMoves
 
     def latency_cycles(self, cn: int, rounds: int) -> int:
-        """The bound by one CN."""
+        """Lower bound on latency that follows from one CN."""
         before, after = self.paths.around(cn)
         head = max(int(self.paths.head[cn]), self.cycles_before(cn, before, rounds))
         tail = max(int(self.paths.tail[cn]), self.cycles_after(cn, after, rounds))
         return head + int(self.paths.runtime[cn]) + tail
 
     def cycles_before(self, cn: int, before: Booleans, rounds: int) -> int:
-        """Cycles before a CN starts: all that it waits for has run, and what they and it read is in place."""
+        """Least cycles before a CN starts. All its predecessors have run by then, and all data that they and the CN
+        read have arrived.
+        """
         reads = _are_among(self.moves.reader, before, cn)
         fetched = self.moves.bits(reads & self.moves.fetched)
         first = int(self.paths.release[before].min()) if before.any() else 0
@@ -215,8 +225,10 @@ class SplitBounds:
         return max(work, self.moves.compulsory(reads).latency_cycles(rounds))
 
     def cycles_after(self, cn: int, after: Booleans, rounds: int) -> int:
-        """Cycles after a CN ends: all that waits for it runs, what they and it make moves, and of the constants that
-        they need at most as many are on chip already as there is room for."""
+        """Least cycles after a CN ends. All its successors run, and the results of these CNs and of the CN move.
+
+        The constants that the successors need are fetched, except those for which there is room on chip before.
+        """
         makes = _are_among(self.moves.producer, after, cn)
         reads = _are_among(self.moves.reader, after) & (self.moves.producer < 0)
         fetched = max(0, self.moves.bits(reads) - self._room_bits(reads)) + self.moves.bits(makes & self.moves.fetched)
@@ -226,7 +238,7 @@ class SplitBounds:
         return max(work, self.moves.compulsory(makes).latency_cycles(rounds))
 
     def _room_bits(self, reads: Booleans) -> int:
-        """Bits of all memories on chip from which CNs may read constants for some reasons."""
+        """Capacity in bits of all on-chip memories from which CNs can read the constants of the selected reasons."""
         system, operands = self.problem.system, self.classes.never_streams.shape[1]
         pairs = np.unique(self.classes.of_cn[self.moves.reader[reads]] * operands + self.moves.operand[reads])
         memories = {
@@ -245,13 +257,13 @@ class SplitBounds:
 
 
 def _are_among(cns: Integers, chosen: Booleans, more: int = -1) -> Booleans:
-    """[entry] whether it is a CN, and a chosen one or the one more."""
+    """[entry] True where the entry of `cns` is a CN (not -1) that is in `chosen` or equal to `more`."""
     among: Booleans = (cns >= 0) & (chosen[np.maximum(cns, 0)] | (cns == more))
     return among
 
 
 def latest_cns(layer: Integers, head: Integers) -> Integers:
-    """CNs to look at, by their earliest start: all where they are few, else those of `latest_of_layers`."""
+    """Candidates for `SplitBounds` by earliest start: all CNs of a small graph, else those of `latest_of_layers`."""
     if len(layer) > _MOST_TRIED:
         return latest_of_layers(layer, head)
     order = np.lexsort((np.arange(len(layer)), -head, layer))
@@ -259,7 +271,7 @@ def latest_cns(layer: Integers, head: Integers) -> Integers:
 
 
 def latest_of_layers(layer: Integers, head: Integers) -> Integers:
-    """CN of each layer that can start last (the first of several), by their earliest start."""
+    """CN of each layer with the largest `head` (the first if there are several), in rising order of `head`."""
     order = np.lexsort((np.arange(len(layer)), -head, layer))
     latest: Integers = order[np.append(True, layer[order][1:] != layer[order][:-1])]
     return latest[np.argsort(head[latest], kind="stable")]

@@ -1,8 +1,7 @@
-"""Linear program of the phases of a schedule, and the lower bound on latency that follows (docs/proofs.md#bounds,
-"Phases").
+"""Linear program of the phases of a schedule, and the lower bound on latency that follows from its dual.
 
-Which ways and phases are best is a linear program; its dual, by OR-Tools, gives weights. Any weights give a bound, so
-that nothing rests on how well the program was solved.
+The program chooses the best ways and phases (docs/proofs.md#bounds, "Phases"). OR-Tools solves it; the dual values are
+weights. Any weights give a valid bound, so the bound does not depend on the accuracy of the solver.
 """
 
 import math
@@ -19,26 +18,30 @@ from tilewright.multicore.scheduling.problem import Booleans, Floats, Integers
 
 @dataclass(frozen=True, eq=False)
 class Item:
-    """Things that must be done in some phases, each in one of some ways."""
+    """Equal units of work (runs of CNs, or bits that move) that must be done in a range of phases. Each unit is done in
+    one of several ways.
+    """
 
     count: float
+    """Number of units of work"""
     loads: Floats
-    """[way, leg, resource] cycles that each takes of it; a second leg is in the same phase or a later one"""
+    """[way, leg, resource] cycles for which a unit occupies the resource; a second leg is in the same phase or later"""
     first: int
+    """First phase in which the work can be done."""
     last: int
-    """Phases in which it may be done."""
+    """Last phase in which the work can be done."""
     holds: Booleans
-    """[way] whether it takes room at the beginnings of phases"""
+    """[way] True where the units are stored at the beginnings of phases"""
     memories: int = -1
-    """Index of the set of memories that it takes room in."""
+    """Number of the set of memories in which the units are stored."""
     since: int | None = None
-    """First phase at whose beginning it takes room; None: the one after that in which it is done."""
+    """First phase at whose beginning the units are stored; None: the phase after that in which they are done."""
     until: int = 0
-    """Last such phase."""
+    """Last phase at whose beginning the units are stored."""
 
     @cached_property
     def legs(self) -> tuple[tuple[int, int], ...]:
-        """(way, leg) of those that load anything, and of all first ones."""
+        """(way, leg) of all first legs, and of the second legs that load some resource."""
         used = self.loads.any(axis=2)
         first = np.zeros(used.shape, np.bool_)
         first[:, 0] = True
@@ -51,22 +54,23 @@ class Item:
 
 @dataclass(frozen=True, eq=False)
 class PhaseProblem:
-    """What must be done, and what limits it."""
+    """Work that must be done in the phases, and the limits of the phases."""
 
     items: tuple[Item, ...]
     least_cycles: Integers
-    """[phase] cycles that it takes in any case"""
+    """[phase] least length of the phase in cycles"""
     idle_cycles: Floats
-    """[phase, resource] cycles in which the resource does nothing of the items"""
+    """[phase, resource] cycles in which the resource does no work of the items"""
     room_bits: Floats
-    """[set of memories] bits that fit together"""
+    """[set of memories] total capacity in bits"""
     inside: Booleans
-    """[set, set] whether all memories of the first are among those of the second"""
+    """[set, set] True where the first set is a subset of the second"""
     orders: Integers
-    """[order, (before, after)] items: of the second no larger part has begun than is done of the first, at any time"""
+    """[order, (before, after)] pairs of items: at any time, the share of `after` that has begun is at most the share of
+    `before` that is done"""
     stays: Integers
-    """[stay, (bits, reader, set)] items and a set of memories: what is there of the first, counted in bits, takes room
-    as far as the second has not run"""
+    """[stay, (bits, reader, set)] two items and a set of memories: bits of the first item that have arrived occupy the
+    memories until the corresponding share of the second item has run"""
 
     @property
     def phases(self) -> int:
@@ -75,38 +79,39 @@ class PhaseProblem:
 
     @property
     def choices(self) -> int:
-        """Ways times phases of all items."""
+        """Number of choices: ways (legs) times phases, summed over all items."""
         return sum(len(item.legs) * (item.last - item.first + 1) for item in self.items)
 
     def order_phases(self, order: int) -> range:
-        """Phases at whose end an order says something."""
+        """Phases at whose end an order is a constraint."""
         before, after = self.orders[order].tolist()
         return range(self.items[after].first, self.items[before].last)
 
     def stay_phases(self, stay: int) -> range:
-        """Phases at whose beginning a stay says something."""
+        """Phases at whose beginning a stay is a constraint."""
         bits, reader, _ = self.stays[stay].tolist()
         return range(self.items[bits].first + 1, self.items[reader].last + 1)
 
 
 @dataclass(frozen=True, eq=False)
 class PhaseWeights:
-    """Prices from which a bound follows, whatever they are."""
+    """Weights of the constraints of the phases. Any weights give a valid bound."""
 
     resource: Floats
-    """[phase, resource] weight of a cycle"""
+    """[phase, resource] weight of a cycle of the resource"""
     least: Floats
-    """[phase] weight of the cycles that it takes in any case"""
+    """[phase] weight of a cycle of the least length of the phase"""
     room: Floats
-    """[set of memories, phase] weight of a bit at its beginning"""
+    """[set of memories, phase] weight of a bit that is stored at the beginning of the phase"""
     order: Floats
-    """[order, phase] weight of the whole of an item that is done before its end, and not what must be before it"""
+    """[order, phase] weight of the constraint of an order at the end of the phase, for the whole item"""
     stay: Floats
-    """[stay, phase] weight of a bit that is there at its beginning"""
+    """[stay, phase] weight of a bit that a stay keeps in memory at the beginning of the phase"""
 
     def normal(self, program: PhaseProblem) -> "PhaseWeights":
-        """Weights that give a bound: none below zero, no more than one in all for a phase, none for a bit that
-        stays above that of its room."""
+        """Weights that are changed so that they give a valid bound. No weight is negative, the weights of each phase
+        sum to at most 1, and the weight of a bit of a stay is at most the price of its memories.
+        """
         resource, least = np.maximum(self.resource, 0.0), np.maximum(self.least, 0.0)
         scale = np.maximum(1.0, resource.sum(axis=1) + least)
         room, order = (np.maximum(one, 0.0) / scale.max() for one in (self.room, self.order))
@@ -116,13 +121,15 @@ class PhaseWeights:
 
 
 def covering_prices(program: PhaseProblem, room: Floats) -> Floats:
-    """[set, phase] price of a bit in one of its memories."""
+    """[set, phase] price of a bit in a memory of the set: the weights of all sets that contain the set."""
     covering: Floats = program.inside.astype(np.float64) @ room
     return covering
 
 
 def bound_cycles(program: PhaseProblem, weights: PhaseWeights) -> int:
-    """The bound that weights give: what is done at its cheapest, without what memories could hold."""
+    """Lower bound in cycles that follows from weights: the cheapest price of all items, minus the price of the memory
+    capacity.
+    """
     weights = weights.normal(program)
     total = float(weights.least @ program.least_cycles + np.sum(weights.resource * program.idle_cycles))
     total -= float(program.room_bits @ weights.room.sum(axis=1))
@@ -146,7 +153,7 @@ def bound_cycles(program: PhaseProblem, weights: PhaseWeights) -> int:
 
 
 def _prices_of_order(program: PhaseProblem, weights: PhaseWeights) -> tuple[Floats, Floats]:
-    """[item, phase] what orders and stays make it cost to begin one of an item there, and to have done it there."""
+    """Prices from orders and stays: ([item, phase] to begin a unit in the phase, [item, phase] to end a unit in it)."""
     begun, done = (np.zeros((len(program.items), program.phases)) for _ in range(2))
     counts = np.array([item.count for item in program.items])
     later = np.cumsum(weights.order[:, ::-1], axis=1)[:, ::-1]
@@ -162,12 +169,14 @@ def _prices_of_order(program: PhaseProblem, weights: PhaseWeights) -> tuple[Floa
 
 
 def best_weights(program: PhaseProblem) -> PhaseWeights:
-    """The weights of the best bound, as far as the solver finds them; zeros where it finds none."""
+    """Weights of the best bound that the solver finds; zeros if it finds none."""
     return _Primal(program).weights()
 
 
 class _Primal:
-    """The linear program whose prices are the weights: which part of each item is done how and when."""
+    """Linear program that decides which share of each item is done in which way and phase. Its dual values are the
+    weights.
+    """
 
     def __init__(self, program: PhaseProblem) -> None:
         from ortools.linear_solver import pywraplp  # it takes a while to import
@@ -207,7 +216,7 @@ class _Primal:
         return self.solver.NumVar(0.0, self.no_limit, "")
 
     def _add(self, number: int, item: Item, is_ordered: bool) -> None:
-        """Let an item be done by any of its ways in any of its phases, in parts."""
+        """Add an item, whose shares can be done in any of its ways and phases."""
         parts = {leg: [self._part() for _ in range(item.first, item.last + 1)] for leg in item.legs}
         all_of_it = self._equal(1.0)
         for (way, leg), of_phase in parts.items():
@@ -238,7 +247,7 @@ class _Primal:
             self.done[number] = self.begun[number] if is_one else self._sums(ends)
 
     def _sums(self, ways: list[list[Any]]) -> list[Any]:
-        """[phase of the item but its last] the part that is done at its end."""
+        """[phase of the item, without its last] variable for the share that is done by the end of the phase."""
         sums: list[Any] = []
         for parts in list(zip(*ways, strict=True))[:-1]:
             total, defined = self._part(), self._equal(0.0)
@@ -251,7 +260,9 @@ class _Primal:
         return sums
 
     def _put(self, constraint: Any, sums: list[Any], first: int, phase: int, factor: float) -> float:
-        """Add `factor` times the sum at the end of a phase to a constraint, or return it where it is known."""
+        """Add `factor` times the sum at the end of a phase to a constraint, and return 0. If the sum is known to be 0
+        or 1, return `factor` times the sum instead.
+        """
         if phase < first:
             return 0.0
         if phase - first >= len(sums):
@@ -286,7 +297,7 @@ class _Primal:
         program, phases = self.program, self.program.phases
         rooms, orders, stays = len(self.rooms), len(self.orders), len(self.stays)
         order, stay = np.zeros((orders, phases)), np.zeros((stays, phases))
-        if self.solver.Solve() != self.optimal:  # as where no allocation has a schedule
+        if self.solver.Solve() != self.optimal:  # for example, if no allocation has a schedule
             return PhaseWeights(
                 np.zeros_like(program.idle_cycles), np.zeros(phases), np.zeros((rooms, phases)), order, stay
             )

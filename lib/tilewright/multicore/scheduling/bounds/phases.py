@@ -1,8 +1,8 @@
-"""A lower bound on latency by phases: the runs of CNs each of which waits for the one before it, and the times between
-them (docs/proofs.md#bounds, "Phases").
+"""Lower bound on latency from the phases of a schedule (docs/proofs.md#bounds, "Phases").
 
-What runs or moves in a phase must fit its length on every core and link, and what stays on chip from one phase to the
-next must fit the memories.
+The phases belong to a chain of CNs, in which each CN waits for the CN before it. Phases are the runs of these CNs and
+the times between them. The work of a phase must fit its length on every core and link. Data that stay on chip from one
+phase to the next must fit the memories.
 """
 
 from collections.abc import Callable, Sequence
@@ -18,15 +18,15 @@ from tilewright.multicore.scheduling.bounds.work import PossibleMoves
 from tilewright.multicore.scheduling.problem import Booleans, Floats, Integers, SchedulingProblem
 
 MOST_CNS = 32
-"""CNs whose runs are phases."""
+"""Largest number of CNs whose runs are phases."""
 MOST_CHOICES = 40_000
-"""Ways times phases of all that runs and moves, above which fewer phases are looked at."""
+"""Largest number of choices (ways times phases, summed over all items). If there are more, fewer phases are used."""
 
 
 def phases_latency_cycles(
     problem: SchedulingProblem, classes: CnClasses, paths: LongestPaths, moves: PossibleMoves
 ) -> int:
-    """The best bound by phases that is found, in cycles."""
+    """The best lower bound by phases that is found, in cycles."""
     if not len(paths.head):
         return 0
     program = longest_program(
@@ -38,7 +38,9 @@ def phases_latency_cycles(
 def longest_program(
     make: Callable[[NodeChain], PhaseProblem], problem: SchedulingProblem, paths: LongestPaths, cns: int, choices: int
 ) -> PhaseProblem:
-    """Program of the longest chain, of at most so many CNs, that has no more choices; of one CN where each has more."""
+    """Program of the longest chain with at most `cns` CNs and at most `choices` choices. If every chain has more
+    choices, the program of a chain of one CN.
+    """
     while True:
         program = make(chain_of(problem, paths, cns))
         if program.choices <= choices or cns <= 1:
@@ -49,7 +51,7 @@ def longest_program(
 def phase_problem(
     problem: SchedulingProblem, classes: CnClasses, paths: LongestPaths, moves: PossibleMoves, chain: NodeChain
 ) -> PhaseProblem:
-    """What must be done in the phases of a chain."""
+    """Problem of the work that must be done in the phases of a chain."""
     system = problem.system
     on_chip = np.array([core for core in range(system.core_count) if core != system.off_chip_core])
     memories = MemorySets(problem, classes)
@@ -61,7 +63,7 @@ def phase_problem(
 def limits_of_phases(
     problem: SchedulingProblem, paths: LongestPaths, chain: NodeChain, cores: int
 ) -> tuple[Integers, Floats]:
-    """([phase] cycles that it takes in any case, [phase, resource] that the resource is idle)."""
+    """([phase] least length in cycles, [phase, resource] cycles in which the resource is idle)."""
     last = 2 * len(chain.cns)
     least = np.zeros(last + 1, np.int64)
     least[1::2] = paths.runtime[chain.cns]
@@ -73,7 +75,7 @@ def limits_of_phases(
 
 
 def _runs(problem: SchedulingProblem, classes: CnClasses, chain: NodeChain, on_chip: Integers) -> list[Item]:
-    """Runs of CNs, each on one of its cores, with what they stream."""
+    """Items for the runs of CNs, each on one of its allowed cores, including the data that the CNs stream."""
     keys = np.stack((classes.of_cn, chain.first, chain.last), axis=1)
     distinct, counts = np.unique(keys, axis=0, return_counts=True)
     loads: dict[int, Floats] = {}
@@ -86,7 +88,7 @@ def _runs(problem: SchedulingProblem, classes: CnClasses, chain: NodeChain, on_c
 
 
 def run_loads(problem: SchedulingProblem, classes: CnClasses, on_chip: Integers, number: int) -> Floats:
-    """[allowed core, 1, resource] cycles of a CN of a class, with what it streams."""
+    """[allowed core, 1, resource] cycles for which a CN of a class occupies the resource, including its streams."""
     system = problem.system
     rows = []
     for place in np.flatnonzero(classes.allowed[number][on_chip]).tolist():
@@ -94,14 +96,14 @@ def run_loads(problem: SchedulingProblem, classes: CnClasses, on_chip: Integers,
         row[place] = classes.runtime[number, core]
         for operand, bits in enumerate(problem.costs.stream_bits[classes.row[number], core].tolist()):
             ends = (core, system.off_chip_core) if operand == 0 else (system.off_chip_core, core)
-            links = np.unique(system.path(*ends))  # one that stands there twice is taken once
+            links = np.unique(system.path(*ends))  # a link that occurs twice counts once
             row[len(on_chip) + links] += bits / system.link_bits_per_cycle[links]
         rows.append(row)
     return np.array(rows)[:, None, :]
 
 
 class MemorySets:
-    """Sets of memories in which data may lie, numbered as they come."""
+    """Sets of memories in which data can be stored, numbered in the order of their first use."""
 
     def __init__(self, problem: SchedulingProblem, classes: CnClasses) -> None:
         self._system, self._classes = problem.system, classes
@@ -109,8 +111,9 @@ class MemorySets:
         self._known: dict[tuple[int, int, int], int] = {}
 
     def of(self, producer: int, reader: int, operand: int) -> int:
-        """Sets for a piece from where a CN makes it (-1: it is a constant) to where another one reads it, by an
-        operand."""
+        """Number of the set of memories that can hold a piece between its producer (-1 for a constant) and the CN that
+        reads it by an operand.
+        """
         of_cn = self._classes.of_cn
         key = (int(of_cn[producer]) if producer >= 0 else -1, int(of_cn[reader]), operand)
         if key not in self._known:
@@ -123,7 +126,7 @@ class MemorySets:
         return self._known[key]
 
     def limits(self) -> tuple[Floats, Booleans]:
-        """([set] bits that fit, [set, set] whether the first is part of the second)."""
+        """([set] capacity in bits, [set, set] True where the first set is a subset of the second)."""
         sets = list(self._numbers)
         capacity = self._system.memory_capacity_bits
         room = np.array([float(sum(int(capacity[memory]) for memory in one)) for one in sets])
@@ -134,7 +137,7 @@ class MemorySets:
 def _moves(
     problem: SchedulingProblem, moves: PossibleMoves, chain: NodeChain, memories: MemorySets, cores: int
 ) -> list[Item]:
-    """Data that must reach its reader, of each piece for one reason."""
+    """Items for data that must reach their reader. For each piece one reason counts."""
     producer, reader = moves.producer, moves.reader
     if not len(moves.piece):
         return []
@@ -146,7 +149,8 @@ def _moves(
     until = np.where(is_read, chain.first[of_reader], -1)
     at_home = made & ~moves.fetched
     since = np.where(at_home, chain.last[of_maker] + 1, -1)
-    # Of what is fetched the reader that it must stay for longest, else the one that waits least; ties as they come.
+    # For a fetched piece, the reader for which the piece must stay longest counts; for other pieces, the reader that
+    # waits least. Ties go to the first reason.
     urgency = np.where(moves.fetched, -until, last)
     order = np.lexsort((np.arange(len(urgency)), urgency, moves.piece))
     order = order[changes(moves.piece[order])]
@@ -170,7 +174,7 @@ def _moves(
 
 
 def ways_of(moves: PossibleMoves, kind: int, cores: int, links: int) -> tuple[Floats, Booleans]:
-    """([way, leg, resource] cycles of a bit, [way] whether it stays on chip)."""
+    """([way, leg, resource] cycles for which a bit occupies the resource, [way] True where the bit stays on chip)."""
     evicting = moves.evicting[kind]
     legs = evicting.shape[1]
     direct: Sequence[Floats] = [np.zeros((legs, links))] if moves.stays[kind] else list(moves.ways[kind])

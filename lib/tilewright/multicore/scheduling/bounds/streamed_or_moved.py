@@ -1,5 +1,4 @@
-"""Data that streams on some allowed cores of a CN and moves on the others: one of both in any case
-(docs/proofs.md#bounds)."""
+"""Lower bounds for data that stream on some allowed cores of a CN and must move on others (docs/proofs.md#bounds)."""
 
 import math
 from collections.abc import Sequence
@@ -15,21 +14,23 @@ from tilewright.multicore.scheduling.problem import OUTPUT_OPERAND, Booleans, Fl
 
 @dataclass(frozen=True, eq=False)
 class StreamedOrMoved:
-    """Pieces, each of one CN: it must be fetched or written if that is on a core where the operand does not stream."""
+    """Pieces that must be fetched or written if their CN runs on a core on which the operand does not stream."""
 
     piece: Integers
-    """[entry]"""
+    """[entry] piece"""
     cn: Integers
-    """[entry]"""
+    """[entry] CN that reads or produces the piece"""
     operand: Integers
-    """[entry] operand by which it is read, or `OUTPUT_OPERAND`"""
+    """[entry] operand by which the CN reads the piece, or `OUTPUT_OPERAND` for a result"""
 
     def more(
         self, problem: SchedulingProblem, classes: CnClasses, of_class: Floats, amount: Floats, own: Booleans
     ) -> float:
-        """What some entries add to the sum over CNs of the least over allowed cores.
+        """Amount by which the selected entries raise a lower bound.
 
-        `of_class[class, core]` are taken in any case, `amount[entry]` where it must move; `own[entry]` are those meant.
+        The lower bound is a sum over CNs of the least value over their allowed cores. `of_class` [class, core] is the
+        value without the entries. `amount` [entry] is added on cores on which the piece must move. `own` [entry]
+        selects the entries.
         """
         cns, place = np.unique(self.cn[own], return_inverse=True)
         if not len(cns):
@@ -42,7 +43,7 @@ class StreamedOrMoved:
         return float(np.sum(with_moves.min(axis=1) - taken.min(axis=1)))
 
     def energy_pj(self, problem: SchedulingProblem, classes: CnClasses, limits: SystemLimits) -> float:
-        """What they add to the least energy of the CNs."""
+        """Energy in pJ that the pieces add to the least energy of the CNs."""
         if not len(self.piece):
             return 0.0
         bits, out = problem.graph.piece_bits[self.piece], self.operand == OUTPUT_OPERAND
@@ -54,8 +55,10 @@ class StreamedOrMoved:
 
 
 def streamed_or_moved(problem: SchedulingProblem, classes: CnClasses, fetched: Booleans) -> StreamedOrMoved:
-    """Constants that are not `fetched` in any case, each for its first reader that may fetch it, and results that may
-    stream."""
+    """Pieces that either stream or move: constants that are not in `fetched`, and results that can stream.
+
+    A constant counts for the first CN that reads it and can fetch it.
+    """
     graph, (piece, operand) = problem.graph, problem.fetch_order
     may_fetch = ~classes.always_streams[classes.of_cn[problem.need_cn], operand]
     needs = np.flatnonzero((graph.piece_producer[piece] < 0) & ~fetched[piece] & may_fetch)
@@ -71,7 +74,7 @@ def streamed_or_moved(problem: SchedulingProblem, classes: CnClasses, fetched: B
 
 
 def cn_energy_pj(problem: SchedulingProblem, classes: CnClasses, limits: SystemLimits) -> Floats:
-    """[class, core] energy on the core and of what streams."""
+    """[class, core] energy of a CN on the core, including the energy of its streams, in pJ."""
     costs, system = problem.costs, problem.system
     off = system.off_chip_memory
     bits = costs.stream_bits[classes.row]
@@ -91,7 +94,7 @@ def off_chip_traffic(
     traffic: Sequence[TrafficLoad],
     either: StreamedOrMoved,
 ) -> int:
-    """Cycles that compulsory traffic with the off-chip memory takes; of each CN the least it may stream or move."""
+    """Lower bound in cycles from the necessary off-chip traffic. For a CN, the core with the least traffic counts."""
     if len(classes.count) == 0:
         return 0
     bits, out = problem.graph.piece_bits[either.piece].astype(np.float64), either.operand == OUTPUT_OPERAND

@@ -1,5 +1,4 @@
-"""Work of resources at least (docs/proofs.md#bounds): busy cycles of cores and off-chip memory, and the load of
-links."""
+"""Lower bounds of the work of resources: pieces that must move, and the load of links (docs/proofs.md#bounds)."""
 
 import math
 from dataclasses import dataclass
@@ -20,7 +19,7 @@ from tilewright.multicore.scheduling.problem import (
 
 
 def fetched_pieces(problem: SchedulingProblem, classes: CnClasses) -> Booleans:
-    """[piece] a constant that must be on chip for some CN."""
+    """[piece] True for a constant that must be fetched, because some CN never streams it."""
     piece, operand = problem.fetch_order
     fetched = np.zeros(len(problem.graph.piece_bits), np.bool_)
     fetched[piece[classes.never_streams[classes.of_cn[problem.need_cn], operand]]] = True
@@ -28,7 +27,9 @@ def fetched_pieces(problem: SchedulingProblem, classes: CnClasses) -> Booleans:
 
 
 def written_pieces(problem: SchedulingProblem, classes: CnClasses) -> Booleans:
-    """[piece] a result that must be written off-chip from on chip."""
+    """[piece] True for a result that must be written off-chip from a memory on chip, because its producer never streams
+    it.
+    """
     graph = problem.graph
     written = graph.piece_is_output.copy()
     results = np.flatnonzero(written)
@@ -38,26 +39,28 @@ def written_pieces(problem: SchedulingProblem, classes: CnClasses) -> Booleans:
 
 _ROUNDS = 300
 Way = tuple[tuple[int, ...], ...]
-"""Links that a piece passes, each once: directly, or as it is written off-chip and, at any later time, fetched."""
+"""Links over which a piece moves, one tuple for each leg, each link once. A direct way has one leg. A way through the
+off-chip memory has two legs: the piece is written, and fetched at any later time.
+"""
 
 
 @dataclass(frozen=True, eq=False)
 class CompulsoryMoves:
-    """Kinds of moves and the ways that are open to each; none of them may be left out."""
+    """Kinds of moves that are necessary in every schedule, with all possible ways of each kind."""
 
     bits: Integers
-    """[move] bits of the pieces that must move so, each counted once"""
+    """[move] total bits of the pieces with this kind of move, each piece counted once"""
     start: Integers
-    """[move + 1] into the ways"""
+    """[move + 1] position of the first way of the move"""
     cycles_per_bit: Floats
-    """[way, link] cycles that a bit takes of the link"""
+    """[way, link] cycles for which a bit occupies the link"""
 
     def latency_cycles(self, rounds: int = _ROUNDS) -> int:
-        """The best bound by weights on links: no link carries more than its width."""
+        """The best lower bound on latency by weights of links, in cycles: no link carries more than its width."""
         return self.weighted(rounds).cycles if len(self.bits) else 0
 
     def weighted(self, rounds: int = _ROUNDS) -> Weighted:
-        """Bound with its weights [link]; something must move."""
+        """The best lower bound with its weights [link]. There must be at least one move."""
         move_of_way = np.repeat(np.arange(len(self.bits)), np.diff(self.start))
 
         def bound(weight: Floats) -> tuple[float, Integers]:
@@ -66,7 +69,7 @@ class CompulsoryMoves:
             return float(self.bits @ cheapest), np.flatnonzero(price == cheapest[move_of_way])
 
         def load(ways: Integers) -> Floats:
-            # The first of the cheapest ways of each move.
+            # For each move, the first of its cheapest ways counts.
             loads: Floats = self.bits @ self.cycles_per_bit[ways[np.unique(move_of_way[ways], return_index=True)[1]]]
             return loads
 
@@ -75,43 +78,46 @@ class CompulsoryMoves:
 
 @dataclass(frozen=True, eq=False)
 class PossibleMoves:
-    """Why pieces move: for what a CN reads, or to leave the network."""
+    """Reasons why pieces move: a CN reads the piece, or the piece is a result of the network."""
 
     piece: Integers
-    """[reason] ascending; of one piece first the kind of move that takes most time if nothing else moves"""
+    """[reason] piece, in rising order. The first reason of a piece has the kind of move that takes most time on idle
+    links"""
     piece_bits: Integers
-    """[piece]"""
+    """[piece] size in bits"""
     reader: Integers
-    """[reason] CN; -1 for results"""
+    """[reason] CN that reads the piece; -1 for results"""
     producer: Integers
-    """[reason] CN; -1 for constants"""
+    """[reason] CN that produces the piece; -1 for constants"""
     fetched: Booleans
-    """[reason] whether it comes from the off-chip memory: a constant, or what its producer streams out"""
+    """[reason] True where the piece comes from the off-chip memory: a constant, or data that its producer streams out
+    """
     operand: Integers
-    """[reason] memory operand that it is read by, or written by"""
+    """[reason] memory operand by which the piece is read, or written"""
     kind: Integers
-    """[reason]"""
+    """[reason] kind of the move"""
     ways: tuple[Floats, ...]
-    """[kind] [way, leg, link] cycles that a bit takes of the link, on the second leg at the same time or later; no ways
-    where nothing needs to move over a link"""
+    """[kind] array [way, leg, link] of the cycles for which a bit occupies the link; a second leg is at the same time
+    or later. There are no ways if nothing has to move over a link"""
     evicting: tuple[Floats, ...]
-    """[kind] [way, leg, link] the same of the ways by the off-chip memory, for data that could stay on chip too"""
+    """[kind] array [way, leg, link] of such cycles, for ways through the off-chip memory; also for data that could stay
+    on chip"""
     stays: Booleans
-    """[kind] nothing needs to move: it may be read where it was made"""
+    """[kind] True where nothing has to move, because the piece can be read where it was produced"""
     energy_pj: Floats
-    """[kind] least energy of a bit over links and in the memories at the ends; 0 for fetches and results"""
+    """[kind] least energy of a bit over links and in the memories at both ends; 0 for fetches and results"""
 
     def once(self, kept: Booleans) -> Integers:
-        """Reasons that count: the first of each piece."""
+        """Positions of the first kept reason of each piece."""
         chosen = np.flatnonzero(kept)
         return chosen[changes(self.piece[chosen])]
 
     def bits(self, kept: Booleans) -> int:
-        """Bits of the pieces that move for some reasons."""
+        """Total bits of the pieces that have a kept reason."""
         return int(self.piece_bits[self.piece[self.once(kept)]].sum())
 
     def compulsory(self, kept: Booleans) -> CompulsoryMoves:
-        """What must move for some reasons."""
+        """Moves that are necessary for the kept reasons."""
         chosen = self.once(kept)
         bits = np.zeros(len(self.ways), np.int64)
         np.add.at(bits, self.kind[chosen], self.piece_bits[self.piece[chosen]])
@@ -122,18 +128,19 @@ class PossibleMoves:
         return CompulsoryMoves(bits[used], start, np.concatenate(tables) if tables else np.zeros((0, 0)))
 
     def core_to_core_energy_pj(self) -> float:
-        """Least energy of the moves from core to core: of each piece the one that takes most."""
+        """Least energy of all moves from core to core in pJ. For each piece, only the most expensive move counts."""
         most = np.zeros(len(self.piece_bits))
         np.maximum.at(most, self.piece, self.energy_pj[self.kind])
         return float(self.piece_bits @ most)
 
 
 def possible_moves(problem: SchedulingProblem, classes: CnClasses, with_streamed: bool = False) -> PossibleMoves:
-    """The moves of a problem.
+    """The possible moves of a problem.
 
-    A constant must reach a memory that some CN reads it from; a result must leave its producer's memory; what one CN
-    makes for another must move if no two allowed cores of theirs have it in one memory. What may stream is left out, or
-    `with_streamed` what must stream at one end and cannot at the other: it is fetched, or written.
+    A constant must reach a memory from which some CN reads it. A result must leave the memory of its producer. Data
+    from one CN to another must move unless the two CNs have allowed cores that share the memory. Data that can stream
+    are left out. With `with_streamed`, data that always stream at one end and never at the other end are included: they
+    are fetched or written.
     """
     graph, of_cn, never_streams = problem.graph, classes.of_cn, classes.never_streams
     sets, set_of_class = np.unique(classes.allowed, axis=0, return_inverse=True)
@@ -189,11 +196,11 @@ def possible_moves(problem: SchedulingProblem, classes: CnClasses, with_streamed
 
 
 _LEGS = 2
-"""Legs of a way: what is written off-chip may be fetched again much later."""
+"""Number of legs of a way. A way through the off-chip memory has two legs, because the fetch can be much later."""
 
 
 def _load(way: Way, widths: Integers) -> Floats:
-    """[leg, link] cycles of a bit; legs over the same links are one leg, any part of which may be later."""
+    """[leg, link] cycles for which a bit occupies the link. Two legs over the same links are joined into one leg."""
     loads = np.zeros((_LEGS, len(widths)))
     for load, links in zip(loads, way, strict=False):
         load[list(links)] = 1.0 / widths[list(links)]
@@ -203,14 +210,15 @@ def _load(way: Way, widths: Integers) -> Floats:
 
 
 class _Kind(NamedTuple):
-    """Who may send and who may read pieces of a kind."""
+    """Possible senders and destinations of pieces of a kind."""
 
     senders: list[int]
-    """Cores with the piece; the off-chip core for constants."""
+    """Cores that can send the piece; the off-chip core for constants."""
     wanted: list[int]
-    """Memories that it is read from; the off-chip memory for results."""
+    """Memories from which the piece can be read; the off-chip memory for results."""
     stays: bool
-    """Whether some sender makes it where it is read, or nothing separates them."""
+    """Whether the piece need not move over a link: some sender produces it in a memory from which it is read, or some
+    path has no links."""
 
 
 def _kind(system: CoreSystem, sets: Booleans, outside: int, kind: int, operands: int) -> _Kind:
@@ -229,7 +237,7 @@ def _kind(system: CoreSystem, sets: Booleans, outside: int, kind: int, operands:
 
 
 def _ends(system: CoreSystem, kind: _Kind) -> list[tuple[int, int, int]]:
-    """(sender, fetcher, memory): of a memory that several cores share, any of them may fetch."""
+    """(sender, fetcher, memory) of all possible transfers. If several cores share a memory, each of them can fetch."""
     fetchers = {memory: np.flatnonzero(np.any(system.core_memory == memory, axis=1)).tolist() for memory in kind.wanted}
     return [
         (sender, fetcher, memory) for sender in kind.senders for memory in kind.wanted for fetcher in fetchers[memory]
@@ -237,7 +245,7 @@ def _ends(system: CoreSystem, kind: _Kind) -> list[tuple[int, int, int]]:
 
 
 def _ways(system: CoreSystem, kind: _Kind) -> dict[Way, float]:
-    """Way -> its least energy per bit; {} where nothing can move."""
+    """Least energy per bit of each way; {} if no way exists."""
     found: dict[Way, float] = {}
     for sender, fetcher, memory in _ends(system, kind):
         for path, off_chip_pj in _paths(system, sender, fetcher):
@@ -248,14 +256,15 @@ def _ways(system: CoreSystem, kind: _Kind) -> dict[Way, float]:
 
 
 def _ways_by_off_chip(system: CoreSystem, kind: _Kind) -> dict[Way, None]:
-    """Ways of data that is written off-chip and fetched again, also where it need not move."""
+    """Ways of data that are written off-chip and fetched again, even if the data need not move."""
     ways = (_by_off_chip(system, sender, fetcher) for sender, fetcher, _ in _ends(system, kind))
     return dict.fromkeys(way for way in ways if way is not None)
 
 
 def _paths(system: CoreSystem, sender: int, receiver: int) -> list[tuple[Way, float]]:
-    """The direct path of a pair, and the one by way of the off-chip memory with the energy of a bit there; none
-    within a core needs a link."""
+    """Ways from a sender to a receiver, each with the energy of a bit in the off-chip memory: the direct path, and the
+    way through the off-chip memory. Within a core there is also a way without links.
+    """
     memory = system.off_chip_memory
     paths: list[tuple[Way, float]] = [((), 0.0)] if sender == receiver else []
     if system.path_exists[sender * system.core_count + receiver]:
@@ -270,7 +279,7 @@ def _paths(system: CoreSystem, sender: int, receiver: int) -> list[tuple[Way, fl
 
 
 def _by_off_chip(system: CoreSystem, sender: int, receiver: int) -> Way | None:
-    """Links of what a pair of cores writes off-chip and fetches again; None where there is no such way."""
+    """Way on which the sender writes data off-chip and the receiver fetches them; None if there is no such way."""
     off, cores = system.off_chip_core, system.core_count
     if off in (sender, receiver):
         return None
@@ -280,12 +289,14 @@ def _by_off_chip(system: CoreSystem, sender: int, receiver: int) -> Way | None:
 
 
 def _links(system: CoreSystem, sender: int, receiver: int) -> tuple[int, ...]:
-    """Links of a path, each once: however often one stands there, a transfer takes it for bits / rate cycles."""
+    """Links of a path, each once. A transfer occupies a link for bits / rate cycles, even if the link occurs twice in
+    the path.
+    """
     return tuple(dict.fromkeys(system.path(sender, receiver).tolist()))
 
 
 def _energy(system: CoreSystem, path: list[int], home: int, wanted: int) -> float:
-    """Least energy of a bit: its links, its part of a word at both ends."""
+    """Least energy of a bit in pJ: its links, and its share of a word in the memories at both ends."""
     links = float(system.link_energy_pj_per_bit[path].sum())
     read = float(system.memory_read_energy_pj[home] / system.memory_read_bits[home])
     return links + read + float(system.memory_write_energy_pj[wanted] / system.memory_write_bits[wanted])

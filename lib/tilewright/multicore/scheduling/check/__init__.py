@@ -1,1 +1,1 @@
-"""Checks of the rules of a schedule, worked out again from the problem and the logs."""
+"""Checks of a schedule and of lower bounds, which compute all results again from the problem and the logs."""

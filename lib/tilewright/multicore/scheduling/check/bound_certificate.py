@@ -1,6 +1,6 @@
-"""Lower bounds worked out again from a problem and their weights, in exact fractions and plain Python.
+"""Check of a certificate: lower bounds computed again from a problem and weights, in exact fractions and plain Python.
 
-Nothing is shared with what made them but the problem; docs/proofs.md#bounds says why each number is a bound.
+The check shares no code with the computation of the bounds. docs/proofs.md#bounds proves that each number is a bound.
 """
 
 import math
@@ -13,14 +13,17 @@ from typing import Any
 from tilewright.multicore.scheduling.problem import OUTPUT_OPERAND, Booleans, SchedulingProblem
 
 _ROUNDING = Fraction(1, 10**9)
-"""Part by which a bound of the energy may be above the exact sum, which floating-point numbers do not hold."""
+"""Share by which a claimed bound of the energy can exceed the exact sum, because floating-point sums are not exact."""
 Path = tuple[int, ...] | None
-"""Links, each once; None where there is no path."""
+"""Links of a path, each once; None if there is no path."""
 
 
 def certificate_faults(problem: SchedulingProblem, allowed: Booleans, certificate: Mapping[str, Any]) -> list[str]:
-    """What does not follow from the weights of a certificate, over all allocations with `allowed[cn, core]`: rules as
-    keys, the bound and its weights as values."""
+    """Messages on claims of a certificate that do not follow from its weights.
+
+    The claims are about all allocations that `allowed` [cn, core] permits. The certificate has the bound and its
+    weights for each rule.
+    """
     return list(_faults(_Exact(problem, allowed), certificate))
 
 
@@ -29,7 +32,7 @@ def _faults(exact: "_Exact", certificate: Mapping[str, Any]) -> Iterator[str]:
         if rule == "energy":
             found = exact.energy_pj()
             if Fraction(claim["pj"]) > found * (1 + _ROUNDING):
-                yield f"energy: {claim['pj']} pJ are claimed, {float(found)} follow"
+                yield f"energy: {claim['pj']} pJ are claimed, but only {float(found)} pJ follow"
             continue
         if any(weight < 0 for pair in claim.get("cores", claim.get("links", ())) for weight in pair[1:]):
             yield f"{rule}: a weight is negative"
@@ -43,14 +46,14 @@ def _faults(exact: "_Exact", certificate: Mapping[str, Any]) -> Iterator[str]:
         elif rule == "link_traffic":
             cycles = exact.links(dict(claim["links"]))
         else:
-            yield f"{rule}: is no rule"
+            yield f"{rule}: is not a known rule"
             continue
         if claim["cycles"] > math.ceil(cycles):
-            yield f"{rule}: {claim['cycles']} cycles are claimed, {float(cycles)} follow"
+            yield f"{rule}: {claim['cycles']} cycles are claimed, but only {float(cycles)} follow"
 
 
 class _Exact:
-    """A problem in whole numbers."""
+    """Exact bounds of a problem, from data in whole numbers."""
 
     def __init__(self, problem: SchedulingProblem, allowed: Booleans) -> None:
         self.graph, self.costs, self.system = problem.graph, problem.costs, problem.system
@@ -68,11 +71,11 @@ class _Exact:
         self.needs = [list(zip(pieces[a:b], operands[a:b], strict=True)) for a, b in pairwise(starts)]
 
     def runs(self, cn: int, core: int) -> bool:
-        """Whether the cost table has a runtime."""
+        """Whether the cost table has a runtime for the CN on the core."""
         return core != self.off and int(self.costs.runtime_cycles[self.graph.cost_row[cn], core]) >= 1
 
     def streamed(self, cn: int, core: int) -> list[int]:
-        """[operand] bits"""
+        """[operand] bits that the CN streams on the core."""
         bits: list[int] = self.costs.stream_bits[self.graph.cost_row[cn], core].tolist()
         return bits
 
@@ -81,7 +84,7 @@ class _Exact:
         return all(self.streamed(cn, core)[operand] == 0 for core in self.cores_of[cn])
 
     def path(self, source: int, target: int) -> Path:
-        """Path from core to core."""
+        """Path from one core to another."""
         if source == target:
             return ()
         if not self.system.path_exists[source * self.system.core_count + target]:
@@ -89,7 +92,7 @@ class _Exact:
         return tuple(dict.fromkeys(self.system.path(source, target).tolist()))
 
     def runtime(self, cn: int, core: int) -> int:
-        """Cycles, those that streams take at full width included."""
+        """Runtime of a CN in cycles; at least the cycles that its streams take at full width."""
         load: dict[int, int] = {}
         for operand, bits in enumerate(self.streamed(cn, core)):
             ends = (core, self.off) if operand == OUTPUT_OPERAND else (self.off, core)
@@ -101,7 +104,9 @@ class _Exact:
 
     @cached_property
     def rates(self) -> list[Fraction | None]:
-        """Most bits a cycle that leave the off-chip memory, enter it, and both; None: nothing limits them."""
+        """Largest bits per cycle of three kinds of traffic: data that leave the off-chip memory, data that enter it,
+        and both together. None: nothing limits the traffic.
+        """
         others = [core for core in range(self.system.core_count) if core != self.off]
         reading = [path for core in others if (path := self.path(self.off, core)) is not None]
         writing = [path for core in others if (path := self.path(core, self.off)) is not None]
@@ -120,31 +125,33 @@ class _Exact:
         return Fraction(0) if rate is None else bits / rate
 
     def release(self, cn: int) -> int:
-        """Cycles before its constants are on chip."""
+        """Least cycles until the constants of a CN are on chip."""
         pieces = {p for p, o in self.needs[cn] if self.producer[p] < 0 and self.never_streams(cn, o)}
         return math.ceil(self._over(sum(self.bits[piece] for piece in pieces), self.rates[0]))
 
     def tail(self, cn: int) -> int:
-        """Cycles until its results are off-chip."""
+        """Least cycles from the end of a CN until its results are off-chip."""
         bits = sum(self.bits[piece] for piece in self.results if self.producer[piece] == cn)
         return math.ceil(self._over(bits, self.rates[1]))
 
     @cached_property
     def results(self) -> list[int]:
-        """Pieces that are written off-chip by all means."""
+        """Results of the network that are written off-chip in every schedule."""
         outputs = [piece for piece, is_one in enumerate(self.graph.piece_is_output.tolist()) if is_one]
         return [piece for piece in outputs if self.never_streams(self.producer[piece], OUTPUT_OPERAND)]
 
     @cached_property
     def fetched(self) -> list[int]:
-        """Constants that are fetched by all means."""
+        """Constants that are fetched in every schedule."""
         needs = ((cn, *need) for cn, found in enumerate(self.needs) for need in found)
         return sorted({p for cn, p, o in needs if self.producer[p] < 0 and self.never_streams(cn, o)})
 
     @cached_property
     def either(self) -> dict[int, list[tuple[int, int]]]:
-        """CN -> (piece, operand) of what it may stream, and what must move where it does not: constants each for the
-        first reader that may fetch them, and results."""
+        """Pieces that a CN streams on some cores and that must move on its other cores, as (piece, operand), by CN.
+
+        These are results, and constants. A constant counts only for the first CN that can fetch it.
+        """
         found: dict[int, list[tuple[int, int]]] = {}
         seen = set(self.fetched)
         for cn, needs in enumerate(self.needs):
@@ -160,7 +167,7 @@ class _Exact:
         return found
 
     def _moved(self, cn: int, core: int) -> list[tuple[int, int]]:
-        """(piece, operand) of that which must move if a CN is on a core."""
+        """(piece, operand) of the pieces of `either` that must move if a CN is on a core."""
         streams = self.streamed(cn, core)
         return [(piece, operand) for piece, operand in self.either.get(cn, ()) if streams[operand] == 0]
 
@@ -188,20 +195,22 @@ class _Exact:
         return weight * self.runtime(cn, core) + streams
 
     def _rate(self, source: int, target: int, home: int, wanted: int) -> int:
-        """Most bits a cycle of a transfer; 0 where there is no path."""
+        """Largest bits per cycle of a transfer; 0 if there is no path."""
         path = self.path(source, target)
         words = (int(self.system.memory_read_bits[home]), int(self.system.memory_write_bits[wanted]))
         return 0 if path is None else min([*words, *(self.width[link] for link in path)])
 
     def _cycles(self, bits: int, source: int, wanted: int) -> Fraction | None:
-        """Cycles of a transfer from the output memory of a core into a memory, by the best core; None: no way."""
+        """Cycles of a transfer from the output memory of a core into a memory, by the best fetching core; None if there
+        is no path.
+        """
         home = self.memory[source][OUTPUT_OPERAND]
         targets = [core for core, row in enumerate(self.memory) if wanted in row]
         rate = max((self._rate(source, core, home, wanted) for core in targets), default=0)
         return Fraction(bits, rate) if rate else None
 
     def delay(self, piece: int, cn: int, operand: int) -> int:
-        """Cycles from the end of its producer to the start of a CN."""
+        """Least cycles from the end of a piece's producer to the start of a CN that reads the piece."""
         first, off_chip, best = self.producer[piece], self.system.off_chip_memory, None
         for core in self.cores_of[first]:
             written = self._cycles(self.bits[piece], core, off_chip)
@@ -219,7 +228,7 @@ class _Exact:
         return 0 if best is None else math.ceil(best)
 
     def critical_path(self) -> Fraction:
-        """The longest path, each CN on its fastest core."""
+        """Length in cycles of the longest path, with each CN on its fastest core."""
         count = len(self.needs)
         starts, order = self.graph.order_start.tolist(), self.graph.order_predecessor.tolist()
         before: list[dict[int, int]] = [dict.fromkeys(order[starts[cn] : starts[cn + 1]], 0) for cn in range(count)]
@@ -238,7 +247,7 @@ class _Exact:
         return Fraction(max((end[cn] + self.tail(cn) for cn in end), default=0))
 
     def links(self, weights: Mapping[int, int]) -> Fraction:
-        """The bound by weights on links: every piece takes the cheapest of the ways that are open to it."""
+        """Bound from weights on links, in cycles. Every piece takes the cheapest of its possible ways."""
         total = sum(weights.values())
         of_link = [Fraction(weights.get(link, 0), width) for link, width in enumerate(self.width)]
         least: dict[int, Fraction] = {}
@@ -250,7 +259,7 @@ class _Exact:
         return sum((self.bits[p] * price for p, price in least.items()), Fraction(0)) / total if total else Fraction(0)
 
     def _reasons(self) -> Iterator[tuple[int, list[int], set[int]]]:
-        """(piece, cores that it may come from, memories of which one must have it) of what must move."""
+        """Pieces that must move: (piece, cores that can send it, memories of which at least one must receive it)."""
         for piece in self.results:
             yield piece, self.cores_of[self.producer[piece]], {self.system.off_chip_memory}
         for cn, needs in enumerate(self.needs):
@@ -264,7 +273,7 @@ class _Exact:
                 yield piece, [self.off] if first < 0 else self.cores_of[first], wanted
 
     def _ways(self, senders: Sequence[int], wanted: set[int]) -> list[tuple[int, ...]]:
-        """Links of each way; [] where a piece need not move over links."""
+        """Links of each possible way; [] if a piece need not move over links."""
         if wanted & {self.memory[sender][OUTPUT_OPERAND] for sender in senders}:
             return []
         ways: list[tuple[int, ...]] = []
@@ -277,7 +286,9 @@ class _Exact:
         return [] if () in ways else ways
 
     def energy_pj(self) -> Fraction:
-        """Each CN on its cheapest core with its streams, and the cheapest way of what must be fetched and written."""
+        """Least energy in pJ: each CN on its cheapest core with its streams, and the cheapest way of all necessary
+        moves.
+        """
         off = self.system.off_chip_memory
         found = Fraction(0)
         for cn, cores in enumerate(self.cores_of):
@@ -287,7 +298,7 @@ class _Exact:
         return found + self._between_pj()
 
     def _off_chip_pj(self, bits: int, reading: bool) -> Fraction:
-        """Energy of a piece that is fetched or written, by the cheapest links and the cheapest memory on chip."""
+        """Least energy in pJ to fetch or write a piece, over the cheapest links, with the cheapest memory on chip."""
         off = self.system.off_chip_memory
         cores = [core for core in range(self.system.core_count) if core != self.off]
         ends = ((self.off, core) if reading else (core, self.off) for core in cores)
@@ -297,7 +308,7 @@ class _Exact:
         return bits * links + self._word_pj(bits, off, reading) + on_chip
 
     def _between_pj(self) -> Fraction:
-        """Energy of the cheapest way of what moves between cores: links, and parts of words at all ends."""
+        """Least energy in pJ of the necessary moves between cores: links, and shares of words in the memories."""
         least: dict[int, Fraction] = {}
         for piece, senders, wanted in self._reasons():
             if self.producer[piece] < 0 or self.graph.piece_is_output[piece] or not self._ways(senders, wanted):
@@ -326,12 +337,12 @@ class _Exact:
         return found
 
     def _link_pj(self, source: int, target: int) -> Fraction:
-        """Energy of a bit over a path."""
+        """Energy in pJ to move a bit over a path."""
         links = self.system.path(source, target).tolist()
         return sum((Fraction(float(self.system.link_energy_pj_per_bit[link])) for link in links), Fraction(0))
 
     def _bit_pj(self, memory: int, reading: bool) -> Fraction:
-        """Energy of a bit: its part of a word."""
+        """Energy in pJ to read or write a bit: its share of a word."""
         bits = (self.system.memory_read_bits if reading else self.system.memory_write_bits)[memory]
         return self._word_pj(1, memory, reading) / int(bits)
 

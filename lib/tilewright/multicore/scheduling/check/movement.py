@@ -1,6 +1,6 @@
-"""Checks that data is where and while it is read, that memories have room, and that transfers are possible.
+"""Checks of data movement: data are present while they are read, data fit the memories, and transfers are possible.
 
-A transfer has its ends, path, rate, length, cause and broadcast checked.
+The checks of a transfer are on its ends, path, rate, length, cause and broadcast.
 """
 
 from collections.abc import Collection
@@ -15,7 +15,7 @@ from tilewright.multicore.scheduling.state_record import CORE_TO_CORE, EVICTION,
 
 @dataclass(frozen=True, eq=False)
 class _Events:
-    """Pieces in memories over a time, from `start` to `end`."""
+    """Pieces in memories, each during a period from `start` to `end`."""
 
     piece: Integers
     memory: Integers
@@ -24,11 +24,11 @@ class _Events:
 
 
 def data_faults(problem: SchedulingProblem, schedule: Schedule) -> list[str]:
-    """Reads of data that has not arrived: by transfers, by CNs while they run, of results at the end."""
+    """Faults of reads before the data have arrived: reads by transfers, reads by CNs, and results at the end."""
     faults = []
     lookup = _Lookup(problem, _arrivals(problem, schedule))
     for reads, text in (
-        (_sent(schedule), "piece {piece} is sent from memory {memory} at {start}, before it is there"),
+        (_sent(schedule), "piece {piece} is sent from memory {memory} at cycle {start}, before it has arrived there"),
         (_needed(problem, schedule), "CN {cn} starts before piece {piece} is in memory {memory}"),
         (_results(problem, schedule), "piece {piece}, a result, is not off-chip at the end"),
     ):
@@ -40,7 +40,7 @@ def data_faults(problem: SchedulingProblem, schedule: Schedule) -> list[str]:
 
 
 def detour_faults(problem: SchedulingProblem, schedule: Schedule, layers: Collection[int]) -> list[str]:
-    """Direct moves of what the CNs of some layers make, where that is to go by way of the off-chip memory."""
+    """Faults of layers whose results must move through the off-chip memory, but move directly."""
     moves = schedule.transfers
     producer = problem.graph.piece_producer[moves["piece"]]
     is_of_layers = (producer >= 0) & np.isin(problem.graph.layer[producer], list(layers))
@@ -53,7 +53,9 @@ def detour_faults(problem: SchedulingProblem, schedule: Schedule, layers: Collec
 
 
 def memory_faults(problem: SchedulingProblem, schedule: Schedule) -> list[str]:
-    """Capacity at all times, space for all that must be there, every gain by an arrival, all on chip given back."""
+    """Faults of memories. A memory never holds more than its capacity, and always has space for the data in use. It
+    gains only data that arrive, and an on-chip memory is empty at the end.
+    """
     faults: list[str] = []
     stays = _stays(problem, schedule)
     for memory, capacity in enumerate(problem.system.memory_capacity_bits.tolist()):
@@ -64,7 +66,7 @@ def memory_faults(problem: SchedulingProblem, schedule: Schedule) -> list[str]:
         if int(stored.max(initial=0)) != schedule.peak_bits[memory]:
             faults.append(f"memory {memory}: the peak does not fit the changes")
         if len(stored) and stored[-1] != 0 and memory != problem.system.off_chip_memory:
-            faults.append(f"memory {memory} holds {stored[-1]} bits at the end, when nobody needs them")
+            faults.append(f"memory {memory} holds {stored[-1]} bits at the end, although no CN needs them")
         here = stays.memory == memory
         bits = problem.graph.piece_bits[stays.piece[here]]
         rows = schedule.memory_changes[schedule.memory_changes["memory"] == memory]
@@ -89,7 +91,9 @@ def _streams(problem: SchedulingProblem, schedule: Schedule) -> Booleans:
 
 
 def _memory_of(problem: SchedulingProblem, schedule: Schedule) -> Integers:
-    """[cn, operand] memory that holds it while the CN runs: that of its core, or the off-chip memory if it streams."""
+    """[cn, operand] memory that holds the operand while the CN runs: a memory of its core, or the off-chip memory if
+    the operand streams.
+    """
     system = problem.system
     found: Integers = np.where(
         _streams(problem, schedule), system.off_chip_memory, system.core_memory[schedule.allocation]
@@ -98,10 +102,10 @@ def _memory_of(problem: SchedulingProblem, schedule: Schedule) -> Integers:
 
 
 def _arrivals(problem: SchedulingProblem, schedule: Schedule) -> _Events:
-    """Times from which on pieces take space (start) and can be read (end): constants, what CNs make, what transfers
-    bring.
+    """Arrivals of pieces in memories: constants, results of CNs, and pieces that transfers bring.
 
-    What is written off-chip counts there when it has arrived, whole.
+    A piece occupies space from `start` on and can be read from `end` on. In the off-chip memory a piece occupies space
+    only when all of it has arrived.
     """
     graph, moves, off_chip = problem.graph, schedule.transfers, problem.system.off_chip_memory
     constants, made = np.flatnonzero(graph.piece_producer < 0), np.flatnonzero(graph.piece_producer >= 0)
@@ -116,13 +120,13 @@ def _arrivals(problem: SchedulingProblem, schedule: Schedule) -> _Events:
 
 
 def _sent(schedule: Schedule) -> _Events:
-    """What transfers read."""
+    """Reads of transfers."""
     moves = schedule.transfers
     return _Events(moves["piece"], moves["source_memory"], moves["start_cycles"], moves["end_cycles"])
 
 
 def _needed(problem: SchedulingProblem, schedule: Schedule) -> _Events:
-    """[need] what CNs read."""
+    """[need] reads of CNs."""
     piece, operand = problem.fetch_order
     cn = problem.need_cn
     memory = _memory_of(problem, schedule)[cn, operand]
@@ -130,14 +134,14 @@ def _needed(problem: SchedulingProblem, schedule: Schedule) -> _Events:
 
 
 def _results(problem: SchedulingProblem, schedule: Schedule) -> _Events:
-    """What must be off-chip at the end."""
+    """Reads at the end of the schedule, which stand for results that must be in the off-chip memory."""
     results = np.flatnonzero(problem.graph.piece_is_output)
     end = np.full(len(results), schedule.latency_cycles)
     return _Events(results, np.full(len(results), problem.system.off_chip_memory), end, end)
 
 
 class _Lookup:
-    """Finds the arrivals that reads depend on."""
+    """Lookup of the arrivals on which reads depend."""
 
     def __init__(self, problem: SchedulingProblem, arrivals: _Events) -> None:
         self._memories = len(problem.system.memory_capacity_bits)
@@ -147,13 +151,15 @@ class _Lookup:
         self._sorted = key[self._order]
 
     def _key(self, events: _Events, time: Integers) -> Integers:
-        """A number that orders by place, then by time; an arrival at the time itself comes no later."""
+        """Number that orders events by piece and memory, then by time. An arrival at the time of a read counts as
+        before the read.
+        """
         place = events.piece * self._memories + events.memory
         found: Integers = place * (len(self._times) + 1) + np.searchsorted(self._times, time, side="right")
         return found
 
     def last_before(self, reads: _Events) -> Integers:
-        """[read] the last arrival of its piece in its memory that ends no later than the read starts, else -1."""
+        """[read] last arrival of the piece in the memory that ends by the start of the read; -1 if there is none."""
         key = self._key(reads, reads.start)
         last = np.searchsorted(self._sorted, key, side="right") - 1
         if not len(self._order):
@@ -164,9 +170,10 @@ class _Lookup:
 
 
 def _stays(problem: SchedulingProblem, schedule: Schedule) -> _Events:
-    """[arrival] how long a piece stays at least: until its last read before it arrives again; off-chip for ever.
+    """[arrival] shortest possible stay of the piece: until its last read before the piece arrives again.
 
-    What stays in between is not logged, but nothing can be read after an arrival that did not stay until then.
+    In the off-chip memory a piece stays to the end. The logs do not have stays, but a piece must stay from an arrival
+    until the last read that depends on this arrival.
     """
     arrivals = _arrivals(problem, schedule)
     lookup, until = _Lookup(problem, arrivals), arrivals.end.copy()
@@ -179,14 +186,14 @@ def _stays(problem: SchedulingProblem, schedule: Schedule) -> _Events:
 
 
 def _totals(times: Integers, bits: Integers) -> tuple[Integers, Integers]:
-    """(distinct times, sum of the bits of each)."""
+    """(distinct times, sum of the bits at each time)."""
     order = np.argsort(times, kind="stable")
     distinct, first = np.unique(times[order], return_index=True)
     return distinct, np.add.reduceat(bits[order], first) if len(first) else distinct
 
 
 def transfer_faults(problem: SchedulingProblem, schedule: Schedule) -> list[str]:
-    """What is wrong with transfers, each taken by itself or with the one whose broadcast it listens to."""
+    """Faults of single transfers, and of transfers that are served by the broadcast of another transfer."""
     moves = schedule.transfers
     wrong = {
         "is not between memories of its cores": ~_at_ends(problem, schedule),
@@ -205,7 +212,7 @@ def transfer_faults(problem: SchedulingProblem, schedule: Schedule) -> list[str]
 
 
 def _at_ends(problem: SchedulingProblem, schedule: Schedule) -> Booleans:
-    """[transfer] whether its memories belong to its cores."""
+    """[transfer] True where the memories of the transfer belong to its cores."""
     moves, memory_of = schedule.transfers, problem.system.core_memory
     source = np.any(memory_of[moves["source_core"]] == moves["source_memory"][:, None], axis=1)
     target = np.any(memory_of[moves["target_core"]] == moves["target_memory"][:, None], axis=1)
@@ -214,14 +221,14 @@ def _at_ends(problem: SchedulingProblem, schedule: Schedule) -> Booleans:
 
 
 def _has_path(problem: SchedulingProblem, schedule: Schedule) -> Booleans:
-    """[transfer] whether there is a path between its cores, or they are one."""
+    """[transfer] True where the cores of the transfer have a path or are the same core."""
     source, target = schedule.transfers["source_core"], schedule.transfers["target_core"]
     found: Booleans = (source == target) | problem.system.path_exists[source * problem.system.core_count + target]
     return found
 
 
 def _words(problem: SchedulingProblem, schedule: Schedule) -> Integers:
-    """[transfer] bits of the narrower of the words at its ends."""
+    """[transfer] width in bits of the narrower of the words at the two ends."""
     read = problem.system.memory_read_bits[schedule.transfers["source_memory"]]
     written = problem.system.memory_write_bits[schedule.transfers["target_memory"]]
     found: Integers = np.minimum(read, written)
@@ -229,7 +236,9 @@ def _words(problem: SchedulingProblem, schedule: Schedule) -> Integers:
 
 
 def _causes(problem: SchedulingProblem, schedule: Schedule) -> Integers:
-    """[transfer] why it moves, from its ends: results are written as such, all else to make room or to be streamed."""
+    """[transfer] cause of the transfer, derived from its ends. Writes of results have their own cause; all other writes
+    to the off-chip memory are evictions.
+    """
     moves, off_chip = schedule.transfers, problem.system.off_chip_memory
     inward, outward = moves["source_memory"] == off_chip, moves["target_memory"] == off_chip
     written = np.where(problem.graph.piece_is_output[moves["piece"]], SINK_OUTPUT, EVICTION)
@@ -238,7 +247,9 @@ def _causes(problem: SchedulingProblem, schedule: Schedule) -> Integers:
 
 
 def _broadcast_faults(problem: SchedulingProblem, schedule: Schedule) -> list[str]:
-    """Listeners without a transfer of the same piece, from the same memory at the same time, over a common bus."""
+    """Faults of transfers that refer to a broadcast. There must be a transfer of the same piece, from the same memory,
+    at the same time, with a common bus.
+    """
     moves, system = schedule.transfers, problem.system
     columns = ("piece", "source_memory", "start_cycles", "bits_per_cycle")
     listeners = np.flatnonzero(moves["broadcast_of"] != NONE)
@@ -255,5 +266,5 @@ def _broadcast_faults(problem: SchedulingProblem, schedule: Schedule) -> list[st
         common = set(system.path(*divmod(main, system.core_count)).tolist())
         common &= set(system.path(int(row["source_core"]), int(row["target_core"])).tolist())
         if (main, *(int(row[name]) for name in columns)) not in known or not common & buses:
-            faults.append(f"transfer {move} of piece {row['piece']} listens to a broadcast that there is not")
+            faults.append(f"transfer {move} of piece {row['piece']} refers to a broadcast that does not exist")
     return faults

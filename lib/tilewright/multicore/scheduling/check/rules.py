@@ -1,6 +1,7 @@
-"""Checks that a schedule keeps the rules, from the problem and the logs, without the compiled scheduler.
+"""Checks that a schedule follows the rules, from the problem and the logs, without the compiled scheduler.
 
-Logs of other sizes than the problem, or that name what it has not, cannot be checked, which is told first.
+Logs whose sizes do not fit the problem, or with numbers that the problem does not have, cannot be checked. These faults
+are reported first.
 """
 
 from collections import defaultdict
@@ -18,7 +19,7 @@ from tilewright.multicore.scheduling.state_record import NONE, OFF_CHIP_STREAM
 
 
 def log_faults(problem: SchedulingProblem, schedule: Schedule) -> list[str]:
-    """What keeps the other checks from reading a schedule; [] where nothing does."""
+    """Faults of the logs because of which the other checks cannot read a schedule; [] if there are none."""
     if len(schedule.memory_changes) == 0 and len(problem.graph.piece_bits):
         return ["the schedule was made without logs, so that it cannot be checked"]
     nodes, pieces = problem.graph.node_count, len(problem.graph.piece_bits)
@@ -33,7 +34,7 @@ def log_faults(problem: SchedulingProblem, schedule: Schedule) -> list[str]:
         if getattr(schedule, name).shape != shape
     ]  # fmt: skip
     if np.any((schedule.allocation < 0) | (schedule.allocation >= cores)):
-        faults.append("a CN is on a core that there is not")
+        faults.append("a CN is on a core that does not exist")
     if schedule.energy_terms_pj.keys() != {ON_CORE, *CAUSES, *further_schedule_terms(problem)}:
         faults.append(f"there is energy for {', '.join(sorted(schedule.energy_terms_pj.keys() - {ON_CORE}))}")
     ranges = {"piece": pieces, "cause": causes, "source_memory": memories, "target_memory": memories}
@@ -56,7 +57,7 @@ def log_faults(problem: SchedulingProblem, schedule: Schedule) -> list[str]:
 
 
 def _out_of_range(name: str, log: Records, ranges: dict[str, int]) -> list[str]:
-    """Columns of a log with entries that are not from 0 to below a number."""
+    """Faults of the columns of a log with entries below 0, or not below the number in `ranges`."""
     return [
         f"{name}: {column} is out of range"
         for column, count in ranges.items()
@@ -65,7 +66,9 @@ def _out_of_range(name: str, log: Records, ranges: dict[str, int]) -> list[str]:
 
 
 def energy_faults(problem: SchedulingProblem, schedule: Schedule) -> list[str]:
-    """Bits over links and words of memories from the logs, energy from those, and the total from its parts."""
+    """Faults of counts and energy: bits over links and words of memories must follow from the logs, the energy terms
+    from the counts, and the total from the terms.
+    """
     link_bits, words_read, words_written = _counts(problem, schedule)
     faults = [
         f"{name} of {CAUSES[cause]} at {place} is {given[cause, place]}, the logs say {found[cause, place]}"
@@ -89,7 +92,7 @@ def energy_faults(problem: SchedulingProblem, schedule: Schedule) -> list[str]:
 
 
 def _counts(problem: SchedulingProblem, schedule: Schedule) -> tuple[Integers, Integers, Integers]:
-    """([cause, link] bits, [cause, memory] words read, and written) of transfers and streams."""
+    """([cause, link] bits, [cause, memory] words read, [cause, memory] words written) of transfers and streams."""
     system, moves = problem.system, schedule.transfers
     link_bits = np.zeros((len(CAUSES), len(system.link_bits_per_cycle)), np.int64)
     words_read = np.zeros((len(CAUSES), len(system.memory_capacity_bits)), np.int64)
@@ -112,7 +115,7 @@ def _counts(problem: SchedulingProblem, schedule: Schedule) -> tuple[Integers, I
 
 
 def stream_loads(problem: SchedulingProblem, schedule: Schedule) -> dict[tuple[int, int], int]:
-    """(cn, link) → bits that stream over it."""
+    """Bits that a CN streams over a link, by (CN, link)."""
     system = problem.system
     loads: dict[tuple[int, int], int] = defaultdict(int)
     bits = problem.costs.stream_bits[problem.graph.cost_row, schedule.allocation]
@@ -125,23 +128,30 @@ def stream_loads(problem: SchedulingProblem, schedule: Schedule) -> dict[tuple[i
 
 
 def check_schedule(problem: SchedulingProblem, schedule: Schedule, has_barriers: bool = False) -> list[str]:
-    """Everything that is wrong with a recorded schedule, in words; empty where nothing is.
+    """All faults of a recorded schedule as messages; empty if there are none.
 
-    Checked: each CN runs once, on a core that can run it, as long as its runtime there or its streams take, after its
-    predecessors and, where stacks are barriers, after all of earlier ones; no two CNs overlap on a core; transfers are
-    between memories of cores that have a path, from where their data is, at no more than a word a cycle, as long as
-    their bits take, and share links only with the transfer whose broadcast they listen to; every input has arrived when
-    a CN starts; what streams is off-chip; results end off-chip; no link carries more than its width at any time; no
-    memory holds more than its capacity, or less than what stays there from its arrival to its last use; all that it
-    gains arrives, and nothing is left on chip; energy is the sum of its parts, and those and the counts of bits and
-    words follow from the logs. Schedules of the model
-    `stream-2023` fail: it is not causal.
+    The checks are:
+
+    * Each CN runs once, on a core that can run it. The CN takes its runtime on this core, or the time of its streams if
+      that is longer. It starts after its predecessors and, if stacks are barriers, after all CNs of earlier stacks.
+    * No two CNs overlap on a core.
+    * Each transfer is between memories of cores that have a path, and its data are in the source memory. Its rate is at
+      most a word a cycle, its length follows from its bits, and it shares links only with the transfer of its
+      broadcast.
+    * All inputs of a CN have arrived when it starts; operands that stream are in the off-chip memory; results of the
+      network end in the off-chip memory.
+    * No link ever carries more than its width.
+    * No memory holds more than its capacity, or less than the data that stay from their arrival to their last use. It
+      gains only data that arrive, and nothing is left on chip at the end.
+    * The energy is the sum of its terms. The terms, and the counts of bits and words, follow from the logs.
+
+    Schedules of the model `stream-2023` fail, because this model is not causal.
     """
     return [fault for faults in faults_by_rule(problem, schedule, has_barriers).values() for fault in faults]
 
 
 def faults_by_rule(problem: SchedulingProblem, schedule: Schedule, has_barriers: bool = False) -> dict[str, list[str]]:
-    """What is wrong with a recorded schedule, by the kind of rule that is broken; the lists are empty where none is."""
+    """Faults of a recorded schedule by kind of rule; a list is empty if no rule of the kind is broken."""
     logs = log_faults(problem, schedule)
     if logs:
         return {"logs": logs}
@@ -156,7 +166,7 @@ def faults_by_rule(problem: SchedulingProblem, schedule: Schedule, has_barriers:
 
 
 def _node_faults(problem: SchedulingProblem, schedule: Schedule) -> list[str]:
-    """Each CN once, as long as it takes, in order."""
+    """Faults of CNs: each CN runs once, for its runtime, after its predecessors."""
     start, end = schedule.start_cycles, schedule.end_cycles
     runtime = problem.costs.runtime_cycles[problem.graph.cost_row, schedule.allocation]
     faults = [f"CN {cn} has not run" for cn in np.flatnonzero(start < 0)]
@@ -179,7 +189,7 @@ def _node_faults(problem: SchedulingProblem, schedule: Schedule) -> list[str]:
 
 
 def _barrier_faults(problem: SchedulingProblem, schedule: Schedule) -> list[str]:
-    """Nothing of a stack before the end of all earlier ones."""
+    """Faults of barriers: no CN of a stack starts before all earlier stacks have ended."""
     faults, ended = [], 0
     for stack in sorted(set(problem.graph.stack.tolist())):
         cns = np.flatnonzero(problem.graph.stack == stack)
@@ -190,7 +200,9 @@ def _barrier_faults(problem: SchedulingProblem, schedule: Schedule) -> list[str]
 
 
 def _core_faults(problem: SchedulingProblem, schedule: Schedule) -> list[str]:
-    """No overlap on a core, and streams over a path, as long as their CN and wide enough for their bits."""
+    """Faults of cores: CNs of a core do not overlap, and their streams have a path, last as long as the CN, and are
+    wide enough for their bits.
+    """
     faults = []
     order = np.lexsort((schedule.start_cycles, schedule.allocation))
     before, after = order[:-1], order[1:]
@@ -214,12 +226,12 @@ def _core_faults(problem: SchedulingProblem, schedule: Schedule) -> list[str]:
 
 
 def _link_faults(problem: SchedulingProblem, schedule: Schedule) -> list[str]:
-    """Width of each link at all times."""
+    """Faults of links: no link ever carries more than its width."""
     faults = []
     for link, (times, used) in enumerate(link_use(schedule, problem.system)):
         over = np.flatnonzero(used > problem.system.link_bits_per_cycle[link])
         if len(over):
             faults.append(f"link {link} carries {used[over[0]]} bits per cycle at {times[over[0]]}")
         if len(used) and used[-1] != 0:
-            faults.append(f"link {link} is in use for ever")
+            faults.append(f"link {link} is still in use after the end")
     return faults

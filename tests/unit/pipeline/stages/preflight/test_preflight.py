@@ -100,7 +100,7 @@ BAD: dict[str, tuple[list[dict[str, Any]], list[str]]] = {
     ),
     "open number of parts": (
         [{"name": "a", "inter_core_tiling": ["K, *"]}],
-        ["a.core_allocation", "core_allocation, which is not given"],
+        ["a.core_allocation", "core_allocation, but core_allocation is not given"],
     ),
     "array dimension": (
         [{"name": "a", "spatial_mapping": {"D7": ["K, 4"]}}],
