@@ -10,7 +10,7 @@ from tests.strangers.readings import shipped
 from tests.strangers.run import outcomes
 from tests.strangers.verbs import outcomes_of_calls
 
-COUNT, CALLS, SEED = 180, 33, 7
+COUNT, CALLS, SEED = 120, 22, 7
 
 
 def test_nothing_is_dropped_in_silence() -> None:

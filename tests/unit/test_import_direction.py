@@ -87,15 +87,22 @@ def imported_names(node: ast.AST) -> Iterator[str]:
     return (name.removeprefix("tilewright.") for name in names if name.startswith("tilewright."))
 
 
-def imports(for_types: bool = True) -> Iterator[tuple[str, str]]:
+@cache
+def tree_of(path: Path) -> ast.Module:
+    """The syntax tree of a module, for all tests of the shape of the code."""
+    return ast.parse(path.read_text("utf-8"))
+
+
+@cache
+def imports(for_types: bool = True) -> tuple[tuple[str, str], ...]:
     """(module, imported module) of every import inside the package, those for types only if asked for."""
+    found: list[tuple[str, str]] = []
     for path in sorted(PACKAGE.rglob("*.py")):
         module = ".".join(path.relative_to(PACKAGE).with_suffix("").parts).removesuffix(".__init__")
-        tree = ast.parse(path.read_text())
-        if not for_types:
-            tree.body = [n for n in tree.body if not (isinstance(n, ast.If) and "TYPE_CHECKING" in ast.unparse(n.test))]
-        for node in ast.walk(tree):
-            yield from ((module, name) for name in imported_names(node))
+        for statement in tree_of(path).body:
+            if for_types or not (isinstance(statement, ast.If) and "TYPE_CHECKING" in ast.unparse(statement.test)):
+                found += ((module, name) for node in ast.walk(statement) for name in imported_names(node))
+    return tuple(found)
 
 
 def test_every_room_has_a_level() -> None:
@@ -161,7 +168,7 @@ def test_the_library_does_not_import_the_evidence() -> None:
     importing = {
         path.relative_to(PACKAGE).as_posix()
         for path in PACKAGE.rglob("*.py")
-        for node in ast.walk(ast.parse(path.read_text()))
+        for node in ast.walk(tree_of(path))
         if isinstance(node, ast.Import | ast.ImportFrom) and EVIDENCE in ast.unparse(node)
     }
     assert importing == set()

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import networkx
 
 from docs.plain_words import NAMES_NOTHING
-from tests.unit.test_import_direction import MODULES
+from tests.unit.test_import_direction import MODULES, tree_of
 
 PARAPHRASES = NAMES_NOTHING | {"what", "which", "how", "where", "whether", "who", "he"}
 """Words that name nothing: a title does not begin with them."""
@@ -60,9 +60,8 @@ def test_a_bad_title_is_found() -> None:
     assert faults_of_title("Costs\nof\nit.\n\nOne module, since.") == ["more than two lines", "an excuse"]
 
 
-def parts(source: str) -> Iterator[int]:
+def parts(tree: ast.Module) -> Iterator[int]:
     """Lines of the parts of a module: top-level definitions, joined where one names the other."""
-    tree = ast.parse(source)
     graph: networkx.Graph = networkx.Graph()
     lines: dict[str, int] = {}
     named: dict[str, set[str]] = {}
@@ -96,9 +95,9 @@ def _words_of_hints(node: ast.AST) -> Iterator[str]:
 def test_parts_are_found() -> None:
     """Two functions that do not name each other are two parts; a hint that is a text joins, a docstring does not."""
     body = "\n".join(f"    x{i} = {i}" for i in range(3))
-    assert sorted(parts(f"A = 1\ndef f():\n{body}\ndef g():\n    return A\n")) == [3, 4]
-    assert sorted(parts(f'def f():\n    """Not g."""\ndef g():\n{body}\n')) == [2, 4]
-    assert list(parts("class A:\n    pass\ndef f() -> 'A':\n    pass\n")) == [4]
+    assert sorted(parts(ast.parse(f"A = 1\ndef f():\n{body}\ndef g():\n    return A\n"))) == [3, 4]
+    assert sorted(parts(ast.parse(f'def f():\n    """Not g."""\ndef g():\n{body}\n'))) == [2, 4]
+    assert list(parts(ast.parse("class A:\n    pass\ndef f() -> 'A':\n    pass\n"))) == [4]
 
 
 def test_a_module_hangs_together() -> None:
@@ -108,6 +107,6 @@ def test_a_module_hangs_together() -> None:
     for module, path in MODULES.items():
         source = path.read_text("utf-8")
         is_long = source.count("\n") >= 2 * PART_LINES and not module.endswith("__init__.py")
-        if is_long and sum(lines >= PART_LINES for lines in parts(source)) > 1:
+        if is_long and sum(lines >= PART_LINES for lines in parts(tree_of(path))) > 1:
             found.add(module)
     assert found == NOT_ONE.keys()

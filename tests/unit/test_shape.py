@@ -11,7 +11,7 @@ from functools import cache
 import networkx
 from tilewright.base.measures import AREA_MM2, EDP_PJ_CYCLES, ENERGY_PJ, LATENCY_CYCLES, MEASURES
 
-from tests.unit.test_import_direction import MODULES, PACKAGE, imports
+from tests.unit.test_import_direction import MODULES, PACKAGE, imports, tree_of
 
 SOURCES = {module: path.read_text("utf-8") for module, path in MODULES.items()}
 NAMES_OF_OTHERS = "main_stage/"
@@ -84,8 +84,8 @@ def defined() -> tuple[tuple[str, ast.FunctionDef | ast.ClassDef, bool], ...]:
     """(file, definition, whether it stands at the top of its module) of all modules."""
     return tuple(
         (file, node, node in tree.body)
-        for file, source in SOURCES.items()
-        for tree in [ast.parse(source)]
+        for file, path in MODULES.items()
+        for tree in [tree_of(path)]
         for node in definitions(tree)
     )
 
@@ -135,10 +135,10 @@ def factors_of(node: ast.expr) -> Iterator[ast.expr]:
             yield node
 
 
-def products_of_energy_and_latency(source: str) -> int:
+def products_of_energy_and_latency(tree: ast.AST) -> int:
     """Number of multiplications of an energy by a latency, in either order."""
     products = 0
-    for node in ast.walk(ast.parse(source)):
+    for node in ast.walk(tree):
         if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Mult):
             continue
         left, right = ({quantity_of(factor) for factor in factors_of(side)} for side in (node.left, node.right))
@@ -152,7 +152,7 @@ def products_of_energy_and_latency(source: str) -> int:
 
 def test_energy_is_multiplied_by_latency_in_few_places() -> None:
     """Products seen by the names of their factors; columns of arrays without such names are not seen."""
-    found = {file: products_of_energy_and_latency(source) for file, source in SOURCES.items()}
+    found = {file: products_of_energy_and_latency(tree_of(path)) for file, path in MODULES.items()}
     assert {file: count for file, count in found.items() if count} == PRODUCTS_OF_ENERGY_AND_LATENCY
 
 
@@ -164,9 +164,9 @@ def test_products_of_energy_and_latency_are_seen() -> None:
         "r[LATENCY_CYCLES] * r[ENERGY_PJ]",
         "2 * energy[0] * latency()",
     ):
-        assert products_of_energy_and_latency(product) == 1, product
+        assert products_of_energy_and_latency(ast.parse(product)) == 1, product
     for other in ("energy + latency", "energy_pj_a_cycle * latency", "energy_pj / latency_cycles", "energy * count"):
-        assert products_of_energy_and_latency(other) == 0, other
+        assert products_of_energy_and_latency(ast.parse(other)) == 0, other
 
 
 def lines_of(node: ast.FunctionDef | ast.ClassDef) -> int:

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 from snakemake.api import SnakemakeApi
 from snakemake.scheduling.greedy import SchedulerSettings as GreedySettings
@@ -41,6 +42,8 @@ class Project:
 
     programs = Path(sys.executable).parent
     """Folder of the Python of its jobs."""
+    server: psutil.Process | None = None
+    """Process whose children run the programs of that folder."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -126,12 +129,9 @@ def jobs_run_by(python: Path) -> Iterator[None]:
 
 @pytest.fixture(scope="session", autouse=True)
 def forked_python(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Processes of projects begin with the packages of others loaded, which is most of their time.
-
-    Tests that kill processes start them as `make run` does.
-    """
+    """Processes of projects begin with the packages of others loaded, which is most of their time."""
     with ForkedPython(tmp_path_factory.mktemp("forked") / "python", dict(os.environ)) as forked:
-        Project.programs = forked.programs
+        Project.programs, Project.server = forked.programs, psutil.Process(forked.process.pid)
         yield
 
 

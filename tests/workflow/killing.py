@@ -21,7 +21,7 @@ LONGEST_WAIT_S = 900
 @contextmanager
 def running(project: Project) -> Iterator[subprocess.Popen[bytes]]:
     """`make run` in processes of its own, killed at the end if they still run."""
-    path = os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"]))
+    path = os.pathsep.join((str(project.programs), str(Path(sys.executable).parent), os.environ["PATH"]))
     environment = {**os.environ, "PATH": path, "PYTHONPATH": str(project.root / "lib")}
     with (project.root / "said.txt").open("wb") as said:
         process = subprocess.Popen(
@@ -40,14 +40,29 @@ def running(project: Project) -> Iterator[subprocess.Popen[bytes]]:
 
 def kill_tree(process: subprocess.Popen[bytes]) -> None:
     """kill -9 of a process and of all that it started, the first ones first: nobody can tidy up."""
-    try:
-        tree = [psutil.Process(process.pid), *psutil.Process(process.pid).children(recursive=True)]
-    except psutil.NoSuchProcess:
-        return
-    for member in tree:
+    members = _started_by(process)
+    for member in members:
         with suppress(psutil.NoSuchProcess):
             member.send_signal(signal.SIGKILL)
-    psutil.wait_procs(tree[1:], timeout=LONGEST_WAIT_S)
+    deadline = time.monotonic() + LONGEST_WAIT_S
+    while any(map(_is_at_work, members[1:])) and time.monotonic() < deadline:
+        time.sleep(0.01)
+
+
+def _started_by(process: subprocess.Popen[bytes]) -> list[psutil.Process]:
+    """A process and all that it started, which includes the programs that run in children of the server."""
+    found = []
+    for root in (process.pid, *([] if Project.server is None else [Project.server.pid])):
+        with suppress(psutil.NoSuchProcess):
+            found += [psutil.Process(root), *psutil.Process(root).children(recursive=True)]
+    return [one for one in found if one != Project.server]
+
+
+def _is_at_work(process: psutil.Process) -> bool:
+    """Whether a process has not ended; one that nobody has waited for yet has."""
+    with suppress(psutil.NoSuchProcess):
+        return process.status() != psutil.STATUS_ZOMBIE
+    return False
 
 
 def wait_for_verb(process: subprocess.Popen[bytes], verb: str) -> psutil.Process:
@@ -55,16 +70,23 @@ def wait_for_verb(process: subprocess.Popen[bytes], verb: str) -> psutil.Process
     deadline = time.monotonic() + LONGEST_WAIT_S
     while time.monotonic() < deadline:
         assert process.poll() is None, f"ended before {verb}"
-        for member in psutil.Process(process.pid).children(recursive=True):
+        for member in _started_by(process):
             try:
                 words = member.cmdline()
-            except psutil.NoSuchProcess:
+            except (psutil.NoSuchProcess, psutil.ZombieProcess):
                 continue
-            # Jobs have an order before their verb.
-            if words[1:3] == ["-m", "tilewright"] and verb in (*words[3:4], *words[5:6]):
+            if verb in _verbs(words):
                 return member
         time.sleep(0.02)
     raise AssertionError(f"no {verb} in {LONGEST_WAIT_S} s")
+
+
+def _verbs(words: list[str]) -> list[str]:
+    """Words of a command line where the verb of tilewright stands; jobs have an order before their verb."""
+    for place in range(len(words) - 1):
+        if words[place : place + 2] == ["-m", "tilewright"]:
+            return [*words[place + 2 : place + 3], *words[place + 4 : place + 5]]
+    return []
 
 
 def finish(project: Project) -> str:

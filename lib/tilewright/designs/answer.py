@@ -8,6 +8,7 @@ import pandas
 
 from tilewright.base.json_values import JsonObject
 from tilewright.base.measures import ENERGY_PJ, LATENCY_CYCLES
+from tilewright.designs.axis_ends import axis_sentences
 from tilewright.designs.exploration import Exploration
 from tilewright.designs.front import Front, fronts
 from tilewright.designs.front_odds import least_probability
@@ -80,6 +81,11 @@ class Answer:
             of_front + told if (told := say(compared, table)) else "" for say in (_differing_clocks, _missing_leakage)
         )
         return (*([part] if missing else []), *self.exploration.assumptions, *filter(None, further))
+
+    @property
+    def axis_notes(self) -> tuple[str, ...]:
+        """Sentences on the axes: axes that end at the best design, with values to add, and axes that hardly matter."""
+        return axis_sentences(self.overall, self.exploration.axis_values)
 
     @property
     def excluded(self) -> int:

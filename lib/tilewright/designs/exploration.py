@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import pandas
 
@@ -37,6 +38,8 @@ class Exploration:
     """Number of designs that are not evaluated yet, or whose results are out of date. These designs have no rows."""
     settled: int = 0
     """Number of designs that are on no front, as a certificate shows. These designs have no rows."""
+    axis_values: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
+    """Values of each axis in the file of the space, including values of designs that constraints exclude."""
     notices: tuple[str, ...] = ()
     """Notices on input that is not used."""
     others: pandas.DataFrame | None = None

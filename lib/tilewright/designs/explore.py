@@ -227,6 +227,7 @@ def exploration_of(space: Space, content: ShardContent) -> Exploration:
         (*assumptions(space), *slower_with_more_memory(space, content.table)),
         content.table.assign(unmet=list(_unmet(space, content.table))),
         dict(sorted(content.excluded.items())),
+        axis_values={axis.name: axis.values for axis in space.axes},
     )
 
 

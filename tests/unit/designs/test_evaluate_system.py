@@ -55,7 +55,7 @@ def test_costs_are_those_of_a_run(network: Workload, base: str) -> None:
     )
     for options in OPTIONS:
         evaluator = SystemEvaluator(network, None, options)
-        for _ in range(6):
+        for _ in range(4):
             design = random_system(rng, space.base)
             expected = alone(design, network, evaluator.mapping, options)
             try:

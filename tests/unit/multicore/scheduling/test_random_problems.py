@@ -34,7 +34,7 @@ def contents(schedule: Schedule) -> bytes:
     return b"".join(value.tobytes() for value in vars(schedule).values() if isinstance(value, np.ndarray))
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(SEEDS, OPTIONS, st.sampled_from((4, 12, 30)))
 def test_the_compiled_scheduler_equals_the_slow_one(seed: int, options: ScheduleOptions, nodes: int) -> None:
     """Same times, same transfers in the same order, same counts of bits and words."""
@@ -49,7 +49,7 @@ def test_the_compiled_scheduler_equals_the_slow_one(seed: int, options: Schedule
         assert np.array_equal(getattr(fast, name), getattr(slow, name)), name
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(SEEDS, OPTIONS)
 def test_every_schedule_keeps_the_invariants(seed: int, options: ScheduleOptions) -> None:
     """What check_schedule verifies without the kernel."""
@@ -57,7 +57,7 @@ def test_every_schedule_keeps_the_invariants(seed: int, options: ScheduleOptions
     assert check_schedule(problem, simulate(problem, allocation, options), options.has_barriers) == []
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(SEEDS, OPTIONS)
 def test_no_schedule_is_below_the_bounds(seed: int, options: ScheduleOptions) -> None:
     """Neither below the bounds over all allocations nor below those of its own one."""

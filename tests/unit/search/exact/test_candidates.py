@@ -25,9 +25,9 @@ from tests.plain.attack_open import attack_open
 from tests.unit.cost.engine_cases import LINKS, constraints, convolution, register_core
 from tests.unit.search.exact.exact_brute_force import ALLOCATIONS, OBJECTIVES
 
-PROBLEMS = 16
+PROBLEMS = 8
 PARTS = 2
-SENTENCES = 16
+SENTENCES = 8
 WIDE_LAYER = convolution("layer", K=24, C=6, OX=12, OY=10)
 LAYER = convolution("layer", K=4, C=3, OX=6, OY=2)
 CORE = register_core(buffer_bits=900)

@@ -1,0 +1,206 @@
+"""Axes of a space that end too early for the best design, and axes that hardly change any design."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import pairwise
+from typing import Any
+
+import pandas
+
+from tilewright.base.errors import count_of
+from tilewright.base.measures import EDP_PJ_CYCLES, ENERGY_PJ, LATENCY_CYCLES
+from tilewright.designs.effects import effects, known_measures
+from tilewright.designs.front import Front
+from tilewright.designs.results import MEASURES, value_text
+
+LEAST_GAIN = 0.001
+"""Smallest gain of the last value of an axis over the value before it for which the end of the axis is reported."""
+LARGEST_CHANGE = 0.01
+"""Largest change of a measure along an axis that hardly changes any design."""
+NEXT_VALUES = 2
+_MEASURES_OF_ENDS = (ENERGY_PJ, LATENCY_CYCLES, EDP_PJ_CYCLES)
+"""Measures for which ends of axes are reported. The least area is at the smallest value of most axes anyway."""
+_QUANTITY = re.compile(r"(\d+(?:\.\d+)?)(\s*[A-Za-z]\S*)")
+"""Number with a unit, such as `64 KiB`."""
+Value = Any
+AxisValues = Mapping[str, Sequence[Value]]
+"""Values of each axis in the file of the space, including values of designs that constraints exclude."""
+
+
+@dataclass(frozen=True)
+class AxisEnd:
+    """End of an axis at which the best design in a measure lies."""
+
+    axis: str
+    value: Value
+    """First or last value of the axis, in ascending order."""
+    is_largest: bool
+    measure: str
+    before: Value
+    """Value next to the end for which designs were compared."""
+    gain: float
+    """Part by which the best value of the measure falls from `before` to `value`."""
+    following: tuple[Value, ...]
+    """Values that continue the axis beyond this end; () if no value continues it."""
+
+
+@dataclass(frozen=True)
+class WeakAxis:
+    """Axis along which no measure of a design changes by more than LARGEST_CHANGE."""
+
+    axis: str
+    changes: tuple[tuple[str, float], ...]
+    """(measure, largest change between two designs that differ only in the axis)."""
+    groups: int
+    """Number of groups of designs that differ only in the axis."""
+
+
+def axis_ends(front: Front, values: AxisValues) -> Iterator[AxisEnd]:
+    """Ends of axes at which the best design lies and the measure still falls, by axis, then by measure.
+
+    A design with an inner value that is as good as the best one excludes the end. Nothing is found for axes whose
+    values are not numbers or quantities with one unit, and for fronts of which only the designs on the front are known.
+    """
+    for effect in effects(front, tuple(values)):
+        ordered = _ordered(values[effect.axis])
+        if len(ordered) < 2:
+            continue
+        row_of = {_number(row["value"]): row for row in effect.table.to_dict("records")}
+        places = [place for place, (number, _) in enumerate(ordered) if number in row_of]
+        for measure in (one for one in known_measures(front) if one in _MEASURES_OF_ENDS):
+            best = [(row_of[ordered[place][0]][f"best_{measure}"], place) for place in places]
+            end = min(best)[1]
+            if len(places) < 2 or end not in (0, len(ordered) - 1):
+                continue
+            beside = places[1] if end == 0 else places[-2]
+            gain = 1 - min(best)[0] / min(value for value, place in best if place != end)
+            if gain >= LEAST_GAIN:
+                step = dict(zip(places, best, strict=True))[beside][0]
+                yield AxisEnd(
+                    effect.axis,
+                    ordered[end][1],
+                    end > 0,
+                    measure,
+                    ordered[beside][1],
+                    1 - min(best)[0] / step,
+                    _following(ordered if end > 0 else ordered[::-1]),
+                )
+
+
+def weak_axes(front: Front, axis_names: Sequence[str]) -> Iterator[WeakAxis]:
+    """Axes along which no measure of a compared design changes by more than LARGEST_CHANGE, all other axes equal."""
+    if not front.is_whole:
+        return
+    compared, measures = front.compared, list(known_measures(front))
+    for axis in axis_names:
+        others = [name for name in axis_names if name != axis]
+        grouped = compared.groupby(others, sort=False) if others else compared.groupby(lambda _: 0)
+        is_varied = grouped[axis].nunique() > 1
+        if not is_varied.any():
+            continue
+        largest, least = (getattr(grouped[measures], name)()[is_varied] for name in ("max", "min"))
+        changes = (largest / least.where(least > 0) - 1).max()
+        if not changes.isna().any() and bool((changes <= LARGEST_CHANGE).all()):
+            yield WeakAxis(axis, tuple((one, float(changes[one])) for one in measures), int(is_varied.sum()))
+
+
+def axis_sentences(front: Front, values: AxisValues) -> tuple[str, ...]:
+    """Sentences on the ends of axes, and on axes that hardly change any design."""
+    if front.compared.empty:
+        return ()
+    ends: dict[tuple[str, Value], list[AxisEnd]] = {}
+    for end in axis_ends(front, values):
+        ends.setdefault((end.axis, end.value), []).append(end)
+    weak = (_weak_sentence(one) for one in weak_axes(front, tuple(values)))
+    return (*map(_end_sentence, ends.values()), *weak)
+
+
+def _end_sentence(ends: Sequence[AxisEnd]) -> str:
+    """Sentence on one end of an axis, for all measures that are least there."""
+    first = ends[0]
+    which = "largest" if first.is_largest else "smallest"
+    falls = ", ".join(f"the least {MEASURES[one.measure].words} falls by {one.gain:.1%}" for one in ends)
+    end = f"from {value_text(first.before)} to {value_text(first.value)}, its {which} value"
+    told = f"Axis {first.axis} may end too early: {end}, {falls}."
+    further = ", ".join(map(value_text, first.following))
+    return f"{told} Values to try next: {further}." if further else told
+
+
+def _weak_sentence(weak: WeakAxis) -> str:
+    """Sentence on an axis that hardly changes any design."""
+    changes = ", ".join(f"{MEASURES[measure].words} by at most {change:.2%}" for measure, change in weak.changes)
+    return (
+        f"Axis {weak.axis} hardly matters: in {count_of(weak.groups, 'group')} of compared designs that differ only in"
+        f" this axis, it changes {changes}."
+    )
+
+
+def _number(value: Value) -> Fraction | None:
+    """Number of a value, without its unit; None if the value is neither a number nor a quantity."""
+    if isinstance(value, str):
+        match = _QUANTITY.fullmatch(value)
+        return Fraction(match[1]) * _unit_factor(value, match[1]) if match else None
+    if pandas.api.types.is_bool(value) or not pandas.api.types.is_number(value):
+        return None
+    return Fraction(str(value.item() if hasattr(value, "item") else value))
+
+
+def _unit_factor(text: str, number: str) -> Fraction:
+    """Bits of the unit of a size; 1 for other units."""
+    from tilewright.base.units import FieldError, parse_size_bits
+
+    try:
+        return Fraction(parse_size_bits(text)) / Fraction(number)
+    except (FieldError, ZeroDivisionError):
+        return Fraction(1)
+
+
+def _ordered(values: Sequence[Value]) -> list[tuple[Fraction, Value]]:
+    """(number, value) in ascending order; [] if some value has no number, or if values have several units."""
+    numbers = [_number(value) for value in values]
+    found = [(number, value) for number, value in zip(numbers, values, strict=True) if number is not None]
+    kinds = {isinstance(value, str) for value in values}
+    are_sizes = all(isinstance(value, str) and _is_size(value) for value in values)
+    units = {match[2] for value in values if isinstance(value, str) and (match := _QUANTITY.fullmatch(value))}
+    if len(found) < len(values) or len(kinds) > 1 or (len(units) > 1 and not are_sizes):
+        return []
+    return sorted(dict(found).items())
+
+
+def _is_size(text: str) -> bool:
+    """Whether a text is a size with a unit."""
+    match = _QUANTITY.fullmatch(text)
+    return match is not None and (_unit_factor(text, match[1]) != 1 or match[2].strip() == "b")
+
+
+def _following(ordered: Sequence[tuple[Fraction, Value]]) -> tuple[Value, ...]:
+    """Values that continue a series after its last value, by its last ratio or, if the steps are equal, by its step."""
+    numbers = [number for number, _ in ordered]
+    last, value = ordered[-1]
+    steps = {after - before for before, after in pairwise(numbers)}
+    is_even = len(steps) == 1 and len(numbers) > 2
+    found: list[Value] = []
+    for place in range(1, NEXT_VALUES + 1):
+        number = last + place * next(iter(steps)) if is_even else last * (last / numbers[-2]) ** place
+        if number <= 0:
+            break
+        written = _written(number / last, value)
+        if written is None:
+            break
+        found.append(written)
+    return tuple(found)
+
+
+def _written(ratio: Fraction, value: Value) -> Value | None:
+    """Value times a ratio, in the form of the value; None for a whole number that would no longer be whole."""
+    if isinstance(value, str):
+        match = _QUANTITY.fullmatch(value)
+        assert match is not None
+        scaled = Fraction(match[1]) * ratio
+        return f"{value_text(float(scaled))}{match[2]}"
+    scaled = Fraction(str(value)) * ratio
+    if isinstance(value, int) or Fraction(str(value)).denominator == 1:
+        return int(scaled) if scaled.denominator == 1 else None
+    return float(scaled)

@@ -1,0 +1,150 @@
+"""Axes that end too early for the best design, values that continue them, and axes that hardly matter."""
+
+import random
+from itertools import product
+from typing import Any
+
+import pytest
+from tilewright.designs.answer import answer_of
+from tilewright.designs.axis_ends import LARGEST_CHANGE, LEAST_GAIN, axis_ends, axis_sentences, weak_axes
+from tilewright.designs.front import fronts
+from tilewright.designs.page import explore_page
+from tilewright.designs.tables import answer_text
+
+from tests.unit.designs.conftest import exploration, grid
+
+AXES = {"rows": (8, 16, 32), "sram": ("32 KiB", "64 KiB", "128 KiB", "256 KiB")}
+SIZES = {"rows": (8, 16, 32, 64, 128), "sram": (32, 128, 512, 2048), "dram": ("LPDDR4", "HBM", "a<b>")}
+
+
+def space_of(cost: Any, axes: dict[str, tuple[Any, ...]] = AXES, **changes: Any) -> Any:
+    """The exploration of all designs of two axes, with energy and latency of a design by its values; None: no result."""
+    rows = []
+    for rows_value, sram in product(*axes.values()):
+        found = cost(rows_value, sram)
+        row: dict[str, Any] = {"rows": rows_value, "sram": sram, "area_mm2": 1.0}
+        if found is None:
+            row |= {"status": "infeasible", "reason": "does not fit"}
+        else:
+            row |= {"energy_pj": found[0], "latency_cycles": found[1]}
+        rows.append(row)
+    return exploration(rows, axis_values=axes, **changes)
+
+
+def overall(made: Any) -> Any:
+    """The front of all networks."""
+    return fronts(made)[-1]
+
+
+def test_the_end_and_what_follows() -> None:
+    """Least energy at the largest memory, least latency inside, so that only the energy is reported."""
+    energy = {"32 KiB": 8.0, "64 KiB": 6.0, "128 KiB": 5.0, "256 KiB": 4.0}
+    made = space_of(lambda rows, sram: (energy[sram] * 100, 10.0 + abs(rows - 16)))
+    found = list(axis_ends(overall(made), AXES))
+    assert [(one.axis, one.measure, one.value, one.before, one.is_largest) for one in found] == [
+        ("sram", "energy_pj", "256 KiB", "128 KiB", True),
+        ("sram", "edp_pj_cycles", "256 KiB", "128 KiB", True),
+    ]
+    assert found[0].gain == pytest.approx(0.2)
+    assert found[0].following == ("512 KiB", "1024 KiB")
+    assert axis_sentences(overall(made), AXES)[0] == (
+        "Axis sram may end too early: from 128 KiB to 256 KiB, its largest value, the least energy falls by 20.0%, the"
+        " least EDP falls by 20.0%. Values to try next: 512 KiB, 1024 KiB."
+    )
+
+
+def test_an_equal_design_inside_is_as_good() -> None:
+    """The end brings nothing."""
+    made = space_of(lambda rows, sram: (100.0, 1000.0 / min(rows, 16)))
+    assert list(axis_ends(overall(made), AXES)) == []
+
+
+def test_a_constraint_is_not_the_end_of_an_axis() -> None:
+    """Where the largest value has no result, or is excluded before, the best design is not at the end."""
+    made = space_of(lambda rows, sram: None if rows == 32 else (1000.0 / rows, 10.0))
+    assert list(axis_ends(overall(made), AXES)) == []
+
+
+@pytest.mark.parametrize(
+    ("values", "largest", "smallest"),
+    [
+        ((8, 16, 32), (64, 128), (4, 2)),
+        ((8, 16, 24), (32, 40), ()),
+        ((100, 150), (225,), ()),
+        ((0.25, 0.5), (1.0, 2.0), (0.125, 0.0625)),
+        (("2 GB/s", "4 GB/s"), ("8 GB/s", "16 GB/s"), ("1 GB/s", "0.5 GB/s")),
+        (("512 B", "1 KiB"), ("2 KiB", "4 KiB"), ("256 B", "128 B")),
+        ((True, False), None, None),
+        (("near", "far"), None, None),
+        (("1 GHz", "500 MHz"), None, None),
+    ],
+)
+def test_values_that_continue_an_axis(values: tuple[Any, ...], largest: Any, smallest: Any) -> None:
+    """By ratio or by equal steps, in the unit of the last value; whole numbers stay whole, and none is negative."""
+    axes = {"rows": values, "sram": ("1 KiB",)}
+    for is_up, expected in ((True, largest), (False, smallest)):
+        order = list(values)
+        made = space_of(
+            lambda rows, _, up=is_up, order=order: (2.0 ** (-order.index(rows) if up else order.index(rows)), 1.0), axes
+        )
+        found = [one for one in axis_ends(overall(made), axes) if one.measure == "energy_pj"]
+        assert [one.following for one in found] == ([] if expected is None else [expected])
+
+
+def test_axes_that_hardly_matter() -> None:
+    """By at most the printed share in each pair of designs that differ in the axis alone."""
+    made = space_of(lambda rows, sram: (1000.0 / rows + (sram == "64 KiB") * 0.1, 10.0 * rows))
+    (weak,) = weak_axes(overall(made), tuple(AXES))
+    assert (weak.axis, weak.groups) == ("sram", 3)
+    assert dict(weak.changes)["energy_pj"] == pytest.approx(0.1 / (1000 / 32))
+    assert axis_sentences(overall(made), AXES)[-1].startswith(
+        "Axis sram hardly matters: in 3 groups of compared designs that differ only in this axis, it changes energy by"
+        " at most 0.32%"
+    )
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_plain_search_finds_the_same(seed: int) -> None:
+    """Random costs, of which some designs have none; each statement against all pairs of designs."""
+    draw = random.Random(seed)
+    slope = {axis: draw.choice((-0.5, -0.001, 0.0, 0.001, 0.5)) for axis in AXES}
+
+    def cost(rows: int, sram: str) -> tuple[float, float] | None:
+        if draw.random() < 0.15:
+            return None
+        place = slope["rows"] * AXES["rows"].index(rows) + slope["sram"] * AXES["sram"].index(sram)
+        noise = draw.choice((0.0, 0.0, 0.05))
+        return 1000 * 2**place * (1 + noise * draw.random()), 100 * 2**-place * (1 + noise * draw.random())
+
+    made = space_of(cost)
+    front = overall(made)
+    designs = [row for row in made.table.to_dict("records") if row["status"] == "ok"]
+    ends = set()
+    for axis, measure in product(AXES, ("energy_pj", "latency_cycles", "edp_pj_cycles")):
+        best = {
+            value: min(row[measure] for row in designs if row[axis] == value)
+            for value in AXES[axis]
+            if any(row[axis] == value for row in designs)
+        }
+        least = min(best, key=lambda value, best=best: best[value])
+        others = [number for value, number in best.items() if value != least]
+        if least in (AXES[axis][0], AXES[axis][-1]) and others and 1 - best[least] / min(others) >= LEAST_GAIN:
+            ends.add((axis, measure, least))
+    assert {(one.axis, one.measure, one.value) for one in axis_ends(front, AXES)} == ends
+    weak = set()
+    for axis in AXES:
+        other = next(name for name in AXES if name != axis)
+        pairs = [(a, b) for a, b in product(designs, designs) if a[other] == b[other] and a[axis] != b[axis]]
+        measures = ("energy_pj", "latency_cycles", "edp_pj_cycles", "area_mm2")
+        if pairs and max(a[one] / b[one] - 1 for a, b in pairs for one in measures) <= LARGEST_CHANGE:
+            weak.add(axis)
+    assert {one.axis for one in weak_axes(front, tuple(AXES))} == weak
+
+
+def test_text_and_page_say_it() -> None:
+    """Both, in the same words."""
+    answer = answer_of(grid(axis_values=SIZES))
+    assert len(answer.axis_notes) == 3
+    for sentence in answer.axis_notes:
+        assert sentence in answer_text(answer)
+        assert sentence in explore_page(answer)
