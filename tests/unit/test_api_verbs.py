@@ -320,7 +320,7 @@ def test_evaluate_writes_what_the_command_writes(run: Path, tmp_path: Path) -> N
         (lambda cns: tilewright.cost(cns, workload="net"), ["workload: cannot be given in addition to a CnProblem"]),
         (lambda cns: tilewright.allocate("out/cost"), ["cns: is needed in addition to out/cost"]),
         (lambda cns: tilewright.schedule(tilewright.cost(cns, lpf_limit=2), cns=cns), ["cns: cannot be given"]),
-        (lambda cns: tilewright.evaluate(points=[]), ["hardware: is needed without a layer and a core object"]),
+        (lambda cns: tilewright.evaluate(points=[]), ["hardware: is required if no layer object is given"]),
         (lambda cns: tilewright.evaluate("conv", loop_order=[]), ["loop_order: needs a layer object"]),
         (lambda cns: tilewright.evaluate(hardware=HARDWARE_FILE, workload=TINY / "workload" / "two_layers.yaml",
                                          points=[{"layer": "secnd"}]),

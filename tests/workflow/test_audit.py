@@ -66,4 +66,6 @@ def test_changes_under_new_seals(project: Project, monkeypatch: pytest.MonkeyPat
     ]
     (refused,) = found["not_audited"]
     assert refused["place"] == "results/single/two_layers-narrow"
-    assert f"its hardware has changed since it was made, or is another file: results/{narrow}" in refused["reason"]
+    assert (
+        f"its hardware has changed since the result was made, or is another file: results/{narrow}" in refused["reason"]
+    )

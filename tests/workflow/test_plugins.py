@@ -312,7 +312,9 @@ def test_an_entry_with_the_name_of_another_package(site: Path, tmp_path: Path) -
     points = entry_points(site)
     points.write_text(points.read_text() + "array.analog in-memory = tilewright_example:STAR\n")
     said = tilewright(["validate", str(CONFIG / "hardware" / "aimc.yaml")], site, tmp_path, code=2)
-    assert "plug-in analog in-memory has the name of tilewright.hardware.in_memory:ANALOG" in " ".join(said.split())
+    assert "plug-in analog in-memory has the same name as tilewright.hardware.in_memory:ANALOG" in " ".join(
+        said.split()
+    )
 
 
 def test_a_column_of_a_name_that_is_taken(site: Path, tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from types import CodeType
 
 _PACKAGE = os.path.dirname(os.path.dirname(__file__))
 _IS_CHECKED = (0b11).to_bytes(4, "little")
-"""Flags of bytecode that contains a digest of its source (PEP 552), where the digest is always compared."""
+"""Flags of bytecode with a digest of its source that Python compares at every import (PEP 552)."""
 _HEAD_BYTES = 16
 SOURCES: dict[str, bytes] = globals().get("SOURCES", {})
 """Source of each imported module, by module name. It survives if this module is run again."""
@@ -96,7 +96,8 @@ def _find_modules() -> None:
 
 
 def run_as_written(module: str) -> None:
-    """Run a module again if Python's own loader imported it, unless its bytecode is known to match its source."""
+    """Run a module again if Python's own loader imported it, unless there is bytecode that matches the source of the
+    module."""
     path = sys.modules[module].__file__
     if path is None or module in _run_again:
         return

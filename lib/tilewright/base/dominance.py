@@ -72,8 +72,8 @@ def _front(rows: Values, low: int, high: int) -> npt.NDArray[np.int64]:
 
 
 def _least(points: Values, weights: Values, rows: Values) -> Values:
-    """Least weight of the points that are no larger than the row in any column, for each row; infinite if there are
-    none."""
+    """Least weight, for each row, of the points that are no larger than the row in any column; infinite if there are no
+    such points."""
     if not len(points) or not len(rows):
         return np.full(len(rows), np.inf)
     columns = points.shape[1]

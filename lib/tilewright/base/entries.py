@@ -1,4 +1,4 @@
-"""Entries of the registries: behaviour of other tools, and built-in kinds of arrays.
+"""Entries of the registries: objects that imitate other tools, and built-in kinds of arrays.
 
 This module is small and imports nothing, because `import tilewright` reads it.
 """

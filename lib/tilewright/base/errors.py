@@ -55,8 +55,8 @@ class Problem:
 class Unused(str):
     """Notice that an input has no effect. `problem` gives the place of the input and the reason.
 
-    The notice is a text, so it can be used wherever notices are used. `tilewright.base.unused` finds these notices
-    among others, writes them into results and refuses them.
+    The notice is a text, so all code for notices can use it. `tilewright.base.unused` finds notices of this class among
+    all notices, writes them into results, and raises them as errors if the user asks for this.
     """
 
     problem: Problem
@@ -96,13 +96,13 @@ class Places(Protocol):
 
 
 WRITTEN = object()
-"""Placeholder for a value: the collector looks up the value that is written at the path."""
+"""Placeholder for a value. If the collector gets it, the collector looks up the value at the path in the document."""
 
 
 class Problems:
     """Collector of the problems of a document, or of several steps that run one after the other.
 
-    A problem in one place does not hide a problem in another. All of them are reported together.
+    A problem in one place does not hide a problem in another place. All problems are reported together.
     """
 
     def __init__(self, places: Places | None = None, within: KeyPath = ()) -> None:
@@ -183,11 +183,10 @@ class Problems:
 
 
 class MappingError(TilewrightError):
-    """Error of a mapping that does not fit its core. In a search this is normal: it is recorded as a reason and never
-    ends the search.
+    """Error of a mapping that does not fit its core. A search records such an error as a reason and continues.
 
-    It is raised if a single given mapping was asked for, or if no mapping fits. Its arguments are the lines of its
-    message.
+    The error reaches the user if the user gave a single mapping, or if no mapping fits. The arguments of the error are
+    the lines of the message.
     """
 
     def __str__(self) -> str:
@@ -196,11 +195,11 @@ class MappingError(TilewrightError):
 
 
 class TimeBudgetError(MappingError):
-    """Error of a search whose time budget ended before a result was found. It is unknown whether there is one."""
+    """Error of a search whose time budget ended before a result was found. It is unknown whether a result exists."""
 
 
 class NothingFitsError(MappingError):
-    """Error of a layer of which no mapping fits a core."""
+    """Error of a layer that has no mapping that fits a core."""
 
     def __init__(self, layer: str, core: str, reasons: Sequence[str]) -> None:
         self.layer = layer
@@ -253,8 +252,8 @@ _NUMBER = re.compile(r"(?<![\w.'])\d[\d,]*(?:\.\d+)?(?:e[+-]?\d+)?(?![\w'])")
 
 
 def cause_of(reasons: Iterable[str]) -> tuple[str, ...]:
-    """Common part of reasons that several layers share: each reason once, without its spatial mapping and with its
-    numbers replaced."""
+    """Common part of reasons that several layers share: each distinct reason, without its spatial mapping and with a
+    placeholder for each number."""
     parts = (part for reason in reasons for part in re.split(r"; (?=with )", reason))
     return tuple(dict.fromkeys(_NUMBER.sub("#", _SPATIAL_MAPPING.sub("", part.strip())) for part in parts))
 

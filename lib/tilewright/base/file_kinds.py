@@ -42,7 +42,7 @@ TABLE_KEYS = {
     MAPPING: ("layers", "fused_groups", "kernel"),
     WORKLOAD: ("language_model",),
 }
-"""Kind -> keys of its table. A table is of the first kind of which it has a key."""
+"""Kind -> keys of a table of this kind. A table has the first kind in this order for which it has at least one key."""
 ITEM_KEYS = {
     WORKLOAD: (
         *("id", "operator_type", "equation", "dimension_relations", "loop_dims", "loop_sizes", "operand_precision"),
@@ -56,13 +56,13 @@ ITEM_KEYS = {
     ),
     PIPELINE: ("stage", "replace", "insert", "drop", "set", "before", "after", "parameters"),
 }
-"""Kind -> keys of the tables in its list. The `name` of a layer is not among the keys of workloads, because mapping
-entries have names too."""
+"""Kind -> keys of the tables in a list of this kind. The key `name` of layers is not among the keys of workloads,
+because mapping entries have names too."""
 
 
 def kind_of(data: Any) -> str:
-    """Kind of a file, recognised from its data; '' if it cannot be recognised. Misspelt keys count only if no key is
-    spelt right."""
+    """Kind of a file, recognised from its data; '' if it cannot be recognised. Misspelt keys are used only if no key is
+    spelt correctly."""
     if isinstance(data, dict):
         return _kind_of_table(list(map(str, data)))
     tables = [item for item in data if isinstance(item, dict)] if isinstance(data, list) else []

@@ -1,7 +1,7 @@
 """Harmless text: names from input files, escaped for the terminal, CSV, HTML, SVG, Markdown, YAML and Perfetto.
 
-There is one function for each kind of output. Ordinary names pass through unchanged. Names inside the model stay as
-they were written. Text is escaped only when it leaves the program, in the one writer that all outputs of a kind share.
+There is one function for each kind of output. Ordinary names pass through unchanged. Names inside the model are not
+changed. Text is escaped only when it leaves the program, in the writer that all outputs of a kind share.
 
 Standard library only: error messages of the first imports use this module.
 """
@@ -39,7 +39,7 @@ Value = TypeVar("Value")
 
 def visible(text: str, kept: str = "") -> str:
     """Text in which control and format characters are replaced by visible escapes, such as \\x1b, \\n or \\u202e.
-    Characters of `kept` stay."""
+    Characters in `kept` are not replaced."""
     return _escaped(text, kept, lambda character: character.encode("unicode_escape").decode())
 
 
@@ -100,8 +100,8 @@ def from_csv(cell: Value) -> Value | str:
 
 
 def csv_line_end(cells: Iterable[object]) -> str:
-    """Line end of the rows of a CSV file. It has a carriage return if a cell has one, because CSV writers quote only
-    the characters of the line end."""
+    """Line end of the rows of a CSV file. It contains a carriage return if a cell contains one, because CSV writers
+    quote a cell with a carriage return only if the line end has one."""
     return "\r\n" if any(isinstance(cell, str) and "\r" in cell for cell in cells) else "\n"
 
 
@@ -169,7 +169,8 @@ def svg(text: str) -> str:
 def markdown(text: object, is_marked: bool = False) -> str:
     """Text for a table cell or a line of Markdown. No markup, link, element or new line can begin in it.
 
-    If the text `is_marked`, its markup is ours and stays; only characters that would end a cell are escaped.
+    If the text `is_marked`, tilewright made the markup in it, so the markup is kept; only characters that would end a
+    cell are escaped.
     """
     line = visible(str(text))
     return line.replace("|", "\\|") if is_marked else _MARKDOWN.sub(_markdown_escape, line)

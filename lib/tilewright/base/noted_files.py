@@ -66,7 +66,7 @@ class NotedFolder:
                 write_whole(self.folder / NOTE, with_digest_line(text.encode()))
 
     def take_into_use(self) -> None:
-        """Show other processes that this one can write into the folder, until it ends."""
+        """Show other processes that this process can write into the folder, until this process ends."""
         with contextlib.suppress(OSError):  # a folder that is read-only, or a file system without locks
             self.folder.mkdir(parents=True, exist_ok=True)
             handle = os.open(self.folder / _IN_USE, os.O_RDWR | os.O_CREAT, 0o666)
@@ -127,12 +127,12 @@ def _digest(content: bytes) -> str:
 
 
 def with_digest_line(content: bytes) -> bytes:
-    """Content of a file behind a line with its digest."""
+    """Content of a file, with a line in front that has the digest of the content."""
     return _digest(content).encode() + b"\n" + content
 
 
 def after_digest_line(path: Path) -> bytes | None:
-    """Content of a file behind its line with the digest; None if the file is missing or damaged."""
+    """Content of a file without the line of the digest in front; None if the file is missing or damaged."""
     try:
         content = path.read_bytes()
     except OSError:

@@ -107,16 +107,14 @@ class Chance(Parameters):
 
 def energy_delay_product(energy_pj: Number, latency_cycles: Number) -> Number:
     """EDP in pJ cycles, of one result or of columns. All code uses this function, except checks of results, which
-    multiply themselves."""
+    compute the product independently."""
     return EDP.value(energy_pj, latency_cycles)
 
 
 def ranking(objective: str, energy_pj: Number, latency_cycles: Number) -> tuple[Number, ...]:
-    """Key by which mappings are compared under an objective, the most important number first; for one mapping or for
-    columns.
-
-    The rule is that of the reference: first the objective, then the metric that is not part of the objective. The
-    smaller key wins; the first mapping wins a tie.
+    """Key by which mappings are compared under an objective, the most important number first. The arguments are numbers
+    of one mapping or columns of many mappings. The rule is that of the reference: first the objective, then the metric
+    that is not part of the objective. The smaller key wins; the first mapping wins a tie.
     """
     powers = OBJECTIVES[objective]
     value = powers.value(energy_pj, latency_cycles)

@@ -181,8 +181,7 @@ class Parameters:
         return tuple(self.as_dict().values())
 
     def conflicts(self, wrong: set[str]) -> Iterable[Problem]:
-        """Problems of values that do not fit together. Parameters named in `wrong` already have a problem of their
-        own."""
+        """Problems of values that do not fit together. Parameters in `wrong` have a problem already."""
         return ()
 
     def without_effect(self) -> dict[str, str]:

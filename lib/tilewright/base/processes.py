@@ -27,8 +27,9 @@ def in_processes(
     """Context with a function that does tasks, in this process or in `jobs` other processes.
 
     `most` is the expected number of tasks. `make` returns the function that does one task. Each process calls `make`
-    once, so it must be a function of a module or a partial of one. With other processes, results that are not there
-    after `seconds_left` are not waited for. At the end of the context, tasks that still run are stopped.
+    one time, so `make` must be a function of a module, or a `functools.partial` of such a function. With other
+    processes, a result is awaited for at most `seconds_left()` seconds. At the end of the context, tasks that still run
+    are stopped.
     """
     if min(jobs, most) <= 1:
         work = make()
@@ -48,8 +49,8 @@ def in_processes(
 def _in_order(
     pool: ProcessPoolExecutor, tasks: Sequence[Any], ahead: int, seconds_left: Callable[[], float | None]
 ) -> Iterator[Any]:
-    """Results in the order of the tasks. There are fewer if the time is over. Only `ahead` tasks are submitted in
-    advance, so that an interruption ends soon."""
+    """Results in the order of the tasks. If the time ends, the results of the remaining tasks are missing. Only `ahead`
+    tasks are submitted in advance, so that an interruption ends soon."""
     waiting: collections.deque[Future[Any]] = collections.deque()
     try:
         for task in tasks:

@@ -1,6 +1,6 @@
 """Proofs: a value with its lower bound, the gap between them, and the set for which both are valid.
 
-Every verb, page and file takes the words for them from here.
+Every verb, page and file takes the words for proofs from this module.
 """
 
 import math
@@ -51,7 +51,7 @@ class Bounded(BoundedValue):
 
 
 class Claim(Protocol):
-    """A bounded value as a certificate in a file states it."""
+    """A value with its lower bound, as a certificate in a file contains it."""
 
     @property
     def value(self) -> float:
@@ -99,10 +99,11 @@ class SpatialMappings:
     """Set of the spatial mappings of a layer that were searched."""
 
     kind: SpatialKind = "given"
-    """given: the spatial mapping of the mapping file. open: the choices that the file leaves open. largest divisors:
-    the rule of Stream."""
+    """Kind of the set. given: the spatial mapping of the mapping file. open: the choices that the file leaves open.
+    largest divisors: the spatial mappings by the rule of Stream."""
     first: int | None = None
-    """Number of generated spatial mappings that were searched, in their order; None for all."""
+    """Number of spatial mappings that were searched, if only the first of all generated ones were searched; None if all
+    were searched."""
     mixed: bool = False
     """Whether several loop dimensions can share a side of the array."""
     hinted: bool = False
@@ -140,16 +141,16 @@ ORDERS = {
 
 
 def covered_text(covers: str, allocation: str | None) -> str:
-    """Scope of a proof of a layer: the spatial mappings, then the loop orders searched for each; '' if the spatial
-    mappings are not known."""
+    """Set for which a proof of a layer is valid, as text: the spatial mappings, and the loop orders searched for each
+    spatial mapping. The text is '' if the spatial mappings are not known."""
     orders = ORDERS.get(allocation or "")
     return f"{covers}, and for each {orders}" if covers and orders else covers
 
 
 @dataclass(frozen=True)
 class Schedules:
-    """Schedules for which the lower bounds of a network on several cores hold: all schedules of the tiles into which
-    the network is cut, on the cores that its parts can use."""
+    """Schedules for which the lower bounds of a network on several cores are valid: all schedules of the tiles into
+    which the network is cut, on the cores that its parts can use."""
 
     parts: int = 0
     """Number of parts of layers that are allocated to cores."""
@@ -160,7 +161,7 @@ class Schedules:
     def text(self) -> str:
         """Text of the set for messages and files."""
         if self.parts and self.decided == self.parts:
-            which = "the one allocation to cores that is allowed"
+            which = "the only allowed allocation to cores"
         elif self.decided:
             which = f"all allowed allocations to cores ({self.decided} of {self.parts} parts have only one core)"
         else:
@@ -170,17 +171,18 @@ class Schedules:
 
 
 ALLOWED_ALLOCATIONS = "the allowed allocations of these tiles"
-"""Short text of the scope of schedules."""
+"""Short text for the set `Schedules`, for which a proof is valid."""
 
 
 def covered_by(bound: Mapping[str, Any]) -> str:
-    """Scope of the `lower_bound` of a `summary.json` or `fusion.json`. Older files do not state it."""
+    """Text of the set for which the `lower_bound` of a `summary.json` or `fusion.json` is valid. Older files do not
+    contain this text; they get a default text."""
     return str(bound.get("covers", f"{ALLOWED_ALLOCATIONS} (other tiles are not covered)"))
 
 
 @dataclass(frozen=True)
 class TilePlans:
-    """Plans of tiles on one core over which an optimum holds."""
+    """Plans of tiles on one core among which the optimum is the best."""
 
     kind: Literal["attention", "depth-first"]
     lpf_limit: int | None = None
@@ -197,8 +199,8 @@ class TilePlans:
 
 
 def optimum_line(subject: str, is_proven: bool, gap: float, plural: str, covers: str, counts: str) -> str:
-    """Sentence about the best plan or schedule that was found: how much better the optimum can be, over which set this
-    holds, and how many candidates were examined."""
+    """Sentence about the best plan or schedule that was found: how much better the optimum can be, for which set this
+    is valid, and how many candidates were examined."""
     if is_proven:
         return f"{subject}: no {plural[:-1]} is better over {covers} ({counts})"
     return f"{subject}: the optimum over {covers} is at most {gap:.2%} better ({counts})"

@@ -14,7 +14,7 @@ from typing import Any, Generic, TypeVar
 from tilewright.base.errors import InputError, Problem, nearest_name
 
 GROUP = "tilewright"
-"""Entry point group of packages that extend this one."""
+"""Entry point group of packages that extend tilewright."""
 KINDS = {
     "array": "tilewright.hardware.array_model",
     "attribute": "tilewright.hardware.attributes",
@@ -52,12 +52,12 @@ def all_entered() -> tuple[tuple[str, str, str], ...]:
 
 
 def entered(owner: str) -> tuple[str, ...]:
-    """Modules that the registry of a module can import."""
+    """Modules with the objects of the registry in the module `owner`."""
     return tuple(entry.partition(":")[0] for entry in _named(owner).values())
 
 
 def installed() -> dict[str, str]:
-    """Entry point of an installed package, `kind.name` -> its entry, sorted by name.
+    """Entries of the entry points of installed packages, by name of the entry point (`kind.name`), sorted.
 
     Raises InputError for an entry point of an unknown kind, and for two entry points with the same name.
     """
@@ -73,7 +73,9 @@ def installed() -> dict[str, str]:
             allowed = f"<kind>.<name> with {', '.join(KINDS)}"
             problems.append(Problem("has no known kind", place, value=point.name, allowed=allowed, nearest=nearest))
         elif found.get(point.name, point.value) != point.value:
-            problems.append(Problem(f"is also {found[point.name]} of another package", place, value=point.value))
+            problems.append(
+                Problem(f"is also the name of {found[point.name]} in another package", place, value=point.value)
+            )
         else:
             found[point.name] = point.value
     if problems:
@@ -84,11 +86,13 @@ def installed() -> dict[str, str]:
 def _named(owner: str) -> dict[str, str]:
     """Entries of a registry by name: first those of `enter`, then those of installed packages, sorted by name.
 
-    Raises InputError if both have the same name, because it is unclear which one is meant.
+    Raises InputError if an entry of each kind has the same name, because the name is then ambiguous.
     """
     own, others = _entries.get(owner, {}), _of_others(owner)
     if both := sorted(own.keys() & others.keys()):
-        problems = [Problem(f"has the name of {own[name]}", f"plug-in {name}", value=others[name]) for name in both]
+        problems = [
+            Problem(f"has the same name as {own[name]}", f"plug-in {name}", value=others[name]) for name in both
+        ]
         raise InputError(problems)
     return {**own, **others}
 
@@ -100,7 +104,8 @@ def _of_others(owner: str) -> dict[str, str]:
 
 @cache
 def _installed_by_registry() -> dict[str, dict[str, str]]:
-    """Entries of installed packages: module of the registry -> name -> entry. They do not change during a run."""
+    """Entries of installed packages: module of the registry -> name -> entry. Installed packages do not change during a
+    run."""
     found: dict[str, dict[str, str]] = {}
     for point, entry in installed().items():
         kind, _, name = point.partition(".")

@@ -1,4 +1,4 @@
-"""Files in the reports of runs: each has one row with its name, what it shows, and the function that makes it.
+"""Files in the reports of runs: one row per file has the name, the content, and the function that makes the file.
 
 A new figure is a row here and the function that draws it. Verbs, rules and steps iterate over the rows. Only the
 standard library is used: the Snakefile imports this at every parse.

@@ -30,7 +30,8 @@ ACCELERATOR, CORE, WORKLOAD, COVERAGE, MAPPING = (
     *("accelerator.json", "core/{core}.json", "workload.json", "coverage.json", "mapping.json"),
 )
 LAYERS, SUMMARY, CHECKS, EXPORTS, REPORT = "layers.jsonl", "summary.json", "checks.json", "exports", "report"
-"""Files in the folder of a run. Both flows have the last four. EXPORTS and REPORT are folders."""
+"""Files in the folder of a run. Runs of both flows have the last four of these files. EXPORTS and REPORT are folders.
+"""
 SPLIT_NETWORK, CN_GRAPH, CN_COLUMNS, COSTS = "split.onnx", "cn_graph.json", "cn_graph.npz", "cost"
 """Files in the folder of a run on several cores. COSTS is the folder of the cost tables."""
 ALLOCATION, GENERATIONS, PARETO, FIXED_MAPPING = "allocation.json", "generations.csv", "pareto.csv", "mapping.yaml"

@@ -16,13 +16,13 @@ if TYPE_CHECKING:
     from fractions import Fraction
 
 LARGEST_WHOLE_NUMBER = 2**53
-"""Largest whole number up to which all whole numbers are exact as doubles, with which the cost model computes."""
+"""Largest number up to which every whole number is exact in double precision, which the cost model uses."""
 LARGEST_SIZE_BITS = 2**60
 """Largest size of a memory. It exceeds 2^53 bits, because a size is only compared with the data in the memory, which
 are fewer bits."""
 LARGEST_ENERGY_PJ = 10**12
-"""Largest energy: one joule. No real access, operation or transfer needs that much energy. Below it, sums over whole
-networks stay finite."""
+"""Largest energy: one joule. No real access, operation or transfer needs that much energy. Up to this limit, sums over
+a network are finite."""
 LARGEST_AREA_MM2 = 10**9
 """Largest area of one unit or one instance of a memory: a thousand square metres."""
 LARGEST_POWER_MW = 10**9
@@ -69,15 +69,15 @@ class FieldError(ValueError):
 
 
 def parse_size_bits(value: object) -> int:
-    """Memory size in bits from `16384`, "2 KiB", "64 kB", "128 bits". Raises FieldError unless it is whole and above
-    0."""
+    """Memory size in bits from `16384`, "2 KiB", "64 kB", "128 bits". Raises FieldError unless the size is a whole
+    number of bits above 0."""
     size = _quantity(value, SIZE_UNITS, "bits", "2 KiB, 64 kB, 1 MiB, 128 b")
     return _whole(size, "bits", LARGEST_SIZE_BITS)
 
 
 def parse_bandwidth_bits(value: object) -> int:
-    """Port width in bits per cycle from `64`, "8 B/cycle", "64 b/cycle". Raises FieldError unless it is whole and above
-    0."""
+    """Port width in bits per cycle from `64`, "8 B/cycle", "64 b/cycle". Raises FieldError unless the width is a whole
+    number of bits above 0."""
     if is_per_second(value):
         raise FieldError("a bandwidth per second needs a clock; give bits per cycle", "512 b/cycle, 64 B/cycle")
     return _whole(_quantity(value, BANDWIDTH_UNITS, "bits per cycle", "512 b/cycle, 64 B/cycle"), "bits per cycle")
@@ -113,7 +113,7 @@ def parse_energy_pj(value: object) -> float:
 
 
 def parse_area_mm2(value: object) -> float:
-    """Area in mm2 from "0.25 mm2", "1200 um2", or from `0.25`, which counts as mm2.
+    """Area in mm2 from "0.25 mm2", "1200 um2", or from `0.25`, a plain number in mm2.
 
     Raises FieldError if it is negative or above LARGEST_AREA_MM2.
     """

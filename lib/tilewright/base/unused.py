@@ -1,7 +1,7 @@
-"""Unused input: keys, entries and options without effect, which are reported once, kept in results, and refused by
+"""Unused input: keys, entries and options without effect, which are reported, kept in results, and refused by
 `--strict`.
 
-Code that ignores an input reports this at the place where it is known: `Problems.unused(path, why)` for a place in a
+The code that ignores an input also reports it, with one of two functions: `Problems.unused(path, why)` for a place in a
 file, `unused_option(name, why)` for an option. Both make a notice (`errors.Unused`), which is passed on like all
 notices. A verb collects all notices and calls `refuse_unused` before its search. It keeps them in its results by
 `with_unused`. It gives the result of `to_tell` to `cli.options.echo_notices`, which prints the notices when the command
@@ -41,7 +41,7 @@ def notice_lines(notices: Sequence[str], most: int = MOST_TOLD) -> list[str]:
 
 
 def capped(lines: Sequence[str], most: int = MOST_TOLD) -> list[str]:
-    """First `most` lines, and a line with the number of the other ones."""
+    """First `most` lines, and a line with the number of the remaining lines."""
     rest = len(lines) - most
     more = [f"{rest:,} more inputs have no effect"] if rest > 0 else []
     return [*lines[:most], *more]

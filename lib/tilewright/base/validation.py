@@ -2,8 +2,8 @@
 this tree.
 
 A file kind is a pydantic model (its shape, its JSON Schema, its field descriptions) and a list of checks that look
-across fields. A value that does not fit the model is reported and becomes None in the tree, so that the checks can run
-on all other values.
+across fields. A value that does not fit the model is reported and replaced by None in the tree, so that the checks can
+run on all other values.
 """
 
 import functools
@@ -51,10 +51,10 @@ from tilewright.base.units import (
 
 Item = TypeVar("Item")
 TABLE_MARK, LIST_MARK, VALUE_MARK = "[table]", "[list]", "[value]"
-"""Tags of the two forms of a value: a table or a list of tables (TABLE_MARK, LIST_MARK), or a table or a plain value
-(TABLE_MARK, VALUE_MARK)."""
+"""Tags of the form of a value. Some values are a table or a list of tables (TABLE_MARK, LIST_MARK); others are a table
+or a plain value (TABLE_MARK, VALUE_MARK)."""
 _MARKS = ("[key]", TABLE_MARK, LIST_MARK, VALUE_MARK)
-"""Steps that pydantic adds to the location of an error and that are not keys of the file."""
+"""Parts that pydantic adds to the location of an error, and that are not keys of the file."""
 _MESSAGES = {
     "missing": "required key is missing",
     "string_type": "must be text",
@@ -295,6 +295,6 @@ def whole(values: Iterable[Item | None] | None) -> list[Item]:
 
 
 def names_of(values: Sequence[Item | None] | None) -> list[Item]:
-    """Items of a list to which other parts of the file refer. The result is empty if an item is None, because that item
-    can be the one that is meant."""
+    """Items of a list to which other parts of the file refer. The result is empty if an item is None, because this item
+    can be the one to which another part of the file refers."""
     return [] if values is None or None in values else whole(values)

@@ -58,7 +58,7 @@ class YamlDocument:
     data: Any
     lines: Mapping[KeyPath, int] = field(default_factory=dict)
     repeated: tuple[KeyPath, ...] = ()
-    """Keys that are given more than once; the last one counts."""
+    """Keys that are given more than once; the last value of each is used."""
 
     def line_of(self, path: KeyPath) -> int:
         """Line of `path`, or of the nearest enclosing value that has one; 0 if unknown."""
@@ -232,8 +232,8 @@ class _NodeReader:
             del self.lines[known]
 
     def _pairs(self, node: yaml.MappingNode, depth: int) -> list[tuple[yaml.Node, yaml.Node, bool]]:
-        """Pairs of a table as (key, value, whether from a merge key). Merged pairs come first, so that the table's own
-        keys win."""
+        """Pairs of a table as (key, value, whether the pair comes from a merge key). Merged pairs come first, so that
+        the table's own keys win."""
         own, merged = [], []
         for key_node, value_node in node.value:
             if key_node.tag != _TAG + "merge":

@@ -67,7 +67,7 @@ def _advised(
     mapping_changes: bool,
     show_progress: bool = False,
 ) -> "Advices":
-    """Effects of each change. Files that `write` and `output` ask for are written."""
+    """Effects of each change. If `write` or `output` are given, the files that they name are written."""
     from tilewright.designs.trials import advices_of
     from tilewright.search.progress import search_progress
 
@@ -117,7 +117,7 @@ def _show(found: "Advices", output: Path | None, write: tuple[int, Path] | None,
 
     --write writes the changed file: give the number of the change in the list. On several cores, widths of links are
     changed too; the gain is computed for the tiles of the run, and for the allocation of the run with new cost tables.
-    There, --write writes the changed file of the accelerator or of a core.
+    In this case, --write writes the changed file of the accelerator or of a core.
 
     Example: tilewright advise results/single/resnet18-tpu_like --write 1 wider.yaml
     """,
@@ -128,7 +128,7 @@ def _show(found: "Advices", output: Path | None, write: tuple[int, Path] | None,
 @network_keywords
 def advise(
     run: Annotated[FilePath, ARGUMENT],
-    factor: Annotated[float | str, Help("Factor by which a number is changed, above 1.", type=str)] = 2,
+    factor: Annotated[float | str, Help("Factor above 1 by which a number is multiplied or divided.", type=str)] = 2,
     search: Annotated[bool, Help("Also search new mappings for each change.")] = True,
     hardware: Annotated[FilePath | None, Help("Hardware file of the run, if the command does not find it.")] = None,
     workload: Annotated[FilePath | None, Help("Workload of the run, if the command does not find it.")] = None,
@@ -145,20 +145,20 @@ def advise(
     output: Annotated[FilePath | None, Help(f"Folder for {STEM}.csv and {STEM}.json.")] = None,
     network_options: NetworkOptions | None = None,
     mapping_changes: Annotated[
-        bool, Help("Also change spatial mappings of the mapping file, with a new search for each.")
+        bool, Help("Also change spatial mappings of the mapping file, with a new search for each change.")
     ] = True,
 ) -> "Advices":
     """Effects of changes of a run, the best change first, and the hardware that can be removed without loss.
 
-    Each change sets one number of the hardware file. Its effect is computed for the mappings of the run and, with
-    `search`, for newly searched mappings. With `mapping_changes`, spatial mappings of the mapping file are changed too,
-    one at a time; each of these changes is searched anew.
+    Each change sets one number of the hardware file. The effect of the change is computed for the mappings of the run
+    and, with `search`, for newly searched mappings. With `mapping_changes`, spatial mappings of the mapping file are
+    changed too, one at a time; for each of these changes, mappings are searched again.
 
-    `run` is the folder of the run. `hardware`, `workload` and `mapping` are its inputs; inputs that are not given are
-    found as the command finds them. `write` is the number of a change in the list, and the file to write with this
-    change (on several cores the file of the accelerator or of the core). `output` is a folder for a table and a JSON
-    file. Energies are in pJ. Raises ArtifactError for a folder without a run, and InputError for inputs that are not
-    those of the run.
+    `run` is the folder of the run. `hardware`, `workload` and `mapping` are its inputs; if an input is not given, the
+    function looks for it in the same places as the command. `write` is the number of a change in the list, and the file
+    to write with this change (on several cores the file of the accelerator or of the core). `output` is a folder for a
+    table and a JSON file. Energies are in pJ. Raises ArtifactError for a folder without a run, and InputError for
+    inputs that are not those of the run.
     """
     given = (run, factor, search, hardware, workload, mapping, write)
     return _advised(*given, jobs, output, network_options, mapping_changes)
@@ -187,7 +187,8 @@ def _mapping_changes(explained: "ExplainedRun", paths: dict[str, Path]) -> "tupl
 
 
 def write_changed(found: "Advices", number: int, path: Path) -> None:
-    """Write the input file of a change with the change made. Raises InputError if no input file is known."""
+    """Write the input file that a change modifies, with the change applied. Raises InputError if the path of this file
+    is not known."""
     from tilewright.hardware.text_edits import changed_text
     from tilewright.hardware.whole_text import hardware_text
 
@@ -245,7 +246,7 @@ def _paths(
     run: DescribedRun, given: "Given", network_options: NetworkOptions, is_system: bool = False
 ) -> dict[str, Path]:
     """Paths of the input files of a run, by kind. Raises InputError for files that are not found, for hardware of
-    another run, and for a hardware artifact that does not contain its file.
+    another run, and for a hardware artifact without the text of the hardware file.
     """
     from tilewright.hardware.whole_text import text_in
 
@@ -265,13 +266,14 @@ def _paths(
 
 
 def _options(stated: JsonObject, folder: Path) -> "SearchOptions":
-    """Search options of a run. Raises InputError if options alone do not describe the search of the run."""
+    """Search options of a run. Raises InputError if the run used a pipeline of the user, because options do not
+    describe the stages of such a pipeline."""
     from tilewright.base.objectives import OBJECTIVES
     from tilewright.base.parameters import made_of
     from tilewright.search.options import SearchOptions
 
     if "pipeline" in stated or stated.get("objective") not in OBJECTIVES:
-        message = "was made by a pipeline of its own, which cannot search a change"
+        message = "was made by a pipeline of the user, which cannot search mappings for a change"
         raise InputError([Problem(message, str(folder))])
     return made_of(SearchOptions, stated)
 
@@ -303,7 +305,7 @@ def explained_system_run(
     paths = _paths(run, given, network_options, is_system=True)
     settings = ScheduleSettings.of(artifact.provenance["options"])
     if settings.schedule_model != CAUSAL or "pipeline" in artifact.provenance["options"]:
-        message = "was made by a pipeline or a schedule model of its own, which cannot search a change"
+        message = "was made by a pipeline or a schedule model of the user, which cannot search mappings for a change"
         raise InputError([Problem(message, str(folder))])
     problems = Problems()
     document = hardware_document(paths[HARDWARE])
@@ -328,21 +330,21 @@ def explained_system_run(
 
 
 def _search_options(folder: Path, core_files: tuple[str, ...]) -> "CnSearchOptions":
-    """Search options of the cost tables. Raises InputError if two tables have different options, or if options alone do
-    not describe the search of the tables.
+    """Search options of the cost tables. Raises InputError if two tables have different options, or if a pipeline of
+    the user made a table.
     """
     from tilewright.base.parameters import made_of
     from tilewright.search.options import CnSearchOptions
 
     stated = [read_artifact(cost_table(folder / COSTS, name)).provenance["options"] for name in core_files]
     if any(one != stated[0] for one in stated) or "pipeline" in stated[0]:
-        message = "has cost tables that were made by a pipeline of their own, which cannot search a change"
+        message = "has cost tables that were made by a pipeline of the user, which cannot search mappings for a change"
         raise InputError([Problem(message, str(folder))])
     return made_of(CnSearchOptions, stated[0])
 
 
 def _system_options(folder: Path, search: "CnSearchOptions", settings: "ScheduleSettings") -> "SystemOptions | None":
-    """Options of a complete new search; None if the allocation was not searched by `tilewright allocate`."""
+    """Options to search costs and allocation again; None if `tilewright allocate` did not search the allocation."""
     from tilewright.base.parameters import parameters_of
     from tilewright.designs.space import SystemOptions
     from tilewright.multicore.allocation.options import AllocationParameters

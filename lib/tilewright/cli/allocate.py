@@ -247,4 +247,7 @@ def _proof_text(proof: JsonObject) -> str:
     """One line that says how far the allocation is proven to be the best."""
     if proof["is_proven"]:
         return f"proven to be the best over {ALLOWED_ALLOCATIONS}: {proof['rule']}"
-    return f"not proven to be the best: over {ALLOWED_ALLOCATIONS}, no other one is more than {proof['gap']:.1%} better"
+    return (
+        f"not proven to be the best: over {ALLOWED_ALLOCATIONS}, no other allocation is more than {proof['gap']:.1%}"
+        " better"
+    )

@@ -103,7 +103,7 @@ def attention(
         Help("Context lengths in tokens: a list (1k,4k) or first:last:how-many; k means 1,024.", type=str),
     ] = (),
     memory_sizes: Annotated[
-        str, Help("Sizes to try for one memory, whose other costs stay: sram_2MB='64 KiB,256 KiB,2 MiB'.")
+        str, Help("Sizes to try for one memory, which does not change otherwise: sram_2MB='64 KiB,256 KiB,2 MiB'.")
     ] = "",
     tile_queries: Annotated[
         Sequence[int], Limits(least=1), Help("Number of queries in a tile; repeat to try several; default: many.")

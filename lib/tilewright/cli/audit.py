@@ -35,12 +35,12 @@ if TYPE_CHECKING:
 SHARE = "1%"
 SEED = 0
 MOST_TOLD = 10
-"""Largest number of lines printed without -v: differences of one result, and results left out."""
+"""Largest number of differences of one result, and of left-out results, that are printed without -v."""
 
 
 @dataclass(frozen=True)
 class Audit:
-    """Recomputed results of a folder, and their comparison with the stored ones."""
+    """Recomputed results of a folder, and the comparison with the stored results."""
 
     folder: Path
     share: Fraction
@@ -60,7 +60,7 @@ class Audit:
 
     @property
     def sentence(self) -> str:
-        """Sentence to quote on the recomputed results and their comparison."""
+        """Sentence that sums up the comparison of all recomputed results, for users who quote the audit."""
         kinds = _joined([words for kind, words in PLURALS.items() if any(item.kind == kind for item in self.items)])
         how = f"{share_text(self.share)}, seed {self.seed}"
         verb = "was" if len(self.made) == 1 else "were"
@@ -190,8 +190,8 @@ def _show(found: Audit, verbose: bool, as_json: bool) -> int:
 @verb(
     """Recompute a random share of the layers, computation nodes and designs in FOLDER, and compare them bit by bit.
     FOLDER is a folder that a verb wrote, or a folder with such folders in it. The command first verifies all files. It
-    writes nothing to FOLDER and does not reuse stored results. It prints a sentence to quote; the exit code is 1 if a
-    value differs.
+    writes nothing to FOLDER and does not reuse stored results. It prints a sentence that sums up the audit. The exit
+    code is 1 if a value differs.
 
     Example: tilewright audit results --share 1% --seed 7
     """,

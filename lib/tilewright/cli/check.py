@@ -71,7 +71,7 @@ def _show(checks: "list[Check]", output: Path | None, verbose: bool, as_json: bo
 
 
 @verb(
-    """Verify physical invariants of the results in the folder RUN. A failed check is a bug of ours: exit code 1.
+    """Verify physical invariants of the results in the folder RUN. A failed check is a bug in tilewright: exit code 1.
 
     RUN was written by `map`, `fuse` or `schedule`. It can also be a folder with a certificate of `depth-first
     --optimum` or `attention`; then give --hardware, --workload and --mapping.
@@ -100,10 +100,10 @@ def check(
 ) -> "list[Check]":
     """Checks of physical invariants on the folder of a run.
 
-    Some checks need the input files of the run: `hardware`, `workload` and `mapping`. Files that are not given are
-    found as the command finds them; if a file is not found, its checks are left out. `output` is the file for the
-    results; it is not written if a check fails. Raises ArtifactError if a file of the run is missing or damaged, and
-    InputError for wrong input files.
+    Some checks need the input files of the run: `hardware`, `workload` and `mapping`. If a file is not given, the
+    function looks for it in the same places as the command. Without the file, the checks that need it are left out.
+    `output` is the file for the results; it is not written if a check fails. Raises ArtifactError if a file of the run
+    is missing or damaged, and InputError for wrong input files.
     """
     return _checked(run, hardware, workload, mapping, output, network_options)
 

@@ -65,9 +65,8 @@ def _cut(
     options, stages = told.attempt(tiling), None
     if options is not None:
         stages = told.attempt(read_slice, "cns", GenerateCNWorkloadHybrid, pipeline, settings=options.as_dict())
-    # If some options are wrong, the correct ones still say how the network is cut. With a pipeline of the user, only
-    # its
-    # stages know it.
+    # If some options are wrong, the network is cut with the correct options. With a pipeline of the user, only the
+    # stages of the pipeline decide how the network is cut.
     cutting = None if is_given(pipeline) else options or tiling.sound(CUTTING)
     problem = told.attempt(read_checked, given, cutting)
     if problem is not None and strict:

@@ -16,7 +16,7 @@ def _show(text: str, as_json: bool) -> None:
 
 
 @verb(
-    """Print a script. With it, SHELL completes verbs, options, their values, and file names at the tab key.
+    """Print a script that lets SHELL complete verbs, options, values of options, and file names with the tab key.
 
     For bash, add this line to ~/.bashrc: eval "$(tilewright completion bash)". For zsh, add eval "$(tilewright
     completion zsh)" to ~/.zshrc, below compinit. For fish, run once: tilewright completion fish >

@@ -2,7 +2,7 @@
 
 The Snakefile imports this module each time Snakemake parses it, so this module imports nothing larger than YAML.
 
-One class reads all runs, because the runs share files that were read before.
+One class reads all runs, so that a file that several runs name is read only one time.
 """
 
 import itertools
@@ -113,7 +113,8 @@ class _Reader:
     unused: list[Unused] = field(default_factory=list)
     """Notices of input without effect."""
     effects: dict[str, bool] = field(default_factory=dict)
-    """Whether at least one run uses a key at the top, by key. Keys that every run uses can be missing."""
+    """Whether at least one run uses a key at the top of the file, by key. A key that every run uses can be missing
+    here."""
     files: dict[str, dict[str, str]] = field(default_factory=lambda: {kind: {} for kind in DESCRIPTIONS})
     systems: dict[str, bool | None] = field(default_factory=dict)
     """Whether a hardware file describes several cores, by file. It is kept because many runs share a file."""
@@ -314,7 +315,7 @@ class _Reader:
         for parameter in (*parameters_of(TilingOptions), *parameters_of(ScheduleSettings)):
             is_said = values.get(parameter.name, parameter.default) not in (None, parameter.default)
             if parameter.name not in searched and is_said:
-                self._note("cannot be held fixed by fusion: search", (*path, parameter.name))
+                self._note("cannot be set for a run with fusion: search", (*path, parameter.name))
         if values.get("pipeline") is not None:
             self._note("a pipeline can only be given for runs with fusion: given", (*path, "pipeline"))
 
@@ -438,7 +439,8 @@ def _has_figures(values: Mapping[str, Any]) -> bool:
 
 
 def _values(flow: str, entry: Mapping[str, Any], defaults: Mapping[str, Any]) -> dict[str, Any]:
-    """Values of the keys of a run, including keys at the top. The value null gives a key for several cores its default.
+    """Values of the keys of a run, including keys at the top. The value null resets a key of a run on several cores to
+    its default.
 
     The reference model has only convolutions and matrix products, so the key `model` at the top applies only to runs on
     one core. Values of the preset of a run overrule values at the top.

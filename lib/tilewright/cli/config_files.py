@@ -120,7 +120,8 @@ def expand_run(name: str, entry: Mapping[str, Any], globs: Globs) -> Iterator[tu
 
 
 def expand_choices(entry: Mapping[str, Any], globs: Globs) -> JsonObject:
-    """Sweep in which each glob is replaced by the files that match it. A file that is named twice is kept one time."""
+    """Sweep in which each glob is replaced by the files that match it. If the sweep names a file several times, the
+    file is listed only one time."""
     found = dict(entry)
     for key in {key for key, _ in globs}:
         value = entry[key]
@@ -184,7 +185,7 @@ class SystemFiles:
 
     @property
     def everything(self) -> list[str]:
-        """Digests of the whole content of the files."""
+        """Digests of the complete content of the files."""
         return [input_digest(self.file), *(f"{name} {input_digest(path)}" for name, path in self.path_of.items())]
 
     def of_core(self, name: str) -> str:
@@ -197,7 +198,7 @@ class SystemFiles:
         """Digest of the inputs of the cost table of one core file.
 
         The inputs are the core file, the cores that use it, their roles, the operators that they can run, and the file
-        of the off-chip core, from which operands stream that are too large for the core.
+        of the off-chip core. Operands that are too large for the core are streamed from the off-chip core.
         """
         uses = [[core_id, *self._use(core_id)] for core_id, found in self.name_of.items() if found == name]
         offchip = self.name_of.get(self.offchip_id) if self.offchip_id is not None else None

@@ -24,7 +24,7 @@ OTHERS = "configurations"
 
 
 PARTS = ("hardware", "workload", "mapping", "single", "multi", "pareto", "space", "front")
-"""Folders that the pipeline makes in a folder of results."""
+"""Folders that the pipeline makes in the folder of results."""
 
 
 KEY = "results_dir"

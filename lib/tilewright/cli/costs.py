@@ -48,7 +48,7 @@ def _show(rows: list[JsonObject], names: Sequence[str], hardware: FilePath | Non
 
 
 @verb(
-    """List the library of costs, or explain NAMES.
+    """List the library of costs, or explain the entries NAMES.
 
     The explanation of an entry gives its source. The name sram, register_file or auto_cost_extraction, with --size and
     --width, derives the costs of a memory step by step.
@@ -62,7 +62,7 @@ def cost_library(
     kind: Annotated[str, Help("Kind of the entries to list, such as dram or link.")] = "",
     hardware: Annotated[FilePath | None, Help("Hardware file whose memory costs are explained.")] = None,
     size: Annotated[
-        str | int, Help("Size of the memory, for sram, register_file or auto_cost_extraction: 64 KiB.")
+        str | int, Help("Size of the memory, such as 64 KiB, for sram, register_file or auto_cost_extraction.")
     ] = "",
     width: Annotated[int | None, Limits(least=1), Help("Width of a word of the memory, in bits.")] = None,
     node_nm: Annotated[float | None, Limits(above=0), Help("Technology node of the memory, in nm.")] = None,
@@ -70,10 +70,10 @@ def cost_library(
 ) -> list[JsonObject]:
     """Rows, one for each entry of the library, or for each name in `names`.
 
-    The names `sram`, `register_file` and `auto_cost_extraction` stand for a memory with the given `size`, in words of
-    `width` bits. The name of a DRAM, if `width` is given, stands for an access of `width` bits. If `hardware` is given,
-    there is a row for each memory of the file, with its costs, their source, and their derivation. Energies are in pJ;
-    areas are in mm2 or um2, as the key says. Raises InputError for unknown names, and for memories for which the
+    The names `sram`, `register_file` and `auto_cost_extraction` give the costs of a memory with `size` and words of
+    `width` bits. If `width` is given, the name of a DRAM gives the costs of an access of `width` bits. If `hardware` is
+    given, there is a row for each memory of the file, with its costs, their source, and their derivation. Energies are
+    in pJ; areas are in mm2 or um2, as the key says. Raises InputError for unknown names, and for memories for which the
     library has no costs.
     """
     if hardware is not None:

@@ -79,9 +79,9 @@ def _show(made: "tuple[_Found, list[Path]]", search: Given[TileOptions], as_json
     """Compute the costs of a chain of layers on one core in depth-first order, for all combinations of the given tile
     widths, tile heights and modes.
 
-    One tile goes through all layers of a stack before the next tile begins. The mode says how data is handled that
-    neighbouring tiles share: it is recomputed (fully-recompute), kept for the next tile in the row but recomputed for
-    the next row (h-cached-v-recompute), or kept for both (fully-cached).
+    One tile goes through all layers of a stack before the next tile begins. The mode says how to handle data that
+    neighbouring tiles share: the data is recomputed (fully-recompute), kept for the next tile in the row but recomputed
+    for the next row (h-cached-v-recompute), or kept for both (fully-cached).
 
     Example: tilewright depth-first --hardware config/hardware/tpu_like.yaml --workload
     config/workload/three_convolutions.yaml --tile-x 8 --tile-y 8 --tile-y 64
@@ -127,10 +127,11 @@ def depth_first(
 ) -> "tuple[DepthFirstSchedule, ...]":
     """Depth-first costs of a chain of layers on one core, for each combination of tile sizes and modes.
 
-    With `optimum`, the result is only the best schedule. All cuts are searched, and all sizes and modes unless they are
-    given. The certificate is written to the folder `output`. The arguments are the options of the command. Raises
-    InputError with all errors of the input, for networks that are not chains, and with `strict` for work without costs
-    and for input without effect; MappingError if a layer of a tile has no mapping that fits.
+    With `optimum`, the result is only the best schedule. The search covers all cuts, the given tile sizes and modes,
+    and all sizes or modes if none are given. The certificate is written to the folder `output`. The arguments are the
+    options of the command. Raises InputError with all errors of the input, for networks that are not chains, and with
+    `strict` for work without costs and for input without effect; MappingError if a layer of a tile has no mapping that
+    fits.
     """
     tiles = (tile_x, tile_y, overlap_mode, cut, optimum, time_budget_s)
     return _scheduled(workload, hardware, mapping, *tiles, search, output, network_options, strict)[0].schedules
@@ -168,9 +169,9 @@ class _Asked:
         problems = []
         if self.seconds is None:
             missing = [name for name, given in zip(("--tile-x", "--tile-y"), self.points, strict=False) if not given]
-            problems += [Problem("is needed without --optimum", path=name) for name in missing]
+            problems += [Problem("is required if --optimum is not given", path=name) for name in missing]
         elif self.cuts:
-            problems.append(Problem("--optimum searches the cuts, so they cannot be given", path="--cut"))
+            problems.append(Problem("cannot be combined with --optimum, which searches all cuts", path="--cut"))
         if problems:
             raise InputError(problems)
 
@@ -290,7 +291,7 @@ def _write(found: _Found, options: TileOptions, folder: Path) -> list[Path]:
 
 
 def table_text(found: "Sequence[DepthFirstSchedule]") -> str:
-    """Table text of the schedules."""
+    """Text table with a row for each schedule."""
     from tilewright.base.units import energy_text
 
     head = f"{'mode':<22} {'tile':>11} {'tiles':>9} {'energy':>12} {'latency':>15} {'computed again':>15}"

@@ -59,8 +59,8 @@ class DescribedRun:
         return cls(folder, made_by.get("inputs", {}), *((summary or {}).get(name, "") for name in names))
 
     def artifact(self, kind: str) -> Path | None:
-        """Artifact of an input in the folder of the run, or one that the pipeline wrote beside this folder; None if no
-        artifact is found.
+        """Artifact of an input in the folder of the run, or an artifact that the pipeline wrote beside this folder;
+        None if neither is found.
         """
         return self._beside(kind, mapping_digest if kind == MAPPING else lambda path: read_artifact(path).digest)
 
@@ -121,10 +121,11 @@ class DescribedRun:
         is_system: bool = False,
         is_changed: bool = False,
     ) -> dict[str, Path | None]:
-        """Path of each input, by kind: the path that is given or, without it, the path that is found; otherwise None.
+        """Path of each input, by kind: the given path or, if no path is given, the path that a search finds; None if it
+        finds none.
 
-        With `is_changed`, only hardware is found whose text is known, so that numbers in it can be changed. Raises
-        InputError if the given hardware cannot be read.
+        With `is_changed`, the search accepts only hardware with a known text, so that numbers in the text can be
+        changed. Raises InputError if the given hardware cannot be read.
         """
         hardware = given[HARDWARE] or (self.changeable_hardware() if is_changed else self.hardware())
         if given[WORKLOAD] is not None:
@@ -165,7 +166,7 @@ class DescribedRun:
             is_other = read_artifact(file).digest != self.digests.get(kind)
         except TilewrightError:
             return file, "is damaged"
-        return file, "is of another run" if is_other else "does not have its text"
+        return file, "is of another run" if is_other else "does not contain the text of the file"
 
     def hardware_file(self) -> Path | None:
         """Hardware file of the user, or the hardware file of a design that `tilewright explore --show` ran; None if

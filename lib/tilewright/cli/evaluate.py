@@ -269,7 +269,8 @@ def command(
     verbose: bool,
     as_json: bool,
 ) -> None:
-    """Compute the costs of given mappings; loop orders are innermost first. With --json, one record per line.
+    """Compute the costs of given mappings; loop orders are innermost first. With --json, the command prints one record
+    per line.
 
     Example: tilewright evaluate --hardware config/hardware/tpu_like.yaml --workload config/workload/resnet18.onnx
     --mapping found.yaml --layer conv1
@@ -341,7 +342,7 @@ def evaluate(
     _refuse("needs a layer object", core=core, spatial_mapping=spatial_mapping, loop_order=loop_order)
     missing = [name for name, one in (("hardware", hardware), ("workload", workload)) if one is None]
     if missing:
-        raise InputError([Problem("is needed without a layer and a core object", path=name) for name in missing])
+        raise InputError([Problem("is required if no layer object is given", path=name) for name in missing])
     given = Descriptions(hardware, workload, mapping, network_options or NetworkOptions())
     which = (points, layer, asked, options or GIVEN, file)
     found = _evaluated(given, *which, strict, lambda one: None, lambda notices: None)
@@ -429,7 +430,7 @@ def _evaluated(
 
 
 def _options(base: SearchOptions, asked: Given[EvaluateOptions]) -> SearchOptions:
-    """Options `base`, with the values that `asked` gives."""
+    """Options `base`, in which values in `asked` replace the values of `base`."""
     made = asked()
     return replace(base, **{name: getattr(made, name) for name in asked.values})
 

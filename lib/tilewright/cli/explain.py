@@ -56,9 +56,9 @@ def _show(found: "Bottlenecks", output: Path | None, only: Part, as_json: bool) 
     is the cause. The limiting port of a layer is the port for which twice the width would save most cycles, with the
     same mapping.
 
-    The command looks for the input files of the run beside RUN if `make run` made the run, in `config`, and in the
-    working folder. If they are elsewhere, give their paths. For a run on several cores, the report shows when each core
-    computes and waits, and for which core, link or memory a doubling would save most cycles.
+    The command looks for the input files of the run in `config`, in the working folder and, if `make run` made the run,
+    beside RUN. If they are elsewhere, give their paths. For a run on several cores, the report shows when each core
+    computes and waits, and the core, link or memory that would save most cycles if it were doubled.
 
     Example: tilewright explain results/single/resnet18-tpu_like --layer conv1
     """,
@@ -81,10 +81,10 @@ def explain(
     """Parts of the energy and the cycles of a run, or of one of its layers, and the memory port that limits each layer.
 
     `run` is the folder of the run. `hardware`, `workload` and `mapping` are the input files of the run; by default they
-    are searched beside the run, and in `config` in the working folder. If hardware or workload is not found, no port is
-    named. `output` is a folder for tables, a JSON file and a figure. `only` limits the output to `tables` (with the
-    JSON file) or `figures`. Energies are in pJ. Raises ArtifactError for a folder without a run, and InputError for a
-    missing folder, for input files of another run, and for an unknown layer.
+    are searched beside the run, and in `config` in the working folder. If hardware or workload is not found, the
+    limiting ports are not reported. `output` is a folder for tables, a JSON file and a figure. `only` limits the output
+    to `tables` (with the JSON file) or `figures`. Energies are in pJ. Raises ArtifactError for a folder without a run,
+    and InputError for a missing folder, for input files of another run, and for an unknown layer.
     """
     folder = Path(run)
     named = {HARDWARE: hardware, WORKLOAD: workload, MAPPING: mapping}

@@ -43,7 +43,7 @@ def _show(found: Any, run: Path, form: str, output: Path | None, verbose: bool, 
     """Write the mappings or the results of a run in another format. RUN is a folder that `tilewright map` wrote.
 
     \b
-    mapping        mapping file with which the costs are the same again; with
+    mapping        mapping file that reproduces the costs of the run; with
                    --hardware, unused array dimensions stay unused
     loop-nest      loop nests, for reading
     loop-ordering  loop_ordering.txt of zigzag-dse

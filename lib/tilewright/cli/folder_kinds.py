@@ -92,8 +92,8 @@ def kind_of_folder(folder: Path) -> FolderKind | None:
 
 
 def said_of_folder(folder: Path) -> str:
-    """Text that says what a path is, or what a folder has, if it is not a run. It names a verb that reads the
-    folder.
+    """Text that says what a path is, or what a folder has, if it is not a run. If a verb reads the folder,
+    the text names this verb.
     """
     if not folder.exists():
         return "is not there"

@@ -67,9 +67,9 @@ def _show(answer: "Answer | None", output: Path, as_json: bool) -> None:
     complete.
 
     The fronts are equal to those of `tilewright explore`, but take less time: designs that differ only in unit
-    energies, areas, word widths and memory sizes form a family, which is evaluated as a whole. The costs are bit by bit
-    the same. Bottlenecks are reported only for designs on a front. Costs that are up to date are not computed again.
-    `tilewright check-front` checks the certificate.
+    energies, areas, word widths and memory sizes form a family, and all designs of a family are evaluated together. The
+    costs are bit by bit the same as those of `explore`. Bottlenecks are reported only for designs on a front. Costs
+    that are up to date are not computed again. `tilewright check-front` checks the certificate.
 
     Example: tilewright front config/space/edge_sram.yaml -o results/front/edge_sram --jobs 2
     """,
@@ -86,7 +86,7 @@ def front(
     gather: Annotated[bool, Help("Compute no costs; find the fronts from the existing parts.")] = False,
     strict: bool = False,
 ) -> "pandas.DataFrame":
-    """Table of all designs of a space on the Pareto front over all networks.
+    """Table of the designs of a space that are on the Pareto front over all networks.
 
     The tables and the certificate are written to the folder `output`. With `part`, only the costs of the part with this
     number are computed. With `gather`, the fronts are found from existing parts only. The `attrs` of the table list

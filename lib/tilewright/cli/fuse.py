@@ -1,4 +1,4 @@
-"""`tilewright fuse`: joint search for stacks, tiles, splits of layers between cores, cores and scheduling rules."""
+"""`tilewright fuse`: joint search for stacks, tiles, layer splits between cores, allocation and scheduling rules."""
 
 import contextlib
 import time
@@ -126,7 +126,7 @@ def _show(made: "tuple[Fusion, float]", output: Path | None, verbose: bool, as_j
 
 @verb(
     """Find the best way to run a network on several cores: stacks of fused layers, tiles, splits of layers between
-    cores, cores, and scheduling rules.
+    cores, allocation to cores, and scheduling rules.
 
     Example: tilewright fuse --hardware config/hardware/multi/quad_core.yaml --workload config/workload/resnet18.onnx
     -o out
@@ -143,7 +143,9 @@ def fuse(
     hardware: Annotated["AcceleratorSource", SYSTEM_FILE],
     mapping: Annotated[
         "MappingSource | None",
-        Help("Mapping file or artifact. Its entries stay fixed; default: nothing is fixed."),
+        Help(
+            "Mapping file or artifact. The search keeps the values that its entries set; default: no values are fixed."
+        ),
     ] = None,
     *,
     options: Named[FusionOptions],
@@ -155,11 +157,11 @@ def fuse(
 ) -> "Fusion":
     """Best plan that the search finds to fuse a network on several cores. Options are given by name.
 
-    Cores, stacks and schedule settings that `mapping` or an option fixes stay fixed; all others are searched. `start`
-    is the folder or the file of an earlier result. Its plan is evaluated with the inputs of this call, and the result
-    is never worse than this plan. `output` is the folder that the command writes; with `run`, the schedule is written
-    too. Raises InputError with all errors of the input files and options, and with `strict` for work without costs and
-    for input without effect; MappingError if no plan has a schedule.
+    If `mapping` or an option fixes cores, stacks or schedule settings, the search keeps these values. It chooses all
+    other values. `start` is the folder or the file of an earlier result. The plan in this result is evaluated with the
+    inputs of this call, and the new result is never worse than this plan. `output` is the folder that the command
+    writes; with `run`, the schedule is written too. Raises InputError with all errors of the input files and options,
+    and with `strict` for work without costs and for input without effect; MappingError if no plan has a schedule.
     """
     return _fused(workload, hardware, mapping, options, start, output, run, network_options, strict)[0]
 
@@ -170,7 +172,7 @@ def _over_budget(found: "Fusion", seconds: float) -> str:
     if budget is None or seconds <= budget + TOLERATED_S:
         return ""
     with_schedule = [one for one in found.found.tried if one.figures is not None]
-    why = "the first plan with a schedule, its bounds, its check and its files take this time"
+    why = "a search takes at least the time for the schedule, bounds, check and files of a first plan"
     if len(with_schedule) > 1:
         why = "bounds, check and files took longer for the best plan than for the first plan"
     return f"note: the call took {seconds:.0f} s of a time budget of {budget:g} s: {why}"

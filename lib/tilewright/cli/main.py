@@ -1,4 +1,4 @@
-"""Start of a verb, error messages and exit codes: 0 success, 1 a bug of ours, 2 wrong input, 130 interrupted."""
+"""Start of a verb, error messages and exit codes: 0 success, 1 a bug of tilewright, 2 wrong input, 130 interrupted."""
 
 import importlib
 import importlib.util
@@ -31,7 +31,7 @@ the variable from the name of the command.
 """
 GROUPS: dict[str, dict[str, tuple[str, str]]] = {
     "Files": {
-        "validate": ("tilewright.cli.validate", "Check files and say everything that is wrong with them."),
+        "validate": ("tilewright.cli.validate", "Check files and report all errors in them."),
         "parse": ("tilewright.cli.parse", "Read hardware, a workload or a mapping; write its artifact."),
         "draw": ("tilewright.cli.draw", "Draw the memory hierarchy of a core."),
         "vary": ("tilewright.cli.vary", "Write variants of a hardware file, each with named changes."),
@@ -47,19 +47,19 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         "export": ("tilewright.cli.export", "Write mappings of a run as a mapping file or as loop nests."),
         "depth-first": (
             "tilewright.cli.depth_first",
-            "Run chains of layers on one core in tiles, one after the other.",
+            "Run a chain of layers on one core, one tile after the other.",
         ),
         "attention": (
             "tilewright.cli.attention",
-            "Run attention of a language model on one core, fused where that pays.",
+            "Run attention of a language model on one core, fused if that is better.",
         ),
     },
     "Several cores": {
-        "fuse": ("tilewright.cli.fuse", "Find how to cut and fuse a network, and which core runs what."),
+        "fuse": ("tilewright.cli.fuse", "Find how to cut and fuse a network, and which core runs which part."),
         "split": ("tilewright.cli.split", "Split layers whose weights are too large for the memories of the cores."),
         "cns": ("tilewright.cli.cns", "Cut a network into computation nodes for several cores."),
         "cost": ("tilewright.cli.cost", "Compute the cost of all computation nodes on one of several cores."),
-        "allocate": ("tilewright.cli.allocate", "Find which of several cores runs what."),
+        "allocate": ("tilewright.cli.allocate", "Find which core runs which part of a network."),
         "schedule": ("tilewright.cli.schedule", "Schedule the computation nodes of a network on its cores."),
     },
     "Language models": {
@@ -97,7 +97,7 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
             "tilewright.cli.translate",
             "Turn a script for zigzag-dse or Stream into a command and a configuration.",
         ),
-        "conformance": ("tilewright_evidence.conformance", "Compare with numbers of the reference tool."),
+        "conformance": ("tilewright_evidence.conformance", "Compare results with those of the reference tool."),
         "compare-chips": (
             "tilewright_evidence.validation",
             "Compare both models with published measurements of chips.",
@@ -172,7 +172,7 @@ class _LazyGroup(click.Group):
 
 
 def _note_repeated(command: click.Command, args: list[str]) -> None:
-    """Record options that are given more than once. The last value of such an option counts."""
+    """Record options that are given more than once. The verb uses the last value of such an option."""
     try:
         given = command.make_parser(click.Context(command, resilient_parsing=True)).parse_args(list(args))[2]
     except click.UsageError:
@@ -213,7 +213,7 @@ def _make(due: Path, given: list[str]) -> int:
     """Run a verb as a job of the pipeline that makes a unit; returns the exit code.
 
     If `given` is empty, the verb and the arguments are read from the order, because they can be too long for a command
-    line. If the order has no verb either, all units that the due unit needs are made.
+    line. If the order has no verb either, the job makes all units that the unit of the order needs.
     """
     from tilewright.base.artifacts.manifest import read_order
     from tilewright.cli.together import make_together, make_unit

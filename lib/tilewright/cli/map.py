@@ -141,7 +141,7 @@ def map_workload(
     search: Named[MapOptions],
     written: Annotated[
         Sequence[FilePath],
-        Help("File from which an artifact was read, for line numbers in messages; can be given several times."),
+        Help("Original file of an artifact, for line numbers in messages; can be given several times."),
     ] = (),
     output: Annotated[FilePath | None, Help(f"Folder for {LAYERS}, {SUMMARY}, {EXPORTS}.")] = None,
     pipeline: "PipelineSource | Pipeline" = None,

@@ -61,13 +61,14 @@ def network_options(function: Function) -> Callable[..., Any]:
     )
     shape = "Shape of an input of an ONNX network. The option can be given several times."
     branch = (
-        "Branch of an If operator that is taken, if the file does not decide it; the name * means all If operators. The"
+        "Branch that an If operator takes if the file does not decide this; the name * means all If operators. The"
         " option can be given several times."
     )
     precision = "Bits of floating-point ONNX tensors: an assumption of 8 bits, or the bits of the file."
     bits = (
         "Bits of weights (constants), activations (inputs and final outputs) and partial (partial sums) of an ONNX"
-        " network. `Conv.weights=4` is for one operator type or one operator. The option can be given several times."
+        " network. `Conv.weights=4` sets the bits for one operator type or one operator. The option can be given"
+        " several times."
     )
     for option in (
         click.option(
@@ -280,7 +281,7 @@ def echo_paths(paths: Sequence[Path], as_json: bool) -> None:
 
 
 Part = Literal["", "tables", "figures"]
-"""Part of a report that is written: "" for the whole report, TABLES for tables, data, texts and pages, or FIGURES."""
+"""Part of a report that is written: "" for all parts, TABLES for tables, data, texts and pages, or FIGURES."""
 only_option = click.option(
     "--only",
     type=click.Choice([TABLES, FIGURES]),
@@ -294,9 +295,7 @@ _UNUSED = "tilewright.base.unused"
 
 
 def echo_notices(notices: Sequence[str]) -> None:
-    """Print notices to standard error. Notices of unused input are printed when the command ends, each one time
-    only.
-    """
+    """Print notices to standard error; notices of unused input are printed without repetition when the command ends."""
     context = click.get_current_context(silent=True)
     if context is None:
         _echo_lines(notice_lines(notices))

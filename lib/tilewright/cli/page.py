@@ -63,7 +63,7 @@ def page(
 
 
 def _names(folders: Sequence[Path]) -> list[str]:
-    """Distinct names of the folders. If two folders have the same name, names of parent folders are put in front."""
+    """Distinct names for the folders. If two folders have the same name, names of parent folders are added in front."""
     depth = 1
     while True:
         names = ["/".join(folder.resolve().parts[-depth:]) for folder in folders]

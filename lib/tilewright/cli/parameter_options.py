@@ -1,10 +1,10 @@
 """Options of verbs and keywords of Python functions, made from classes of parameters.
 
 Such a class declares the name, type, default, limits and help of each parameter. The options of a command, the
-signature of a Python function, and the check of its keywords all follow from it.
+signature of a Python function, and the check of the keywords of the function are all made from this class.
 
-A command gets no parameters but a `Given`, which makes them when it is called. In this way, the command can report
-problems of parameters together with problems of files.
+A command gets a `Given` in place of the parameters. The call of the `Given` makes the parameters, so the command can
+report problems of parameters together with problems of files.
 """
 
 import json
@@ -69,7 +69,7 @@ class Given(Generic[Kind]):
         """Notices of options that have no effect because of other options, and of options that are given more than
         once.
 
-        If a value is wrong, only the latter notices are made.
+        If a value is wrong, there are only notices of repeated options.
         """
         made = Problems().attempt(self)
         without_effect = {} if made is None else made.without_effect()

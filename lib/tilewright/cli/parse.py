@@ -48,7 +48,8 @@ class _Kinds(click.Group):
 
 
 def _kind_of(path: Path) -> str:
-    """Kind of a file, from its suffix or its keys; '' for a missing file, and for a kind that `parse` does not read."""
+    """Kind of a file, from its suffix or its keys; '' if the file is missing, or if `parse` does not read files of its
+    kind."""
     if path.suffix == ".onnx":
         return "workload"
     if path.suffix not in YAML_SUFFIXES or not path.is_file():

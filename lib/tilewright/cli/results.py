@@ -53,7 +53,7 @@ def results(
     output: Annotated[FilePath | None, Help("JSON file for the list of unfinished runs.")] = None,
     spaces: Annotated[bool, Help("Print only the unfinished spaces, one per line: file, tab, folder.")] = False,
     report: Annotated[
-        bool, Help("Print only the path of the order of the report, if the report is out of date.")
+        bool, Help("Print only the path of the order (job description) of the report, if the report is out of date.")
     ] = False,
     left_out: Annotated[
         FilePath | None, Help("With --report: file with the unfinished runs, as --output writes it.")
@@ -130,7 +130,7 @@ def _of_report(plan: "RunPlan", unfinished: Sequence[Mapping[str, str]]) -> Json
 def unfinished_runs(plan: "RunPlan", states: Mapping[str, str]) -> list[dict[str, str]]:
     """Rows with UNFINISHED_KEYS, one for each run with a unit that is not up to date. `states` has the states of units.
 
-    Baselines of a run count as parts of the run.
+    A run also counts as not up to date if a baseline of the run is not up to date.
     """
     rows = []
     runs = [(run.flow, run.base or run.name, run) for run in (*plan.runs, *plan.multi_runs)]

@@ -40,7 +40,8 @@ def given_descriptions(
     mapping: "MappingSource | None",
     network_options: NetworkOptions | None,
 ) -> "Descriptions | None":
-    """Input files from which the folder `made` was made. None if `made` is an object in memory, which has its inputs.
+    """Input files from which the folder `made` was made. None if `made` is an object in memory, because such an object
+    contains its inputs.
 
     Raises InputError if an input file is missing for a folder, or is given in addition to an object.
     """
@@ -103,7 +104,8 @@ def input_digests(
 
 
 def slice_option(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Add --pipeline. Its value is the whole pipeline of a run; a verb runs only its own stages (a slice)."""
+    """Add --pipeline. The value of the option is the complete pipeline of a run. A verb runs only those stages of the
+    pipeline that belong to it (a slice)."""
     text = (
         "Stages of the pipeline for several cores: a YAML or JSON file, or JSON text. It has a list of stages or a list"
         " of edits of the default pipeline, at the top or under the key `pipeline`; see docs/stages.md. This verb runs"
@@ -138,7 +140,8 @@ def read_slice(
     options: "CoreSearchOptions | None" = None,
     settings: Mapping[str, Any] = MappingProxyType({}),
 ) -> "Slice":
-    """Stages that a step runs: the `default` stage or, if a pipeline is given, the stages of this step in it.
+    """Stages that a step runs: the `default` stage or, if a pipeline is given, the stages of the pipeline that belong
+    to this step.
 
     `options` and `settings` are those of the verb. Raises InputError with all errors of the pipeline.
     """

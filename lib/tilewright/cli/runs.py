@@ -79,8 +79,8 @@ def read_any_summary(directory: Path) -> tuple[str, dict[str, Any]]:
 
 
 def run_directories(directories: tuple[Path, ...]) -> list[Path]:
-    """Folders of runs: those of the given folders that are a run, and the subfolders of the others that are runs.
-    Raises ArtifactError if no run is found.
+    """Folders of runs. A given folder that is not a run is replaced by its subfolders that are runs. Raises
+    ArtifactError if no run is found.
     """
     found = []
     for directory in directories:
@@ -134,7 +134,7 @@ def graph_size(file: Path | str) -> int:
 
 
 def made_of(artifact: Artifact) -> dict[str, str]:
-    """Digests of the inputs from which the bottlenecks of a run are computed: its input files and its records.
+    """Digests of the inputs from which the bottlenecks of a run are computed: input files and records of the run.
     `artifact` has the records.
     """
     return {**artifact.provenance.get("inputs", {}), LAYERS.partition(".")[0]: artifact.digest}

@@ -124,9 +124,9 @@ def schedule(
     `workload` and `mapping` are needed too.
 
     `output` is the folder that the command writes. If the folder `baseline` is given, the summary compares the schedule
-    with the run in it, or with the best layer-by-layer schedule of the search of `plan` (`fusion.json`) if that is
-    better. Raises InputError for inputs that do not match, and with `strict` for input without effect; MappingError if
-    the allocation has no schedule.
+    with the run in it, or with the best layer-by-layer schedule of the search that wrote `plan` (`fusion.json`), if
+    that schedule is better. Raises InputError for inputs that do not match, and with `strict` for input without effect;
+    MappingError if the allocation has no schedule.
     """
     given = (hardware, workload, mapping, cns, baseline, plan, output, strict, pipeline, network_options)
     return _made(costs, core_allocation, goal, settings, *given).result
@@ -281,8 +281,8 @@ def scheduled(
 
 
 def _keep(folder: Path, given: "Descriptions | None", inputs: "CostedCnProblem") -> None:
-    """Keep hardware, workload and mapping of a schedule in its folder. Objects in memory know the files they are
-    from.
+    """Keep hardware, workload and mapping of a schedule in its folder. An object in memory contains the paths of the
+    hardware file and the mapping file.
     """
     known = inputs.descriptions
     sources: tuple[object, object, object] = (known.hardware_file, None, known.mapping_file)
@@ -326,7 +326,7 @@ def _of_others(
     settings: ScheduleSettings,
     cost_model: str,
 ) -> list[Problem]:
-    """Problems of an allocation or a baseline that was made from other inputs.
+    """Problems if the allocation or the baseline was made from other inputs than this schedule.
 
     The mapping file is not compared: an allocation can be scheduled with the mapping file that was written beside it.
     """
@@ -351,7 +351,8 @@ def _of_others(
 
 
 def _of_other_plan(plan: Path | None, inputs: "CostedCnProblem") -> list[Problem]:
-    """Problems of a plan that was made from other inputs. The layer-by-layer schedule of the plan is a baseline."""
+    """Problems if the plan was made from other inputs than this schedule. The layer-by-layer schedule of the plan is a
+    baseline."""
     from tilewright.pipeline.stages.multi.inputs import origin_problems
     from tilewright.pipeline.stages.multi.items import input_digests as digests_of
 

@@ -77,7 +77,7 @@ def serving(
     form: Annotated[
         str,
         OneOf(tuple(RELEASES)),
-        Help("Format of the profile: LLMServingSim from this release on.", "--format", is_required=True),
+        Help("Format of the profile, named by the first release that reads it.", "--format", is_required=True),
     ] = RELEASES[-1],
     options: SearchOptions | None = None,
     *,
@@ -87,7 +87,7 @@ def serving(
     max_context: Annotated[
         int | None,
         Limits(least=1),
-        Help("Largest number of tokens in a cache; default: 2048, from format 1.1 on 16384."),
+        Help("Largest number of tokens in a cache; default: 2048, or 16384 for format 1.1 and later."),
     ] = None,
     key_block: Annotated[int, Limits(least=1), Help("Number of keys in a block of attention.")] = DEFAULT_BLOCK,
     served_model_name: Annotated[
@@ -95,7 +95,11 @@ def serving(
     ] = "",
     hardware_name: Annotated[str, Help("Name of the hardware in the simulator; default: the name of the core.")] = "",
     variant: Annotated[
-        str, Help("Name of the folder for the precision, from format 1.1 on; default: from the bits, such as int8.")
+        str,
+        Help(
+            "Name of the folder for the precision, only for format 1.1 and later; default: made from the bits, such as"
+            " int8."
+        ),
     ] = "",
     output: Annotated[FilePath | None, Help("Folder for the profile.", is_required=True)] = None,
     jobs: int = 1,

@@ -93,7 +93,7 @@ def split(
     *,
     share: Named[SplitOptions],
     keep_weights: Annotated[
-        bool, Help("Keep weights that are in a separate large file; the output is as large as this file.")
+        bool, Help("Keep weights that are in a separate large file. The output is then as large as this file.")
     ] = False,
     network_options: NetworkOptions | None = None,
 ) -> "SplitNetwork":

@@ -19,8 +19,8 @@ Dispatch = Callable[[list[str]], int]
 
 
 def make_together(due: Path, dispatch: Dispatch, interrupted: int) -> int:
-    """Make the unit of an order, after all units that it needs and that are due. Returns 0, or the first exit code that
-    is not 0.
+    """Make the unit of an order. First, all units that it needs and that are not up to date are made. Returns 0, or the
+    first exit code that is not 0.
 
     If a unit fails, the other units are still made. After Ctrl-C, no further unit is made.
     """

@@ -229,7 +229,7 @@ def _on_several(
 
 
 def _options_of_cores(options: Given[SearchOptions]) -> CnSearchOptions:
-    """Options for several cores: the model is `corrected` unless another one is given."""
+    """Options for several cores: the model is `corrected` unless the user gives another model."""
     options()  # errors are raised as for one core
     known = {parameter.name for parameter in parameters_of(CnSearchOptions)}
     others = [name for name, value in options.values.items() if name not in known and value not in (False, "false")]

@@ -27,8 +27,8 @@ def _show(told: "Translation", as_json: bool) -> None:
 @verb(
     """Show the command, configuration and pipeline that correspond to a SCRIPT for zigzag-dse or Stream.
 
-    The script is run with its ARGUMENTS, but it is stopped before its stages run. Parts of the script without a
-    counterpart are named.
+    The script is run with the ARGUMENTS, but it is stopped before a stage runs. The output names the parts of the
+    script that have no counterpart in tilewright.
 
     Example: tilewright translate main.py --model resnet18.onnx
     """,
@@ -41,8 +41,9 @@ def translate(
 ) -> "Translation":
     """Commands, configuration and pipeline that correspond to a script for zigzag-dse or Stream.
 
-    Remarks in the result name the parts of the script without a counterpart. The script is run with its arguments, but
-    it is stopped before its stages run. Raises InputError with all errors of the script, the stages and the keywords.
+    Remarks in the result name the parts of the script without a counterpart. The script is run with the given
+    arguments, but it is stopped before a stage runs. Raises InputError with all errors of the script, the stages and
+    the keywords.
     """
     from tilewright.main_stage.bridge import translated
     from tilewright.main_stage.theirs import stages_of

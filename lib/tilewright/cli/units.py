@@ -38,8 +38,8 @@ MULTI_MODEL = CORRECTED.name
 """Name of the model profile with which networks for several cores are read."""
 BATCH = "batch"
 DESCRIPTIONS_PER_RUN = 4
-"""Number of input files that one job reads, as a multiple of the runs per job. Reading a file takes less time than a
-run.
+"""Number of input files that one job reads for each run that one job makes (`runs_per_job`). A job reads more files
+than it makes runs, because reading a file takes less time than a run.
 """
 DESCRIBED = ("hardware/", "workload/", "mapping/")
 """Beginnings of the names of units that read an input file or draw hardware."""
@@ -211,8 +211,8 @@ class Units:
         return {file: Path(file).name for files in self.plan.files.values() for file in files.values()}
 
     def _file(self, kind: str, name: str) -> list[str]:
-        """Name and content digest of a file of a user. The name counts, because content without a name gets the name of
-        the file.
+        """Name and content digest of a file of a user. The name is included, because content that states no name gets
+        the name of the file.
         """
         path = self.plan.files[kind][name]
         return [Path(path).name, self._digests_of(path)[1]]

@@ -71,7 +71,7 @@ MAPPING_FILE = Help("Mapping file or artifact.", is_required=True)
 
 
 class OptionOf(NamedTuple):
-    """Option that a class of parameters declares, here with a default of its own: `Annotated[str,
+    """Option that a class of parameters declares, with another default for this verb: `Annotated[str,
     OptionOf(ModelChoice)]`.
     """
 
@@ -91,8 +91,8 @@ class Verb:
 
     function: Callable[..., Any]
     signature: inspect.Signature
-    """Signature of the function. A class of parameters is one argument here, and annotations have the help of
-    options.
+    """Signature of the function. A class of parameters is one argument in the signature. Annotations contain the help
+    of options.
     """
     text: str
     run: Callable[..., Any]
@@ -173,9 +173,9 @@ def verb(
 ) -> Callable[[Function], Function]:
     """Make a function a verb whose `--help` is `text`. Python callers of the function see no difference.
 
-    `show` prints the result, which is its first argument. `run` makes the result if the result of the function itself
-    has too few details to be shown. Both functions are called with keyword arguments: those arguments of the verb that
-    they take, and, if they take them, `verbose`, `as_json`, `tell` (prints notices) and `show_progress`.
+    `show` prints the result, which is its first argument. `run` makes a result with more details, for functions whose
+    own result has too few details for `show`. Both functions are called with keyword arguments: the arguments of the
+    verb that they take, and, if they take them, `verbose`, `as_json`, `tell` (prints notices) and `show_progress`.
 
     `order` has the names of the options that are listed first. `strict` is a further reason for --strict to fail.
     `shared` has decorators by name of the argument, for options that this verb declares in another way than most verbs

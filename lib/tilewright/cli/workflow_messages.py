@@ -139,8 +139,8 @@ def explain_line(results: Path) -> list[str]:
 
 
 def failure_lines(jobs: Sequence[EndedJob]) -> list[str]:
-    """Lines with the error messages from the logs of failed jobs, each message one time. If no job failed, a line that
-    says that the run was stopped.
+    """Lines with the distinct error messages from the logs of failed jobs. If no job failed, a line that says that the
+    run was stopped.
     """
     failed = [job for job in jobs if job.has_failed]
     waiting = sum(not job.is_done and not job.has_failed for job in jobs)

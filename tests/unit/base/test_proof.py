@@ -77,7 +77,7 @@ def test_every_sentence_says_over_what_it_holds() -> None:
         (Schedules(), "all allocations to cores"),
         (Schedules(21, 0), "all allocations to cores"),
         (Schedules(21, 12), "all allowed allocations to cores (12 of 21 parts have only one core)"),
-        (Schedules(21, 21), "the one allocation to cores that is allowed"),
+        (Schedules(21, 21), "the only allowed allocation to cores"),
     ],
 )
 def test_schedules_say_which_allocations_are_allowed(scope: Schedules, words: str) -> None:

@@ -364,7 +364,9 @@ def test_named_inputs_are_used_if_they_are_those(place: Path, capsys: pytest.Cap
     with pytest.raises(tilewright.InputError, match="name them with --hardware, --workload, --mapping"):
         tilewright.audit(place / "one")
     assert not tilewright.audit(place / "one", "100%", **files)["differences"]
-    with pytest.raises(tilewright.InputError, match="its hardware has changed since it was made, or is another file"):
+    with pytest.raises(
+        tilewright.InputError, match="its hardware has changed since the result was made, or is another file"
+    ):
         tilewright.audit(place / "one", **{**files, "hardware": ONE_CORE / "hardware" / "narrow.yaml"})
     with pytest.raises(tilewright.InputError, match="name it with --space"):
         tilewright.audit(place / "designs")

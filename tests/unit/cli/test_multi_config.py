@@ -343,6 +343,6 @@ def test_what_a_search_of_plans_cannot_hold_fixed_is_told(tmp_path: Path) -> Non
         read_config(path)
     said = str(caught.value)
     for key in ("mode", "cn_define_mode", "schedule_model"):
-        assert f"runs.a.{key}: cannot be held fixed by fusion: search" in said
+        assert f"runs.a.{key}: cannot be set for a run with fusion: search" in said
     assert "runs.b.nb_plans: has no effect without fusion: search" in said
     assert "runs.c.fusion" in said

@@ -1,7 +1,7 @@
 """Frozen dataclasses and named tuples as JSON and back without loss, driven by their type hints.
 
 Tuples become lists. An integer stays an integer and a float stays a float, because the reference model computes
-differently with the two. Metadata of a field changes how the field is written:
+integers and floats in different ways. Metadata of a field changes how the field is written:
 
 * LEFT_OUT: the field is not written if it has its default value, and it can be missing in the JSON.
 * DERIVED: the field is never written, because an outer record contains its value.
@@ -55,7 +55,8 @@ def decode(kind: type[T], data: Any) -> T:
 
 
 class _MisfitError(ValueError):
-    """Data that does not fit its type. `place` is the path of the data; each enclosing value adds its key in front."""
+    """Error of data that does not fit the type. `place` is the path of the data; each enclosing value puts its key in
+    front of the path."""
 
     def __init__(self, message: str, place: str = "") -> None:
         super().__init__(message)

@@ -19,7 +19,8 @@ _UNREADABLE = (ValueError, OSError, EOFError, KeyError, RuntimeError, zipfile.Ba
 
 
 def packed(columns: Mapping[str, npt.NDArray[Any]]) -> bytes:
-    """Bytes of an .npz file with the arrays by name: without times, little-endian, and lightly compressed."""
+    """Bytes of an .npz file with the named arrays. The file has no time stamps, is little-endian and lightly
+    compressed."""
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
         for name, column in columns.items():

@@ -1,6 +1,6 @@
-"""Digests of content, and the single text form of JSON of which they are taken.
+"""Digests of content, and the single text form of JSON from which digests are computed.
 
-Keys have the order that the code gives. Floats are exact and as short as possible. Only the standard library is used,
+Keys stay in the order of the data. Floats are exact and as short as possible. Only the standard library is used,
 because the Snakefile imports this module at every parse.
 """
 
@@ -18,7 +18,8 @@ JsonValue = Mapping[str, Any] | Sequence[Any] | str | int | float | bool | None
 
 
 def canonical_text(value: JsonValue) -> str:
-    """Text of `value` on one line without blanks. Digests are taken of this text, and rows of tables have this form.
+    """Text of `value` on one line without blanks. Digests are computed from this text, and the rows of tables are
+    written in this form.
 
     Raises ValueError for NaN and infinities, which JSON does not have.
     """
@@ -37,15 +38,16 @@ LANGUAGE_MODEL = "language_model"
 
 
 def content_digest(value: JsonValue) -> str:
-    """Digest of a JSON value, in hexadecimal. The order of keys counts, because it has a meaning in hardware files."""
+    """Digest of a JSON value, in hexadecimal. It depends on the order of keys, because this order has a meaning in
+    hardware files."""
     return digest_of_bytes(canonical_text(value).encode())
 
 
 def input_digest(path: Path | str) -> str:
     """Digest of the content of a file that a person wrote: of the parsed data for YAML, else of the bytes.
 
-    Comments, blanks and quoting do not change the digest. Keys that are given twice do, and so do their lines, because
-    a notice names these lines. If a workload file names the configuration of a language model, the content of this
+    Comments, blanks and quoting do not change the digest. Repeated keys and their lines change the digest, because a
+    notice names these lines. If a workload file names the configuration of a language model, the content of this
     configuration is part of the digest. A file that cannot be read or parsed gets a digest too, because the step that
     reads the file reports what is wrong.
     """
@@ -77,7 +79,7 @@ def digests_of_file(path: Path | str) -> tuple[str, str]:
 
 
 def says(path: Path | str, as_bytes: str, as_said: str) -> bool:
-    """Whether the content of a file is still the content of which `digests_of_file` gave these two digests."""
+    """Whether a file still has the content for which `digests_of_file` returned `as_bytes` and `as_said`."""
     try:
         return bytes_digest(path) == as_bytes or input_digest(path) == as_said
     except OSError:
@@ -102,7 +104,8 @@ def bytes_digest(path: Path | str) -> str:
 
 
 def said_digest(value: Any) -> str:
-    """Digest of the data of a YAML file, or of a part of the data. Types and the order of keys count."""
+    """Digest of the data of a YAML file, or of a part of the data. The digest depends on types and on the order of
+    keys."""
     return content_digest(_plain(value))
 
 

@@ -49,7 +49,8 @@ RENAMED: dict[tuple[str, int], dict[str, str]] = {
     ("tilewright/single-summary", 3): {"core": "hardware"},
     ("tilewright/multi-summary", 2): {"model": "schedule_model", "cost_model": "model"},
 }
-"""(schema, previous version) -> old key of the object -> key that replaces it in the version that this code reads."""
+"""(schema, previous version) -> old key of an artifact with this version -> new key in the version that this code
+reads."""
 
 
 class Artifact(NamedTuple):
@@ -106,7 +107,10 @@ def read_artifact(path: Path | str, schema: str = "") -> Artifact:
     if renamed is not None:
         artifact = artifact._replace(payload={renamed.get(key, key): value for key, value in artifact.payload.items()})
     elif version != expected:
-        message = f"{artifact.schema} version {version} was written by another tilewright; this one reads {expected}"
+        message = (
+            f"{artifact.schema} version {version} was written by another version of tilewright; this version reads"
+            f" {expected}"
+        )
         raise ArtifactError([Problem(f"{message}; {REMEDY}", str(path))])
     check_seal(path, is_sealed_line(content) if _is_table(path) else is_sealed_document(content))
     return artifact
@@ -116,7 +120,7 @@ def read_beside(path: Path, artifact: Path) -> bytes:
     """Bytes of a file that was written together with an artifact. If the artifact is missing, the bytes are not
     checked.
 
-    Raises ArtifactError if the file is missing, or if its bytes have changed since it was written.
+    Raises ArtifactError if the file is missing, or if the bytes have changed after the file was written.
     """
     content = read_bytes(path)
     if artifact.is_file():

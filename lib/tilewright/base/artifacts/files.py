@@ -1,4 +1,4 @@
-"""Files at the paths that people give: search with a suggestion of the nearest name, and writing that is all or
+"""Files at the paths that people give: search with a suggestion of the nearest name, and writing of whole files or
 nothing."""
 
 import errno

@@ -1,10 +1,10 @@
 """Lock of a folder of results: only one run at a time writes there, from any checkout and any machine.
 
-The lock is the file `.tilewright-lock` in the folder. It names the host and the process that hold the lock, and the
-time since when. It is made as a hard link, because only one of two machines can succeed with that, also over NFS. If
-the holder ran on this host and its process is seen to have ended, the next run takes the lock over. Whether a process
-of another host still runs cannot be seen. A lock of another host is therefore never taken over, however old it is,
-except by the command that the message names.
+The lock is the file `.tilewright-lock` in the folder. The file names the host and the process that hold the lock, and
+the time at which the lock was taken. It is made as a hard link: if two machines try this at the same time, only one of
+them succeeds, also over NFS. If the process of the holder ran on this host and has ended, the next run takes the lock
+over. This host cannot see whether a process of another host still runs. A lock of another host is therefore never taken
+over, no matter how old it is. Only the command that the error message names removes such a lock.
 
 Standard library only.
 """
@@ -25,7 +25,7 @@ from tilewright.base.artifacts.files import writing
 from tilewright.base.errors import InputError, Problem
 
 LOCK = ".tilewright-lock"
-"""Name of the lock file. Locks of other tools, such as Snakemake, have `.lock` in other folders."""
+"""Name of the lock file. It differs from the names of the lock files of other tools, such as Snakemake."""
 VARIABLE = "TILEWRIGHT_LOCK"
 """Environment variable with the token of the lock. The holder of the lock sets it for the processes that it starts."""
 
@@ -36,12 +36,12 @@ class Holder:
 
     token: str
     host: str
-    """Name of the machine, id of its boot, and id of its namespace of process numbers. A process can be looked up only
-    if all three are equal here."""
+    """Name of the machine, id of its boot, and id of its namespace of process numbers. This process can look up the
+    process of the holder only if all three are equal for both processes."""
     process: int
     began: str
-    """Start time of the process, in the counting of its machine. The number alone is not enough, because numbers are
-    reused."""
+    """Start time of the process, as its machine counts time. The process number alone does not identify the process,
+    because numbers are reused."""
     user: str
     command: str
     since_s: float
@@ -70,10 +70,10 @@ class Holder:
 
 @contextmanager
 def holding(folder: Path | str) -> Iterator[None]:
-    """Hold the lock of a folder, which is made if it is missing.
+    """Hold the lock of a folder. The folder is made if it is missing.
 
-    Do nothing if the lock is already held by the process that started this one, on this folder or on one around it.
-    Raises InputError, which names the holder, if another process holds the lock.
+    Do nothing if the process that started this process already holds the lock of the folder, or of a folder that
+    contains it. Raises InputError, which names the holder, if another process holds the lock.
     """
     place = Path(folder)
     if is_held_around(place):
@@ -87,7 +87,7 @@ def holding(folder: Path | str) -> Iterator[None]:
 
 
 def is_held_around(folder: Path) -> bool:
-    """Whether the process that started this one holds the lock of the folder, or of a folder around it.
+    """Whether the process that started this process holds the lock of the folder, or of a folder that contains it.
 
     Raises InputError if another process holds the lock.
     """
@@ -129,7 +129,7 @@ def release(folder: Path, token: str) -> None:
 def take_away(folder: Path) -> Holder | None:
     """Delete the lock of a folder, because a person asked for this, and return its former holder.
 
-    Raises InputError if the process of the holder is seen to run.
+    Raises InputError if the process of the holder runs on this host.
     """
     holder = read_holder(folder)
     if holder is not None and holder.is_here and _holds(folder, holder):
@@ -166,15 +166,15 @@ def _refusal(folder: Path, holder: Holder | None) -> Problem:
     if holder is None or holder == _UNKNOWN:
         return Problem(f"does not say who holds the lock; if no run uses this folder: {command}", str(folder / LOCK))
     if holder.is_here:
-        what = f"which runs: wait, or stop it with `kill {holder.process}`; the next run takes the lock over"
+        what = f"which runs on this machine: wait, or stop it with `kill {holder.process}` and start again"
     else:
         what = f"which runs on another machine; if it has ended, delete the lock with `{command}`"
     return Problem(f"another run is at work in {folder}: {holder}, {what}", str(folder / LOCK))
 
 
 def _holds(folder: Path, holder: Holder) -> bool:
-    """Whether a lock is still held: by its process, or by a process that this one started and that keeps the file
-    open."""
+    """Whether a lock is still held: by the process of the holder, or by one of its child processes, which keeps the
+    lock file open."""
     if not holder.has_ended:
         return True
     try:

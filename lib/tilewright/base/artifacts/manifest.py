@@ -1,12 +1,14 @@
 """Manifests of results: the inputs of each unit of the pipeline, and the digests of the files that it made.
 
-A unit is what one job of the pipeline makes. Two files in the folder `.manifest` of the results belong to each unit:
+A unit is the set of files that one job of the pipeline makes. Two files in the folder `.manifest` of the results belong
+to each unit:
 
-* `<unit>.json` is the manifest. The job writes it when all files of the unit are there. It has digests of the inputs
-  of the unit and of the bytes of its files. It is copied along with the results.
-* `<unit>.due` is the order. It is written before the job runs and says what the manifest will have to say. It also
-  remembers for each file a digest with the size, times and inode at that time, so that the bytes of a file are read
-  again only if one of these differs. The order belongs to the machine; losing it costs nothing but time.
+* `<unit>.json` is the manifest. The job writes it when all files of the unit are there. It has digests of the inputs of
+  the unit and of the bytes of its files. If a person copies the results, the manifest is copied too.
+* `<unit>.due` is the order. It is written before the job runs and has the content that the manifest is expected to
+  have. It also has the digest, size, times and inode of each file at that time, so that the bytes of a file are read
+  again only if size, times or inode have changed. The order is valid only on this machine. If it is lost, all files are
+  read again.
 
 Snakemake looks at the age and the bytes of the order (`workflow/rules/common.smk`). The order of a unit that has to be
 made contains a random number, because Snakemake ignores a younger file if it has recorded the same bytes before.
@@ -35,8 +37,8 @@ UP_TO_DATE = ""
 _LONG_AGO_NS = 10**18
 """Time stamp of the order of a unit that is up to date (September 2001): older than every file of results."""
 _UNSETTLED_NS = 2 * 10**9
-"""Time in ns. A file that changed less than this before it was digested can change again without a new time stamp
-(coarse clocks)."""
+"""Time in ns. Clocks of file systems are coarse: if a file changed less than this time before its digest was computed,
+it can change again without a new time stamp."""
 
 
 class Job(NamedTuple):
@@ -47,7 +49,7 @@ class Job(NamedTuple):
     made."""
     log: str
     removes: tuple[str, ...] = ()
-    """Files below the folder of results that are deleted before the job, so that none of an earlier result stays."""
+    """Files below the folder of results that are deleted before the job, so that no file of an earlier result stays."""
 
 
 @dataclass(frozen=True)
@@ -59,12 +61,13 @@ class Unit:
     files: tuple[str, ...]
     """Files and folders that the job makes, below the folder of results."""
     said: Mapping[str, Callable[[], JsonValue]]
-    """Inputs other than units, by name: digests of code and of files that people wrote, and options. A function returns
-    the value of each."""
+    """Functions that return the inputs that are not units, by name. Such inputs are digests of code and of files that
+    people wrote, and options."""
     needs: tuple[str, ...] = ()
     """Units whose files the job reads."""
     besides: tuple[str, ...] = ()
-    """Patterns of further files that the job makes in some cases only, such as figures that not every space has."""
+    """Patterns of further files that the job makes in some cases only, such as figures that only some design spaces
+    have."""
     job: Job | None = None
     """Command of the job, if the job can share one process with other jobs; else None."""
     step: str = ""
@@ -102,7 +105,7 @@ class Manifest(NamedTuple):
     made_of: str
     said: Mapping[str, JsonValue]
     needs: Mapping[str, str]
-    """Unit that was read -> digest of the files of this unit at that time."""
+    """Digest of the files of each unit that the job read, at the time of the job, by unit."""
     files: Mapping[str, str]
     """File below the folder of results -> digest of its bytes."""
 
@@ -135,8 +138,7 @@ def read_manifest(results: Path, unit: str) -> Manifest | None:
 
 
 def read_manifests(results: Path) -> Iterator[tuple[str, Manifest | None]]:
-    """All units that have a manifest in a folder of results, by name, each with its manifest; None for a damaged
-    manifest."""
+    """(unit, manifest) of all units with a manifest in a folder of results. A damaged manifest is None."""
     for file in sorted((results / FOLDER).rglob("*.json")):
         unit = file.relative_to(results / FOLDER).as_posix().removesuffix(".json")
         yield unit, read_manifest(results, unit)
@@ -153,8 +155,7 @@ def results_above(folder: Path) -> Path | None:
 
 
 def read_orders(results: Path) -> Iterator[tuple[Path, bool]]:
-    """All orders in a folder of results, each with True if the file is intact. The next run writes a damaged order
-    anew."""
+    """(path, whether the file is intact) of all orders in a folder of results. The next run replaces damaged orders."""
     for file in sorted((results / FOLDER).rglob("*.due")):
         yield file, bool(_read_json(file))
 
@@ -175,8 +176,8 @@ class Order(NamedTuple):
     step: str = ""
     reads: Mapping[str, Sequence[str]] = {}
     unmade: tuple[str, ...] = ()
-    """Units that the job reads, but that are not (or not yet) made of the inputs with which the pipeline was
-    planned."""
+    """Units that the job reads, but that are missing or were made from other inputs than those with which the pipeline
+    was planned."""
 
     def refuse_unmade(self) -> None:
         """Raises InputError if a unit that the job reads is not made as planned."""
@@ -197,8 +198,8 @@ class Order(NamedTuple):
         return sorted(found - {self.results / file for file in self.files})
 
     def refuse_changed_files(self) -> None:
-        """Raises InputError if a file that people write has changed its content after the pipeline was planned. The
-        manifest would then name other inputs than the job has read."""
+        """Raises InputError if the content of a file that people write has changed after the pipeline was planned. The
+        manifest would then name inputs that differ from those that the job has read."""
         changed = [file for file, digests in self.reads.items() if not says(file, *digests)]
         if changed:
             raise InputError([Problem(_CHANGED, file) for file in changed])
@@ -230,8 +231,8 @@ class Order(NamedTuple):
 
 
 def read_order(file: Path | str) -> Order:
-    """Order in a file. It is read before the job begins, so the digests of the needed units are those of the files that
-    the job reads.
+    """Order in a file. It is read before the job begins, so that its digests of needed units are the digests of the
+    files that the job reads.
 
     Raises InputError if the file holds no order.
     """
@@ -259,10 +260,11 @@ class ResultsLedger:
     results: Path
     units: Mapping[str, Unit]
     is_main: bool = True
-    """Whether this process decides which jobs run. If not (it runs a job for another process), it leaves orders of
-    units that have to be made as they are."""
+    """Whether this process decides which jobs run. If False, this process runs a job for another process, and keeps the
+    present orders of units that have to be made."""
     damaged: list[str] = field(default_factory=list)
-    """Files whose bytes have changed since their unit wrote them. Only units whose state was asked for are checked."""
+    """Files whose bytes have changed since their unit wrote them. Only units for which `state` was called are checked.
+    """
     _made_of: dict[str, str] = field(default_factory=dict)
     _said: dict[str, Mapping[str, JsonValue]] = field(default_factory=dict)
     _reads: dict[str, Mapping[str, Sequence[str]]] = field(default_factory=dict)
@@ -355,8 +357,8 @@ class ResultsLedger:
         return self._manifests[name]
 
     def _bring_to_present(self, unit: Unit) -> None:
-        """Give files with a time in the future the time of now. Such files exist if the clock was set back. Snakemake
-        refuses a job that reads a file younger than the files that the job wrote."""
+        """Set the time of files to the present if it lies in the future. Such files exist if the clock was set back.
+        Snakemake refuses a job that reads a file younger than the files that the job wrote."""
         now = time.time_ns()
         for file in (*(self.results / file for file in unit.files), *map(Path, unit.reads)):
             age = _age(file)

@@ -27,12 +27,12 @@ _ARCHIVE_END = b"PK\x05\x06"
 _ARCHIVE_END_BYTES = 22
 """Size of the last record of an archive, without the comment that follows it."""
 _MOST_CHANGED = 2
-"""Number of bytes that can differ where a seal is expected. Up to this number the file counts as a damaged sealed
-file."""
+"""Largest number of wrong bytes at the place of a seal with which the file counts as sealed but damaged. With more
+wrong bytes, the file counts as a file without a seal."""
 
 
 def sealed_document(text: str) -> bytes:
-    """Bytes of a JSON object, as `document_text` writes it, with its seal as the last key."""
+    """Bytes of a JSON object in the form of `document_text`, with the seal as the last key."""
     return _with_end(text.encode().removesuffix(b"\n}\n"), _DOCUMENT_END)
 
 
@@ -128,7 +128,8 @@ def read_sealed(path: Path | str, *, is_required: bool = True) -> bytes:
 
 
 def check_seal(path: Path | str, is_sealed: bool) -> None:
-    """Raises ArtifactError if the content of a file is not what was written."""
+    """Raises ArtifactError unless `is_sealed` is true: the content of the file has changed, or an older version wrote
+    the file."""
     if not is_sealed:
         message = "its digest does not match its content, or it was written by an older version"
         raise ArtifactError([Problem(f"artifact is damaged: {message}; {REMEDY}", str(path))])
@@ -144,8 +145,8 @@ def _has_end(content: bytes, end: bytes) -> bool:
 
 
 def _resembles(content: bytes, end: bytes) -> bool:
-    """Whether the end of a file looks like the end of a sealed file, up to a few changed bytes. The digest can be
-    any."""
+    """Whether the end of a file looks like the end of a sealed file, up to a few changed bytes. The value of the digest
+    is not compared."""
     found = content[-len(end) :]
     if len(found) < len(end):
         return False

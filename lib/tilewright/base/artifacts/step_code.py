@@ -1,7 +1,8 @@
 """Code of each step of the pipeline, found through the imports in the source files, and the digest of this code.
 
-A code digest as a parameter of a rule makes Snakemake rerun the rule when that code changes. It covers the raw bytes of
-every file of the package that the step runs: the modules with which the step begins, and all modules that these import.
+If the code of a rule changes, Snakemake reruns the rule, because a parameter of the rule is the digest of this code.
+The digest covers the raw bytes of every file of the package that the step runs: the modules with which the step begins,
+and all modules that these import.
 
 Standard library only, and without a parser: commands and the Snakefile ask for the digests whenever they start, and
 this takes milliseconds. The scan finds all that Python can import: imports anywhere in a module except under `if
@@ -31,16 +32,16 @@ _MENTION = re.compile(
     rb"tilewright(?:(?<=from tilewright)|(?<=import tilewright)|(?<=[\"']tilewright))"
     rb"((?:\.\w+)*)(?: import (\([^)]*\)|[^\n]*))?"
 )
-"""Pattern of an import of a module or from a module, or of its name as a text. The groups are the module
-(".cost.kernel") and the names that are imported from it. The pattern begins with the word that the search finds
-fastest."""
+"""Pattern of an import of or from a module of this package, or of the name of such a module in quotes. The groups are
+the module (".cost.kernel") and the names that are imported from it. The pattern begins with the word that the search
+finds fastest."""
 _FOR_TYPES = re.compile(rb"^if TYPE_CHECKING:.*\n(?:[ \t]+.*\n|\n)+", re.MULTILINE)
 _PROGRAM = re.compile(rb"with_name\([\"'](\w+\.py)[\"']")
 _NAMES = re.compile(rb"\w+")
 
 
 class SourceTree:
-    """Sources of the package in a folder. Each file is read once. Files are named relative to the folder.
+    """Sources of the package in a folder. Each file is read only one time. Files are named relative to the folder.
 
     `imported` maps a module name to the source that was read when the module was imported, which is the source that
     runs.
@@ -114,8 +115,8 @@ class SourceTree:
         return frozenset(beside).union(programs, *found)
 
     def _files_run(self, module: bytes) -> frozenset[str]:
-        """Files of a module or package, and of all packages above it. The name lacks the package's own name
-        (b".cost.kernel")."""
+        """Files of a module or package, and of all packages above it. `module` is the name without `tilewright` in
+        front (b".cost.kernel")."""
         if module not in self._run:
             place = module[1:].decode().replace(".", "/")
             both = (f"{place}.py", f"{place}/__init__.py") if place else ("__init__.py",)
@@ -148,7 +149,7 @@ def matcher(patterns: Iterable[str]) -> Callable[[str], bool]:
 
 
 def _place(module: str) -> bytes:
-    """Name of a module without the name of the package at its start, as it is searched in sources."""
+    """Name of a module without the name of the package at the start, as the search in sources needs it."""
     return module.removeprefix(NAME).encode()
 
 
@@ -265,7 +266,7 @@ CODE_OF: dict[str, StepCode] = {
 """Code of each step of the pipeline. A step that is not named here runs the module of its verb.
 
 `export` is the additional code of mapping if a stage of the pipeline writes files. `multi_pipeline` is the code that a
-user's own pipeline can run on several cores.
+pipeline of a user can run on several cores.
 """
 
 
@@ -298,7 +299,8 @@ def _running_tree(entries: Entries) -> SourceTree:
 
 @cache
 def _running_code_digest(code: StepCode, entries: Entries) -> str:
-    """Code digest for the given registry entries. It is computed once, because searches ask for it at every layer."""
+    """Code digest for the given registry entries. The digest is computed only one time, because searches need it for
+    every layer."""
     return digest_of(_running_tree(entries), code)
 
 
@@ -316,8 +318,8 @@ def digest_of(tree: SourceTree, code: StepCode) -> str:
 
 
 def _files_of_others(files: Iterable[str]) -> list[Path]:
-    """Sources of the plug-ins that are entered in the registries of these files. Of each plug-in, the whole package
-    counts."""
+    """Sources of the plug-ins that are entered in the registries of these files: all files of the package of each
+    plug-in."""
     modules = {module.partition(".")[0] for file in files for module in entered(module_name(file))} - {NAME}
     return [path for module in sorted(modules) for path in files_of_package(module)]
 

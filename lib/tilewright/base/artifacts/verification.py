@@ -1,8 +1,9 @@
-"""Verification of all files in a folder of results: finds the files that are not what was written.
+"""Verification of all files in a folder of results: finds the files that have changed after they were written.
 
-Files that are read back carry a seal (`seals.py`). Some artifacts contain the digests of files that lie next to them.
-Manifests (`manifest.py`) contain the digests of all files that jobs of the pipeline wrote. A file with a name that the
-pipeline gives to artifacts must have a seal. Any other file is checked only if it has a seal or shows traces of one.
+Files that tilewright reads again have a seal (`seals.py`). Some artifacts contain the digests of files that lie next to
+them. Manifests (`manifest.py`) contain the digests of all files that jobs of the pipeline wrote. A file with a name
+that the pipeline gives to artifacts must have a seal. Any other file is checked only if it has a seal or shows traces
+of one.
 """
 
 import re
@@ -76,7 +77,7 @@ def verify_part(folder: Path) -> Verified:
 
 
 def _together(sealed: Verified, compared: Iterable[tuple[Path, Problem | None]]) -> Verified:
-    """Results of the check of seals and of the comparison with manifests, together."""
+    """Combined result of two checks: the check of seals, and the comparison with manifests."""
     files, problems = [*sealed.files], dict(sealed.problems)
     for path, problem in compared:
         files.append(path)

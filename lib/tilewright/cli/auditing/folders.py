@@ -14,7 +14,7 @@ _PARTS = (REPORT, EXPORTS, COSTS, "costs", "shards")
 """Names of subfolders of a run or a space. Their files are parts of the run or the space, or were derived from it."""
 _SAYS_NOTHING = "the file does not record its inputs"
 _REASONS = {
-    FUSION: "the plan is the best one of a whole search, which only `tilewright fuse` can repeat",
+    FUSION: "the plan is the result of a complete search, which only `tilewright fuse` can repeat",
     DEPTH_FIRST: f"{_SAYS_NOTHING}; `tilewright check` checks its certificate with hardware, workload and mapping",
     ATTENTION: f"{_SAYS_NOTHING}; `tilewright check` checks its certificates with hardware, workload and mapping",
     "tokens.json": f"{_SAYS_NOTHING}; `tilewright tokens` makes it again",
@@ -22,7 +22,8 @@ _REASONS = {
 }
 """Reason why the content of a file cannot be recomputed, by file name."""
 _OF_OTHERS = ((f"*/{SUMMARY}",), ("*.yaml", "*.yml"))
-"""File patterns of folders that are not results: folders of folders of runs, and folders with files of users."""
+"""Patterns of the files in folders that have no results themselves: folders that contain folders of runs, and folders
+with files of users."""
 
 
 def audited_folders(root: Path, given: GivenDescriptions) -> tuple[list[Audited], list[NotAudited]]:

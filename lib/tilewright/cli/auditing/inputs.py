@@ -55,8 +55,8 @@ def named_by_manifest(run: Path, verb: str) -> dict[str, Path]:
 def first_of(
     given: Path | None, digest_of: Callable[[Path], str], wanted: str | None, *others: Callable[[], Path | None]
 ) -> Path | None:
-    """Path of an input of a run. This is the path that the user names if its digest is `wanted`. Otherwise it is the
-    first path that a function of `others` finds, or the path that the user names if none is found.
+    """Path of an input of a run: the path `given` by the user, if the file has the digest `wanted`. Otherwise the first
+    path that a function of `others` finds; if no function finds a path, the path `given`.
     """
     try:
         if given is not None and digest_of(given) == wanted:
@@ -84,8 +84,8 @@ def not_found(run: DescribedRun, found: Mapping[str, object]) -> InputError | No
 def changed(stated: Mapping[str, Any], now: Mapping[str, str], places: Mapping[str, object]) -> list[str]:
     """Messages on inputs whose digest differs from the digest in the provenance."""
     return [
-        f"its {key} has changed since it was made, or is another file: {places.get(key, 'it')} has the digest {digest},"
-        f" but the provenance has {stated.get(key, 'nothing')}"
+        f"its {key} has changed since the result was made, or is another file: {places.get(key, 'it')} has the"
+        f" digest {digest}, but the provenance has {stated.get(key, 'nothing')}"
         for key, digest in now.items()
         if stated.get(key) != digest
     ]

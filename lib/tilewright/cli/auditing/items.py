@@ -99,7 +99,7 @@ class Audited(Protocol):
 
 @dataclass
 class Findings:
-    """Results in a folder, before a result is recomputed."""
+    """Results that were found in a folder. None of these results is recomputed yet."""
 
     items: list[AuditItem] = field(default_factory=list)
     left_out: list[LeftOut] = field(default_factory=list)

@@ -103,7 +103,7 @@ class OneCoreRun(Findings):
     def _mapped(self, names: Sequence[str]) -> list[JsonObject | MappingError]:
         """Record of each named layer, or the error if the layer has no mapping.
 
-        All layers are mapped together first. If that fails, each layer is mapped alone.
+        All layers are mapped together first. If this fails, each layer is mapped alone.
         """
         from tilewright.cost.record import record_row
         from tilewright.pipeline.stages.base import Control

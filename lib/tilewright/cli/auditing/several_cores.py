@@ -81,7 +81,7 @@ _ABOUT_FILES = ("notices", UNUSED, "baselines")
 """Parts of a summary that are not compared: notices about files, and results of other runs."""
 _BY_TIME = (TIME_BUDGET, INTERRUPTED)
 _DESCRIPTION = "description"
-"""Name of the column of a schedule file that has a JSON text."""
+"""Name of the column with JSON text in a schedule file."""
 
 
 class SeveralCoresRun(Findings):
@@ -106,7 +106,7 @@ class SeveralCoresRun(Findings):
         for name in ("_graph_artifact", "_graph", "_inputs"):
             self.__dict__.pop(name, None)  # freed: many runs may be audited; they are read again
 
-    # what there is ----------------------------------------------------------------------------------------------------
+    # stored results ---------------------------------------------------------------------------------------------------
 
     def _provenance(self) -> Mapping[str, Any]:
         """Provenance of the last step of the run, which names all inputs. Raises InputError if the run has no such step
@@ -177,8 +177,8 @@ class SeveralCoresRun(Findings):
         self.notes += note_of_code(file, made_by, step)
 
     def _look_at_graph(self) -> None:
-        """Check the CN graph. Raises InputError if the graph was made from other input files, because then this is true
-        of all later files too.
+        """Check the CN graph. Raises InputError if the graph was made from other input files, because all later files
+        of the run were then made from other input files too.
         """
         from tilewright.pipeline.stages.multi.inputs import graph_origin_problems, graph_problems
 
@@ -253,7 +253,7 @@ class SeveralCoresRun(Findings):
         if of_it and of_it != (read_artifact(allocation).digest if allocation.is_file() else ""):
             raise InputError("it was not made from the allocation beside it, or this allocation has changed since")
 
-    # how it was made --------------------------------------------------------------------------------------------------
+    # inputs and stages of the run -------------------------------------------------------------------------------------
 
     @cached_property
     def _inputs(self) -> "CostedCnProblem":
@@ -308,10 +308,10 @@ class SeveralCoresRun(Findings):
 
         (stage,) = self._slice("cost", core).stages
         if type(stage) is not IntraCoreMapping:
-            raise InputError(f"{stage.name()} makes whole tables, so single rows cannot be made again")
+            raise InputError(f"{stage.name()} makes only complete tables, so single rows cannot be made again")
         return stage
 
-    # made again -------------------------------------------------------------------------------------------------------
+    # recomputation ----------------------------------------------------------------------------------------------------
 
     def again(self, items: Sequence[AuditItem]) -> Iterator[Made]:
         """Comparisons of items with the stored results. Each item is recomputed from the stored files of the run."""

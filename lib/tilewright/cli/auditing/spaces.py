@@ -69,7 +69,8 @@ class _DesignFolder(Findings, ABC):
 
     @abstractmethod
     def _digest(self, space: Space, said: Mapping[str, Any], number: int) -> str:
-        """Digest of the file with this number, if it was made from `space` with the provenance in `said`."""
+        """Digest that the file with this number has if it was made from `space`. `said` contains the provenance of the
+        file."""
 
     @abstractmethod
     def _compared(self, stored: "pandas.DataFrame", rows: Sequence[Row]) -> Iterator[AuditDifference]:
@@ -99,14 +100,15 @@ class _DesignFolder(Findings, ABC):
                 self.items.append(item)
 
     def _wanted(self, number: int) -> list[int]:
-        """Designs for which a file must have rows; [] if they are not known before the costs are computed."""
+        """Designs for which a file must have rows; [] if these designs are not known before the costs are computed."""
         return []
 
     def _check(self, file: Path, said: Mapping[str, Any]) -> None:
-        """Raise InputError if a file was made from another space, or from networks that have changed since."""
+        """Raise InputError if a file was made from another space, or from networks that have changed after the file was
+        made."""
         stated, now = said["provenance"], made_of(self.space, self._step())
         changed = [
-            f"{key} of the space has changed since it was made"
+            f"{key} of the space has changed since the file was made"
             for key in {**stated["inputs"], **now["inputs"]}
             if stated["inputs"].get(key) != now["inputs"].get(key)
         ]

@@ -122,5 +122,5 @@ def test_renamed_keys_of_the_version_before(
         if is_read:
             assert read_artifact(path, schema).payload == now
         else:
-            with pytest.raises(ArtifactError, match=f"version {written} was written by another tilewright"):
+            with pytest.raises(ArtifactError, match=f"version {written} was written by another version of tilewright"):
                 read_artifact(path, schema)

@@ -165,6 +165,6 @@ def test_the_verb_writes_the_certificate(tmp_path: Path, capsys: pytest.CaptureF
     assert main(["depth-first", *given, "--optimum", "--model", "zigzag-3.9.1", "--cut", "conv1"]) == 2
     told = capsys.readouterr().err
     assert "the optimum is proven for the model `corrected`" in told
-    assert "searches the cuts" in told
+    assert "searches all cuts" in told
     assert main(["depth-first", *given]) == 2
     assert "--tile-x" in capsys.readouterr().err
