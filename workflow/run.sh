@@ -70,7 +70,7 @@ if command -v flock >/dev/null; then
   fi
   if [[ -s $logs/.running ]]; then
     echo "the run before this one did not end; what it finished is kept"
-    find "$results"/{hardware,workload,mapping,single,multi,pareto,space,front} -name '.*.tmp' -type f -delete 2>/dev/null
+    find "$results"/{.manifest,hardware,workload,mapping,single,multi,pareto,space,front} -name '.*.tmp' -type f -delete 2>/dev/null
     find "$results" -maxdepth 1 -name '.*.tmp' -type f -delete
   fi
   [[ -n $(find .snakemake/locks -type f -print -quit 2>/dev/null) ]] || own_lock=(--nolock)
