@@ -1,6 +1,7 @@
-"""The Python interface besides the verbs: a layer by itself, several cores in one call, results as texts and tables.
+"""Python functions without a command of their own: map one layer, run several cores in one call, and export results.
 
-Everything that takes a description also takes the object that was parsed from it, or the path of its artifact.
+An argument for hardware, workload or mapping can be a description (a file, dict or list), the object that was parsed
+from a description, or the path of an artifact.
 """
 
 from collections.abc import Mapping as Table
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
 def map_layer(
     layer: Layer, core: Core, constraints: MappingConstraints, options: "SearchOptions | None" = None
 ) -> "LayerRecord":
-    """The best mapping of one layer on one core, as a record. Raises MappingError where nothing fits."""
+    """Record of the best mapping of one layer on one core. Raises MappingError if no mapping fits."""
     from tilewright.pipeline.stages import run
     from tilewright.search.options import SearchOptions
 
@@ -47,7 +48,7 @@ def map_layer(
 
 
 def export_mapping(records: "Sequence[LayerRecord]", hardware: AcceleratorSource | None = None) -> str:
-    """The mappings of records as the text of a mapping file that reads back to the same numbers."""
+    """Text of a mapping file with the mappings of the records. A run with this file gives the same numbers."""
     from tilewright.results.recorded_mappings import mapping_yaml
 
     core = single_core(parse_accelerator(hardware)) if hardware is not None else None
@@ -55,7 +56,7 @@ def export_mapping(records: "Sequence[LayerRecord]", hardware: AcceleratorSource
 
 
 def export_loop_nests(records: "Sequence[LayerRecord]") -> str:
-    """The mappings of records as loop nests that a person can read."""
+    """Text of the mappings of the records as loop nests, for people."""
     from tilewright.results.loop_nest import network_loop_nests
 
     return network_loop_nests(records)
@@ -75,13 +76,14 @@ def run_multi_core(
     strict: bool = False,
     **settings: Any,
 ) -> "MultiCoreResult":
-    """A network cut into CNs, costed on each core, allocated and scheduled.
+    """Schedule of a network on several cores. The network is cut into computation nodes (CNs), the costs of each CN on
+    each core are computed, and the CNs are allocated to cores and scheduled.
 
-    `pipeline` is a list of stages or of edits of the default pipeline of the multi-core flow; stages may also be given
-    as classes or objects; what it says goes before `settings`. `options` are those of the search on each core, of which
-    `objective` and `seed` hold for the search for an allocation too; without them the model is `corrected`.
-    `split_layers=True` splits layers with large weights. Raises InputError with everything that is wrong, MappingError
-    where no allocation has a schedule.
+    `pipeline` is a list of stages, or a list of edits of the default pipeline of the multi-core flow. A stage can also
+    be a class or an object. Parameters in `pipeline` take precedence over `settings`. `options` are the options of the
+    search on each core; `objective` and `seed` also apply to the search for an allocation. Without `options`, the model
+    is `corrected`. `split_layers=True` splits layers with large weights. Raises InputError with all errors of the
+    input, and MappingError if no allocation has a schedule.
     """
     from tilewright.pipeline.stages.base import Control
     from tilewright.pipeline.stages.descriptions import Descriptions
@@ -111,7 +113,9 @@ def run_multi_core(
 
 
 def cost_table(costed: "CostedCnProblem") -> "pandas.DataFrame":
-    """The costs of CNs as a table: a row for each core and each class of CNs that cost the same."""
+    """Table of the costs of CNs, with a row for each core and each class of CNs. The CNs of a class have equal
+    costs.
+    """
     from tilewright.results.multi import cn_tables as tables
 
     return tables.cost_table(costed.costs, [layer.name for layer in costed.graph.layers])
@@ -120,7 +124,7 @@ def cost_table(costed: "CostedCnProblem") -> "pandas.DataFrame":
 def _options(
     options: "CoreSearchOptions | None", settings: Table[str, Any]
 ) -> "tuple[CoreSearchOptions, dict[str, Any]]":
-    """The options of a run, with those settings that are options too, and the other settings."""
+    """(options of a run, other settings). A setting with the name of an option replaces this option."""
     from tilewright.search.options import CnSearchOptions
 
     options = options or CnSearchOptions()
@@ -135,5 +139,5 @@ def _parameters(stages: "Sequence[Stage]") -> list[str]:
 
 
 def _unknown(settings: Table[str, Any], known: Sequence[str]) -> list[Problem]:
-    """A problem for every setting that nothing takes."""
+    """Problems, one for each setting whose name is not in `known`."""
     return unknown_names(settings, known, "no such setting", "none beside a pipeline that is built")

@@ -1,4 +1,4 @@
-"""`tilewright.load`: reads back every file that a run wrote, by its schema or its name, and the folder of a run."""
+"""`tilewright.load`, which reads the folder of a run, or any file that a run wrote, as Python objects."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -18,9 +18,10 @@ if TYPE_CHECKING:
     from tilewright.pipeline.stages.items import MappedWorkload
 
 _TABLE_FILES = tuple(f"{name}.parquet" for name in (SPACE, FRONT))
-"""Files in the folder of an exploration, of complete fronts: the table of its designs."""
+"""Names of the file with the table of designs: in the folder of an exploration, and in the folder of complete fronts.
+"""
 _DRAWN = (".html", ".pdf", ".png", ".svg")
-"""Suffixes of figures and pages."""
+"""Suffixes of figures and pages, which cannot be read."""
 _ALLOWED = (
     "the folder of a run, of a space or of a front; .json, .jsonl, .npz, .csv, .parquet, .txt files of results; a"
     " hardware, workload, mapping or space file"
@@ -28,15 +29,17 @@ _ALLOWED = (
 
 
 def load(path: FilePath) -> Any:
-    """What lies at a path, as the function returns it that wrote it.
+    """Content of a file or folder, as a Python object. This is the object that was returned by the function that wrote
+    the file or folder.
 
-    * The folder of a run: what `tilewright.map` returned, or the schedule of several cores with its summary; both have
-      `layers`, `energy`, `schedule` as tables. The folder of an exploration or of complete fronts: its table.
-    * An artifact: records, checks, descriptions, graphs, schedules and cost tables as objects, totals as dicts.
-    * CSV and Parquet files: tables, in which every number is the double that was written. Texts are texts.
-    * A hardware, workload, mapping or space file: what was parsed of it.
+    * Folder of a run: the result of `tilewright.map`, or the schedule on several cores with its summary. Both results
+      have the tables `layers`, `energy` and `schedule`. Folder of an exploration or of complete fronts: the table of
+      designs.
+    * Artifact: records, checks, descriptions, graphs, schedules and cost tables as objects; totals as dicts.
+    * CSV or Parquet file: a table, in which every number is exactly the double that was written. Text file: its text.
+    * Hardware, workload, mapping or space file: the object that is parsed from the file.
 
-    Raises ArtifactError for what is damaged or of another version, InputError for what is none of these.
+    Raises ArtifactError for a file that is damaged or that another version wrote, and InputError for any other path.
     """
     place = Path(path)
     if place.is_dir():
@@ -76,7 +79,7 @@ def _mapped(folder: Path, summary: JsonObject) -> "MappedWorkload":
 
 
 def _nearest(path: Path) -> str:
-    """What lies beside a path that is not there, by the most similar name."""
+    """Most similar name of a file or folder in the folder of a missing path."""
     beside = sorted(one.name for one in path.parent.iterdir()) if path.parent.is_dir() else []
     return nearest_name(path.name, beside)
 
@@ -85,7 +88,7 @@ def _nearest(path: Path) -> str:
 
 
 def _artifact(path: Path) -> Any:
-    """What an artifact holds; other JSON, as of a report, as it is."""
+    """Content of an artifact. JSON that is not an artifact, such as a report, is returned as plain data."""
     if not is_artifact(path):
         return _plain_json(path)
     artifact = read_artifact(path)
@@ -94,7 +97,7 @@ def _artifact(path: Path) -> Any:
 
 
 def _plain_json(path: Path) -> Any:
-    """A JSON value, or one a line; rows of `tilewright evaluate` become records."""
+    """Value in a JSON file, or a list with the value of each line. Rows of `tilewright evaluate` become records."""
     with _told_of(path):
         text = read_sealed(path, is_required=False).decode()
         if path.suffix == ".json":
@@ -164,11 +167,13 @@ _BY_SCHEMA: dict[str, Callable[[Path, Artifact], Any]] = {
     "core-costs": _costs,
     "cn-graph": _graph,
 }
-"""Schemas of which there is more than the payload."""
+"""Reader of each schema whose content is returned as objects. For all other schemas, the payload is returned as plain
+data.
+"""
 
 
 def _columns(path: Path) -> Any:
-    """`schedule.npz`, or `cn_graph.npz` with its description."""
+    """Schedule in `schedule.npz`; for `cn_graph.npz`, the CN graph, which is also read from `cn_graph.json`."""
     if path.name == CN_COLUMNS:
         return _artifact(path.with_name(CN_GRAPH))
     from tilewright.multicore.scheduling.result import read_schedule
@@ -178,7 +183,9 @@ def _columns(path: Path) -> Any:
 
 @contextmanager
 def _told_of(path: Path) -> Iterator[None]:
-    """Around reading what has no digest: what is cut off or something else becomes an InputError."""
+    """Context for reading a file without a digest. InputError is raised if the file is cut off, or if it has another
+    format.
+    """
     try:
         yield
     except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
@@ -191,7 +198,7 @@ def _csv(path: Path) -> Any:
     import pandas
 
     with _told_of(path):
-        # Only nothing is nothing: a layer may be called "NA".
+        # Only an empty cell is a missing value, because a layer can be called "NA".
         return from_csv_table(pandas.read_csv(path, keep_default_na=False, na_values=[""]))
 
 
@@ -205,7 +212,7 @@ def _parquet(path: Path) -> Any:
 
 
 def _description(path: Path) -> Any:
-    """What was parsed of a YAML file that people write."""
+    """Object that is parsed from a YAML file of the user."""
     from tilewright.base import file_kinds
     from tilewright.base.yamlfile import load_yaml
     from tilewright.pipeline.sources import parse_accelerator, parse_mapping, parse_workload

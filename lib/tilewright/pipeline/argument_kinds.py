@@ -1,6 +1,7 @@
-"""Check of the arguments of Python functions: an argument of a wrong kind is an error before the function runs.
+"""Check of the arguments of Python functions: an argument of a wrong kind raises an error before the function runs.
 
-The annotations of a function decide the kinds. Options are checked where they are read (`base/parameters.py`).
+The allowed kinds follow from the annotations of the function. Options are not checked here, but in
+`base/parameters.py`.
 """
 
 import inspect
@@ -24,7 +25,7 @@ _RESULTS = ("MappedWorkload", "ScheduledRun", "MultiCoreResult", "Exploration", 
 
 
 def told(function: Callable[..., Any], name: str) -> Callable[..., Any]:
-    """Function `tilewright.<name>` with a check: arguments of a wrong kind raise InputError."""
+    """Function `tilewright.<name>` with a check: an argument of a wrong kind raises InputError."""
 
     @wraps(function)
     def checked(*args: Any, **keywords: Any) -> Any:
@@ -51,7 +52,7 @@ def _problems(
         if not kinds or any(fits(value) for _, fits in kinds):
             continue
         words = " or ".join(dict.fromkeys(word for word, _ in kinds if word != "None"))
-        hint = "; give the folder that its `output` wrote" if PATH in kinds and _is_result(value) else ""
+        hint = "; give the folder into which `output` wrote this result" if PATH in kinds and _is_result(value) else ""
         message = f"tilewright.{name} takes {words}, not {type(value).__name__}{hint}"
         yield Problem(message, path=parameter)
 
@@ -97,7 +98,7 @@ def _kinds_of(annotation: Any) -> tuple[Kind, ...]:
 
 
 def _kind_of(annotation: Any, origin: Any) -> tuple[Kind, ...]:
-    """Kind of values that an annotation allows, if the annotation is not a union; () if it cannot be checked."""
+    """Kind of values that an annotation without alternatives (not a union) allows; () if it cannot be checked."""
     if annotation is types.NoneType or annotation is None:
         return (NOTHING,)
     if origin is Literal:
@@ -120,7 +121,7 @@ def _kind_of(annotation: Any, origin: Any) -> tuple[Kind, ...]:
 
 
 def _is_called(name: str) -> Callable[[Any], bool]:
-    """Function that says whether the class of a value, or one of the base classes, is called `name`."""
+    """Function that says whether the class of a value, or one of the base classes of this class, is called `name`."""
     return lambda value: name in [kind.__name__ for kind in type(value).__mro__]
 
 

@@ -1,1 +1,3 @@
-"""Search for fusion plans on several cores: stacks, tiles, parts between cores, cores and schedules together."""
+"""Search for fusion plans on several cores: stacks, tiles, splits of layers between cores, cores, and schedule
+options.
+"""

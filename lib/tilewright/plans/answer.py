@@ -1,4 +1,6 @@
-"""Answer of a search over plans: the best schedule, how to reproduce it, the benefit of cuts, and all tried plans."""
+"""Result of a search for plans: the best schedule, how to reproduce it, the benefit of cuts, and all evaluated
+plans.
+"""
 
 import math
 import shlex
@@ -39,26 +41,26 @@ from tilewright.results.multi.summary import rate_fields, reload_rows
 from tilewright.search.options import CnSearchOptions
 
 MOST_CUTS = 12
-"""Largest number of cuts between stacks whose benefit is measured. Each measurement evaluates one plan."""
+"""Largest number of cuts (between two stacks) whose benefit is measured. Each measurement evaluates one plan."""
 
 
 @dataclass(frozen=True)
 class CutWorth:
-    """Benefit of one cut between two stacks."""
+    """Benefit of one cut between two stacks, as the figures of the plan without this cut."""
 
     after: str
     """Name of the last layer before the cut."""
     before: str
     """Name of the first layer after the cut."""
     figures: PlanFigures | None
-    """Figures of the plan without the cut: the two stacks are merged, and tiles and cores stay the same. None if this
-    plan has no schedule.
+    """Latency and energy of the plan without the cut: the two stacks are merged, and tiles and cores stay the same.
+    None if this plan has no schedule.
     """
 
 
 @dataclass(frozen=True, eq=False)
 class Fusion:
-    """Result of the search for one network on one system."""
+    """Result of the search for a plan, for one network on one accelerator."""
 
     problem: SystemProblem
     options: FusionOptions
@@ -67,16 +69,16 @@ class Fusion:
     found: FusionResult
     cuts: tuple[CutWorth, ...]
     start_digest: str = ""
-    """Digest of the start plan and its cores; '' without a start."""
+    """Digest of the start plan and its cores; '' if the search has no start plan."""
 
     @property
     def best(self) -> PlanOutcome:
-        """Best plan with its cores and figures."""
+        """Best plan with its cores, latency and energy."""
         return self.found.best
 
     @property
     def plan(self) -> Plan:
-        """Best plan, without its cores and figures."""
+        """Best plan, without its cores, latency and energy."""
         return self.found.best.plan
 
     @property
@@ -103,7 +105,9 @@ class Fusion:
 
     @cached_property
     def multi_core_problem(self) -> MultiCoreProblem:
-        """Problem of the best plan with all allowed cores of each part; the lower bounds hold for this problem."""
+        """Problem of allocation and scheduling for the best plan, with all allowed cores of each part. The lower bounds
+        are bounds of this problem.
+        """
         evaluator = PlanEvaluator(
             self.problem, self.options.part(CnSearchOptions), self.settings, self.options.objective
         )
@@ -126,7 +130,7 @@ class Fusion:
 
     @property
     def reproducing_options(self) -> dict[str, list[str]]:
-        """Options that reproduce the schedule from the mapping file, by verb."""
+        """Command-line options with which the verbs compute the same schedule from the mapping file, by verb."""
         search, default = self.options.part(CnSearchOptions).as_dict(), CnSearchOptions().as_dict()
         changed = {name: value for name, value in search.items() if value != default[name]}
         stacks = {"layer_stacks": [list(stack) for stack in self.plan.stacks]}
@@ -192,7 +196,7 @@ class Fusion:
         return with_unused(document, self.problem.notices)
 
     def _alone(self, lbl: PlanOutcome, figures: PlanFigures) -> JsonObject:
-        """Figures, energy terms and latency bound of the best plan in which each stack has one layer."""
+        """Latency, energy, energy terms and latency bound of the best plan in which each stack has one layer."""
         if lbl == self.best:
             problem, artifact = self.multi_core_problem, self.artifact
         else:
@@ -210,7 +214,7 @@ class Fusion:
         }
 
     def _start(self) -> JsonObject:
-        """Figures of the start plan on this system; empty without a start."""
+        """Latency and energy of the start plan on this accelerator; empty if there is no start plan."""
         start = self.found.start
         if start is None:
             return {}
@@ -260,7 +264,7 @@ class Fusion:
 def fusion_space(
     problem: SystemProblem, options: FusionOptions, stacks: tuple[tuple[int, ...], ...] | None = None
 ) -> PlanSpace:
-    """Space of plans. Choices that the options or `stacks` fix are not searched."""
+    """Space of plans. Choices that `options` or `stacks` fix are not searched."""
     prefetch = options.operands_to_prefetch
     fixed = Fixed(
         stacks,
@@ -281,16 +285,16 @@ def fused(
     start_s: float | None = None,
     start: Task | None = None,
 ) -> Fusion:
-    """Best plan for a network on a system.
+    """Best plan for a network on an accelerator.
 
-    `stacks` fixes the stacks. `start` is a plan of an earlier search, which is evaluated on this system; the result is
-    never worse than this plan. `start_s` is the time at which the call began, in seconds of `clock`; the time budget
-    counts from this time. The time budget does not end the search before one plan has a schedule. Raises InputError or
-    MappingError if no plan has a schedule. Ctrl-C before the first schedule raises KeyboardInterrupt.
+    `stacks` fixes the stacks. `start` is a plan of an earlier search, which is evaluated on this accelerator; the
+    result is never worse than this plan. `start_s` is the time at which the call began, in seconds of `clock`; the time
+    budget is measured from this time. The time budget does not end the search before one plan has a schedule. Raises
+    InputError or MappingError if no plan has a schedule. Ctrl-C before the first schedule raises KeyboardInterrupt.
     """
     search_options = options.part(CnSearchOptions)
     by_off_chip = options.layers_by_off_chip
-    if by_off_chip:  # reports unknown layers before the search, not as the reason why no plan has a schedule
+    if by_off_chip:  # reports unknown layers before the search; later, no plan would have a schedule
         ScheduleSettings(layers_by_off_chip=by_off_chip).options(problem.workload, problem.mapping, ())
     settings = ScheduleSettings(
         share_divisor=options.share_divisor, stack_order=options.stack_order, cn_runtime=options.cn_runtime
@@ -315,8 +319,8 @@ def fused(
 
 
 def _cuts(work: PlanWork, space: PlanSpace, best: PlanOutcome, in_time: Callable[[], bool]) -> tuple[CutWorth, ...]:
-    """Benefits of the cuts between stacks, until the time is used up. If there are more than MOST_CUTS cuts, those
-    between the largest stacks are taken.
+    """Benefits of the cuts between stacks. The measurement ends when `in_time` returns False. If there are more than
+    MOST_CUTS cuts, only the cuts between the largest stacks are measured.
     """
     evaluator = PlanEvaluator(work.problem, work.search, work.settings, work.objective)
     ends = space.ends_of(best.plan)
@@ -346,8 +350,8 @@ def _is_of_stacks(plan: Plan, ends: Sequence[int]) -> bool:
 
 
 def origin_rows(tried: Sequence[Tried], objective: str) -> list[JsonObject]:
-    """Row for each origin of plans: number of plans, of schedules, of plans without a schedule, and of plans that were
-    the best so far; and the best figures.
+    """Rows, one for each origin of plans. A row has the numbers of plans, of schedules, of plans without a schedule,
+    and of plans that were the best so far, and the figures of the best plan.
     """
     rows: dict[str, dict[str, Any]] = {}
     best: dict[str, PlanFigures] = {}
@@ -366,7 +370,7 @@ def origin_rows(tried: Sequence[Tried], objective: str) -> list[JsonObject]:
 
 
 def tried_rows(found: FusionResult) -> list[JsonObject]:
-    """Rows of `fusion.csv`: all plans in the order in which they were tried."""
+    """Rows of `fusion.csv`, one for each evaluated plan, in the order of evaluation."""
     return [
         {
             "plan": one.number,

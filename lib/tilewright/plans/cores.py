@@ -1,4 +1,4 @@
-"""Cores of the parts of layers: transferred from one plan to another, and improved step by step with the scheduler."""
+"""Search for the cores of parts of layers: cores of an earlier plan are adopted, and improved step by step."""
 
 import random
 import time
@@ -18,17 +18,21 @@ from tilewright.pipeline.stages.multi.run import MultiCoreProblem
 from tilewright.plans.detours import DetourSteps, Layers
 
 LayerCores = tuple[tuple[int, ...], ...]
-"""[layer][group] core of the group, as a position in `accelerator.core_ids`."""
+"""[layer][group] Core of the group, as a position in `accelerator.core_ids`."""
 PartCores = tuple[int, ...]
-"""[part of the space of allocations] core of the part."""
+"""[part] Core of the part. The parts are those of the space of allocations."""
 ALIKE_PROBABILITY = 0.4
-"""Probability that a step changes the cores of several equal layers in the same way."""
+"""Probability that a step spreads the parts of several similar layers in the same way. Similar layers have the same
+number of parts and the same allowed cores.
+"""
 DETOUR_PROBABILITY = 0.5
-"""Probability that a step of a search with detours changes the detours instead of the cores."""
+"""Probability that a step changes the detours instead of the cores, in a search that can change detours."""
 RECUT_PROBABILITY = 0.6
-"""Probability that a step begins at a layer whose number of parts differs from the previous plan."""
+"""Probability that a step changes the cores of a layer that has another number of parts than in the earlier plan."""
 SPREAD_STARTS = 5
-"""Number of warm starts that spread the work over cores. Each further warm start puts all work on one core."""
+"""Number of warm starts (initial allocations) that spread the work over cores. Each further warm start puts all work on
+one core.
+"""
 
 
 @dataclass(frozen=True)
@@ -39,27 +43,27 @@ class PlanFigures:
     energy_pj: float
 
     def rank(self, objective: str) -> tuple[float, ...]:
-        """Rank for comparison by an objective; the smaller rank is better."""
+        """Rank of the schedule by an objective. A smaller rank is better."""
         return tuple(float(value) for value in ranking(objective, self.energy_pj, self.latency_cycles))
 
 
 Clock = Callable[[], float]
 """Function that returns the current time in seconds."""
 Judge = Callable[[PartCores, Layers], PlanFigures | None]
-"""Function that returns the figures of an allocation in which the given layers have detours. It returns None if the
+"""Function that returns latency and energy of an allocation in which the given layers have detours, or None if the
 allocation has no schedule.
 """
 
 
 class SchedulingJudge:
-    """Judge that schedules allocations of one problem with the compiled scheduler."""
+    """Judge of the allocations of one problem, which uses the compiled scheduler."""
 
     def __init__(self, problem: MultiCoreProblem) -> None:
         self._scheduler = Scheduler(problem.assembled.problem, replace(problem.options, record=False))
         self._part_of_cn = problem.space.part_of_cn
 
     def __call__(self, cores: PartCores, by_off_chip: Layers) -> PlanFigures | None:
-        """Figures of an allocation; None if it has no schedule."""
+        """Latency and energy of an allocation; None if the allocation has no schedule."""
         try:
             found = self._scheduler(np.array(cores, np.int64)[self._part_of_cn], by_off_chip)
         except MappingError:
@@ -72,8 +76,8 @@ class SchedulingJudge:
 
 
 def starts(space: AllocationSpace, known: LayerCores | None, thorough: bool) -> Iterator[PartCores]:
-    """Allocations with which a search begins: the `known` cores of a similar plan, then warm starts. With `thorough`,
-    all warm starts are used.
+    """Allocations with which a search begins: first the allocation made from the `known` cores of a similar plan, then
+    warm starts. With `thorough`, all warm starts are used.
     """
     spread = [space.part_cores(genome) for genome in warm_starts(space)]
     if known is not None:
@@ -91,10 +95,11 @@ def _balanced_start(spread: Sequence[PartCores]) -> PartCores:
 
 
 def handed_on(space: AllocationSpace, known: LayerCores, other: PartCores | None) -> PartCores:
-    """Allocation of this plan with the known cores of another plan.
+    """Allocation that adopts the `known` cores of another plan.
 
-    If a group of the other plan is split, its new groups stay on its core. A part without a counterpart, or whose known
-    core is not allowed, gets its core from `other`. Without `other`, each core keeps its share of the layer.
+    If this plan splits a group of the other plan, the new groups stay on the core of the old group. If a part has no
+    counterpart in the other plan, or if the core of the counterpart is not allowed, the part gets its core from the
+    allocation `other`. Without `other`, each core keeps its share of the layer.
     """
     counts = _part_counts(space)
     found = []
@@ -109,7 +114,7 @@ def handed_on(space: AllocationSpace, known: LayerCores, other: PartCores | None
 
 
 def recut_parts(space: AllocationSpace, known: LayerCores | None) -> tuple[int, ...]:
-    """Parts of the layers whose number of parts differs from `known`; empty if no cores are known."""
+    """Parts of all layers that have another number of parts than in `known`; empty if `known` is None."""
     if known is None:
         return ()
     counts = _part_counts(space)
@@ -122,7 +127,7 @@ def _part_counts(space: AllocationSpace) -> Counter[int]:
 
 
 def layer_cores(space: AllocationSpace, cores: PartCores, layers: int) -> LayerCores:
-    """Cores of each layer and group: [layer][group]."""
+    """[layer][group] Core of each group, from the cores of all parts."""
     found: list[list[int]] = [[] for _ in range(layers)]
     for (layer, _), core in zip(space.parts, cores, strict=True):
         found[layer].append(core)
@@ -130,7 +135,7 @@ def layer_cores(space: AllocationSpace, cores: PartCores, layers: int) -> LayerC
 
 
 class CoreSearch:
-    """Search for the cores of one plan, step by step. Each allocation is scheduled only once."""
+    """Search for the cores of one plan, step by step. No allocation is scheduled twice."""
 
     def __init__(
         self,
@@ -158,9 +163,9 @@ class CoreSearch:
         return len(self._known)
 
     def look_at(self, cores: PartCores, by_off_chip: Layers | None = None) -> bool:
-        """Schedule an allocation, and keep it if it is the best so far. Returns whether it is the best.
+        """Schedule an allocation, and keep it if it is the best so far. Returns whether the allocation was kept.
 
-        The detours are `by_off_chip`; if this is None, the detours of the best allocation.
+        The layers in `by_off_chip` have detours; if it is None, the detours of the best allocation are used.
         """
         detours = self.by_off_chip if by_off_chip is None else by_off_chip
         if (cores, detours) in self._known:
@@ -175,8 +180,8 @@ class CoreSearch:
         return True
 
     def improve(self, tries: int, end: float | None = None, detours: DetourSteps | None = None) -> None:
-        """Try `tries` neighbours of the best allocation. With `detours`, some neighbours change the detours instead of
-        the cores. The search stops when the clock reaches `end`.
+        """Try `tries` neighbours of the best allocation. With `detours`, some neighbours have other detours instead of
+        other cores. The search stops when the clock reaches `end`.
         """
         if self.best is None or not (self.space.flexible or detours):
             return
@@ -189,9 +194,9 @@ class CoreSearch:
                 self.look_at(self._neighbour(self.best))
 
     def _neighbour(self, cores: PartCores) -> PartCores:
-        """Neighbour of an allocation, by one of four changes: one part moves to another core; two parts of a layer
-        exchange their cores; all parts of a layer take the core of the part before; or the parts of one or several
-        equal layers are spread over cores again.
+        """Neighbour of an allocation, which differs by one of four changes. One part moves to another core. Two parts
+        of a layer exchange their cores. Each part of a layer takes the core of the previous part. The parts of one
+        layer, or of several similar layers, are spread over the cores again.
         """
         draw, changed = self._draw, list(cores)
         is_recut = self._recut and draw.random() < RECUT_PROBABILITY
@@ -215,9 +220,9 @@ class CoreSearch:
         return tuple(changed)
 
     def _spread(self, cores: list[int], part: int) -> None:
-        """Spread the parts of a layer over some of its allowed cores. These are the fastest cores or random cores; the
-        parts go to them in turn or in blocks. At random, later layers with the same number of parts and the same cores
-        are spread in the same way.
+        """Spread the parts of a layer over some of the allowed cores: the fastest cores, or random cores. Consecutive
+        parts go to different cores in turn, or in blocks to the same core. At random, later layers with the same number
+        of parts and the same cores are spread in the same way.
         """
         draw, choices = self._draw, self.space.choices[part]
         layer = self.space.parts[part][0]

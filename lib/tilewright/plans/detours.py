@@ -1,4 +1,4 @@
-"""Detours: layers whose results reach other cores through the off-chip memory, and random steps between choices."""
+"""Detours (layers whose results reach other cores through the off-chip memory), and random changes of the detours."""
 
 import random
 from collections.abc import Sequence
@@ -11,25 +11,27 @@ from tilewright.multicore.scheduling.problem import SchedulingProblem
 Layers = tuple[int, ...]
 """Positions of layers in the network, in rising order."""
 BACK_PROBABILITY = 0.3
-"""Probability that a step begins at a layer that has a detour now."""
+"""Probability that a step starts at a layer that has a detour, and so removes detours."""
 LARGE_PROBABILITY = 0.7
-"""Probability that a step draws its first layer in proportion to the bits that the layer produces, because detours of
-large layers relieve a bus most. Otherwise all layers are equally likely.
+"""Probability that a step draws its first layer in proportion to the bits that each layer produces. Otherwise all
+layers are equally likely. Detours of layers with large results relieve a bus most.
 """
 RUNS = (1, 1, 1, 2, 3, 5, 8)
-"""Largest numbers of layers that a step changes, drawn with equal probability."""
+"""Numbers of consecutive layers that a step changes (fewer at the end of the network). One of them is drawn at
+random.
+"""
 
 
 @dataclass(frozen=True)
 class DetourSteps:
-    """Random steps between choices of detours, for a network with a given cut."""
+    """Random changes of the set of layers with detours, for a network that is already cut."""
 
     bits: Sequence[int]
-    """[position of a layer] bits that the layer produces for other layers."""
+    """[layer] Number of bits that the layer produces for other layers."""
 
     def next(self, draw: random.Random, chosen: Layers) -> Layers:
-        """Detours after one step. If the first layer of a run of layers has no detour, all layers of the run get one;
-        else all of them lose their detour.
+        """Layers with detours after one step, which changes consecutive layers. If the first of these layers has no
+        detour, all of them get a detour; otherwise, all of them lose their detours.
         """
         first = self._first(draw, chosen)
         run = set(range(first, min(len(self.bits), first + draw.choice(RUNS))))
@@ -44,7 +46,7 @@ class DetourSteps:
 
 
 def detour_steps(problem: SchedulingProblem) -> DetourSteps:
-    """Steps for the network of a problem."""
+    """Random changes of detours for the network of a problem."""
     graph = problem.graph
     bits = np.zeros(int(graph.layer.max(initial=-1)) + 1, np.int64)
     is_made = np.zeros(len(graph.piece_bits), np.bool_)

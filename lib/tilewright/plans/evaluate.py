@@ -1,6 +1,6 @@
-"""Evaluation of plans with the functions and the scheduler of a run; work that plans share is done only once.
+"""Evaluation of plans with the same functions and the same scheduler as in a run.
 
-Mappings of computation nodes are cached for all plans, by cost class.
+Plans share work: mappings of computation nodes are cached for all plans, by cost class.
 """
 
 import itertools
@@ -49,24 +49,24 @@ REMEMBERED = 4
 
 @dataclass(frozen=True)
 class Task:
-    """Plan to be evaluated, with the effort of its evaluation."""
+    """Plan to be evaluated, and the effort for this evaluation."""
 
     plan: Plan
     cores: LayerCores | None = None
-    """Cores of a similar plan, as a start."""
+    """Cores of a similar plan, with which the search for cores begins."""
     tries: int = 0
-    """Number of further allocations to try, step by step from the best start."""
+    """Number of allocations to try after the initial allocations, step by step from the best of them."""
     detours: bool = False
-    """Whether such a step can also change the detours: the layers whose results move through the off-chip memory."""
+    """Whether a step can also change the detours (layers whose results move through the off-chip memory)."""
     thorough: bool = False
-    """Whether to evaluate all warm starts."""
+    """Whether to evaluate all warm starts (initial allocations)."""
     by_engine: bool = False
-    """Whether to search for cores with the allocation search of a run, too."""
+    """Whether to search for cores also with the allocation search of a run."""
     as_given: bool = False
-    """Whether to evaluate exactly the given cores and no others."""
+    """Whether to evaluate only the allocation in `cores`."""
     seed: int = 0
     time_left_s: float | None = None
-    """Remaining seconds of the time budget. Then no further allocation is tried. None: no limit."""
+    """Time in seconds after which no further allocation is tried. None: no limit."""
 
 
 @dataclass(frozen=True)
@@ -82,12 +82,14 @@ class PlanOutcome:
     reason: str = ""
     """Reason why the plan has no schedule; '' if it has one."""
     moved_again: tuple[int, ...] = ()
-    """[position of a layer] bits of the repeated moves of the layer's data."""
+    """[layer] Number of bits that the schedule moves again: bits of all moves of the layer's data after the
+    first move.
+    """
 
 
 class PlanEvaluator:
-    """Evaluator of plans of one network on one system. Results do not depend on earlier evaluations. Time limits are in
-    seconds of `clock`.
+    """Evaluator of plans for one network on one accelerator. Results do not depend on earlier evaluations. Time limits
+    are in seconds of `clock`.
     """
 
     def __init__(
@@ -107,7 +109,9 @@ class PlanEvaluator:
         self._costed: OrderedDict[object, CostedCnProblem] = OrderedDict()
 
     def costed(self, plan: Plan) -> CostedCnProblem:
-        """Network cut as planned, with its costs. Raises InputError if the network cannot be cut as planned."""
+        """Network cut into CNs by a plan, with the costs of the CNs. Raises InputError if the network cannot be cut in
+        this way.
+        """
         found = self._costed.get(plan.cut)
         if found is None:
             found = self._costed[plan.cut] = self._cut(plan)
@@ -134,11 +138,13 @@ class PlanEvaluator:
         return CostedCnProblem(described, graph, costs, self.search.model)
 
     def multi_core_problem(self, plan: Plan) -> MultiCoreProblem:
-        """Problem of allocation and scheduling. Raises InputError if no core is allowed for some part of a layer."""
+        """Problem of allocation and scheduling for a plan. Raises InputError if no core is allowed for some part of a
+        layer.
+        """
         return multi_core_problem(self.costed(plan), plan.settings(self.given))
 
     def evaluate(self, task: Task) -> PlanOutcome:
-        """Best schedule that is found for a plan."""
+        """Best schedule that the search for cores finds for a plan."""
         start_s = self._clock()
         try:
             problem = self.multi_core_problem(task.plan)
@@ -171,7 +177,7 @@ class PlanEvaluator:
         return PlanOutcome(plan, search.figures, cores, search.evaluations, moved_again=again)
 
     def _by_engine(self, problem: MultiCoreProblem, time_left_s: float | None) -> tuple[PartCores, ...]:
-        """Allocation that the default allocation search of a run finds for this objective; empty if no allocation has a
+        """Tuple with the allocation that the default allocation search of a run finds; empty if no allocation has a
         schedule.
         """
         options = AllocationOptions(objective=self.objective, jobs=1, ga_time_budget_s=time_left_s)

@@ -1,4 +1,6 @@
-"""Random steps from one plan to another: other tiles, parts between cores, cuts, schedule options, or cores."""
+"""Random steps from one plan to another plan with other tiles, splits between cores, stacks, schedule options, or
+cores.
+"""
 
 import math
 import random
@@ -13,28 +15,30 @@ from tilewright.plans.segments import PART_RULES
 from tilewright.plans.space import SELECTIONS, LayerSpace, PlanSpace
 
 FEW_TRIES, MANY_TRIES = 10, 80
-"""Numbers of allocations that are tried step by step: for a new plan, and for a step that only improves the cores."""
+"""Numbers of allocations that are tried step by step: first for a new plan, second for a step that only improves the
+cores.
+"""
 PLAN_COST = 20
-"""Time to cut a plan and to compute its costs, as a number of schedules that take the same time."""
+"""Number of schedules that take as much time as cutting the network by a plan and computing the costs."""
 FIRST_GAIN, MEMORY, LEAST_SHARE = 0.01, 0.97, 0.15
-"""Constants for the choice of the kind of a step: relative gain that is assumed for an untried kind; weight of a step
-relative to the step after it; smallest probability of a kind, relative to the most probable kind.
+"""Constants for the choice of the kind of a step: relative gain that is assumed for a kind that was not tried yet;
+weight of a step relative to the next step; smallest probability of a kind, relative to the most probable kind.
 """
 LONGEST_RUN = 5
 """Largest number of blocks of layers that one step changes."""
 MOST_WITHIN = 8
 """Largest number of tiles of a part along columns or channels."""
 DETOURS = "detours"
-"""Kind of steps that switch results of layers between direct transfers and detours through the off-chip memory."""
+"""Kind of steps that change whether results of layers move directly or take a detour through the off-chip memory."""
 RELOADS = "reloads"
-"""Kind of steps that change the cut of a layer whose data are moved more than once."""
+"""Kind of steps that change the tiles, parts or stack of a layer whose data are moved more than once."""
 MERGED = "merged"
 """Kind of steps that give a layer fewer parts if it has more parts than cores."""
 Change = Callable[["PlanMoves", PlanOutcome], Plan | None]
 
 
 def written_tiles(one: LayerSpace, tiles: LayerTiles) -> int:
-    """Number of tiles of rows of a layer."""
+    """Number of tiles along the rows of a layer."""
     for loop in tiles.within:
         if loop.dimension == one.rows:
             return one.size(one.rows) if loop.tiles == ALL_TILES else int(loop.tiles)
@@ -50,7 +54,7 @@ def written_parts(tiles: LayerTiles) -> int:
 
 
 class PlanMoves:
-    """Random steps. A kind of step is drawn more often if it has improved plans before."""
+    """Random steps from one plan to another. Kinds of steps that have improved plans before are drawn more often."""
 
     def __init__(self, space: PlanSpace, ends: Sequence[int], draw: random.Random) -> None:
         self.space, self.draw = space, draw
@@ -67,7 +71,7 @@ class PlanMoves:
         self.kinds |= {RELOADS: PlanMoves._fewer_reloads, MERGED: PlanMoves._merged_parts}
         self.gain = dict.fromkeys((*self.kinds, *alone), FIRST_GAIN)
         self.cost = dict.fromkeys(self.gain, 1.0)
-        # Only layers that several cores may run get parts; layers with much work are drawn more often.
+        # Only layers that can run on several cores get parts; layers with much work are drawn more often.
         divisible = [place for place, one in enumerate(space.layers) if one.between is None and one.cores > 1]
         self._divisible = divisible or [place for place, one in enumerate(space.layers) if one.between is None]
         self._work = [math.sqrt(math.prod(size for _, size in self._loops(place))) for place in self._divisible]
@@ -79,7 +83,9 @@ class PlanMoves:
         return self.space.layers[place].layer.loop_sizes
 
     def next_task(self, parent: PlanOutcome, seed: int) -> tuple[str, Task]:
-        """Random step from a plan that has a schedule: (kind of the step, task to evaluate)."""
+        """(kind of a random step, task that evaluates the plan after this step). The plan of `parent` has a
+        schedule.
+        """
         kinds = list(self.gain)
         rates = [self.gain[kind] / self.cost[kind] for kind in kinds]
         least = LEAST_SHARE * max(rates)
@@ -93,8 +99,8 @@ class PlanMoves:
         return "cores", Task(parent.plan, parent.cores, MANY_TRIES, seed=seed)
 
     def learn(self, kind: str, gain: float, schedules: int) -> None:
-        """Record the relative improvement of the objective by a step, and the number of schedules that the step took.
-        Older steps lose weight.
+        """Record how much a step has improved the objective (relative gain), and the number of schedules that the step
+        took. Older steps lose weight.
         """
         self.gain[kind] = MEMORY * self.gain[kind] + max(gain, 0.0)
         self.cost[kind] = MEMORY * self.cost[kind] + (schedules + PLAN_COST) / (FEW_TRIES + PLAN_COST)
@@ -109,8 +115,8 @@ class PlanMoves:
         return range(self.blocks[first][0], self.blocks[first + count - 1][1] + 1)
 
     def _other_tiles(self, parent: PlanOutcome) -> Plan | None:
-        """Plan with finer or coarser tiles along rows in a run of layers, or with the same number of such tiles in each
-        layer of the run.
+        """Plan with other tiles along rows in consecutive layers: finer tiles, coarser tiles, or the same number of
+        tiles in each of these layers.
         """
         plan = parent.plan
         target = self.draw.choice((None, None, 1, 2, 4, 7, 8, 14, 16, 28, 1 << 30))
@@ -124,8 +130,8 @@ class PlanMoves:
         return plan.with_tiles(changed)
 
     def _other_parts(self, parent: PlanOutcome) -> Plan | None:
-        """Plan with another number of parts between cores for one layer or for all equal layers, along channels, rows
-        or columns; or with the parts of a run of layers by a rule.
+        """Plan with another number of parts between cores, along channels, rows or columns, for one layer or for all
+        layers equal to it. At random, a rule decides the parts of consecutive layers instead.
         """
         plan = parent.plan
         if self.draw.random() < 0.3:
@@ -161,7 +167,8 @@ class PlanMoves:
         return one.parts_along(one.image_dimension(parts, written_tiles(one, plan.tiles[place])), parts)
 
     def _fewer_reloads(self, parent: PlanOutcome) -> Plan | None:
-        """Plan with another cut of a layer whose data are moved more than once, at random also of all equal layers.
+        """Plan with other tiles, parts or stacks for a layer whose data are moved more than once; at random, also for
+        all layers equal to it.
 
         The layer gets parts along rows or columns, another number of parts along channels, fewer tiles, or a stack of
         its own.
@@ -192,8 +199,8 @@ class PlanMoves:
         return plan.with_tiles(dict.fromkeys(alike, tiles))
 
     def _merged_parts(self, parent: PlanOutcome) -> Plan | None:
-        """Plan with fewer parts. Either each layer whose parts all run on one core gets one part, or a single layer
-        with more parts than cores gets fewer parts.
+        """Plan with fewer parts, by one of two changes. Each layer whose parts all run on one core gets a single part;
+        or one layer that has more parts than it uses cores gets fewer parts.
         """
         if not parent.cores:
             return None
@@ -228,7 +235,7 @@ class PlanMoves:
         return plan.with_tiles(changed)
 
     def _other_within(self, parent: PlanOutcome) -> Plan | None:
-        """Plan in which a layer has further tiles along columns or channels, or in which it loses such tiles."""
+        """Plan in which one layer is also tiled along columns or channels, or is no longer tiled in this way."""
         plan = parent.plan
         place = self.draw.randrange(len(self.space.layers))
         one, tiles = self.space.layers[place], plan.tiles[place]
@@ -252,8 +259,8 @@ class PlanMoves:
         return counts[0] if counts and isinstance(counts[0], int) else 1
 
     def _other_schedule(self, parent: PlanOutcome) -> Plan | None:
-        """Plan with the other rule of candidate selection, or with prefetching of constants or of results switched on
-        or off.
+        """Plan with another schedule option: the other rule of candidate selection, or the prefetching of constants or
+        of results switched on or off.
         """
         plan = parent.plan
         fixed, options = self.space.fixed, []
@@ -266,8 +273,8 @@ class PlanMoves:
         return self.draw.choice(options) if options else None
 
     def _other_cut(self, parent: PlanOutcome) -> Plan | None:
-        """Plan with other stacks: each layer of a run in a stack of its own, all cuts within a run removed, one cut
-        removed, or one cut added.
+        """Plan with other stacks, by one of four changes: each of several consecutive layers becomes a stack; all cuts
+        between consecutive layers are removed; one cut is removed; or one cut is added.
         """
         plan = parent.plan
         ends = set(self.space.ends_of(plan)) - {len(self.space.layers) - 1}
@@ -288,7 +295,7 @@ class PlanMoves:
 
 
 def _next_of(counts: Sequence[int], now: int, step: int) -> int:
-    """Next count that is larger than `now` (`step` > 0) or smaller."""
+    """Next larger count after `now` if `step` > 0, otherwise the next smaller count."""
     if step > 0:
         return next((count for count in counts if count > now), counts[-1])
     return next((count for count in reversed(counts) if count < now), counts[0])

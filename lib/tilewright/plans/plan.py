@@ -1,6 +1,6 @@
-"""A plan: stacks and tiles of a network, its cut between cores and within them, and the options of its schedule.
+"""A plan: the stacks of a network, the splits of layers between cores, the tiles of layers, and schedule options.
 
-A plan has all choices that a mapping file and the options of a run can make, except the cores.
+A plan has all choices that a mapping file and the options of a run can fix, except the cores.
 """
 
 from collections.abc import Sequence
@@ -17,18 +17,19 @@ Loops = tuple[TilingEntry, ...]
 
 @dataclass(frozen=True)
 class LayerTiles:
-    """Cut of one layer."""
+    """Tiles of one layer: parts that can run on different cores, and tiles of each part."""
 
     between: Loops = ()
     """Loops over parts, which can run on different cores."""
     within: Loops = ()
-    """Loops over the tiles of a part, which run one after the other; used only if the layer is fused with other layers.
+    """Loops over the tiles of a part, which run one after another. These loops are used only if the layer is fused with
+    other layers.
     """
 
 
 @dataclass(frozen=True)
 class Plan:
-    """Point of the search space."""
+    """Plan for a network, as a point of the search space."""
 
     tiles: tuple[LayerTiles, ...]
     """Tiles of each layer, in the order of the network."""
@@ -50,8 +51,8 @@ class Plan:
 
     @property
     def without_detours(self) -> "Plan":
-        """Copy of the plan without detours through the off-chip memory. Plans that differ only in detours share this
-        copy, which is used as a key.
+        """Copy of the plan without detours through the off-chip memory. The copy is equal for all plans that differ
+        only in detours, and is used as a key.
         """
         return replace(self, by_off_chip=())
 
@@ -75,12 +76,14 @@ class Plan:
 
 
 def layers_of(workload: Workload) -> tuple[WorkloadNode, ...]:
-    """Nodes that are cut and scheduled, in the order of the network."""
+    """Nodes of the network that are layers, in the order of the network. Only these nodes are cut and scheduled."""
     return tuple(node for node in workload.nodes if node.layer is not None)
 
 
 def planned_mapping(mapping: Mapping, nodes: Sequence[WorkloadNode], plan: Plan) -> Mapping:
-    """Mapping with an entry for each layer that cuts the layer as planned. The cores of the entries stay the same."""
+    """Mapping with one entry for each layer. The entry cuts the layer as the plan says; the cores of the layer stay the
+    same.
+    """
     entries = []
     for node, tiles in zip(nodes, plan.tiles, strict=True):
         assert node.layer is not None

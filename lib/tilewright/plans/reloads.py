@@ -1,4 +1,6 @@
-"""Reloads: layers whose data are moved more than once in a schedule, at which steps to a better plan can begin."""
+"""Reloads of a schedule: how much data of each layer move more than once, so that steps to a better plan can begin
+there.
+"""
 
 import numpy as np
 
@@ -7,16 +9,18 @@ from tilewright.multicore.scheduling.schedule import Schedule
 
 
 def moved_again_bits(problem: SchedulingProblem, schedule: Schedule) -> tuple[int, ...]:
-    """[position of a layer] bits of the repeated moves of the layer's data over links.
+    """[layer] Number of bits that links move again: bits of all moves of the layer's data after the first move.
 
-    Constants count for the layer that reads them, results for the layer that produces them. A multicast counts as one
-    move. `schedule` must have its logs.
+    Constants belong to the layer that reads them, and results to the layer that produces them. A multicast is one move.
+    `schedule` must contain logs.
     """
     graph, transfers = problem.graph, schedule.transfers
     moves = np.bincount(transfers["piece"][transfers["broadcast_of"] < 0], minlength=len(graph.piece_bits))
     again = graph.piece_bits * np.maximum(moves - 1, 0)
     layer = np.full(len(again), -1, np.int64)
-    layer[graph.need_piece[::-1]] = graph.layer[problem.need_cn[::-1]]  # the first of several readers counts
+    layer[graph.need_piece[::-1]] = graph.layer[
+        problem.need_cn[::-1]
+    ]  # constants belong to the first of several readers
     is_made = graph.piece_producer >= 0
     layer[is_made] = graph.layer[graph.piece_producer[is_made]]
     found = np.zeros(int(graph.layer.max(initial=-1)) + 1, np.int64)

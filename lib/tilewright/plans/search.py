@@ -1,8 +1,8 @@
-"""Search over whole plans: uniform plans, then compositions of segments, then random steps from the best plans.
+"""Search for plans: first uniform plans, then compositions of segments, then random steps from the best plans.
 
-The cost and the schedule of every plan are computed as in a run, so that its figures are results and not estimates.
-Processes get the work in batches of a fixed size. Therefore the result of a search that ends by the number of plans
-does not depend on the number of processes.
+The costs and the schedule of every plan are computed as in a run, so that latency and energy are results and not
+estimates. Processes get the work in batches of a fixed size. Therefore, if the number of plans ends the search, the
+result does not depend on the number of processes.
 """
 
 import random
@@ -24,18 +24,18 @@ from tilewright.plans.space import SELECTIONS, PartRule, PlanSpace
 from tilewright.plans.work import Likeness, PlanWork, SegmentTask, make_worker, segment_task
 
 COUNT = "count"
-"""Reason of the end of a search: the planned number of plans was tried."""
+"""Reason why a search ended: the planned number of plans was evaluated."""
 BATCH = 12
-"""Number of plans that are chosen and evaluated together, before any of their results is known."""
+"""Number of plans in a batch. All plans of a batch are chosen before any of them is evaluated."""
 ELITE = 4
-"""Number of best plans that are kept; steps begin from these plans."""
+"""Number of best plans that are kept. Random steps begin at these plans."""
 BEST_SHARE = 0.7
-"""Share of the steps that begin at the best plan."""
+"""Share of random steps that begin at the best plan."""
 SEGMENT_TIME_SHARE, SEGMENT_COUNT_SHARE = 0.3, 0.4
-"""Largest shares of the time and of the plans that segments of the network take."""
+"""Largest shares of the time and of the number of plans that the search uses for segments of the network."""
 FINISHES, FILES_S = 2.0, 1.0
-"""Time reserved for the end of a call: a multiple of the time for the bounds and the check of the first plan, plus
-seconds for writing files.
+"""Numbers for the time that is reserved for the end of a call. The first number is multiplied by the time that the
+bounds and the check of the first plan take. The second number is the time for writing files, in seconds.
 """
 CUTS_TIME_SHARE = 0.1
 """Share of the time budget that is reserved for measuring the benefit of cuts."""
@@ -52,7 +52,7 @@ START, LAYER_BY_LAYER, UNIFORM, COMPOSITION = "start", "layer by layer", "unifor
 
 @dataclass(frozen=True)
 class Tried:
-    """Plan that was tried."""
+    """Plan that was evaluated."""
 
     number: int
     """Number of the plan in the order of evaluation."""
@@ -68,7 +68,7 @@ class Tried:
 
 @dataclass(frozen=True, eq=False)
 class FusionResult:
-    """Result of the search of plans."""
+    """Result of the search for plans."""
 
     best: PlanOutcome
     layer_by_layer: PlanOutcome | None
@@ -77,10 +77,10 @@ class FusionResult:
     segments: int
     """Number of distinct segments of the network that were scheduled by themselves."""
     evaluations: int
-    """Number of all schedules that were made."""
+    """Number of schedules that were made in the complete search."""
     stopped_by: str
     start: PlanOutcome | None = None
-    """Result of the start plan, evaluated as given; None without a start."""
+    """Result of the start plan, evaluated with exactly the given cores; None if the search has no start plan."""
 
 
 Progress = Callable[[int, int, PlanOutcome | None, float], None]
@@ -103,10 +103,13 @@ class FusionSearch:
     given: Task | None = None
     """Start plan from an earlier search, which is evaluated first."""
     finishing_s: Callable[[FusionResult], float] = lambda found: 0.0
-    """Function that measures the seconds for bounds, check and files; called with the first plan that has a schedule.
+    """Function that measures how long the bounds and the check of a result take, in seconds. It is called when one plan
+    has a schedule.
     """
     reserve_s: float | None = None
-    """Seconds reserved for the end of the call, without the time for the benefit of cuts; None until measured."""
+    """Seconds reserved for the end of the call, without the time for the benefit of cuts; None until this time is
+    measured.
+    """
     best: PlanOutcome | None = None
     lbl: PlanOutcome | None = None
     tried: list[Tried] = field(default_factory=list)
@@ -174,11 +177,13 @@ class FusionSearch:
 
     @property
     def _left(self) -> int:
-        """Number of plans that can still be tried."""
+        """Number of plans that can still be evaluated."""
         return self.options.nb_plans - len(self.tried) - self.segments
 
     def _layer_by_layer(self) -> list[Task]:
-        """Tasks whose plans have a stack for every layer. The first task uses the allocation search of a run."""
+        """Tasks that evaluate plans in which every layer is a stack. The first task also uses the allocation search of
+        a run.
+        """
         if self.space.fixed.stacks is not None:
             return []
         plain = self.space.layer_by_layer(None)
@@ -212,7 +217,9 @@ class FusionSearch:
         return [rule for rule in PART_RULES if rule in best]
 
     def _compositions(self, rules: Sequence[PartRule]) -> list[Task]:
-        """Tasks of whole plans that are composed of segments with the least sum of costs."""
+        """Tasks that evaluate plans of the complete network. Each plan is a sequence of segments whose costs have a
+        small sum.
+        """
         costs = self._segment_costs(rules)
         tasks = []
         for selection in self._selections:
@@ -230,8 +237,8 @@ class FusionSearch:
         return SELECTIONS if self.space.fixed.selection is None else (self.space.fixed.selection,)
 
     def _segment_costs(self, rules: Sequence[PartRule]) -> dict[str, dict[Segment, PlanFigures]]:
-        """Costs of segments that are scheduled by themselves, by selection and segment. Equal segments are scheduled
-        only once.
+        """Costs of segments, by rule of candidate selection and by segment. Each segment is scheduled as a separate
+        network. Equal segments are scheduled only one time.
         """
         costs: dict[str, dict[Segment, PlanFigures]] = {selection: {} for selection in self._selections}
         known: dict[object, list[Segment]] = {}

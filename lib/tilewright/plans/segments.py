@@ -1,9 +1,9 @@
-"""Segments: consecutive layers as a network of their own that begins and ends in the off-chip memory.
+"""Segments: consecutive layers as a separate network, with its inputs and outputs in the off-chip memory.
 
-The scheduler of a run computes the cost of a fused segment, only once for all equal segments. A dynamic program over
-the cuts then composes the network from segments (`compose`). The sum of the costs of segments ignores that segments
-overlap in time, and that data stay on chip between segments. Therefore compositions are only starts for the search over
-whole plans.
+The scheduler of a run computes the costs of a fused segment, one time for all equal segments. A dynamic program over
+the cuts then composes the network from segments (`compose`). The sum of the segments' costs ignores that segments can
+overlap in time, and that data can stay on chip between segments. Therefore compositions are only starting points for
+the search for plans of the complete network.
 """
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
@@ -26,31 +26,31 @@ PART_RULES = (
     PartRule(0.5, False),
     PartRule(0.5, True, along_rows=True),
 )
-"""Rules that are tried for the number of parts of layers. Many parts balance the work of cores; few parts move less
-data, because each part needs the whole input.
+"""Rules that are tried for the number of parts of layers. Many parts balance the work of the cores. Few parts move less
+data, because each part needs the complete input.
 """
 MOST_BLOCKS = 24
-"""Largest number of blocks of layers; segments consist of blocks."""
+"""Largest number of blocks of layers. A segment consists of consecutive blocks."""
 LONGEST = 6
 """Largest number of blocks in a segment."""
 MOST_LABELS = 24
-"""Number of partial compositions that are kept at each cut."""
+"""Largest number of partial compositions that are kept at each cut."""
 
 
 @dataclass(frozen=True)
 class Segment:
-    """Layers from position `first` to position `last`, with tiles and stacks."""
+    """Segment: the layers from position `first` to position `last`, with tiles and stacks."""
 
     first: int
     last: int
     tiles: tuple[LayerTiles, ...]
     is_fused: bool
-    """Whether all layers are one stack; if not, each layer is a stack."""
+    """Whether all layers of the segment are one stack; if not, each layer is a stack."""
 
 
 def blocks(space: PlanSpace) -> tuple[int, ...]:
-    """Positions of the last layers of the blocks. A block ends before a layer with weights, at a position where few
-    tensors pass from one side to the other. At most MOST_BLOCKS blocks are made.
+    """Positions of the last layers of all blocks. A block ends before a layer with weights, where later layers read
+    only few tensors of earlier layers. There are at most MOST_BLOCKS blocks.
     """
     last = len(space.layers) - 1
     ends = [end for end in space.ends if space.layers[end + 1].weight_bits]
@@ -108,7 +108,9 @@ def part_of_network(problem: SystemProblem, nodes: Sequence[WorkloadNode], first
 
 
 def likeness(problem: SystemProblem) -> Hashable:
-    """Key of all properties that determine the cost of a part. Parts that differ only in names have equal keys."""
+    """Key with all properties of a network that determine the costs. Networks that differ only in names have equal
+    keys.
+    """
     number: dict[str, int] = {}
 
     def of(name: str) -> int:
@@ -131,7 +133,7 @@ def _nameless(entry: MappingConstraints) -> MappingConstraints:
 
 
 def _numbered(index_map: IndexMap, of: object) -> Hashable:
-    """Index map without the names of tensors."""
+    """Index map with numbers in place of the names of tensors."""
     output, source = index_map.output, index_map.input
     numbers = of(output.tensor), of(source.tensor)  # type: ignore[operator]
     return index_map.loops, numbers, output.axes, source.axes, index_map.operand, index_map.is_exact
@@ -139,17 +141,17 @@ def _numbered(index_map: IndexMap, of: object) -> Hashable:
 
 @dataclass(frozen=True)
 class _Label:
-    """Composition of segments from the first layer to a cut."""
+    """Partial composition: segments from the first layer to a cut."""
 
     figures: PlanFigures
     segments: tuple[Segment, ...]
 
 
 def compose(costs: Mapping[Segment, PlanFigures], layers: int, objective: str, count: int) -> list[tuple[Segment, ...]]:
-    """Best compositions of the whole network from segments, by the sums of latency and energy, the best first.
+    """Best compositions of the complete network from segments, by the sums of latency and energy, best first.
 
-    At each cut, the compositions that are undominated in latency and energy are kept, because the product of the sums
-    is not additive.
+    At each cut, all compositions that are not dominated in latency and energy are kept, because the EDP of a
+    composition is not the sum of the segments' EDPs.
     """
     from_place: dict[int, list[tuple[Segment, PlanFigures]]] = {}
     for segment, figures in costs.items():
@@ -168,7 +170,9 @@ def compose(costs: Mapping[Segment, PlanFigures], layers: int, objective: str, c
 
 
 def _undominated(labels: Iterable[_Label], objective: str) -> list[_Label]:
-    """Labels that are undominated in latency and energy; if there are too many, the best of them by the objective."""
+    """Partial compositions that are not dominated in latency and energy; if there are too many, the best of them by the
+    objective.
+    """
     ordered = sorted(labels, key=lambda label: (label.figures.latency_cycles, label.figures.energy_pj))
     kept: list[_Label] = []
     for label in ordered:

@@ -19,14 +19,14 @@ from tilewright.workload.graph import WorkloadNode
 from tilewright.workload.layer import OUTPUT, Layer
 
 ROWS = ("OY", "D")
-"""Dimensions along which layers are cut into rows. A layer uses the first of these dimensions that it has, else its
-first dimension that is neither a channel, a column nor the batch.
+"""Dimensions of rows. A layer is cut into rows along the first of these dimensions that it has. If it has none of them,
+the first dimension that is neither a channel, a column nor the batch is used.
 """
 COLUMNS = ("OX",)
 CHANNELS = ("K", "G", "H")
-"""Dimensions of channels. Parts along these dimensions read different weights."""
+"""Dimensions of channels. If a layer is cut along one of them, different parts read different weights."""
 HEADS = ("G", "H")
-"""Dimensions along which different parts read different inputs."""
+"""Dimensions of channels along which different parts also read different inputs."""
 SELECTIONS = ("latency", "memory")
 ALL_ROWS = 1 << 30
 """Number of tiles that is larger than the number of rows of any layer, so that each tile is a single row."""
@@ -35,30 +35,30 @@ TILE_COUNTS = (1, 2, 4, 7, 8, 14, 16, 28, 32, 56, ALL_ROWS)
 MOST_PARTS = 32
 """Largest number of parts of a layer per allowed core."""
 SPREAD = 4
-"""Largest number of parts if work is spread, as a multiple of the number of cores, or of the smallest possible number
-of parts if that is larger. More parts can fill arrays better.
+"""Factor for the largest number of parts if work is spread. It multiplies the number of cores, or the smallest possible
+number of parts if this is larger. More parts can fill arrays better.
 """
 
 
 @dataclass(frozen=True)
 class PartRule:
-    """Rule for the number of parts of layers between cores."""
+    """Rule for the number of parts into which layers are split between cores."""
 
     share: float
-    """Largest share of a core's weight memory for the weights of one part."""
+    """Largest share of a core's weight memory that the weights of one part can take."""
     spreads: bool
-    """Whether the work is spread. If so, a layer gets the number of parts with the fewest idle units and cores; if not,
-    the smallest number with which the weights fit.
+    """Whether the work is spread. If True, a layer gets the number of parts with the fewest idle array units and idle
+    cores; if False, the smallest number of parts with which the weights fit.
     """
     along_rows: bool = False
-    """Whether a layer is cut along rows, into one part for each core, which has all weights; if not, it is cut along
-    channels.
+    """Whether a layer is cut along rows, into one part for each core; each core then needs all weights. If False, the
+    layer is cut along channels.
     """
 
 
 @dataclass(frozen=True)
 class Fixed:
-    """Choices that the run fixes; None: the choice is searched."""
+    """Choices that the run fixes. A choice with the value None is searched."""
 
     stacks: tuple[tuple[int, ...], ...] | None = None
     selection: str | None = None
@@ -70,25 +70,25 @@ class Fixed:
 
 @dataclass(frozen=True)
 class LayerSpace:
-    """Choices for the cut of one layer."""
+    """Possible parts and tiles of one layer."""
 
     node: WorkloadNode
     rows: str
-    """Dimension along which the layer is cut into rows; '' if it has none."""
+    """Dimension along which the layer is cut into rows; '' if there is no such dimension."""
     columns: str
     channels: tuple[str, ...]
-    """Dimensions of channels, the largest first."""
+    """Dimensions of channels along which the layer can be cut, in the order of preference."""
     cores: int
     """Number of allowed cores of the layer."""
     weight_bits: int
     weight_room_bits: int
     """Smallest capacity for weights among the allowed cores, in bits; 0 if it is not known."""
     units: tuple[int, ...] = ()
-    """Number of output channels that the array of each core takes at a time."""
+    """Number of output channels that the array processes at a time, one number for each allowed core."""
     between: Loops | None = None
-    """Parts that the mapping file fixes; None: searched."""
+    """Loops over parts that the mapping file fixes; None: the parts are searched."""
     within: Loops | None = None
-    """Tiles that the mapping file fixes; None: searched."""
+    """Loops over tiles that the mapping file fixes; None: the tiles are searched."""
 
     @property
     def layer(self) -> Layer:
@@ -102,8 +102,8 @@ class LayerSpace:
 
     @cached_property
     def part_counts(self) -> tuple[int, ...]:
-        """Numbers of parts along channels to try, in rising order: one, two, the number of cores and its doublings, and
-        all numbers with which the parts fill an array.
+        """Numbers of parts along channels to try, in rising order: one, two, the number of cores multiplied by powers
+        of two, and all numbers with which the parts fill an array.
         """
         if self.between is not None or not self.channels:
             return (1,)
@@ -134,7 +134,9 @@ class LayerSpace:
         return tuple(sorted({min(count, size) for count in TILE_COUNTS}))
 
     def tiles(self, parts: int, tiles: int, along_rows: bool = False) -> LayerTiles:
-        """Cut of the layer into parts between cores, along channels or rows, and of each part into tiles of rows."""
+        """Tiles of the layer: the layer is cut into parts between cores, along channels or rows, and each part into
+        tiles of rows.
+        """
         dimension = self.image_dimension(parts, tiles) if along_rows or not self.channels else self.channels[0]
         return LayerTiles(self.parts_along(dimension, parts), self.rows_within(tiles))
 
@@ -154,7 +156,8 @@ class LayerSpace:
     def rows_within(self, tiles: int) -> Loops:
         """Loops over tiles of rows. Loops that the mapping file fixes take precedence.
 
-        A single tile is written as a loop, too, because a layer without loops over tiles would be cut in two.
+        A single tile is also written as a loop, because a layer without loops over tiles is cut into two tiles by
+        default.
         """
         if self.within is not None:
             return self.within
@@ -165,14 +168,14 @@ class LayerSpace:
         return (TilingEntry(dimension, ALL_TILES if tiles >= size else tiles),)
 
     def cut_by(self, rule: PartRule, tiles: int) -> LayerTiles:
-        """Cut of the layer into parts by a rule, and of each part into tiles of rows."""
+        """Tiles of the layer: a rule decides the parts, and each part is cut into tiles of rows."""
         if rule.along_rows and self.rows:
             return self.tiles(self.cores, tiles, along_rows=True)
         return self.tiles(self.parts_for(rule), tiles)
 
     def parts_for(self, rule: PartRule) -> int:
-        """Number of parts by a rule: the smallest number with which the weights fit. If the rule spreads work, the
-        number with the fewest idle units of arrays and idle cores.
+        """Number of parts by a rule: the smallest number with which the weights fit or, if the rule spreads work, the
+        number with the fewest idle array units and idle cores.
         """
         fewest = 1
         if self.weight_bits and self.weight_room_bits:
@@ -195,15 +198,15 @@ class LayerSpace:
 
 @dataclass(frozen=True)
 class PlanSpace:
-    """Choices of whole plans."""
+    """Space of plans: possible tiles of all layers, ends of stacks, and schedule options."""
 
     layers: tuple[LayerSpace, ...]
     fixed: Fixed
     prefetchable: tuple[str, ...]
     """Layer operands that are constants and can be prefetched."""
     ends: tuple[int, ...]
-    """Positions of layers, in rising order, after which a stack can end, because few tensors pass from there to later
-    layers; without the last layer.
+    """Positions of layers after which a stack can end, in rising order, without the last layer. After these positions,
+    later layers read only few earlier tensors.
     """
     is_on_several_cores: bool
     """Whether the system has several cores, so that data can move between cores."""
@@ -229,7 +232,7 @@ class PlanSpace:
     def plan(
         self, tiles: Sequence[LayerTiles], ends: Sequence[int], selection: str = "", prefetches: bool = True
     ) -> Plan:
-        """Plan with these choices; choices that the run fixes take precedence."""
+        """Plan with the given choices. Choices that the run fixes take precedence."""
         chosen = self.fixed.selection or selection or SELECTIONS[0]
         prefetch = self.fixed.prefetch
         if prefetch is None:
@@ -250,7 +253,7 @@ class PlanSpace:
 
 
 def plan_space(problem: SystemProblem, fixed: Fixed) -> PlanSpace:
-    """Space of plans for a network on a system under a mapping file."""
+    """Space of plans for a network on an accelerator. Choices that the mapping file makes are fixed."""
     nodes = layers_of(problem.workload)
     layers = tuple(_layer_space(problem, node) for node in nodes)
     constants = dict.fromkeys(
@@ -261,8 +264,8 @@ def plan_space(problem: SystemProblem, fixed: Fixed) -> PlanSpace:
 
 
 def parts_left_out(problem: SystemProblem) -> list[str]:
-    """Messages on mapping entries for many layers that fix parts between cores, although some of these layers cannot be
-    cut in this way.
+    """Messages, one for each loop over cores that is left out for a layer, because the loop would split a reduction.
+    Such a loop comes from a mapping entry for many layers.
     """
     layers = [node.layer for node in layers_of(problem.workload) if node.layer is not None]
     return [one for layer in layers for one in loops_over_cores(layer, problem.mapping.constraints_for(layer))[1]]
@@ -302,8 +305,9 @@ def _layer_space(problem: SystemProblem, node: WorkloadNode) -> LayerSpace:
 def _unit(layer: Layer, entry: MappingConstraints, core: Core, dimension: str) -> int:
     """Number of indices of a dimension that a core processes at a time.
 
-    It is the unrolling in the first spatial mapping that unrolls the dimension, or else 1. But if no spatial mapping
-    unrolls any dimension of the layer, it is the largest side of the array, unless the dataflows are exclusive.
+    This number is the unrolling in the first spatial mapping that unrolls the dimension. If no spatial mapping unrolls
+    the dimension, the number is 1, with one exception: if no spatial mapping unrolls any dimension of the layer and the
+    dataflows are not exclusive, the number is the largest side of the array.
     """
     tried = [one.spatial_mapping for one in constraints_on_core(entry, layer, core)]
     for unrolling in tried:
@@ -318,8 +322,8 @@ def _unit(layer: Layer, entry: MappingConstraints, core: Core, dimension: str) -
 
 
 def _fixed_loops(layer: Layer, entry: MappingConstraints) -> tuple[Loops | None, Loops | None]:
-    """(parts between cores, tiles) that a mapping entry fixes; None if it does not fix them. An entry that names a core
-    for each part fixes the parts, too.
+    """(loops over parts, loops over tiles) that a mapping entry fixes; None for loops that it does not fix. An entry
+    that fixes a list of several cores also fixes the parts.
     """
     is_fixed = entry.core_allocation_is_fixed and len(entry.core_allocation) > 1
     between = loops_over_cores(layer, entry)[0] if entry.inter_core_tiling or is_fixed else None
@@ -327,8 +331,8 @@ def _fixed_loops(layer: Layer, entry: MappingConstraints) -> tuple[Loops | None,
 
 
 def _ends(problem: SystemProblem, nodes: Sequence[WorkloadNode]) -> tuple[int, ...]:
-    """Positions of layers after which later layers read at most one earlier tensor. If there are no such positions, the
-    positions with the smallest number of tensors are taken.
+    """Positions of layers for which later layers read at most one tensor from this or an earlier layer. If there are no
+    such positions, the positions with the fewest tensors are taken.
     """
     crossing = crossing_tensors(problem, nodes)
     inner = crossing[:-1]
@@ -339,7 +343,7 @@ def _ends(problem: SystemProblem, nodes: Sequence[WorkloadNode]) -> tuple[int, .
 
 
 def crossing_tensors(problem: SystemProblem, nodes: Sequence[WorkloadNode]) -> list[int]:
-    """[position] number of tensors that layers up to the position produce and later layers read."""
+    """[position] Number of tensors that layers up to the position produce and later layers read."""
     place_of = {node.node_id: place for place, node in enumerate(nodes)}
     behind = _readers(problem, place_of)
     counts = [0] * len(nodes)
@@ -350,8 +354,8 @@ def crossing_tensors(problem: SystemProblem, nodes: Sequence[WorkloadNode]) -> l
 
 
 def _readers(problem: SystemProblem, place_of: Mapping[int, int]) -> dict[int, int]:
-    """Position of the last reader of each layer's result, by position of the layer. Layers that read the result through
-    operators that only move data count as readers.
+    """Position of the last reader of each layer's result, by position of the layer. A layer also is a reader if the
+    result reaches it through operators that only move data.
     """
     made_by: dict[int, set[int]] = {}
     last: dict[int, int] = {}

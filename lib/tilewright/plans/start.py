@@ -1,7 +1,7 @@
-"""A plan of an earlier search as the start of a new search, for example with less memory or for another objective.
+"""Start of a search with the plan of an earlier search, for example for less memory or for another objective.
 
-The start is evaluated exactly as given on the hardware of the new search. Therefore the new answer is never worse than
-the start.
+The earlier plan is evaluated without changes on the hardware of the new search. Therefore the new result is never worse
+than the earlier plan.
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,16 +22,18 @@ from tilewright.plans.space import LayerSpace, PlanSpace
 
 
 def read_start(path: Path, schema: str) -> JsonObject:
-    """Content of an answer of `tilewright fuse`. `path` is its file or folder. Raises ArtifactError for other files."""
+    """Content of a result of `tilewright fuse`. `path` is the file or folder of this result. Raises ArtifactError for
+    other files.
+    """
     found: dict[str, Any] = read_artifact(path / FUSION if path.is_dir() else path, schema).payload
     return found
 
 
 def start_task(said: Mapping[str, Any], file: str, space: PlanSpace, accelerator: MultiCoreAccelerator) -> Task:
-    """Task that evaluates the plan and cores of an answer exactly as given.
+    """Task that evaluates the plan and the cores of an earlier result without changes.
 
-    Raises InputError with every choice that does not fit the network or the cores, or that this search fixes to another
-    value.
+    Raises InputError with all choices of the plan that do not fit the network or the cores, or that this search fixes
+    to another value.
     """
     names, layers = [one.node.name for one in space.layers], said["layers"]
     if [row["name"] for row in layers] != names:
@@ -63,7 +65,7 @@ def _plan(said: Mapping[str, Any], tiles: tuple[LayerTiles, ...], space: PlanSpa
 
 
 def _decisions(plan: Plan, space: PlanSpace) -> list[tuple[str, object, object]]:
-    """(Name, value in the plan, value that the search fixes or None) of each choice."""
+    """Triples (name of a choice, value in the plan, value that the search fixes; None if it does not fix one)."""
     fixed = space.fixed
     return [
         ("layer_stacks", plan.stacks, fixed.stacks),
@@ -78,12 +80,12 @@ def _other_layers(mine: Sequence[str], its: Sequence[str]) -> str:
     if len(mine) != len(its):
         return f"is the plan of a network with {len(its)} layers, but this network has {len(mine)}"
     place = next(place for place, (one, other) in enumerate(zip(mine, its, strict=True)) if one != other)
-    return f"is the plan of another network, whose layer {place} is {its[place]!r}, not {mine[place]!r}"
+    return f"is the plan of another network: layer {place} is {its[place]!r} there, but {mine[place]!r} here"
 
 
 def _tiles(one: LayerSpace, row: Mapping[str, Any], file: str, problems: Problems) -> LayerTiles:
-    """Tiles of a layer. If a layer is alone in its stack, the answer lists no tiles within a core; the layer then gets
-    one tile.
+    """Tiles of a layer, from a row of an earlier result. If a layer is alone in a stack, the row has no tiles within a
+    core, and the layer gets one tile.
     """
     found = []
     for key, fixed in (("inter_core_tiling", one.between), ("intra_core_tiling", one.within)):
@@ -112,7 +114,9 @@ def _loop(text: str) -> TilingEntry:
 def _cores(
     layers: Sequence[Mapping[str, Any]], accelerator: MultiCoreAccelerator, file: str, problems: Problems
 ) -> LayerCores:
-    """Cores of each layer by number; cores that the hardware lacks are added to `problems`."""
+    """[layer][group] Core of each group, as a position in `accelerator.core_ids`. Cores that the hardware does not have
+    are added to `problems`.
+    """
     number = {core_id: place for place, core_id in enumerate(accelerator.core_ids)}
     unknown = sorted({core_id for row in layers for core_id in row["cores"] if core_id not in number})
     if unknown:
@@ -124,4 +128,4 @@ def _cores(
 def _check_stacks(plan: Plan, space: PlanSpace, file: str, problems: Problems) -> None:
     ids = sorted(node_id for stack in plan.stacks for node_id in stack)
     if ids != sorted(space.node_ids):
-        problems.found.append(Problem("must have each layer of the network exactly once", file, path="layer_stacks"))
+        problems.found.append(Problem("must list each layer of the network exactly once", file, path="layer_stacks"))

@@ -1,4 +1,4 @@
-"""Work of one process of a search: it evaluates plans and segments, and caches costs of computation nodes."""
+"""Work of one process of a search: the process evaluates plans and segments, and caches costs of computation nodes."""
 
 import time
 from collections import OrderedDict
@@ -18,12 +18,12 @@ from tilewright.plans.space import PlanSpace
 from tilewright.search.options import CnSearchOptions
 
 REMEMBERED_PARTS = 8
-"""Number of network parts whose evaluators are cached, so that the part can be fused in another way."""
+"""Number of network parts whose evaluators are cached, so that the same part can be evaluated with other tiles."""
 
 
 @dataclass(frozen=True, eq=False)
 class PlanWork:
-    """Input of all processes."""
+    """Input that all processes of a search get."""
 
     problem: SystemProblem
     search: CnSearchOptions
@@ -35,7 +35,7 @@ class PlanWork:
 
 @dataclass(frozen=True, eq=False)
 class SegmentTask:
-    """Task to schedule a segment by itself, with each of the given rules of candidate selection."""
+    """Task that schedules a segment as a separate network, with each of the given rules of candidate selection."""
 
     segment: Segment
     selections: tuple[str, ...]
@@ -50,7 +50,7 @@ class SegmentOutcome:
     """Costs of a segment."""
 
     figures: Mapping[str, PlanFigures]
-    """Figures by selection; selections without a schedule are missing."""
+    """Latency and energy, by rule of candidate selection. Rules without a schedule are missing."""
     evaluations: int
 
 
@@ -65,7 +65,7 @@ class PlanWorker:
         self._parts: OrderedDict[tuple[int, int], PlanEvaluator] = OrderedDict()
 
     def __call__(self, task: Task | SegmentTask) -> Any:
-        """PlanOutcome of a Task, or SegmentOutcome of a SegmentTask."""
+        """Result of a task: PlanOutcome of a Task, or SegmentOutcome of a SegmentTask."""
         return self._whole.evaluate(task) if isinstance(task, Task) else self._segment(task)
 
     def _evaluator(self, problem: SystemProblem) -> PlanEvaluator:
@@ -97,14 +97,14 @@ def make_worker(given: PlanWork) -> PlanWorker:
 
 
 def segment_task(segment: Segment, selections: tuple[str, ...], space: PlanSpace) -> SegmentTask:
-    """Task that schedules a segment with each of the selections."""
+    """Task that schedules a segment with each of the rules in `selections`."""
     prefetch = space.prefetchable if space.fixed.prefetch is None else space.fixed.prefetch
     results = space.is_on_several_cores if space.fixed.prefetch_results is None else space.fixed.prefetch_results
     return SegmentTask(segment, selections, prefetch, results, space.node_ids[segment.first : segment.last + 1])
 
 
 class Likeness:
-    """Keys of the segments of a network. Segments with equal keys have equal cost."""
+    """Keys of the segments of a network. Segments with equal keys have equal costs."""
 
     def __init__(self, problem: SystemProblem) -> None:
         self._problem, self._nodes = problem, layers_of(problem.workload)
@@ -112,7 +112,7 @@ class Likeness:
         self._numbers: dict[Hashable, int] = {}
 
     def of(self, segment: Segment) -> Hashable:
-        """Key of a segment; segments of equal cost have equal keys."""
+        """Key of a segment. Segments with equal keys have equal costs."""
         place = segment.first, segment.last
         if place not in self._of_part:
             part = likeness(part_of_network(self._problem, self._nodes, *place))

@@ -178,7 +178,7 @@ def test_artifacts_of_something_else_are_refused(
     edited = inputs(network, run)
     edited[1] = str(hardware / "duo.yaml")
     said = refused(["allocate", *edited], capsys)
-    assert "left.jsonl was made of another core file, or another use of it; run `tilewright cost` again" in said
+    assert "left.jsonl was made of another core file, or for other core roles; run `tilewright cost` again" in said
     assert "right.jsonl" not in said
     given_mapping = tmp_path / "mapping.yaml"
     given_mapping.write_text(Path(MAPPING).read_text().replace("OY, all", "OY, 2"))
@@ -201,7 +201,7 @@ def test_artifacts_of_something_else_are_refused(
     table = re.sub(r',"file_digest":"\w+"', "", table.replace('"model":"corrected"', '"model":"zigzag-3.9.1"', 1))
     (unlike / "right.jsonl").write_bytes(sealed_line(table))
     said = refused(["allocate", *given(network), "--cns", str(run), "--costs", str(unlike)], capsys)
-    assert "right.jsonl has another cost model than the other tables" in said
+    assert "right.jsonl was computed with another cost model than the other tables" in said
     other = ["schedule", *inputs(network, run), "--core-allocation", str(apart / "allocation.json")]
     assert "was made of another CN graph" in refused(other, capsys)
     chosen = ["--core-allocation", str(run / "allocation.json")]

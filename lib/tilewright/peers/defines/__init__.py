@@ -1,1 +1,1 @@
-"""DeFiNES: the counts of its single-layer model (ZigZag of 2022) that differ from those of tilewright."""
+"""Counts of DeFiNES that differ from the counts of tilewright, in its model of a single layer (ZigZag of 2022)."""

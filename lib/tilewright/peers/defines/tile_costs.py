@@ -1,4 +1,4 @@
-"""Best mapping of a layer as in DeFiNES: the order of least energy among all orders of few loops."""
+"""Best mapping of a layer by the rule of DeFiNES: the order with the least energy among all orders of a few loops."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from tilewright.search.loma_kernel import BLOCK_DTYPE
 RECORDS = (PROBLEM_DTYPE, WORKSPACE_DTYPE, BLOCK_DTYPE, FOUND_DTYPE)
 """Records that the compiled search uses."""
 MODEL = "zigzag-3.9.1+round_up_spatial_factors"
-"""Model profile whose tiles, periods and counts the search uses."""
+"""Model profile from which the search takes tiles, periods and access counts."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,7 +27,7 @@ class DefinesCost:
     problem: PreparedProblem
     energy_pj: float
     words: np.ndarray
-    """[operand, level, direction] Accesses in words; a partly used word counts as a fraction."""
+    """[operand, level, direction] Number of accesses in words. A partly used word counts as a fraction of a word."""
     total_cycles: float
     stall_cycles: float
     onloading_cycles: float
@@ -35,7 +35,7 @@ class DefinesCost:
 
 
 def least_energy(batches: Iterable[OrderBatch]) -> DefinesCost | None:
-    """Cost of the order of least energy; None if no order fits."""
+    """Cost of the loop order with the least energy; None if no loop order fits."""
     best: DefinesCost | None = None
     run = native_function(find_least_energy, RECORDS)
     for batch in batches:

@@ -13,9 +13,9 @@ BY_ROWS = (
     *(EMBEDDING, INPUT_NORM, POST_NORM, FINAL_NORM, QUERIES, KEYS, VALUES, OUTPUTS, HEAD_NORMS, POSITIONS),
     *(GATE, UP, ACTIVATION, DOWN, ATTENTION_SUM, FEED_FORWARD_SUM, ROUTER, HEAD),
 )
-"""Operators that process each token separately. Their time depends only on the number of tokens."""
+"""Operators that process each token separately. The time of such an operator depends only on the number of tokens."""
 OF_EXPERT = (GATE, UP, ACTIVATION, DOWN)
-"""Operators of one expert. The weighted sum of the results of experts is part of DOWN."""
+"""Operators of one expert. The operator DOWN includes the weighted sum of the results of the experts."""
 
 
 class ProfileLimits(NamedTuple):
@@ -43,13 +43,15 @@ class TimedPoints:
     rows: tuple[int, ...]
     """Numbers of tokens, for the operators of BY_ROWS."""
     prompts: tuple[tuple[int, int], ...]
-    """(new tokens, cached tokens) of one request."""
+    """Points for prompts, as pairs (new tokens, cached tokens) of one request."""
     answers: tuple[tuple[int, int], ...]
-    """(requests with one new token each, cached tokens of each)."""
+    """Points for answers, as pairs (number of requests with one new token each, cached tokens of each request)."""
     expert_rows: tuple[int, ...] = ()
     """Numbers of tokens of one expert."""
     mixtures: tuple[tuple[int, int], ...] = ()
-    """(tokens, number of experts that process at least one of these tokens)."""
+    """Points for mixtures of experts, as pairs (tokens, number of experts that process at least one of these
+    tokens).
+    """
 
 
 class OperatorTimes(Protocol):
@@ -72,7 +74,7 @@ class OperatorTimes(Protocol):
 
 
 def doubling(first: int, last: int) -> tuple[int, ...]:
-    """Numbers from `first` to `last`, each twice the one before, and `last` itself."""
+    """Numbers from `first` to `last`, each twice the previous number, and `last` itself."""
     found = []
     while first < last:
         found.append(first)

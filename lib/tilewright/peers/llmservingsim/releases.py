@@ -1,9 +1,12 @@
-"""Profiles of LLMServingSim for each release: the points that the release looks up, and the files that it reads.
+"""Profiles for each release of LLMServingSim: the points that the release looks up, and the files that the release
+reads.
 
-A residual sum is part of the norm after it, as in kernels that fuse the sum and the norm. The times of the layers
-therefore add up to the time of the step. Embeddings move data without cost; sampling is not modelled.
+The time of a residual sum is part of the time of the norm after it, as in kernels that fuse the sum and the norm. The
+times of the layers therefore add up to the time of the step. The data movement of embeddings has no cost, and sampling
+is not modelled.
 
-The module also checks that a release has layers for a model, and that names can be the names of its folders.
+The module also checks whether a release has all layers of a model, and whether names can be folder names of the
+release.
 """
 
 import csv
@@ -43,11 +46,15 @@ from tilewright.workload.language_models.architecture import PRE, Architecture, 
 
 FLAT, PREDICTIONS, BUNDLE = "llmservingsim-0.2", "llmservingsim-1.0", "llmservingsim-1.1"
 RELEASES = (FLAT, PREDICTIONS, BUNDLE)
-"""Forms of profiles, named by their first release: 0.2.1; 1.0.0 (of the paper on version 2.0); 1.1.0 and later."""
+"""Formats of profiles, each named after the first release that reads it: 0.2.1; 1.0.0 (of the paper on version 2.0);
+1.1.0 and later.
+"""
 MOST_CONTEXT = {FLAT: 2048, PREDICTIONS: 2048, BUNDLE: 16384}
-"""Default number of cached tokens of a profile, as in the scripts of the releases."""
+"""Default of the largest number of cached tokens in a profile, as in the scripts of the releases."""
 CONTEXT_STEP, PROMPT_STEP = 64, 32
-"""Multiples to which release 1.0 rounds up: CONTEXT_STEP for keys of answers, PROMPT_STEP for tokens of prompts."""
+"""Step sizes of release 1.0, which rounds numbers of keys (answers) up to multiples of CONTEXT_STEP, and numbers of
+tokens (prompts) up to multiples of PROMPT_STEP.
+"""
 _FIRST_CONTEXT = 16
 _ROWS_OF_BLOCK = {
     "embedding": (EMBEDDING,),
@@ -88,14 +95,14 @@ _OF_DENSE = {"gate_proj", "up_proj", "act_fn", "down_proj", "gate_up_proj"}
 
 
 class Described(NamedTuple):
-    """Subject of a profile."""
+    """Hardware and model that a profile describes."""
 
     hardware: str
     """Hardware as the simulator's cluster configuration names it."""
     model: str
     """Model as the simulator's cluster configuration names it, such as meta-llama/Llama-3.1-8B."""
     variant: str
-    """Variant of numbers: the folder that release 1.1 looks in, such as bf16."""
+    """Number format, such as bf16. Release 1.1 looks for profiles in a folder with this name."""
     mixture: MixtureSize | None
     """Size of the mixture of experts; None for a model without experts."""
     has_head_norms: bool
@@ -136,7 +143,7 @@ def _sparse_points(limits: ProfileLimits, mixture: MixtureSize | None) -> TimedP
 def files_of(
     release: str, described: Described, limits: ProfileLimits, points: TimedPoints, times: OperatorTimes
 ) -> dict[str, str]:
-    """Text of each file of a profile, by its path below the folder of the profile."""
+    """Text of each file of a profile, by the path of the file below the folder of the profile."""
     if release == FLAT:
         return {f"perf_model/{described.hardware}.csv": _text(_flat_rows(described, points, times))}
     if release == PREDICTIONS:
@@ -235,7 +242,9 @@ def _sequence_rows(limits: ProfileLimits, points: TimedPoints, times: OperatorTi
 
 
 def _attention_rows(points: TimedPoints, times: OperatorTimes) -> Iterator[tuple[Any, ...]]:
-    """Rows of one prompt together with answers. The prompt and the answers run one after the other: times are sums."""
+    """Rows for a step with one prompt and several answers. The prompt and the answers run one after another, so each
+    time is a sum.
+    """
     yield ("layer", "prefill_chunk", "kv_prefill", "n_decode", "kv_decode", "decode_q_len", "time_us")
     for tokens, context in ((0, 0), *points.prompts):
         prompt_ns = times.prompt_ns(tokens, context) if tokens else 0.0
@@ -253,11 +262,15 @@ def _mixture_rows(points: TimedPoints, times: OperatorTimes) -> Iterator[tuple[A
 
 _FOLDER = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]*")
 _ROTARY_LEFT_OUT = "TPU"
-"""Part of a hardware name for which the simulator leaves out positions, as if the time of attention included them."""
+"""Part of a hardware name. If a name contains it, the simulator leaves out positional encodings, as if they were
+included in the time of attention.
+"""
 
 
 def check_model(model: Architecture, release: str, problems: Problems) -> None:
-    """Record the parts of a model for which a release has no layers. The simulator would silently leave them out."""
+    """Record an error for each part of a model for which a release has no layers. The simulator would silently leave
+    out such a part.
+    """
     at = ("language_model",)
     mixers = {block.mixer for block in model.blocks}
     if any(not isinstance(mixer, Attention) for mixer in mixers):
@@ -265,7 +278,9 @@ def check_model(model: Architecture, release: str, problems: Problems) -> None:
     if len(model.kinds) > 1:
         problems.at(at, f"{release} supports only models with equal blocks", f"{len(model.kinds)} kinds of blocks")
     if any(block.norms != PRE for block in model.blocks) or model.last_norm is None:
-        problems.at(at, f"{release} needs a norm before each part of a block and a last norm", model.model_type)
+        problems.at(
+            at, f"{release} needs a norm before each part of a block, and a norm after the last block", model.model_type
+        )
     for part in dict.fromkeys(block.feed_forward for block in model.blocks):
         expert = part.expert if isinstance(part, Mixture) else part
         if expert is not None and not expert.is_gated:
@@ -283,7 +298,7 @@ def mixture_of(model: Architecture) -> MixtureSize | None:
 
 
 def check_names(release: str, hardware: str, model: str, variant: str, problems: Problems) -> None:
-    """Record names that cannot be names of folders, and names that have a special meaning for the simulator."""
+    """Record an error for each name that cannot be a folder name, or that has a special meaning for the simulator."""
     if not _FOLDER.fullmatch(hardware):
         problems.at(("--hardware-name",), "cannot be the name of a folder", hardware, "letters, digits, . _ + -")
     elif _ROTARY_LEFT_OUT in hardware:

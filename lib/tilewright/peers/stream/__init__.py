@@ -1,5 +1,8 @@
-"""Stream's schedules of 2023 (rules in docs/multi-core-model.md#scheduling, numbers in
-docs/accuracy.md#three-chips)."""
+"""Schedules by the rules of Stream in 2023 (docs/multi-core-model.md#scheduling; numbers:
+docs/accuracy.md#three-chips).
+"""
 
 STREAM_2023 = "stream-2023"
-"""Name of the schedule model, and of the set of switches, of Stream as it was validated against chips in 2023."""
+"""Name of the schedule model, and of the set of model switches, for Stream in the version that was validated against
+chips in 2023.
+"""

@@ -1,7 +1,7 @@
-"""The schedule model `stream-2023`: the rules of the reference as it was validated against chips in 2023.
+"""Scheduler of the model `stream-2023`: the rules of Stream in the version that was validated against chips in 2023.
 
-The model is only for comparison with published numbers, because it is not causal. A later decision can use space and
-links at an earlier time, and a tensor counts as ready as soon as it is registered in a memory.
+The model is only for comparison with published numbers, because it is not causal. A later decision can use memory space
+and links at an earlier time. A tensor is ready as soon as it is registered in a memory, even if it arrives there later.
 docs/multi-core-model.md#scheduling lists the rules.
 
 The scheduler is plain Python and makes one pass over the CNs in the order of decisions. A transfer moves the whole
@@ -40,8 +40,8 @@ from tilewright.multicore.scheduling.state_record import (
 class LinkTimes:
     """Times at which links are busy, booked in the order of decisions.
 
-    As in the reference, a link is free from the end of the transfer that was decided last; earlier gaps stay empty.
-    With `fills_gaps`, a transfer can use a gap.
+    As in Stream, a link is free from the end of the transfer that was decided last; earlier gaps between transfers stay
+    empty. With `fills_gaps`, a transfer can use such a gap.
     """
 
     def __init__(self, fills_gaps: bool = False) -> None:
@@ -78,7 +78,7 @@ class LinkTimes:
 
 
 class Usage:
-    """Used bits of a memory over time: from `times[i]` on, `used[i]` bits are used."""
+    """Used bits of a memory over time: `used[i]` bits are used from `times[i]` on, until the next time."""
 
     def __init__(self, capacity_bits: int) -> None:
         self.capacity_bits = capacity_bits
@@ -86,7 +86,7 @@ class Usage:
         self.used = [0]
 
     def add(self, time: int, bits: int) -> None:
-        """Change the number of used bits from a time on."""
+        """Change the number of used bits by `bits`, from `time` on."""
         place = bisect_left(self.times, time)
         if place == len(self.times) or self.times[place] != time:
             self.times.insert(place, time)
@@ -99,7 +99,7 @@ class Usage:
         return self.capacity_bits - self.used[bisect_right(self.times, time) - 1]
 
     def first_fit(self, time: int, bits: int) -> int | None:
-        """First time, `time` or later, after which the bits always fit; None if there is no such time."""
+        """First time, `time` or later, from which on `bits` always fit; None if there is no such time."""
         first = bisect_right(self.times, time) - 1
         for i in range(len(self.used) - 1, first - 1, -1):
             if self.used[i] + bits > self.capacity_bits:
@@ -108,7 +108,7 @@ class Usage:
 
 
 def fewest_links(system: CoreSystem) -> CoreSystem:
-    """System whose paths have the fewest links.
+    """Copy of a system in which every path has the fewest links.
 
     A path goes through the off-chip core if it then has fewer links, or if there is no direct path.
     """
@@ -136,14 +136,14 @@ Tensor = tuple[str, int]
 """Tensor as ("output", CN) or ("constant", piece)."""
 ARRIVAL, GAPS, EARLY = "arrival", "gaps", "early"
 REPAIRS = (ARRIVAL, GAPS, EARLY)
-"""Rules that can replace rules of the reference one by one, to measure the effect of each. ARRIVAL: a tensor is ready
-when it has arrived. GAPS: transfers use gaps on links. EARLY: transfers start as early as data, links and memory allow.
+"""Rules that can replace single rules of Stream, to measure the effect of each rule. ARRIVAL: a tensor is ready when it
+has arrived. GAPS: transfers use gaps on links. EARLY: transfers start as early as data, links and memory allow.
 """
 
 
 @dataclass
 class _Stored:
-    """Two times of a tensor in a memory: when it begins to take space, and when it can first be read."""
+    """Two times of a tensor in a memory: the time from which it takes space, and the time from which it can be read."""
 
     reserved: int
     available: int
@@ -197,7 +197,8 @@ class _Run:
         return np.flatnonzero(bits).tolist()
 
     def needs_of(self, cn: int) -> list[tuple[Tensor, int]]:
-        """Pairs (tensor, memory) that a CN needs, smallest tensor first, without operands that stream.
+        """Pairs (tensor, memory), one for each tensor that a CN needs, smallest tensor first. Operands that stream are
+        left out.
 
         The tensors are constants and outputs of other layers.
         """
@@ -226,7 +227,7 @@ class _Run:
     def move(self, tensor: Tensor, source: int, core: int, memory: int, start: int, cause: int) -> int:
         """Book the links of a path from `start` on. Returns the time at which the last link is done.
 
-        The words read and written are counted with the widths of the memory that is read.
+        Words that are read and words that are written are counted with the port widths of the memory that is read.
         """
         sender, bits = self.sender(source, core), self.bits[tensor]
         end = start
@@ -243,7 +244,8 @@ class _Run:
     def transfer(self, tensor: Tensor, core: int, memory: int, time: int, keep: set[Tensor], cause: int) -> int:
         """Transfer a tensor to a memory. Returns the time at which the tensor is there.
 
-        The transfer starts no earlier than is needed to end at `time`, except with the repair EARLY.
+        The transfer starts no earlier than needed to end at `time`. With the repair EARLY, it starts as early as
+        possible.
         """
         if tensor in self.stored[memory]:
             return self.stored[memory][tensor].available if ARRIVAL in self.options.model_repairs else 0
@@ -283,12 +285,14 @@ class _Run:
         raise MappingError(f"there is no path from core {names} to core {core}")
 
     def make_space(self, memory: int, bits: int, time: int, keep: set[Tensor]) -> int:
-        """Evict the least needed tensors until `bits` fit. Returns the time at which the last write-back ends."""
+        """Evict tensors until `bits` fit, the least needed tensors first. Returns the time at which the last write-back
+        ends.
+        """
         lacking = bits - self.usage[memory].free_at(time)
         if lacking <= 0:
             return time
         if memory == self.off_memory:
-            raise MappingError(f"stream-2023: the off-chip memory has no room for {bits} bits at {time}")
+            raise MappingError(f"stream-2023: the off-chip memory has no room for {bits} bits in cycle {time}")
         candidates = [t for t, stored in self.stored[memory].items() if stored.reserved <= time and t not in keep]
         candidates.sort(key=lambda tensor: (self.uses[tensor][memory] * self.bits[tensor], tensor))
         end = time
@@ -298,11 +302,12 @@ class _Run:
             lacking -= self.bits[tensor]
             end = max(end, self.evict(tensor, memory, time))
         if lacking > 0:
-            raise MappingError(f"stream-2023: memory {memory} cannot make space for {bits} bits at {time}")
+            raise MappingError(f"stream-2023: memory {memory} cannot free {bits} bits in cycle {time}")
         return end
 
     def evict(self, tensor: Tensor, memory: int, time: int) -> int:
-        """Evict a tensor, and write it back if it is not off-chip. Returns the time at which the write-back ends.
+        """Evict a tensor, and write it back if the off-chip memory does not have it. Returns the time at which the
+        write-back ends.
 
         The space of the tensor is free at `time`, before the write-back ends.
         """
@@ -332,7 +337,7 @@ class _Run:
         return start
 
     def run_node(self, cn: int, ready: int) -> None:
-        """Schedule one CN. Later steps do not change its times."""
+        """Schedule one CN. Later steps do not change the times of this CN."""
         core = int(self.allocation[cn])
         runtime = int(self.problem.costs.runtime_cycles[self.problem.graph.cost_row[cn], core])
         if core == self.off_core or runtime < 1:
@@ -374,8 +379,8 @@ class _Run:
 def simulate_stream_2023(problem: SchedulingProblem, allocation: Integers, options: ScheduleOptions) -> Schedule:
     """Schedule of a problem by the model of 2023.
 
-    Raises MappingError if a CN cannot run, or if a memory cannot make space. Raises InputError if CNs wait for each
-    other in a cycle, or if a repair is not one of REPAIRS.
+    Raises MappingError if a CN cannot run, or if a memory has no space for a tensor. Raises InputError if CNs wait for
+    each other in a cycle, or if the options name a repair that is not in REPAIRS.
     """
     unknown = [repair for repair in options.model_repairs if repair not in REPAIRS]
     if unknown:
@@ -404,7 +409,7 @@ def simulate_stream_2023(problem: SchedulingProblem, allocation: Integers, optio
             if waiting[after] == 0:
                 heapq.heappush(candidates, key(after))
     if bool(np.any(run.end < 0)):
-        raise InputError([Problem("CNs wait for each other in a circle", path="graph")])
+        raise InputError([Problem("CNs wait for each other in a cycle", path="graph")])
     return _schedule(problem, allocation, run)
 
 

@@ -1,11 +1,12 @@
-"""Graph and data of a network in the model `stream-2023`: equal CNs, one chain per layer, whole tensors.
+"""Graph and data of a network in the model `stream-2023`: all CNs of a layer are equal, run in one chain, and make one
+tensor each.
 
 * All CNs of a layer have the same cost: a CN at a border costs as much as an inner CN, and padding counts as data.
 * All CNs of a layer run in one chain, even if they use different weights. CNs with the same part of the weights stay on
   one core.
-* A CN makes one tensor. A CN that needs a part of a tensor needs the whole tensor. Data from outside are one tensor for
-  each combination of tiles on which the operand depends. Such a tensor includes halos and padding, and shares no data
-  with another tensor.
+* Each CN makes one tensor. A CN that reads a part of a tensor needs the complete tensor. For data that no CN makes
+  (constants and network inputs), there is one tensor for each combination of tiles on which the operand depends. Such a
+  tensor includes halos and padding, and shares no data with other tensors.
 
 docs/multi-core-model.md#scheduling has the other rules. docs/accuracy.md#three-chips has the resulting numbers.
 """
@@ -30,7 +31,7 @@ from tilewright.workload.layer import Layer
 
 
 def whole_tile_graph(workload: Workload, graph: CnGraph) -> CnGraph:
-    """Graph with one class of cost and one chain for each layer, in which each data edge carries a whole output."""
+    """Graph with one cost class and one chain for each layer. Each data edge carries the complete output of a CN."""
     nodes = _layer_nodes(workload, graph)
     shapes: dict[Layer, int] = {}
     shape_of_layer = [
@@ -58,10 +59,11 @@ def whole_tile_graph(workload: Workload, graph: CnGraph) -> CnGraph:
 
 
 def whole_tile_problem(assembled: AssembledProblem, workload: Workload, graph: CnGraph) -> AssembledProblem:
-    """Problem of a graph with whole tensors in place of pieces, and with one chain and one cost for each layer.
+    """Scheduling problem with complete tensors in place of pieces, and with one chain and one cost for each layer.
 
-    `assembled` was made from the same graph. This can be a graph of `whole_tile_graph`, or a graph with true borders.
-    In the second case, all CNs of a layer get the cost of its largest tile with the least padding.
+    `assembled` must be made from the same graph as `graph`. This is either a graph from `whole_tile_graph`, or a graph
+    in which CNs at borders have their own costs. In the second case, all CNs of a layer get the cost of the largest
+    tile of the layer with the least padding.
     """
     operand_table = np.zeros((len(graph.layers), len(graph.operands) + 1), np.int64)
     needs = assembled.pieces
@@ -91,7 +93,9 @@ def _layer_nodes(workload: Workload, graph: CnGraph) -> list[WorkloadNode]:
 
 
 def _full_tiles(graph: CnGraph) -> Integers:
-    """[cn] Largest CN of the same layer; of equally large CNs, the first that reads most, which has no padding."""
+    """[cn] Largest CN of the same layer. If several CNs are equally large, the first of those that read most, because
+    it has the least padding.
+    """
     ranks = [(shape.mac_count, prod(size for _, size in shape.data_dimension_sizes)) for shape in graph.shapes]
     work, read = np.array(ranks, np.float64).reshape(-1, 2)[graph.shape].T
     order = np.lexsort((np.arange(graph.cn_count), -read, -work, graph.cn_layer))
@@ -101,7 +105,9 @@ def _full_tiles(graph: CnGraph) -> Integers:
 
 
 def _tile(node: WorkloadNode, cn_layer: CnLayer) -> Layer:
-    """First tile of a layer, with the cost of an inner tile: it has no padding, and its data are not clipped."""
+    """First tile of a layer, changed to an inner tile: without padding, and with data that are not clipped at a
+    border.
+    """
     assert node.layer is not None
     grid = cn_layer.grid
     sizes = tuple((name, int(grid.tiles[name].end[0] - grid.tiles[name].start[0])) for name, _ in node.layer.loop_sizes)
@@ -109,13 +115,13 @@ def _tile(node: WorkloadNode, cn_layer: CnLayer) -> Layer:
 
 
 def _chains(graph: CnGraph) -> tuple[Integers, Integers]:
-    """Two arrays: CNs, and for each of them the next CN of the same layer."""
+    """Two arrays: CNs, and for each of these CNs the next CN of the same layer."""
     target = np.flatnonzero(graph.cn_layer[1:] == graph.cn_layer[:-1]) + 1
     return (target - 1).astype(np.int64), target.astype(np.int64)
 
 
 def _tensors(workload: Workload, graph: CnGraph, names: tuple[str, ...]) -> DataPieces:
-    """Pieces: one for the output of each CN, then one for each tensor from outside.
+    """Pieces of data: first one piece for the output of each CN, then one piece for each tensor that no CN makes.
 
     `names` are the names of the tensors of the network.
     """
@@ -168,7 +174,9 @@ def _is_in_sink(graph: CnGraph) -> npt.NDArray[np.bool_]:
 
 
 def _reads(workload: Workload, graph: CnGraph) -> Iterator[tuple[int, int, IndexMap]]:
-    """Triples (layer, operand, index map) of all operands that layers read from outside, in the order of layers."""
+    """Triples (layer, operand, index map), one for each operand whose data no CN makes (constants and network inputs),
+    in the order of layers.
+    """
     pairs = {*zip(graph.cn_layer[graph.read_cn].tolist(), graph.read_operand.tolist(), strict=True)}
     for number, node in enumerate(_layer_nodes(workload, graph)):
         for index_map in node.index_maps:
@@ -178,10 +186,11 @@ def _reads(workload: Workload, graph: CnGraph) -> Iterator[tuple[int, int, Index
 
 
 def _contents(layer: CnLayer, index_map: IndexMap, element_bits: int) -> tuple[Integers, Integers]:
-    """Two arrays: the number of the content that each CN of a layer reads, and the bits of each content.
+    """Two arrays for an operand of a layer: for each CN, the index of the tensor that the CN reads; for each of these
+    tensors, the number of bits.
 
-    There is one content for each combination of the tiles on which the access depends. Its bits are those of all
-    indices between the first and the last one of the loops, including padding and gaps.
+    There is one tensor for each combination of tiles on which the access depends. A tensor has the bits of all indices
+    between the first index and the last index of the loops, including padding and gaps.
     """
     grid = layer.grid
     used = {name for axis in index_map.input.axes for name, factor in axis.terms if factor}
@@ -202,4 +211,4 @@ def _contents(layer: CnLayer, index_map: IndexMap, element_bits: int) -> tuple[I
 
 
 MODEL = ScheduleModel(whole_tile_problem, simulate_stream_2023, ("share_divisor", "layers_by_off_chip"))
-"""Schedule model `stream-2023`: whole tensors in place of pieces, and decisions that are not causal."""
+"""Schedule model `stream-2023`: complete tensors in place of pieces, and decisions that are not causal."""

@@ -1,1 +1,3 @@
-"""zigzag-dse 3.9.1: its reading of ONNX, its rules for data that stay between layers, and its layouts of results."""
+"""Rules of zigzag-dse 3.9.1 for reading ONNX models and for data that stay on chip between layers, and its file
+layouts.
+"""

@@ -1,8 +1,9 @@
-"""Data locality between layers by the rules of zigzag-dse 3.9.1 (search of inter-layer data locality).
+"""Data locality between layers (data that stay on chip) by the rules of zigzag-dse 3.9.1.
 
-The faults of these rules (B32) are kept. The output is counted at partial-sum precision. Only the first producer is
-followed. Other data that are live at the same time are not counted. If one layer leaves room for all weights, the
-weights of all layers are kept. `mapping.locality` repairs these faults.
+These rules have four known faults, which this module keeps (switch B32 in docs/model.md). Outputs are counted with the
+precision of partial sums. Only the first producer of a layer is followed. Other data that are needed at the same time
+are not counted. If one layer leaves enough capacity for all weights, the weights of all layers stay on chip.
+`mapping.locality` is without these faults.
 """
 
 from dataclasses import dataclass, replace
@@ -25,9 +26,9 @@ class _LayerFacts:
     layer: Layer
     roles: LayerRoles
     bits_of: dict[str, int]
-    """Bits of the activation and of the output, by their memory operand."""
+    """Number of bits of the activation and of the output, by memory operand."""
     weight_bits: int
-    """Bits of the weights; 0 for a layer without constant operands."""
+    """Number of bits of the weights; 0 for a layer without constant operands."""
 
     @property
     def is_adder(self) -> bool:
@@ -38,10 +39,10 @@ class _LayerFacts:
 def reference_reach(
     workload: Workload, core: Core, mapping: Mapping, profile: ModelProfile, data_always_from_top_memory: bool
 ) -> tuple[MemoryReach, ...]:
-    """Memory reach of each layer, in order of execution.
+    """Memory reach (outermost memories that the data reach) of each layer, in order of execution.
 
-    The reference stops with an error for an inner layer without producer or without reader, and for data that fit in no
-    memory. In these cases the top memory is used.
+    In three cases, zigzag-dse stops with an error: an inner layer has no producer, an inner layer has no reader, or
+    data fit in no memory. This function then uses the top memory.
     """
     if not workload.layers_in_order:
         return ()
@@ -53,7 +54,9 @@ def reference_reach(
 
 
 def _with_layers_left_out(workload: Workload) -> Workload:
-    """Workload with the layers that an in-memory array does not run; the reference skips them only after the search."""
+    """Workload that includes the layers that an in-memory array does not run, because zigzag-dse skips these layers
+    only after the search.
+    """
     if not any(node.layer_left_out for node in workload.nodes):
         return workload
     nodes = tuple(replace(node, layer=node.layer or node.layer_left_out) for node in workload.nodes)
@@ -63,7 +66,7 @@ def _with_layers_left_out(workload: Workload) -> Workload:
 class _Search:
     """Search for the memory levels of activations, outputs and weights.
 
-    `activation` and `output` have the memory index found so far, by node id.
+    `activation` and `output` have the index of the lowest memory found so far, by node id.
     """
 
     def __init__(self, workload: Workload, core: Core, mapping: Mapping, profile: ModelProfile) -> None:
@@ -123,7 +126,7 @@ class _Search:
         return len(consumers) > 1 or (len(consumers) == 1 and len(self.graph.predecessors[consumers[0]]) > 1)
 
     def _try_memory(self, node_id: int, index: int, *, is_first: bool) -> None:
-        """Lower the levels of a layer, and the level of all weights, to a memory if the data fit there."""
+        """Lower the levels of a layer, and the level of all weights, to a memory if the data fit in this memory."""
         facts, memory = self.facts[node_id], self.core.memories[index]
         roles, held = facts.roles, memory.operands
         keeps_data = roles.output in held and self._activation_read_next(node_id) in held
@@ -145,9 +148,9 @@ class _Search:
             self.weight_level = index
 
     def _activation_read_next(self, node_id: int) -> str:
-        """Memory operand under which the first consumer reads the output of a layer.
+        """Memory operand with which the first consumer reads the output of a layer.
 
-        For the last layer, and for a layer without consumers, the memory operand of the activation of the layer itself.
+        For the last layer, and for a layer without consumers, this is the memory operand of the layer's own activation.
         """
         consumers = self.graph.successors[node_id]
         is_last = node_id == self.graph.in_topological_order[-1]
@@ -172,23 +175,24 @@ def _layer_facts(layer: Layer, mapping: Mapping, profile: ModelProfile) -> _Laye
 class LayerGraph:
     """Layers of a network with their direct connections, by node id.
 
-    Nodes that only pass data on are cut out, as in the reference's copy without dummy nodes. The orders are those of
-    the reference, because its rules depend on them.
+    Nodes that only pass data on are removed, as in the graph of zigzag-dse without dummy nodes. All orders of layers
+    and connections are those of zigzag-dse, because the rules depend on these orders.
     """
 
     in_file_order: tuple[int, ...]
     in_topological_order: tuple[int, ...]
-    """Layers by generations. If nodes were cut out, this order can differ from `Workload.layers_in_order`, the order in
-    which layers run."""
+    """Layers by generations of the graph. If nodes were removed, this order can differ from `Workload.layers_in_order`,
+    the order in which layers run.
+    """
     predecessors: dict[int, tuple[int, ...]]
     successors: dict[int, tuple[int, ...]]
 
 
 def layer_graph(workload: Workload) -> LayerGraph:
-    """Graph of the layers alone.
+    """Graph with only the layers of a network.
 
-    The other nodes are cut out in file order. The producers of a cut-out node are connected to its consumers; these new
-    connections come after the existing ones.
+    All other nodes are removed in file order. The producers of a removed node are connected to the consumers of this
+    node; the new connections come after the existing connections.
     """
     before: dict[int, dict[int, None]] = {node.node_id: {} for node in workload.nodes}
     after: dict[int, dict[int, None]] = {node.node_id: {} for node in workload.nodes}
@@ -212,7 +216,7 @@ def layer_graph(workload: Workload) -> LayerGraph:
 
 
 def _cut_out(node: WorkloadNode, before: dict[int, dict[int, None]], after: dict[int, dict[int, None]]) -> None:
-    """Remove a node, and connect its producers to its consumers.
+    """Remove a node, and connect the producers of the node to its consumers.
 
     The order of connections is the same as if all nodes were removed at the end.
     """

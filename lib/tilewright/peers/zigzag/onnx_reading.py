@@ -1,15 +1,16 @@
-"""ONNX reading of zigzag-dse 3.9.1: Conv, QLinearConv, Gemm and MatMul are layers, all other operators are free.
+"""Reader of ONNX models by the rules of zigzag-dse 3.9.1: Conv, QLinearConv, Gemm and MatMul are layers, all other
+operators have no costs.
 
-zigzag-dse 3.9.1 decides which operands are constant by the *number* of predecessor nodes of a layer. Without a
-predecessor, both operands are constant. With one, W is constant and the predecessor feeds I. With two, the first feeds
-I and the second feeds W. With three or more, the layer is refused. A `Constant` node counts as a predecessor (fault
-B13). Weights that come through Constant, Cast, Transpose or DequantizeLinear therefore look like activations, and so
-does a bias computed by a node.
+zigzag-dse 3.9.1 decides by the *number* of predecessor nodes of a layer which operands are constant. Without a
+predecessor, both operands are constant. With one predecessor, W is constant, and the predecessor produces I. With two
+predecessors, the first produces I and the second produces W. A layer with three or more predecessors is an error. A
+`Constant` node counts as a predecessor (fault B13 in docs/model.md). Therefore weights that come through Constant,
+Cast, Transpose or DequantizeLinear look like activations, and so does a bias that a node computes.
 
-Here the reference profile keeps this rule, and the reader notes every layer for which the graph gives another answer.
-With three or more predecessors, and always under `trace_onnx_constants`, the graph decides. A tensor that is computed
-from constants only is a constant. I is the first operand, and W is the second. There is one exception: a constant first
-operand of a matrix product is W.
+The reference profile of tilewright keeps this rule, and notes every layer for which the graph gives other constant
+operands. The graph decides if a layer has three or more predecessors; with the switch `trace_onnx_constants`, the graph
+always decides. In the graph, a tensor that is computed only from constants is a constant. I is the first operand, and W
+is the second. There is one exception: a constant first operand of a matrix product is W.
 """
 
 import math
@@ -59,28 +60,33 @@ from tilewright.workload.onnx.resolution.outputs import InnerTensors
 
 @dataclass(frozen=True)
 class NetworkTopology:
-    """Operators in an order in which they can run, and the producer of each tensor."""
+    """Operators of a network in a topological order, and the producer of each tensor."""
 
     nodes: tuple[OnnxNode, ...]
     producer_of: dict[str, int]
-    """Id of the node that makes each tensor, by tensor name; without network inputs and initialisers."""
+    """Id of the node that produces each tensor, by tensor name. Network inputs and initialisers are left out."""
     constant_nodes: frozenset[int]
     """Nodes whose outputs are known before run time: Constant, and nodes that read only constants."""
     captured: dict[int, tuple[str, ...]]
-    """Outer tensors that the subgraphs (If, Loop, Scan) of a node read, by node id."""
+    """Tensors of the outer graph that the subgraphs (of If, Loop, Scan) of a node read, by node id."""
 
     def predecessors(self, node: OnnxNode) -> list[int]:
-        """Producers of the inputs of `node`, in input order. A producer of two inputs occurs twice."""
+        """Ids of the nodes that produce the inputs of `node`, in input order. A node that produces two inputs occurs
+        twice.
+        """
         return [self.producer_of[name] for name in node.inputs if name in self.producer_of]
 
     def all_predecessors(self, node: OnnxNode) -> list[int]:
-        """Producers of the inputs of `node` and of the tensors that its subgraphs read, each producer once."""
+        """Ids of the nodes that produce the inputs of `node` and the tensors that its subgraphs read. Each node occurs
+        one time.
+        """
         names = node.inputs + self.captured.get(node.node_id, ())
         return list(dict.fromkeys(self.producer_of[name] for name in names if name in self.producer_of))
 
 
 def read_topology(graph: onnx.GraphProto, notices: list[str]) -> NetworkTopology:
-    """Nodes of `graph` in file order. If this is not a topological order, they are sorted, and a notice says so.
+    """Topology with the nodes of `graph` in file order. If this is not a topological order, the nodes are sorted, and a
+    notice reports this.
 
     Raises InputError for inputs without a producer, tensors with two producers, and cycles.
     """
@@ -92,7 +98,7 @@ def read_topology(graph: onnx.GraphProto, notices: list[str]) -> NetworkTopology
     reads = [tensors_read(proto) for proto in protos]
     for index, proto in enumerate(protos):
         missing = [name for name in proto.input if name and name not in makers and name not in known]
-        problems += [Problem(f"input '{name}' is produced by nothing", path=names[index]) for name in missing]
+        problems += [Problem(f"input '{name}' has no producer", path=names[index]) for name in missing]
     if problems:
         raise InputError(problems)
     order = run_order(reads, makers, names)
@@ -124,7 +130,7 @@ def _constant_nodes(
 
 
 def reference_roles(predecessors: list[int], weight_input: int) -> OperandRoles:
-    """Roles of the operands by the number of predecessors, which is at most two."""
+    """Roles of the operands by the number of predecessors (at most two), as in zigzag-dse."""
     if not predecessors:
         return OperandRoles(0, weight_input, ("W", "I"), ())
     if len(predecessors) == 1:
@@ -133,9 +139,9 @@ def reference_roles(predecessors: list[int], weight_input: int) -> OperandRoles:
 
 
 def graph_roles(node: OnnxNode, topology: NetworkTopology, weight_input: int, *, may_exchange: bool) -> OperandRoles:
-    """Roles of the operands by the origin of their data. A bias that a node computes is a third source, `bias`.
+    """Roles of the operands by the origin of the data. A bias that a node computes is a third source, called `bias`.
 
-    With `may_exchange`, a constant first operand is W, and the second operand is then I.
+    With `may_exchange`, a constant first operand is W; the second operand is then I.
     """
     first, second = _computed_by(node, topology, 0), _computed_by(node, topology, weight_input)
     exchanged = may_exchange and first is None and second is not None
@@ -158,7 +164,9 @@ def _computed_by(node: OnnxNode, topology: NetworkTopology, index: int) -> int |
 def operand_roles(
     node: OnnxNode, topology: NetworkTopology, profile: ModelProfile, weight_input: int, *, may_exchange: bool
 ) -> tuple[OperandRoles, str]:
-    """Roles of the operands under `profile`, and a remark if the reference rule gives wrong roles; '' if not."""
+    """(roles of the operands under `profile`, remark). The remark says that the rule of zigzag-dse gives wrong roles;
+    '' if the roles are right.
+    """
     actual = graph_roles(node, topology, weight_input, may_exchange=may_exchange)
     if profile.trace_onnx_constants:
         return actual, ""
@@ -182,10 +190,11 @@ _MATRIX_PRODUCTS = frozenset({"Gemm", "MatMul"})
 
 
 def read_reference(model: onnx.ModelProto, profile: ModelProfile, options: NetworkOptions) -> tuple[Workload, Coverage]:
-    """Workload of a model, without a name, and the coverage of its operators, as zigzag-dse 3.9.1 reads the model.
+    """(workload without a name, coverage of the operators) of a model, read by the rules of zigzag-dse 3.9.1.
 
-    With the switch `onnx_height_is_y`, height is Y (fault B10). With `trace_onnx_constants`, operands are traced to
-    their constants (B13, see `operand_roles`), and nodes keep all edges, not only the first two.
+    With the switch `onnx_height_is_y`, the height is Y (fault B10 in docs/model.md). With the switch
+    `trace_onnx_constants`, operands are traced to their constants (fault B13, see `operand_roles`), and nodes keep all
+    edges, not only the first two.
 
     Raises InputError with all problems.
     """
@@ -197,7 +206,7 @@ def read_reference(model: onnx.ModelProto, profile: ModelProfile, options: Netwo
 
 
 class _Reader:
-    """Reader of one model. It collects nodes, problems, coverage entries, and the names of layers by remark."""
+    """Reader of one model. It collects nodes, errors, coverage entries, and the names of layers for each remark."""
 
     def __init__(self, model: onnx.ModelProto, profile: ModelProfile, options: NetworkOptions) -> None:
         self.model = model
@@ -252,7 +261,7 @@ class _Reader:
         return self._without_layer(node)
 
     def _is_empty(self, node: OnnxNode) -> bool:
-        """Whether a tensor of a matrix product has no elements, for example a cache before the first token."""
+        """Whether a tensor of a matrix product has no elements. An example is a cache before the first token."""
         return any(0 in self.shapes.get(name, ()) for name in (*node.inputs[:2], *node.outputs[:1]))
 
     def _conv(self, node: OnnxNode) -> WorkloadNode:
@@ -302,11 +311,11 @@ class _Reader:
         is_constant = node.node_id in self.topology.constant_nodes and not is_source
         work = NOTHING if is_empty or is_constant else self.counter.work_of(node)
         macs, status = work.mac_count, PASS_THROUGH if work.is_free else UNSUPPORTED
-        # Other operations of these operators are not counted in this reading.
+        # This reader counts no other operations of these operators.
         self.entries.append(OperatorCoverage(node.operator_type, status, 1, macs, None, None))
         if status == UNSUPPORTED:
             told = "work unknown" if not work.is_known else "multiply-accumulates are counted but have no cost"
-            self._remark(f"{node.operator_type} is not modelled and passed through without cost ({told})", node)
+            self._remark(f"{node.operator_type} has no cost model; its data pass through without cost ({told})", node)
         return WorkloadNode(
             node.node_id,
             node.name,
@@ -340,7 +349,7 @@ class _Reader:
 
 
 def _required_tensors(node: OnnxNode) -> list[str]:
-    """Tensors whose shapes are needed to compute the cost of a node, or to count its work."""
+    """Tensors whose shapes are needed to compute the costs of a node, or to count the operations of the node."""
     if node.proto.domain not in STANDARD_DOMAINS or not (is_counted(node) or node.proto.op_type in MAC_TYPES):
         return []
     needed = list(node.outputs[:1])
@@ -361,10 +370,12 @@ def _tensor_shapes(
     *,
     must_infer: bool = False,
 ) -> dict[str, Shape]:
-    """Shapes of tensors by name. They are inferred only if a needed shape is not stored, or with `must_infer`.
+    """Shapes of tensors by name. Shapes are inferred only if a needed shape is not stored in the model, or with
+    `must_infer`.
 
-    Raises InputError if the inference finds the model inconsistent. If shapes are needed only to count the work of
-    operators that are read separately (`works_alone`), there is no error; this work is then unknown.
+    Raises InputError if the shape inference finds the model inconsistent. If shapes are needed only to count the
+    operations of operators that are read separately (`works_alone`), there is no error, and the number of operations is
+    unknown.
     """
     shapes = stored_shapes(model.graph, resolved.symbols) | resolved.shapes
     required = [tensor for node in topology.nodes for tensor in _required_tensors(node)]
@@ -382,7 +393,7 @@ def _tensor_shapes(
 
 
 def _lacks_shapes(model: onnx.ModelProto, topology: NetworkTopology, shapes: Shapes) -> bool:
-    """Whether an operator whose work is counted separately reads a tensor without a known shape."""
+    """Whether an operator whose operations are counted separately reads a tensor without a known shape."""
     register_operators()
     functions = read_functions(model).functions
     known = shapes.keys() | {name for name, _ in graph_constants(model.graph)}

@@ -1,1 +1,1 @@
-"""Keys of a configuration, which are parameters of the steps of a run, and the schema of a configuration."""
+"""Keys of a configuration (the parameters of the steps of a run), and the schema of a configuration."""

@@ -14,7 +14,8 @@ from tilewright.base.parameters import Parameter, parameters_of
 def arguments_of(kind: type, values: Mapping[str, Any]) -> list[str]:
     """Command-line arguments for `values`, in the order of the parameters of the class `kind`.
 
-    Values that are not parameters of the class are left out. A switch with its default value gives no argument.
+    Values that are not parameters of the class are left out. A switch (a parameter that is true or false) with its
+    default value gives no argument.
     """
     words: list[str] = []
     for parameter in parameters_of(kind):

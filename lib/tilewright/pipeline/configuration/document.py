@@ -1,6 +1,7 @@
-"""Tables of keys in config/README.md, made from the classes that declare the keys as parameters.
+"""Tables of keys in config/README.md, generated from the classes that declare the keys as parameters.
 
-`python -m tilewright.pipeline.configuration.document config/README.md` writes the tables between two marks of the page.
+`python -m tilewright.pipeline.configuration.document config/README.md` writes each table between two comments of the
+page.
 """
 
 import sys
@@ -37,8 +38,8 @@ def _cell(text: str) -> str:
 
 
 def with_tables(page: str) -> str:
-    """Text of a page in which the text between the marks is replaced by the tables. Raises ValueError if a mark is
-    missing.
+    """Text of a page in which the text between two comments, for each flow, is replaced by a table. Raises ValueError
+    if such a comment is missing.
     """
     for flow in (SINGLE, MULTI):
         begin, end = (

@@ -1,4 +1,4 @@
-"""Options of the search for a whole plan: objective, effort, and the parts of the plan that a run fixes."""
+"""Options of the search for a fusion plan: objective, effort, and the parts of the plan that a run fixes."""
 
 import os
 from dataclasses import dataclass
@@ -13,8 +13,8 @@ from tilewright.search.options import CnSearchOptions
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
 class FusionFixed(Parameters):
-    """Parts of a plan that a run fixes. A part with the value null is searched. Entries of the mapping file are fixed
-    too.
+    """Parts of a plan that a run fixes. A part with the value null is searched. The entries of the mapping file fix
+    further parts.
     """
 
     layer_stacks: Annotated[Stacks | None, Read(read_stacks)] = None
@@ -30,7 +30,7 @@ class FusionFixed(Parameters):
     operands_to_prefetch: Annotated[tuple[str, ...], Told(allowed="a list of layer operands, as [W]")] | None = None
     """Layer operands whose constants are prefetched, such as W; [] for none. null: the operands are searched."""
     prefetch_results: bool | None = None
-    """Whether results of computation nodes are prefetched too. null: both values are tried."""
+    """Whether results of computation nodes are prefetched, in addition to constants. null: both values are tried."""
     layers_by_off_chip: Annotated[tuple[Count, ...], Told(allowed="a list of ids of layers, as [3, 5]")] | None = None
     """Ids of layers whose results go to other memories through the off-chip memory; [] for none. null: the layers are
     searched.
@@ -42,8 +42,8 @@ class PlanCount(Parameters):
     """Number of plans after which a search ends."""
 
     nb_plans: PositiveCount = 4000
-    """Number of plans after which the search for a plan ends. Plans for parts of the network count too. The initial
-    plans (layer by layer; all layers cut in the same way) are always evaluated.
+    """Number of plans after which the search for a plan ends. A plan for a part of the network counts as a plan. The
+    initial plans (layer by layer; all layers cut in the same way) are always evaluated.
     """
 
 
@@ -53,12 +53,12 @@ class FusionOptions(FusionFixed, PlanCount, CnSearchOptions):
 
     fusion_time_budget_s: PositiveNumber | None = 120.0
     """Time limit of the whole call in seconds, from reading the first file to writing the last file. The limit does not
-    apply before one plan has a schedule; if this plan takes longer than the limit, the call says so. null: no limit;
+    apply before one plan has a schedule; if this takes longer than the limit, the call reports this. null: no limit;
     then the result depends only on the seed.
     """
     share_divisor: PositiveCount = 4
-    """Smallest part of its full width with which a transfer starts, as a divisor: 4 means a quarter of the width. 1: a
-    transfer waits until its full width is free.
+    """Smallest width with which a transfer starts, as a divisor of the full width of the transfer: 4 means a quarter of
+    the full width. 1: a transfer waits until its full width is free.
     """
     stack_order: StackOrder = "priority"
     """Effect of stacks on the order of nodes. `priority`: with the rule `memory`, a core prefers nodes of the earliest
@@ -69,8 +69,8 @@ class FusionOptions(FusionFixed, PlanCount, CnSearchOptions):
     off-loading.
     """
     jobs: Count = 0
-    """Number of processes; 0: one per processor. If the search ends by `nb_plans`, the result does not depend on the
-    number.
+    """Number of processes; 0: one per processor. If `nb_plans` ends the search, the result does not depend on the
+    number of processes.
     """
 
     def without_effect(self) -> dict[str, str]:

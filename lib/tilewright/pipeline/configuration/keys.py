@@ -1,7 +1,7 @@
 """Keys of a configuration: classes of parameters, with their flows and the verbs that take them as options.
 
 A field of one of these classes is a key of a run, an option of verbs, and a row of the documentation. It is declared
-only in this class. This module also has the runs of a configuration, and the options that a run gives to each verb.
+only in this class. This module also defines the runs of a configuration, and the options that a run gives to each verb.
 
 The Snakefile imports this module each time Snakemake parses it, so this module imports nothing larger than YAML.
 """
@@ -25,7 +25,7 @@ from tilewright.search.options import CnSearchOptions, CoreSearchOptions, MapOpt
 FLOWS = (SINGLE, MULTI)
 SPLIT, TILING, COST, SEARCH, SCHEDULE, REPORT, MAP = "split", "cns", "cost", "allocate", "schedule", "report", "map"
 FUSE = "fuse"
-"""Name of the verb that searches a plan. All these verbs take keys of a run as options."""
+"""Name of the verb that searches a plan. The verbs named by these constants take keys of a run as options."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -33,8 +33,8 @@ class Strictness(Parameters):
     """Requirements that every run can have."""
 
     strict: bool = False
-    """Fail if a part of the network has no computed cost, because the core cannot run it or because it has no cost
-    model. Also fail if an option or a key of an input file has no effect.
+    """Report an error if the cost of a part of the network is not computed (no core can run it, or it has no cost
+    model), or if an option or a key of an input file has no effect.
     """
 
 
@@ -44,8 +44,8 @@ class FigureChoice(Parameters):
 
     figures: bool = False
     """Write figures of the run as SVG and PNG files, and the loop nests as PDF. By default, only the page of results
-    (`index.html`) has figures; `tilewright report` and `tilewright explain` write the files later. A run with an option
-    for the drawing of its schedule (`plot_full_schedule`, `plot_data_transfer`) always has these files.
+    (`index.html`) has figures; `tilewright report` and `tilewright explain` write the files later. If a run sets an
+    option for the drawing of the schedule (`plot_full_schedule`, `plot_data_transfer`), these files are always written.
     """
 
 
@@ -56,9 +56,9 @@ class Comparison(Parameters):
     split_layers: bool = False
     """Split a layer into several layers of the network if its weights exceed the memory of a core."""
     baselines: bool = True
-    """Run the network layer by layer too, on all cores and on the best single core, and compare. This is a separate run
-    with the name `{run}.layer_by_layer` and the key `mode: lbl`. If the run has a `cn_define_mode`, each layer of this
-    separate run is one computation node.
+    """Run the network layer by layer, too, on all cores and on the best single core, for comparison. This is a separate
+    run with the name `{run}.layer_by_layer` and the key `mode: lbl`. If the run has a `cn_define_mode`, each layer of
+    this separate run is one computation node.
     """
 
 
@@ -69,20 +69,20 @@ class PlanChoice(Parameters):
     fusion: Literal["given", "search"] = "given"
     """`given`: stacks and tiles are those of the mapping file and of this run. `search`: `tilewright fuse` searches
     stacks, tiles, splits of layers between cores, cores, and scheduling rules. Everything that the mapping file or the
-    run sets stays fixed. With `search`, the default mapping file is `multi/open`, which fixes nothing. `search` is the
-    default for a run that names no mapping file, if no mapping file has the name of its hardware and the run sets no
-    tiles and stacks.
+    run sets stays fixed. With `search`, the default mapping file is `multi/open`, which fixes nothing. The default is
+    `search` if three conditions hold: the run names no mapping file, no mapping file is called like the hardware of the
+    run, and the run sets neither tiles nor stacks. Otherwise, the default is `given`.
     """
 
 
 @dataclass(frozen=True)
 class Group:
-    """Class whose parameters are keys of the runs of a flow."""
+    """Class of parameters. Each parameter is a key of the runs of a flow."""
 
     kind: type[Parameters]
     flow: str
     verbs: tuple[str, ...] = ()
-    """Verbs that take the parameters as options; () for parameters that only `make run` uses."""
+    """Verbs that take the parameters of the class as options; () if only `make run` uses them."""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -120,11 +120,13 @@ def _keys_of(flow: str) -> dict[str, Parameter]:
 
 
 KEYS_OF: dict[str, dict[str, Parameter]] = {flow: _keys_of(flow) for flow in FLOWS}
-"""Parameter of each key of a run, by flow and key. If several classes have a key, the first class counts."""
+"""Parameter of each key of a run, by flow and key. If several classes have the same key, the parameter of the first
+class is used.
+"""
 KEYS: dict[str, Parameter] = KEYS_OF[MULTI] | KEYS_OF[SINGLE]
 """Parameter of each key of a run of any flow."""
 SETTINGS = tuple(key for key in KEYS_OF[MULTI] if key not in KEYS_OF[SINGLE])
-"""Keys that only runs on several cores have. The value null gives such a key its default."""
+"""Keys that only runs on several cores have. The value null means the default of the key."""
 
 
 def flows_of(key: str) -> tuple[str, ...]:
@@ -138,7 +140,7 @@ def groups_of(flow: str, verb: str = "") -> tuple[Group, ...]:
 
 
 COMPANION = "layer_by_layer"
-"""Suffix of the name of a layer-by-layer run. It is the baseline with which a run is compared."""
+"""Suffix of the name of a baseline: the layer-by-layer run with which a run is compared."""
 _LAYER_BY_LAYER = {"mode": "lbl"}
 """Settings of a baseline: each layer is a stack of its own. A layer is still split between cores if the mapping file
 says so (`inter_core_tiling`).
@@ -158,9 +160,9 @@ class Stages:
     code: str = ""
     """Digest of the files with stages of the user; '' if there are no such files."""
     files: tuple[str, ...] = ()
-    """Files with stages of the user, including the files that they import."""
+    """Files with stages of the user, and the files that these files import."""
     exports: bool = False
-    """Whether a stage writes files into the folder of exports."""
+    """Whether a stage of the pipeline writes files into the folder of exports."""
 
 
 @dataclass(frozen=True)
@@ -180,29 +182,29 @@ class Run:
     """
     stages: Stages
     strict: bool = False
-    """Whether the run fails if a part of the network has no computed cost, or if input has no effect."""
+    """Whether it is an error if the cost of a part of the network is not computed, or if an input has no effect."""
     settings: Mapping[str, Any] = field(default_factory=dict)
-    """Values of keys of SETTINGS, by key; {} for a run on one core."""
+    """Values of the keys in SETTINGS, by key; {} for a run on one core."""
     figures: bool = False
     """Whether figures of the run are written as files."""
     base: str = ""
-    """Name of the run whose baseline this run is; '' if this run is not a baseline."""
+    """Name of the run that is compared with this run, if this run is a baseline; '' otherwise."""
 
     @property
     def splits(self) -> bool:
-        """Whether layers are split in the network before it is cut into computation nodes."""
+        """Whether large layers are split into several layers before the network is cut into computation nodes."""
         return self.settings.get("split_layers", False) is True
 
     @property
     def plan_of(self) -> str:
-        """Name of the run whose plan sets the schedule rules of this run. This is the run itself or, for a baseline,
-        the run of which it is a baseline; '' if no plan is searched.
+        """Name of the run whose fusion plan sets the schedule rules of this run; '' if no plan is searched. A baseline
+        uses the plan of the run that is compared with it; every other run uses its own plan.
         """
         return self.base or self.name if self.settings.get("fusion") == "search" else ""
 
     @property
     def fuses(self) -> bool:
-        """Whether `tilewright fuse` searches stacks and tiles of this run; False for a baseline."""
+        """Whether `tilewright fuse` searches the stacks and tiles of this run; False for a baseline."""
         return self.plan_of == self.name
 
     @property
@@ -237,7 +239,9 @@ class Run:
         return [*words, *self.pipeline_arguments(verb)]
 
     def _with_effect(self, kind: type[Parameters], given: Mapping[str, Any]) -> dict[str, Any]:
-        """Values in `given`, without settings of the class `kind` that have no effect because of other settings."""
+        """Values in `given`, without the settings that have no effect because of other settings. `kind` is the class
+        that declares the settings.
+        """
         names = {parameter.name for parameter in parameters_of(kind)} & self.settings.keys()
         left_out = (
             () if self.stages.pipeline else kind(**{name: self.settings[name] for name in names}).without_effect()
@@ -247,7 +251,8 @@ class Run:
     def pipeline_arguments(self, verb: str) -> list[str]:
         """Option --pipeline of a verb that runs stages of the pipeline; [] for the default pipeline.
 
-        A baseline is always cut layer by layer, so `cns` of a baseline does not get the pipeline.
+        The network of a baseline is always cut layer by layer. Therefore the verb `cns` of a baseline does not get the
+        pipeline.
         """
         runs_it = verb in (MAP, COST, SEARCH, SCHEDULE) or (verb == TILING and not self.base)
         return ["--pipeline", self.stages.pipeline] if runs_it and self.stages.pipeline else []
@@ -274,7 +279,7 @@ class RunPlan:
     fronts: Mapping[str, str] = field(default_factory=dict)
     """Files of the design spaces whose complete Pareto fronts are searched, by name."""
     unused: tuple[str, ...] = ()
-    """Notices of input without effect."""
+    """Notices, one for each input without effect."""
     runs_per_job: int = 1
     """Number of runs on one core that one job makes, one after another."""
 
@@ -289,5 +294,5 @@ class RunPlan:
         return tuple(run for run in self.every_run if run.flow == MULTI)
 
     def without(self, names: Collection[str]) -> "RunPlan":
-        """Plan without the runs of these names, and without the baselines of these runs."""
+        """Copy of this object without the runs that have these names, and without their baselines."""
         return replace(self, every_run=tuple(run for run in self.every_run if not {run.name, run.base} & set(names)))

@@ -1,4 +1,4 @@
-"""JSON Schema of a configuration, for editors, made from the classes that declare the keys."""
+"""JSON Schema of a configuration, for editors, generated from the classes that declare the keys."""
 
 import typing
 from collections.abc import Mapping, Sequence
@@ -74,7 +74,7 @@ _SPACES = {
     "spaces": "Design spaces to explore",
     "fronts": "Design spaces whose complete Pareto fronts are searched",
 }
-"""Descriptions of the keys for design spaces."""
+"""Description of each key for design spaces."""
 _NETWORK = {
     "dims": "Sizes of dynamic dimensions of an ONNX file: a table by dimension, for each workload.",
     "input_shapes": "Shapes of the inputs of an ONNX file: a table from inputs to lists of sizes, for each workload.",
@@ -84,7 +84,7 @@ _NETWORK = {
     " or an operator, Conv.weights) to bits, for each workload.",
     "precision": "Bits of floating-point tensors, for each workload: assumed (8 bits) or file (bits of the file).",
 }
-"""Descriptions of the keys for ONNX files."""
+"""Description of each key for ONNX files."""
 
 
 def parameter_schema(parameter: Parameter, may_be_null: bool = False) -> JsonObject:

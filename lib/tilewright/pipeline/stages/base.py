@@ -1,8 +1,9 @@
-"""Base class of stages, and execution of stages: each stage runs the stages after it.
+"""Base class of stages, and execution of stages, each of which runs the stages after it.
 
 A pipeline is a list of stages, outermost first. A stage gets an item (a network, a layer, a batch of loop orders) and
-`rest`, the stages after it. The stage calls `rest` with items that it makes, and `rest` yields results. The stage
-yields these results, or results computed from them. In this way items go down the list, and results come up.
+`rest`, which stands for the stages after this stage. The stage calls `rest` with the items that it makes, and `rest`
+yields results. The stage yields these results, or results that it computes from them. In this way items go down the
+list, and results come up.
 
 Errors in stages of the user are reported with file and line, as errors of the input and not of tilewright.
 """
@@ -33,8 +34,9 @@ class WrongTypeError(TypeError):
 
 
 def problem_of_stage(error: Exception, kind: type, name: str, made_items: bool) -> Problem | None:
-    """Problem in the code of a stage of the user. None if the message of the error is sufficient, or if the error
-    occurred in a stage of tilewright that got no items from the stage of the user.
+    """Problem that reports an error in the code of a stage of the user. None if the message of the error itself is
+    sufficient, or if the error occurred in a stage of tilewright and the stage of the user makes no items for this
+    stage.
     """
     if _is_told_by_tilewright(error):
         return None
@@ -45,7 +47,7 @@ def problem_of_stage(error: Exception, kind: type, name: str, made_items: bool) 
 
 
 def _is_told_by_tilewright(error: Exception) -> bool:
-    """Whether the error is an error of tilewright whose message is sufficient."""
+    """Whether tilewright raised the error, so that the message of the error is sufficient."""
     return type(error).__module__.startswith("tilewright.") and not isinstance(error, WrongTypeError)
 
 
@@ -69,7 +71,7 @@ def problem_in_code(error: Exception, file: Path | None, shown: str = "", path: 
 
 
 def _raised_by_tilewright_below(error: Exception, file: str | None) -> bool:
-    """Whether the innermost line of the user, in the traceback, called a stage of tilewright."""
+    """Whether the innermost line of user code in the traceback called a stage of tilewright."""
     below = False
     for frame in traceback.extract_tb(error.__traceback__):
         if file is not None and frame.filename == file:
@@ -96,7 +98,9 @@ def _short(filename: str) -> str:
 
 
 class Same:
-    """Marker in `gives` and `returns` of a stage. It means the type of the item or result that the stage gets."""
+    """Marker in `gives` and `returns` of a stage: the stage hands on items, or yields results, of the type that it
+    gets.
+    """
 
 
 Types = type | tuple[type, ...]
@@ -106,8 +110,8 @@ Types = type | tuple[type, ...]
 class Stage(ABC):
     """Step of a pipeline. A subclass is a frozen dataclass whose fields are the parameters of the stage.
 
-    A parameter that is also an option of the search (`lpf_limit`, `model`, ...) has the value of the run, unless the
-    pipeline sets it.
+    If a parameter is also an option of the search (`lpf_limit`, `model`, ...), its default is the value of this option
+    in the run.
     """
 
     takes: ClassVar[type] = object
@@ -119,11 +123,13 @@ class Stage(ABC):
     returns: ClassVar[type] = Same
     """Type of the results that the stage yields."""
     needs: ClassVar[tuple[str, ...]] = ()
-    """Names of stages, at least one of which must come earlier in the pipeline."""
+    """Names of stages. At least one of these stages must come earlier in the pipeline."""
     takes_unmapped: ClassVar[bool] = False
     """Whether the stage takes only layers without a spatial mapping."""
     observes: ClassVar[bool] = False
-    """Whether the stage only observes results and passes them on. Such a stage also gets results from the store."""
+    """Whether the stage only observes results and passes them on. Such a stage also gets the results that are read from
+    the store.
+    """
     exports: ClassVar[bool] = False
     """Whether the stage writes files into the folder of exports."""
     stands_for: ClassVar[str] = ""
@@ -131,7 +137,7 @@ class Stage(ABC):
 
     @classmethod
     def name(cls) -> str:
-        """Name of the stage in a pipeline: the name of its class; for a stage of the user, the dotted path of the
+        """Name of the stage in a pipeline: the name of the class; for a stage of the user, the dotted path of the
         class.
         """
         return cls.__name__ if is_own(cls) else f"{cls.__module__}.{cls.__qualname__}"
@@ -141,8 +147,8 @@ class Stage(ABC):
         """Yield the results for `item`; `rest(item)` runs the stages after this one and yields their results."""
 
     def inner(self) -> "tuple[Stage, ...]":
-        """Stages that run inside this stage, outermost first. The identity of this stage includes them and their
-        code.
+        """Stages that run inside this stage, outermost first. The identity of this stage includes these stages and
+        their code.
         """
         return ()
 
@@ -152,7 +158,7 @@ class Stage(ABC):
 
 
 class Writer(Stage):
-    """Stage that writes files. Their names depend on the position of the stage in the pipeline."""
+    """Stage that writes files. The file names depend on the position of the stage in the pipeline."""
 
     @abstractmethod
     def written(self, above_workload: bool, above_sum: bool) -> str:
@@ -192,11 +198,11 @@ class Control:
     on_record: Callable[[Any], None] | None = None
     """Function that gets the record of each layer when the search of the layer is finished."""
     on_notices: Callable[[Sequence[str]], None] = _ignore
-    """Function that gets notices on unusual input. It is also called if a stage fails, because the input can be the
+    """Function that gets notices on unusual input. It is also called if a stage fails, because unusual input can be the
     cause.
     """
     advance: Callable[[int], None] = _ignore
-    """Function that gets the number of loop orders that were just tried."""
+    """Function that gets the number of loop orders tried since the previous call."""
     stop: threading.Event | None = None
     """Event that is set when the search must end."""
     layers: frozenset[str] | None = None
@@ -209,9 +215,10 @@ def _the_item(item: Any) -> Iterable[Any]:
 
 @dataclass(frozen=True)
 class Rest:
-    """Stages after a stage. A call with an item runs these stages and yields their results.
+    """All stages after a stage. A call with an item runs these stages and yields their results.
 
-    If the last stages of the pipeline are missing, `end` gives the results for an item. By default, it yields the item.
+    If the last stages of the pipeline are missing, the function `end` gives the results for an item. The default
+    function yields the item.
     """
 
     stages: tuple[Stage, ...]
@@ -233,22 +240,27 @@ class Rest:
 
 @dataclass(frozen=True)
 class _CheckedRest(Rest):
-    """Rest for a stage of the user. An item of a wrong type is reported at the line of the user that hands it on."""
+    """Stages after a stage of the user. An item of a wrong type is reported at the line of user code that hands on the
+    item.
+    """
 
     expected: type = object
 
     def __call__(self, item: Any) -> Iterator[Any]:
-        """Yield the results for `item`. Raises WrongTypeError if it does not have the type that the stage declares."""
+        """Yield the results for `item`. Raises WrongTypeError if the type of `item` is not the type that the stage
+        declares.
+        """
         if not isinstance(item, self.expected):
             raise WrongTypeError(f"handed on {type_name(type(item))} instead of {type_name(self.expected)}")
         return super().__call__(item)
 
 
 def guarded(stage: Stage, item: Any, rest: Rest) -> Iterator[Any]:
-    """Results of a stage of the user. The types of its items and results are compared with its declaration.
+    """Results of a stage of the user. The types of the items that it hands on and of the results are compared with the
+    declaration of the stage.
 
     Raises InputError if the code of the stage fails. An error in a later stage of tilewright is raised unchanged,
-    unless the stage of the user makes the items of the later stages.
+    unless the stage of the user makes the items for the later stages.
     """
     expected: type = type(item) if stage.gives is Same else stage.gives or object
     try:
@@ -273,7 +285,7 @@ def run_stages(stages: Sequence[Stage], item: Any, control: Control | None = Non
 
 
 def is_own(kind: type[Stage]) -> bool:
-    """Whether a stage is part of tilewright, not written by a user."""
+    """Whether the class of a stage is part of tilewright, and not written by a user."""
     return kind.__module__.startswith("tilewright.")
 
 

@@ -1,8 +1,8 @@
-"""Stages of each flow, by name in tilewright, zigzag-dse or Stream.
+"""Catalogue of the stages of each flow, with their names in tilewright, zigzag-dse and Stream.
 
 The module of a stage is imported when the stage is used. Plug-ins register further stages for pipelines of every flow:
-`stage.Bound = "their_package:Bound"`. For each objective of a plug-in, there is a stage that keeps the best mapping by
-this objective.
+`stage.Bound = "their_package:Bound"`. For each objective that a plug-in registers, there is a stage that keeps the best
+mapping by this objective.
 """
 
 import inspect
@@ -27,12 +27,12 @@ _ELSEWHERE = {
     },
     CORE: {SINGLE: "is for whole networks; a computation node is one layer"},
 }
-"""Text of the message for a stage that a flow does not have, by flow and by the other flow that has the stage."""
+"""Message for a stage that does not belong to a flow, by this flow and by the flow that has the stage."""
 _REDUCTIONS = next(stage for stage in STAGES if stage.name == reduction_of("latency"))
 
 
 def _fault(name: str, entry: object) -> str:
-    """Message on an error of a stage of a plug-in or of its name; '' if there is no error."""
+    """Message on an error in a stage of a plug-in or in the name of this stage; '' if there is no error."""
     if reason := taken(name, {other for stage in STAGES for other in (stage.name, *stage.also, *stage.absorbs)}):
         return reason
     if not name.isidentifier() or name.endswith("Stage"):
@@ -60,8 +60,8 @@ class Catalogue:
 
     @property
     def listed(self) -> Mapping[str, Listed]:
-        """Stages by name in tilewright: first the built-in stages, then reductions for objectives of plug-ins, then
-        stages of plug-ins.
+        """Stages by name in tilewright: first the built-in stages, then the reductions for objectives of plug-ins, then
+        the stages of plug-ins.
         """
         entered = ENTERED.names
         goals = objectives.ENTERED.names if self.flow in _REDUCTIONS.flows else ()
@@ -77,7 +77,7 @@ class Catalogue:
 
     @cached_property
     def other_names(self) -> Mapping[str, str]:
-        """Names of stages in tilewright, by name in other tools (without `Stage` at the end)."""
+        """Names of stages in tilewright, by the name of the stage in other tools (without `Stage` at the end)."""
         return {name: stage.name for stage in self._built_in.values() for name in stage.also}
 
     def canonical_name(self, name: str) -> str:
@@ -95,7 +95,7 @@ class Catalogue:
         """Message for a stage that this flow does not have but another flow has; '' for an unknown name."""
         for stage in self.listed.values():
             if name in stage.absorbs:
-                return f"is not a stage of its own here, because {stage.name} does its work; leave it out"
+                return f"is not a separate stage here, because {stage.name} does this work; remove it"
         for other, text in _ELSEWHERE[self.flow].items():
             if name in CATALOGUES[other].listed:
                 return text

@@ -1,4 +1,4 @@
-"""Stages that keep data between two layers in the lowest memory that is large enough for the data."""
+"""Stages that keep the data between two layers in the lowest memory that is large enough for these data."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -19,11 +19,11 @@ from tilewright.workload.layer import Layer
 
 @dataclass(frozen=True)
 class SearchUnusedMemory(LocalityParameters, Change):
-    """Finds the outermost memory that the data of each layer need, so that data for the next layer stay on the chip if
-    a memory is large enough.
+    """Finds the outermost memory that the data of each layer need. Data for the next layer then stay on the chip if a
+    memory of the chip is large enough for them.
 
     This stage must come before Workload. The stage RemoveUnusedMemory, after Workload, applies the result. If the
-    mapping file gives `memory_reach` for every layer, these values are used and none are searched.
+    mapping file gives `memory_reach` for every layer, these values are used and nothing is searched.
 
     Example: [SearchUnusedMemory, Workload, RemoveUnusedMemory, MinimalLatency, SpatialMappingGenerator,
     SpatialMappingConversion, Loma, CostModel]
@@ -55,7 +55,7 @@ class SearchUnusedMemory(LocalityParameters, Change):
 
 
 def _is_given(item: NetworkProblem) -> bool:
-    """Whether the mapping file gives `memory_reach` for all layers. Raises InputError if it does so only for some."""
+    """Whether the mapping file gives `memory_reach` for all layers. Raises InputError if only some layers have it."""
     layers = [node.layer for node in item.workload.layers_in_order if node.layer]
     entries = [item.mapping.constraints_for(layer) for layer in layers]
     without = [layer.name for layer, entry in zip(layers, entries, strict=True) if entry.memory_reach is None]
@@ -68,7 +68,8 @@ def _is_given(item: NetworkProblem) -> bool:
 
 @dataclass(frozen=True)
 class RemoveUnusedMemory(Change):
-    """Maps a layer on the core without the memories that its data do not reach.
+    """Removes from the core the memories that the data of a layer do not reach, so that the layer is mapped without
+    them.
 
     This stage must come after Workload, and SearchUnusedMemory must come before it.
 
@@ -93,7 +94,7 @@ class RemoveUnusedMemory(Change):
 
 
 def locality_summary(item: NetworkProblem, records: Sequence[LayerRecord], model: str) -> JsonObject:
-    """Part of the summary on data that stay on the chip between layers; {} if it is not known.
+    """Part of the summary on data that stay on the chip between layers; {} if this part is not known.
 
     `layers_below_top` is the number of layers with an operand that does not reach the outermost memory of the core. If
     the run does not exploit data locality, this number is for a hypothetical run that does.
@@ -117,7 +118,7 @@ def _ends_below(core: Core, record: LayerRecord) -> bool:
 
 
 def _reaches_if_exploited(item: NetworkProblem, records: Sequence[LayerRecord], model: str) -> list[bool] | None:
-    """Whether data of each layer would stay below the top memory with data locality; None if not known."""
+    """[layer] Whether data of the layer would stay below the top memory with data locality; None if not known."""
     from tilewright.mapping.locality import find_memory_reach
 
     if item.workload.is_folded:

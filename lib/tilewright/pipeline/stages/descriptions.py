@@ -1,4 +1,6 @@
-"""Descriptions (hardware, workload and mapping), which parser stages read, and the network problem made from them."""
+"""Descriptions (hardware, workload and mapping), which parser stages read, and the network problem made of these
+inputs.
+"""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -29,7 +31,8 @@ class WrittenFiles:
 
 @dataclass(frozen=True)
 class Descriptions:
-    """Hardware, workload and mapping as the user gives them, and the objects that are read from them so far.
+    """Hardware, workload and mapping as the user gives them, and the objects that the parsers have read from them so
+    far.
 
     `hardware`, `workload` and `mapping` are paths of files or artifacts, data as dicts and lists, or parsed objects.
     """
@@ -40,17 +43,17 @@ class Descriptions:
     network_options: NetworkOptions = NetworkOptions()  # noqa: RUF009  frozen
     """Options for an ONNX file: sizes of dynamic dimensions, branches of If operators, and precision."""
     written: WrittenFiles = WrittenFiles()
-    """Files from which the given artifacts were read, for line numbers in messages."""
+    """Files of the user from which the artifacts were made, for line numbers in messages."""
     accelerator: Accelerator | None = None
     """Hardware that was read; None before it is read."""
     network: Workload | None = None
     """Workload that was read; None before it is read."""
     coverage: "Coverage | None" = None
-    """Coverage of the network: which operators have a cost model. None before the network is read."""
+    """Coverage of the network: the operators that have a cost model. None before the network is read."""
     notices: tuple[str, ...] = ()
     """Notices on unusual content."""
     problems: tuple[Problem, ...] = ()
-    """Problems found so far. They are reported together after all inputs are read."""
+    """Errors found so far. They are reported together after all inputs are read."""
 
     @property
     def hardware_file(self) -> str:
@@ -63,7 +66,7 @@ class Descriptions:
         return self.written.mapping or file_of(self.mapping)
 
     def checked(self) -> "Descriptions":
-        """Descriptions without problems: this object. Raises InputError with all problems if there are problems."""
+        """Unchanged descriptions, if they have no errors. Otherwise, InputError with all errors is raised."""
         if self.problems:
             raise InputError(self.problems)
         return self
@@ -83,9 +86,9 @@ class NetworkProblem:
     notices: tuple[str, ...] = ()
     """Notices on unusual content of the inputs."""
     uncosted: tuple[UncostedWork, ...] | None = None
-    """Parts of the network without computed costs. None: they are determined when the object is made."""
+    """Parts of the network whose costs are not computed. None: these parts are determined when the object is made."""
     whole: Workload | None = None
-    """Network as it was read, including the layers that the core cannot run. None: it is set when the object is
+    """Network as it was read, including the layers that the core cannot run. None: this field is set when the object is
     made.
     """
 
@@ -102,7 +105,7 @@ class NetworkProblem:
 
     @property
     def coverage(self) -> JsonObject:
-        """Share of the work of the network whose costs are computed, as plain data for the summary."""
+        """Share of the network's work with computed costs, as plain data for the summary."""
         return coverage_of(self.workload, self.uncosted or ())
 
     def check_complete(self) -> None:

@@ -1,6 +1,6 @@
-"""Catalogue of stages in the documentation, made from the code of the stages.
+"""Catalogue of stages in the documentation, generated from the code of the stages.
 
-`python -m tilewright.pipeline.stages.document docs/stages.md` writes the catalogue between two marks of the page. It
+`python -m tilewright.pipeline.stages.document docs/stages.md` writes the catalogue between two comments of the page. It
 also copies example files of the project into the blocks of the page that name these files.
 """
 
@@ -45,7 +45,7 @@ SHOWN_FILE = re.compile(r"(<!-- file: (\S+) -->\n```python\n).*?```\n", re.DOTAL
 
 
 def _groups(flow: str, without: str = "") -> dict[str, tuple[str, ...]]:
-    """Names of the stages of a flow, by heading. Stages that are also in the flow `without` are left out."""
+    """Names of the stages of a flow, by heading. Stages that also belong to the flow `without` are left out."""
     listed = [stage for stage in STAGES if flow in stage.flows and without not in stage.flows]
     headings = dict.fromkeys(stage.heading for stage in listed)
     return {heading: tuple(stage.name for stage in listed if stage.heading == heading) for heading in headings}
@@ -61,7 +61,7 @@ left out.
 
 @dataclass(frozen=True)
 class PagePart:
-    """Part of the page that is made from the code."""
+    """Part of the page that is generated from the code."""
 
     begin: str
     end: str
@@ -175,13 +175,15 @@ def _field_names(kind: type) -> list[str]:
 
 
 def docstring_parts(kind: type) -> tuple[str, str]:
-    """(text of the docstring of a stage, example in it as YAML). The example is an edit or a list of stages."""
+    """(text of the docstring of a stage, example in this docstring as YAML). The example is an edit or a list of
+    stages.
+    """
     words, _, example = inspect.cleandoc(kind.__doc__ or "").partition("\nExample:")
     return words.strip(), " ".join(example.split())
 
 
 def example_yaml(kind: type[Stage]) -> str:
-    """YAML text of the example of a stage, as the value of the key `pipeline`."""
+    """Example of a stage, as YAML text for the key `pipeline`."""
     _, example = docstring_parts(kind)
     if example.startswith("["):
         return "\n".join(textwrap.wrap(example, 100, initial_indent="  ", subsequent_indent="   "))
@@ -189,9 +191,10 @@ def example_yaml(kind: type[Stage]) -> str:
 
 
 def with_catalogue(page: str, project: Path = Path()) -> str:
-    """Text of a page in which the catalogues between the marks, and the example files of the project, are replaced.
+    """Text of a page in which the catalogues and the example files of the project are replaced. A catalogue is the text
+    between two comments.
 
-    Raises ValueError if a mark is missing.
+    Raises ValueError if such a comment is missing.
     """
     for part in PARTS:
         page = with_part(page, part.begin, part.end, f"\n\n{part.text()}\n")

@@ -32,7 +32,8 @@ class Entry:
     stage: StageValue
     parameters: Any = field(default_factory=dict)
     place: KeyPath = ()
-    """Keys of the entry in the value of `pipeline`; () for a stage of the default pipeline."""
+    """Path of the entry in the value of `pipeline`, as keys and list indices; () for a stage of the default pipeline.
+    """
 
     def title(self, catalogue: Catalogue) -> str:
         """Name of the stage."""
@@ -40,7 +41,9 @@ class Entry:
 
     @property
     def parameter_place(self) -> KeyPath:
-        """Keys of the parameters of the entry in the value of `pipeline`; () for a stage of the default pipeline."""
+        """Path of the entry's parameters in the value of `pipeline`, as keys and list indices; () for a stage of the
+        default pipeline.
+        """
         return (*self.place, "parameters") if self.place else ()
 
 
@@ -51,7 +54,7 @@ def _title(stage: StageValue, catalogue: Catalogue) -> str:
 
 
 def read_entries(value: Any, default: Sequence[Entry], catalogue: Catalogue) -> tuple[list[Entry], list[Problem]]:
-    """(entries of a pipeline, problems). `value` is a list of stages, or a list of edits of `default`. `catalogue` has
+    """(entries of a pipeline, errors). `value` is a list of stages, or a list of edits of `default`. `catalogue` has
     the names of stages.
     """
     if not isinstance(value, list | tuple):
@@ -110,7 +113,7 @@ def _check_keys(item: Mapping[str, Any], index: int, known: tuple[str, ...], pro
 def _apply(
     item: Mapping[str, Any], index: int, entries: list[Entry], catalogue: Catalogue, problems: list[Problem]
 ) -> None:
-    """Apply one edit to `entries`. The list is changed in place."""
+    """Apply one edit to the list `entries`, which is changed in place."""
     kind = _edit_of(item)
     _check_keys(item, index, EDIT_KEYS[kind], problems)
     parameters = item.get("parameters") or {}
@@ -159,7 +162,7 @@ def _insert(
 def _places_of(
     name: Any, place: KeyPath, entries: list[Entry], catalogue: Catalogue, problems: list[Problem]
 ) -> list[int]:
-    """Indices of the stages of the pipeline with a name. If no stage has the name, a problem is recorded."""
+    """Indices of all stages with a given name in the pipeline. If no stage has this name, an error is recorded."""
     titles = list(dict.fromkeys(entry.title(catalogue) for entry in entries))
     wanted = _title(name, catalogue) if _is_stage_value(name) else ""
     found = [i for i, entry in enumerate(entries) if wanted and entry.title(catalogue) == wanted]
@@ -184,7 +187,7 @@ class Flow:
     takes: type
     """Type of the item for the first stage."""
     giver: str
-    """Source of the item for the first stage, as a text for messages."""
+    """Text for messages that says where the item for the first stage comes from."""
     problem: type | None = None
     """Type of the item that the parsers make; None: the flow has no parsers."""
     parser_entries: Callable[[bool], list[Entry]] = _no_entries
@@ -198,12 +201,12 @@ class Flow:
         return tuple(name for name in self.catalogue.names if self.catalogue.stage_class(name).gives is None)
 
     def gives(self, wanted: type) -> list[str]:
-        """Names of the stages that hand on items of a type."""
+        """Names of the stages that make items of the type `wanted`."""
         kinds = [self.catalogue.stage_class(name) for name in self.catalogue.names]
         return [kind.name() for kind in kinds if hands_on(kind, wanted)]
 
 
 def hands_on(kind: Any, wanted: type) -> bool:
-    """Whether a stage makes items of a type. A stage that passes on the item that it gets does not count."""
+    """Whether a stage makes items of the type `wanted`. False for a stage that passes on the item that it gets."""
     gives = kind.gives
     return isinstance(gives, type) and issubclass(gives, wanted)

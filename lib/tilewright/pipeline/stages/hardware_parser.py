@@ -12,7 +12,7 @@ from tilewright.pipeline.stages.descriptions import Descriptions
 class AcceleratorParser(Change):
     """Reads the hardware from a YAML file, a dict, or an artifact.
 
-    Problems of the hardware are reported together with problems of workload and mapping.
+    Errors in the hardware are reported together with errors in workload and mapping.
 
     Example: [ONNXModelParser, AcceleratorParser, Sum, Workload, MinimalEnergy, SpatialMappingGenerator, MinimalEnergy,
     Loma, CostModel]

@@ -1,6 +1,6 @@
-"""Items that go down a pipeline below the parsers (networks to loop orders), and results that come up (evaluations).
+"""Items that stages after the parsers hand down (from networks to loop orders), and results that stages hand up.
 
-The tally of a search has, for each spatial mapping of a layer, the number of tried loop orders and the result.
+The tally of a search counts, for each spatial mapping of a layer, the loop orders that were tried, and has the result.
 """
 
 import math
@@ -28,7 +28,9 @@ Notes = tuple[tuple[str, object], ...]
 
 @dataclass(frozen=True)
 class CandidateTally:
-    """Numbers of tried loop orders of one spatial mapping, and the result. It can also cover a part of the orders."""
+    """Numbers of loop orders that were tried for one spatial mapping, and the result. A tally can also be for a part of
+    the loop orders.
+    """
 
     candidate: int
     """Index of the spatial mapping among the candidates of the layer."""
@@ -36,18 +38,18 @@ class CandidateTally:
     orders: int = 0
     """Number of loop orders that were tried."""
     feasible: int = 0
-    """Number of these orders that meet the constraints and fit the core."""
+    """Number of tried loop orders that meet the constraints and fit the core."""
     energy_pj: float | None = None
     """Energy of the chosen mapping, in pJ; None if no mapping was chosen."""
     latency_cycles: float | None = None
     reason: str = ""
     """Reason why no mapping was chosen."""
     missed_by: float = math.inf
-    """Smallest ratio of needed to available capacity among the loop orders that do not fit. When tallies are added, the
-    reason with the smallest ratio is kept.
+    """Smallest ratio of needed capacity to available capacity among the loop orders that do not fit. If tallies are
+    added, the reason with the smallest ratio is kept.
     """
     notes: Notes = ()
-    """Facts that the search records about itself, such as its lower bound, as JSON values."""
+    """Facts that the search records about the search itself, such as the lower bound, as JSON values."""
 
     @property
     def key(self) -> tuple[int, Unrolling]:
@@ -55,8 +57,8 @@ class CandidateTally:
         return self.candidate, self.unrolling
 
     def plus(self, other: "CandidateTally") -> "CandidateTally":
-        """Sum of this tally and another tally. The chosen mapping is the mapping of this tally; if it has none, the
-        mapping of the other tally.
+        """Sum of this tally and another tally. The chosen mapping is the chosen mapping of this tally; if this tally
+        has none, the chosen mapping of the other tally.
         """
         feasible = self.feasible + other.feasible
         closest = other if not self.reason or (other.reason and other.missed_by < self.missed_by) else self
@@ -85,7 +87,7 @@ class CandidateTally:
 
 
 class Tally:
-    """Sums of tallies, one for each spatial mapping, in the order in which the spatial mappings first occur."""
+    """Sums of tallies: one sum for each spatial mapping, in the order in which the spatial mappings first occur."""
 
     def __init__(self) -> None:
         self._by_key: dict[tuple[int, Unrolling], CandidateTally] = {}
@@ -97,14 +99,12 @@ class Tally:
             self._by_key[entry.key] = entry if known is None else known.plus(entry)
 
     def choose(self, key: tuple[int, Unrolling], energy_pj: float, latency_cycles: float) -> None:
-        """Record energy and latency of the best mapping found so far with a spatial mapping."""
+        """Record energy and latency of the best mapping that was found so far with the spatial mapping of this key."""
         known = self._by_key.get(key) or CandidateTally(*key)
         self._by_key[key] = replace(known, energy_pj=energy_pj, latency_cycles=latency_cycles, reason="")
 
     def refuse(self, reason: str) -> None:
-        """Record the reason why no mapping was chosen, for each spatial mapping with loop orders that fit but no chosen
-        mapping.
-        """
+        """Record a reason for each spatial mapping for which loop orders fit, but no mapping was chosen."""
         for key, known in self._by_key.items():
             if known.feasible and known.energy_pj is None:
                 self._by_key[key] = replace(known, reason=reason)
@@ -120,8 +120,8 @@ SUMMED_NOTES = ("nodes", "evaluations", "orders_in_space")
 def merged_notes(entries: Iterable[CandidateTally], chosen: CandidateTally | None) -> JsonObject:
     """Combined notes of the searches of all spatial mappings of a layer; {} if there are no notes.
 
-    The notes of the chosen spatial mapping are taken. The lower bound is the smallest bound of all spatial mappings,
-    and the result is proven only if it is proven for all of them. Counts are summed.
+    The result has the notes of the chosen spatial mapping, with three exceptions. The lower bound is the smallest bound
+    of all spatial mappings. The result is proven only if it is proven for all spatial mappings. Counts are summed.
     """
     all_notes = [dict(entry.notes) for entry in entries if entry.notes]
     if not all_notes:
@@ -192,7 +192,7 @@ class TemporalProblem(PreparedProblem):
     """
 
     ordering: tuple[TemporalOrderingEntry, ...] = ()
-    """Temporal ordering that the mapping file asks for, innermost first."""
+    """Temporal ordering in the mapping file, innermost loop first."""
     candidate: int = 0
     """Index of the spatial mapping among the candidates of the layer."""
     given_boundaries: tuple[tuple[str, tuple[int, ...]], ...] = ()
@@ -219,9 +219,10 @@ class Evaluations:
     """Costs of mappings of one layer, and the tally of the search."""
 
     costs: CostedBatch | None = None
-    """Loop orders with energy and latency; None if there are no loop orders. Then the tally gives the reason."""
+    """Loop orders with energy and latency; None if there are no loop orders. In this case, the tally gives the reason.
+    """
     tally: tuple[CandidateTally, ...] = ()
-    """Tallies, one for each spatial mapping, with counts and result."""
+    """Tallies, one for each spatial mapping."""
 
 
 @dataclass(frozen=True, repr=False)

@@ -18,7 +18,7 @@ from tilewright.search.store import Store
 
 @dataclass(frozen=True)
 class LayerTask:
-    """Layer problem, with a key that is made from its content (`SearchIdentity.key_of`)."""
+    """Layer problem, with a key that is made from the content of the problem (`SearchIdentity.key_of`)."""
 
     key: str
     problem: LayerProblem
@@ -26,7 +26,7 @@ class LayerTask:
 
 @dataclass
 class LayerSearch:
-    """Search of all problems that are not in the store, with the results found so far.
+    """Search of all layer problems that are not in the store, with the results found so far.
 
     `search` has the stages that map a layer. The results do not depend on the number of threads or on the store.
     """
@@ -39,13 +39,13 @@ class LayerSearch:
     found: dict[str, list[LayerRecord]] = field(default_factory=dict)
     """Records of the mappings, by key of the problem."""
     failures: dict[str, MappingError] = field(default_factory=dict)
-    """Reason why no mapping fits, by key of the problem."""
+    """Error with the reason why no mapping fits, by key of the problem."""
     objective: str = "latency"
-    """Objective that chooses the best of several mappings of a problem, if no stage chooses. The best mapping comes
+    """Objective that chooses the best of several mappings of a problem if no stage chooses it. The best mapping comes
     first.
     """
     all_of_them: bool = True
-    """Whether the other mappings are kept too; False: only the number of the other mappings is kept."""
+    """Whether the mappings that are not the best are kept too; False: only their number is kept."""
     stop: threading.Event = field(default_factory=threading.Event)
 
     @property
@@ -55,7 +55,9 @@ class LayerSearch:
 
     @property
     def store(self) -> Store | None:
-        """Store of results. None if a stage writes files, or if a change of the code of a stage cannot be detected."""
+        """Store of results. None if no store can be used: a stage writes files, or a change of the code of a stage
+        cannot be detected.
+        """
         stages = self.search.stages
         usable = all(is_identified(stage) for stage in stages) and not any(stage.exports for stage in stages)
         return self.control.store if usable else None
@@ -68,7 +70,7 @@ class LayerSearch:
         missing = [task for task in tasks if not self._take_from_store(task)]
         shown = self.control.show_progress and bool(missing)
         orders = sum_if_known(order_total(self.search, task.problem) for task in missing) if shown else 0
-        # A search with bounds does not know before how many orders it visits, so its progress bar counts layers.
+        # A search with bounds does not know in advance how many orders it will visit, so the bar counts layers.
         if orders is None and len(missing) > 1:
             bar = search_progress(len(missing), self.title, shown, unit="layers", least=1, after_s=QUIET_S)
         else:
@@ -113,7 +115,7 @@ class LayerSearch:
             return error
 
     def _take_from_store(self, task: LayerTask) -> bool:
-        """Use the stored result of a problem if the store has one; returns whether it has one."""
+        """Use the stored result of a problem. Returns False if the store has no result."""
         if self.store is None:
             return False
         stored = self.store.get(task.key)
@@ -142,7 +144,9 @@ def _nothing(count: int) -> None:
 
 
 def _key_of_all(key: str) -> str:
-    """Key under which all mappings of a problem are stored. Under `key` itself, only the best mapping is stored."""
+    """Key under which all mappings of a problem are stored. Under the key `key` itself, only the best mapping is
+    stored.
+    """
     return content_digest([key, "all"])
 
 

@@ -1,6 +1,6 @@
 """Execution of the stages below Workload on one layer, and records made from the evaluations.
 
-A record has the full breakdown of the costs of one row of a batch.
+A record has the full breakdown of the costs of one mapping, which is one row of a batch.
 """
 
 import contextlib
@@ -23,7 +23,9 @@ from tilewright.workload.layer import Layer
 
 
 def single_row(costs: CostedBatch, row: int) -> CostedBatch:
-    """Batch with only one loop order and its costs. They are copied, so that the memory of the batch can be freed."""
+    """Batch with only one loop order and its costs. The data are copied, so that the memory of the large batch can be
+    freed.
+    """
     batch = costs.batch
     one = slice(row, row + 1)
     boundaries = None if batch.boundaries is None else batch.boundaries[one].copy()
@@ -40,7 +42,7 @@ def tally_key(batch: OrderBatch) -> tuple[int, Unrolling]:
 
 def what_is_minimised(stages: tuple[Stage, ...]) -> str:
     """Objective of the outermost reduction among the stages. If there is no reduction, the objective of the temporal
-    mapper; '' if there is neither.
+    mapper; '' if the temporal mapper has no objective either.
     """
     kept = next((str(what) for stage in stages if (what := getattr(stage, "minimises", ""))), "")
     mappers = [stage for stage in stages if isinstance(stage.gives, type) and _maps_orders(stage.gives)]
@@ -48,12 +50,13 @@ def what_is_minimised(stages: tuple[Stage, ...]) -> str:
 
 
 Rank = Callable[[CostedBatch], Sequence[np.ndarray]]
-"""Type of a function that gives the columns by which mappings are compared (`reductions.Reduction.rank`)."""
+"""Function that gives the columns by which mappings are compared (`reductions.Reduction.rank`)."""
 
 
 def rank_of(stages: tuple[Stage, ...], objective: str) -> Rank:
-    """Rank that chooses between several mappings of a layer. It is the rank of the outermost reduction among the
-    stages; without a reduction, the rank by the objective of the temporal mapper; otherwise the rank by `objective`.
+    """Rank that chooses between several mappings of a layer: the rank of the outermost reduction among the stages. If
+    there is no reduction, the objective of the temporal mapper gives the rank; if the temporal mapper has no objective,
+    `objective` gives the rank.
     """
     kept = [stage for stage in stages if getattr(stage, "minimises", "") and hasattr(stage, "rank")]
     if kept:
@@ -68,7 +71,7 @@ def model_of(stages: tuple[Stage, ...]) -> str:
 
 
 def records_of(found: Sequence[Evaluations], stages: tuple[Stage, ...]) -> list[LayerRecord]:
-    """Records of all mappings of a layer that the stages have found and that fit."""
+    """Records of all mappings in the results of the stages that fit the core."""
     tally = _tally_of(found)
     return [_record(costs, row, tally, stages) for costs, row in _fitting(found)]
 
@@ -90,7 +93,8 @@ def _fitting(found: Iterable[Evaluations]) -> Iterator[tuple[CostedBatch, int]]:
 def _best_of(found: Sequence[Evaluations], rank: Rank) -> tuple[CostedBatch, int] | None:
     """(batch, index of the row) of the best mapping; among equal mappings, the first. None if no mapping fits.
 
-    If the rank accepts no mapping, the first mapping that fits is returned, because the later stages have accepted it.
+    If the rank accepts no mapping, the first mapping that fits is returned, because the stages have already accepted
+    it.
     """
     best, best_rank = next(_fitting(found), None), None
     for one in found:
@@ -134,7 +138,8 @@ def _proof_of_what_is_kept(notes: dict[str, Any], stages: tuple[Stage, ...]) -> 
 
 
 def search_layer(search: Rest, problem: LayerProblem, objective: str = "latency") -> LayerRecord:
-    """Record of the best mapping that the stages return for a layer. `alternatives` is the number of other mappings.
+    """Record of the best mapping that the stages return for a layer. The field `alternatives` is the number of other
+    mappings.
 
     The best mapping is chosen as in `rank_of`. Raises NothingFitsError if no mapping fits, with the reason for each
     spatial mapping.
@@ -146,7 +151,8 @@ def search_alternatives(
     search: Rest, problem: LayerProblem, objective: str = "latency", *, all_of_them: bool = True
 ) -> list[LayerRecord]:
     """Records of all mappings that the stages return for a layer: first the best mapping, then the other mappings in
-    their order. If `all_of_them` is False, only the best one. Raises NothingFitsError as `search_layer` does.
+    their order. If `all_of_them` is False, only the best mapping has a record. Raises NothingFitsError as
+    `search_layer` does.
     """
     found = evaluations_of(search, problem)
     best = _best_of(found, rank_of(search.stages, objective))
@@ -179,8 +185,8 @@ def _flat(results: Iterator[Any]) -> Iterator[Evaluations]:
 
 
 def why_not(found: list[Evaluations], layer: Layer, given: MappingConstraints) -> list[str]:
-    """Lines that say why no mapping fits, one for each spatial mapping. If a loop order of the mapping file is the
-    cause, its entry is named.
+    """Lines that say why no mapping fits, one for each spatial mapping. If a loop order in the mapping file is the
+    cause, a line names the entry of the mapping file.
     """
     lines = []
     for entry in _tally_of(found):
@@ -198,7 +204,7 @@ def why_not(found: list[Evaluations], layer: Layer, given: MappingConstraints) -
 
 def order_total(search: Rest, problem: LayerProblem) -> int | None:
     """Number of loop orders that the search of a layer will try, for the progress bar; None if the temporal mapper does
-    not know it.
+    not know this number.
 
     The function runs the stages before the temporal mapper, and asks the temporal mapper.
     """
@@ -221,7 +227,7 @@ def order_total(search: Rest, problem: LayerProblem) -> int | None:
 
 
 def sum_if_known(totals: Iterable[int | None]) -> int | None:
-    """Sum of the numbers; None if one of them is not known."""
+    """Sum of the numbers; None if one of the numbers is not known."""
     known = list(totals)
     return None if None in known else sum(total for total in known if total is not None)
 

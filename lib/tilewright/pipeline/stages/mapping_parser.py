@@ -21,8 +21,8 @@ NO_HARDWARE = Accelerator("", ())
 
 @dataclass(frozen=True)
 class MappingParser(Change):
-    """Reads the mapping file, and checks whether it fits the core and the network, which other parsers have read
-    before.
+    """Reads the mapping file, and checks the mapping file against the core and the network, which other parsers have
+    read before.
 
     If a pipeline does not have this stage, it is added after the other parsers, because in zigzag-dse the other parsers
     read the mapping file.
@@ -64,7 +64,7 @@ def _what_does_not_fit_together(item: Descriptions, mapping: Mapping | None) -> 
         if source is not None and parsed is None
     ]
     if unread or mapping is None or item.mapping is None or item.network is None or item.accelerator is None:
-        return unread  # also if a single input is read alone
+        return unread  # also if only one input is read
     if len(item.accelerator.cores) != 1:
         return [several_cores_problem(item.accelerator, item.hardware_file)]
     core = single_core(item.accelerator)

@@ -1,4 +1,6 @@
-"""Notices on the files of a run on one core: unusual values, lost lanes of layers, and idle units of the array."""
+"""Notices on the input files of a run on one core: unusual values, unused lanes of spatial mappings, and idle array
+units.
+"""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -23,10 +25,11 @@ from tilewright.workload.source import read_layers
 
 
 def lanes_notices(problem: NetworkProblem, pipeline: Pipeline, file: str) -> list[str]:
-    """Notices: one for each reason why layers lose lanes, and one for each side of the array that is never full.
+    """Notices: one for each reason why layers get fewer lanes than the mapping file gives, and one for each side of the
+    array that no layer fills.
 
-    The result is [] if the stages of the pipeline do not use the lanes of the mapping file. `file` is the path of the
-    mapping file, for line numbers.
+    The result is [] if the stages of the pipeline do not use the spatial mappings of the mapping file. `file` is the
+    path of the mapping file, for line numbers.
     """
     stages = pipeline.search().stages
     known = any(isinstance(stage, SpatialMappingGenerator | SpatialMappingConversion) for stage in stages)
@@ -49,7 +52,8 @@ def lanes_notices(problem: NetworkProblem, pipeline: Pipeline, file: str) -> lis
 def written_files(files: Sequence[Path]) -> tuple[WrittenFiles, list[str]]:
     """(paths of files by kind, notices on unusual content).
 
-    A file with errors is left out: the run uses its artifact, and the step that reads the file reports the errors.
+    A file with errors is left out, because the run uses the artifact that was made from the file, and the step that
+    reads the file reports the errors.
     """
     found: dict[str, str] = {}
     notices: list[str] = []

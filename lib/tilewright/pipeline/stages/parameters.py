@@ -20,10 +20,10 @@ def make_stage(
     place: KeyPath,
     settings: Mapping[str, Any] = MappingProxyType({}),
 ) -> tuple[Stage | None, list[Problem]]:
-    """(stage, problems). The stage is None if there are problems.
+    """(stage, errors in the parameters). The stage is None if there are errors.
 
     `given` has the parameters that the pipeline sets. Other parameters have the values of the run, from `options` and
-    `settings`. `place` has the keys of the parameters in the value of `pipeline`.
+    `settings`. `place` is the path of the parameters in the value of `pipeline`.
     """
     if given is None:
         given = {}
@@ -54,7 +54,7 @@ def _at(problem: Problem, place: KeyPath) -> Problem:
 
 
 def _at_setting(problem: Problem, place: KeyPath, of_run: Mapping[str, Any]) -> Problem:
-    """Problem of a parameter. If the value comes from the settings of the run, the problem names the setting."""
+    """Problem with a parameter. If the value comes from the settings of the run, the problem names the setting."""
     inside = keys_of(problem.path)[len(place) :]
     return replace(problem, path=dotted(inside)) if inside and inside[0] in of_run else problem
 

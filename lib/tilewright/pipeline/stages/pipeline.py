@@ -1,7 +1,7 @@
-"""Pipelines (stages in a valid order), their check, and the default pipeline of the single-core flow.
+"""Pipelines (stages in a valid order), the check of a pipeline, and the default pipeline of the single-core flow.
 
-The order of stages is checked when a pipeline is built. It is valid if the types that the stages take, give, collect
-and return fit together.
+The order of stages is checked when a pipeline is built. The order is valid if the types that the stages take, give,
+collect and return fit together.
 
 `tilewright map` runs the default pipeline unless another pipeline is given.
 """
@@ -40,8 +40,8 @@ class Placed:
 
 
 def what_does_not_fit(placed: list[Placed], flow: Flow) -> list[Problem]:
-    """Problems with the order of stages. Only the first kind of problems is reported, because other problems are often
-    consequences.
+    """Problems with the order of stages. Only problems of one kind are reported, because problems of the other kinds
+    are often consequences.
     """
     return (
         _items_that_do_not_fit(placed, flow)
@@ -51,8 +51,8 @@ def what_does_not_fit(placed: list[Placed], flow: Flow) -> list[Problem]:
 
 
 def _items_that_do_not_fit(placed: list[Placed], flow: Flow) -> list[Problem]:
-    """Problem of the first stage that gets an item of a wrong type; [] if there is none. Problems of later stages are
-    left out, because they are often consequences.
+    """Problem of the first stage that gets an item of a wrong type; [] if there is no such stage. Problems of later
+    stages are left out, because they are often consequences.
     """
     current: type | None = flow.takes
     giver = flow.giver
@@ -83,7 +83,7 @@ def _items_that_do_not_fit(placed: list[Placed], flow: Flow) -> list[Problem]:
 
 def _remedy(wanted: type, index: int, placed: list[Placed], giver: str, flow: Flow) -> str:
     """Hint for a stage that gets a wrong item: which stage gives the right item, or where the stage must be."""
-    # A stage that itself takes the missing item would not get it either.
+    # A stage that takes the missing item does not get this item either.
     later = [item.kind for item in placed[index + 1 :] if hands_on(item.kind, wanted)]
     makers = [kind for kind in later if not issubclass(wanted, kind.takes)]
     if makers:
@@ -148,7 +148,7 @@ def _files_written_twice(placed: list[Placed]) -> list[Problem]:
             continue
         files = item.stage.written(any(index < other for other in networks), any(index < other for other in sums))
         if files in writers:
-            message = f"{item.kind.name()} would write the same files as {writers[files]} before it, {files}"
+            message = f"{item.kind.name()} would overwrite the files of {writers[files]}, {files}"
             remedy = "; give one of the two stages another `folder`"
             found.append(problem_at(item.entry.place or _nearest_place(placed, index), message + remedy))
         writers.setdefault(files, item.kind.name())
@@ -156,7 +156,9 @@ def _files_written_twice(placed: list[Placed]) -> list[Problem]:
 
 
 def _nearest_place(placed: list[Placed], index: int) -> KeyPath:
-    """Place of a problem of a stage that the user did not write: the place of the nearest entry of the user."""
+    """Place in the value of `pipeline` for a problem of a stage that the user did not write: the place of the nearest
+    stage that the user wrote.
+    """
     others = sorted(range(len(placed)), key=lambda other: abs(other - index))
     return next((placed[other].entry.place for other in others if placed[other].entry.place), ())
 
@@ -202,7 +204,7 @@ SINGLE = Flow(
     problem=NetworkProblem,
     parser_entries=parser_entries,
 )
-"""Pipelines of the single-core flow."""
+"""Kind of pipelines in the single-core flow."""
 
 
 @dataclass(frozen=True)
@@ -227,8 +229,8 @@ class Pipeline:
         default pipeline.
 
         `options` has the values of parameters that the pipeline does not set. `onnx` chooses the default parser of the
-        workload. Dotted paths are looked up in `folder`. `documents` and `prefix` say where `value` is written. `flow`
-        is the kind of pipeline. Raises InputError with all errors.
+        workload. Dotted paths are looked up in `folder`. `documents` are the files in which `value` is written, and
+        `prefix` is the path of `value` in them. `flow` is the kind of pipeline. Raises InputError with all errors.
         """
         pipeline, problems = check_pipeline(value, options or SearchOptions(), onnx=onnx, folder=folder, flow=flow)
         if problems or pipeline is None:
@@ -252,8 +254,8 @@ class Pipeline:
         return next((i for i, stage in enumerate(self.stages) if stage.takes is not Descriptions), len(self.stages))
 
     def unused(self, given: Mapping[str, Any], options: CoreSearchOptions) -> list[Unused]:
-        """Notices of given options without effect: the pipeline has no stage for the option, or sets the parameter
-        itself. Options at their defaults are not reported.
+        """Notices of options that the user gives but that have no effect: the pipeline has no stage for the option, or
+        the pipeline sets the parameter of the stage. Options with their default values are not reported.
         """
         stages = [each for stage in self.stages for each in (stage, *stage.inner())]
         names = {base.__name__ for stage in stages for base in type(stage).__mro__}
@@ -287,9 +289,9 @@ def check_pipeline(
     flow: Flow = SINGLE,
     settings: Mapping[str, Any] = MappingProxyType({}),
 ) -> tuple[Pipeline | None, list[Problem]]:
-    """(pipeline that `value` describes, problems). The pipeline is None if there are problems.
+    """(pipeline that `value` describes, errors). The pipeline is None if there are errors.
 
-    `settings` has further parameters of the run, by name. A problem of a setting is reported under the name of the
+    `settings` has further parameters of the run, by name. An error in a setting is reported under the name of the
     setting.
     """
     default = flow.default_entries(options, onnx)
@@ -343,7 +345,9 @@ def _class_of(entry: Entry, flow: Flow, folder: Path | None, problems: list[Prob
 
 
 def _with_objective(kind: type[Stage], entry: Entry, above: list[Placed]) -> Any:
-    """Parameters of an entry. The default objective of a search is the objective of the reduction above it."""
+    """Parameters of an entry. If a search has no objective, the result has the objective of the reduction above the
+    search.
+    """
     given = entry.parameters
     if "objective" not in getattr(kind, "__dataclass_fields__", {}) or not isinstance(given, dict):
         return given
@@ -367,10 +371,10 @@ def _parsers_first(placed: list[Placed]) -> list[Placed]:
 def _with_what_goes_without_saying(
     placed: list[Placed], options: CoreSearchOptions, onnx: bool, flow: Flow
 ) -> list[Placed]:
-    """Stages of a list, completed by missing parsers and a missing SpatialMappingConversion.
+    """Stages of a list. If parsers or SpatialMappingConversion are missing, they are added.
 
-    Lists of stages for zigzag-dse lack these stages: in zigzag-dse the other parsers read the mapping file, and
-    SpatialMappingGenerator does the work of SpatialMappingConversion.
+    Lists of stages for zigzag-dse lack some of these stages, because in zigzag-dse the other parsers read the mapping
+    file, and SpatialMappingGenerator does the work of SpatialMappingConversion.
     """
 
     def made(entry: Entry) -> Placed:

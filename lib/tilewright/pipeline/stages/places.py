@@ -1,4 +1,4 @@
-"""Places of problems of a pipeline: a place inside the value of `pipeline`, and its file and line."""
+"""Place of an error in a pipeline: the path inside the value of `pipeline`, with file and line."""
 
 import re
 from collections.abc import Container, Iterable
@@ -17,14 +17,14 @@ def problem_at(place: KeyPath, message: str, value: str = "", allowed: str = "",
 
 
 def moved(problem: Problem, place: KeyPath) -> Problem:
-    """Problem with its place replaced by a place in the pipeline. The old place becomes a part of the message."""
+    """Copy of a problem with a place in the pipeline. The old place of the problem becomes a part of the message."""
     message = f"{problem.path}: {problem.message}" if problem.path else problem.message
     return replace(problem, message=message, path=dotted(place))
 
 
 def placed(problem: Problem, prefix: KeyPath = (), documents: "Iterable[YamlDocument]" = ()) -> Problem:
-    """Problem with its whole place: `prefix`, then the place in the pipeline. File and line are those of the first
-    document that has this place.
+    """Copy of a problem with the complete place: `prefix`, then the place in the pipeline. File and line are taken from
+    the first document that has this place.
     """
     place = (*prefix, *keys_of(problem.path))
     told = replace(problem, path=dotted(place))
@@ -38,7 +38,9 @@ def placed(problem: Problem, prefix: KeyPath = (), documents: "Iterable[YamlDocu
 
 
 def is_of_setting(problem: Problem, settings: Container[object]) -> bool:
-    """Whether a problem is about a setting of the run. Such a problem has the name of the setting as its path."""
+    """Whether a problem is about a setting of the run. The path of such a problem begins with the name of the
+    setting.
+    """
     return next(iter(keys_of(problem.path)), None) in settings
 
 

@@ -23,24 +23,24 @@ from tilewright.search.summary import one_a_layer, summarize
 class Reduction(Stage):
     """Base class of stages that keep one mapping. The method `rank` of a subclass says which mapping is the best.
 
-    Each batch is reduced when it comes, so that the main memory does not grow with the number of loop orders.
+    Each batch is reduced as soon as it arrives, so that memory use does not grow with the number of loop orders.
     """
 
     collects = Evaluations
     returns = Evaluations
     minimises: ClassVar[str] = ""
-    """Name of the objective in records."""
+    """Name of the stage's objective in records."""
 
     def __init_subclass__(cls, **others: Any) -> None:
-        """Set `minimises` to the name of the subclass, if the subclass does not set it."""
+        """Set `minimises` to the name of the subclass if the subclass does not set `minimises`."""
         super().__init_subclass__(**others)
         if "minimises" not in cls.__dict__:
             cls.minimises = cls.__name__
 
     @abstractmethod
     def rank(self, costs: CostedBatch) -> Sequence[np.ndarray]:
-        """Columns by which mappings are compared, the most important column first. A column has one number for each
-        loop order of a batch.
+        """Columns of numbers by which mappings are compared, the most important column first. A column has one number
+        for each loop order of a batch.
 
         The mapping with the smallest number wins. If numbers are equal, the next column decides; if all columns are
         equal, the mapping that was found first wins. An infinite number in the first column makes a mapping
@@ -48,12 +48,12 @@ class Reduction(Stage):
         """
 
     def refusal(self) -> str:
-        """Message for the case that mappings fit but none of them is acceptable."""
+        """Message for the case that mappings fit the core, but none of these mappings is acceptable."""
         return f"none of the mappings that fit is acceptable to {self.name()}"
 
     def run(self, item: Any, rest: Rest) -> Iterator[Evaluations]:
-        """Yield one result: the best mapping with the tally of all mappings. If there is no best mapping, only the
-        tally.
+        """Yield one result: the best mapping with the tally of all mappings. If no mapping is acceptable, the result
+        has only the tally.
         """
         tally = Tally()
         best: CostedBatch | None = None
@@ -74,7 +74,9 @@ class Reduction(Stage):
         yield Evaluations(best, tuple(tally))
 
     def _best_row(self, costs: CostedBatch | None) -> tuple[int | None, tuple[float, ...]]:
-        """(index of the best row of a batch, rank of this row). The index is None if no row is acceptable."""
+        """(index of the best row of a batch, rank of this row). The index is None if no row is an acceptable
+        mapping.
+        """
         if costs is None:
             return None, ()
         columns = self.rank(costs)
@@ -89,16 +91,16 @@ class OfObjective(Reduction):
     """
 
     def rank(self, costs: CostedBatch) -> Sequence[np.ndarray]:
-        """Columns for the comparison: first the objective, then energy or latency if the objective does not include
-        it.
+        """Columns for the comparison: first the objective, then energy or latency, if the objective does not include
+        both.
         """
         return ranking(self.minimises, costs.energy_pj, costs.latency_cycles)
 
 
 @dataclass(frozen=True)
 class MinimalLatency(OfObjective):
-    """Keeps the mapping with the fewest cycles. Among equal mappings it keeps the one with the least energy, then the
-    one that was found first.
+    """Keeps the mapping with the fewest cycles. If several mappings have the fewest cycles, the mapping with the least
+    energy is kept; if these are equal too, the mapping that was found first.
 
     Example: [Sum, Workload, MinimalLatency, SpatialMappingGenerator, SpatialMappingConversion, Loma, CostModel]
     """
@@ -109,8 +111,8 @@ class MinimalLatency(OfObjective):
 
 @dataclass(frozen=True)
 class MinimalEnergy(OfObjective):
-    """Keeps the mapping with the least energy. Among equal mappings it keeps the one with the fewest cycles, then the
-    one that was found first.
+    """Keeps the mapping with the least energy. If several mappings have the least energy, the mapping with the fewest
+    cycles is kept; if these are equal too, the mapping that was found first.
 
     Example: {replace: MinimalLatency, stage: MinimalEnergy}
     """
@@ -121,8 +123,8 @@ class MinimalEnergy(OfObjective):
 
 @dataclass(frozen=True)
 class MinimalEDP(OfObjective):
-    """Keeps the mapping with the smallest product of energy and cycles. Among equal mappings it keeps the one that was
-    found first.
+    """Keeps the mapping with the smallest product of energy and cycles. If several mappings have the smallest product,
+    the mapping that was found first is kept.
 
     Example: {replace: MinimalLatency, stage: MinimalEDP}
     """
@@ -140,7 +142,7 @@ def _reduction(objective: str) -> type[OfObjective]:
 
 
 def __getattr__(name: str) -> type[OfObjective]:
-    """Stage with this name, for an objective of a plug-in. Raises AttributeError if there is no such objective."""
+    """Stage `name` for an objective of a plug-in. Raises AttributeError if there is no such objective."""
     for objective in ENTERED.names:
         if name == reduction_of(objective):
             return _reduction(objective)
@@ -149,9 +151,9 @@ def __getattr__(name: str) -> type[OfObjective]:
 
 @dataclass(frozen=True)
 class Sum(Stage):
-    """Sums energy and latency of the layers of a network, which run one after another, into a summary.
+    """Sums energy and latency of all layers of a network into a summary. The layers run one after another.
 
-    Each layer counts one time: if later stages yield several records of a layer, only the first record counts.
+    If later stages yield several records of a layer, only the first record of this layer is used.
 
     Example: {drop: Sum}
     """

@@ -55,9 +55,9 @@ def map_layer(
 ) -> LayerRecord:
     """Best mapping of one layer, with the full breakdown of its costs and a row for each spatial mapping.
 
-    The function runs the stages of the default pipeline below Workload. `progress` gets the number of loop orders that
-    were just tried. Raises MappingError if no mapping fits, with the reason for each spatial mapping, and
-    SearchStoppedError if `stop` is set.
+    The function runs the stages of the default pipeline below Workload. `progress` is a function that gets the number
+    of loop orders tried since the previous call. Raises MappingError with the reason for each spatial mapping if no
+    mapping fits, and SearchStoppedError if `stop` is set.
     """
     stages = below_workload(default_pipeline(options).stages)
     control = Control(stop=stop) if progress is None else Control(advance=progress, stop=stop)
@@ -69,8 +69,8 @@ def map_layer(
 
 
 def below_workload(stages: tuple[Stage, ...]) -> tuple[Stage, ...]:
-    """Stages that search a single layer. Stages that need data of the whole network, to remove memories, are left
-    out.
+    """Stages that search a single layer. The stages that remove unused memories are left out, because they need data of
+    the whole network.
     """
     place = next(i for i, stage in enumerate(stages) if stage.gives is LayerProblem)
     return tuple(stage for stage in stages[place + 1 :] if not stage.needs)
@@ -89,11 +89,12 @@ def map_workload(
     on_record: Callable[[LayerRecord], None] | None = None,
     show_progress: bool = False,
 ) -> MappedWorkload:
-    """Map every layer of a network. `on_record` gets the record of each newly mapped layer at once.
+    """Map every layer of a network. The function `on_record` gets the record of each layer as soon as the layer is
+    mapped.
 
     The function runs the stages after the parsers of `pipeline` (default: the default pipeline). Raises InputError for
-    problems in the code of a stage of the user, and MappingError with every layer that has no mapping that fits. If the
-    search is interrupted, finished layers stay in `store`.
+    errors in the code of a stage of the user, and MappingError with all layers for which no mapping fits. If the search
+    is interrupted, finished layers stay in `store`.
     """
     control = Control(threads, store, exports or Path("exports"), show_progress, on_record)
     return map_problem(of_core(workload, core, mapping), pipeline or default_pipeline(options), control)
@@ -113,11 +114,11 @@ def map_problem(problem: NetworkProblem, pipeline: Pipeline, control: Control | 
 def map_some_layers(
     problem: NetworkProblem, pipeline: Pipeline, layers: Iterable[str], control: Control | None = None
 ) -> tuple[LayerRecord, ...]:
-    """Records of some layers of a network, given by name. They are equal to the records that `map_problem` makes.
+    """Records of some layers of a network, given by name. The records are equal to the records that `map_problem`
+    makes.
 
     Stages that only observe results are left out. If a stage of the user is above Workload, all layers are mapped,
-    because this stage can need all records. Raises MappingError with every requested layer that has no mapping that
-    fits.
+    because this stage can need all records. Raises MappingError with all requested layers for which no mapping fits.
     """
     stages = tuple(stage for stage in pipeline.search().stages if not stage.observes)
     above = stages[: next(i for i, stage in enumerate(stages) if stage.gives is LayerProblem)]
@@ -131,14 +132,16 @@ def map_some_layers(
 
 
 def sums_up_plainly(pipeline: Pipeline) -> bool:
-    """Whether only the stage Sum makes the totals of a network. If a stage of the user makes them, `summed_again`
-    cannot repeat it.
+    """Whether only the stage Sum computes the totals of a network. If a stage of the user computes them, `summed_again`
+    cannot repeat the computation.
     """
     return all(isinstance(one, Sum) for one in pipeline.stages if issubclass(one.returns, MappedWorkload))
 
 
 def summed_again(problem: NetworkProblem, pipeline: Pipeline, records: Iterable[LayerRecord]) -> MappedWorkload:
-    """Records and totals of a network from the records of all layers. They are equal to those of `map_problem`."""
+    """Records and totals of a network from the records of all layers. The result is equal to the result of
+    `map_problem`.
+    """
     stages = pipeline.search().stages
     place = next((i for i, stage in enumerate(stages) if isinstance(stage, Sum)), -1)
     return summed(problem, records, stages[place + 1 :])

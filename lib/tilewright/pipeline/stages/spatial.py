@@ -41,18 +41,18 @@ if TYPE_CHECKING:
     from tilewright.search.exact.search import ExactResult
 
 EFFORT_OF_ENDS, GAP_OF_ENDS = 8, 0.02
-"""Limits of the search for each end of the Pareto front (least energy, least latency) of a layer. The effort is divided
-by the first number, and the second number is the smallest gap at which the search ends. If the bound of an end is 2 %
-too low, the bound of the EDP of the network is less than 1 % lower.
+"""Limits of the search for each end of a layer's Pareto front (least energy, least latency): divisor of the effort, and
+smallest gap at which the search ends. If the bound of an end is 2 % too low, the bound of the EDP of the network is
+less than 1 % lower.
 """
 REASONS = 100
-"""Largest number of spatial mappings without loop orders for which a record has the reason."""
+"""Largest number of spatial mappings without loop orders for which a record gives the reason."""
 
 
 def mapper_of(rest: Rest) -> Exact | None:
     """Stage Exact or Best, which searches all spatial mappings of a layer together; None if the pipeline has neither.
 
-    A subclass of these stages that a user wrote does not count.
+    Subclasses that a user wrote are ignored.
     """
     return next((stage for stage in rest.stages if isinstance(stage, Exact) and is_own(type(stage))), None)
 
@@ -62,9 +62,9 @@ def results_of(
 ) -> Iterator[Evaluations]:
     """Results of all spatial mappings of a layer. `covered` says which spatial mappings these are.
 
-    If the temporal mapper proves optima, one search covers all spatial mappings (docs/proofs.md#exact-search, 7). Then
-    a spatial mapping has a row in the tally only if it gave the best mapping found so far at some time, or if it is
-    known to have no mapping that fits.
+    If the temporal mapper proves optima, one search covers all spatial mappings (docs/proofs.md#exact-search, 7). In
+    this case, the tally has a row for a spatial mapping only if it gave the best mapping found so far at some time, or
+    if no mapping fits with it.
     """
     mapper = mapper_of(rest)
     if mapper is None or any(candidate.constraints.level_boundaries for candidate in candidates):
@@ -91,14 +91,16 @@ class _Together:
     covered: SpatialMappings
     """Spatial mappings that the proof covers."""
     others: Iterable[SpatialChoice] = ()
-    """All other spatial mappings. Mappings that fill most lanes come first; some can also be in `starts`."""
+    """All other spatial mappings. Spatial mappings that fill more lanes come earlier. Some of them can also be in
+    `starts`.
+    """
     made: list[SpatialCandidate] = field(default_factory=list)
     impossible: list[Evaluations] = field(default_factory=list)
     """Evaluations with the reasons why spatial mappings have no loop orders, for the first REASONS of them."""
 
     def results(self) -> Iterator[Evaluations]:
-        """Best mapping with its certificate, and the tally of other spatial mappings. If no mapping fits, the
-        reasons.
+        """Best mapping with its certificate, and the tally of other spatial mappings. If no mapping fits, the results
+        are the reasons.
         """
         ordering = self.problem.constraints.temporal_ordering
         try:
@@ -139,8 +141,8 @@ class _Together:
                 yield SpatialCandidate.of(self.problem, choice.unrolling), choice.passes, choice.rest_passes
 
     def _prepared(self, index: int) -> TemporalProblem | None:
-        """Problem of finding loop orders for a spatial mapping. None if it has no loop orders; then the reason is
-        recorded.
+        """Temporal problem of a spatial mapping, for which loop orders are to be found. None if the spatial mapping has
+        no loop orders; then the reason is recorded.
         """
         place = self.rest.stages.index(self.mapper)
         makers = tuple(stage for stage in self.rest.stages[:place] if stage.gives is not Same)
@@ -154,7 +156,9 @@ class _Together:
         return problem
 
     def _of(self, found: "ExactResult") -> Iterator[Evaluations]:
-        """Best mapping. Before it come rows for other spatial mappings that gave the best mapping at some time."""
+        """Rows for the spatial mappings that gave the best mapping at some earlier time of the search; then the best
+        mapping.
+        """
         for index, energy_pj, latency_cycles in found.improved:
             if index != found.candidate:
                 unrolling = self.made[index].unrolling
@@ -176,8 +180,8 @@ class _Together:
     def _ends(self, found: "ExactResult") -> Iterator[tuple[str, object]]:
         """Note on the mappings with the least energy and the least latency, if the temporal mapper searches them.
 
-        Each of the two is searched by itself. The better one of its result and `found` is taken, with the lower bound
-        of the search.
+        Each of these two mappings has a search of its own. The note has the better of the result of this search and
+        `found`, with the lower bound of this search.
         """
         if not isinstance(self.mapper, Best) or not self.mapper.ends or not all(OBJECTIVES[self.mapper.objective]):
             return
@@ -202,8 +206,8 @@ def _the_item(item: Any) -> Iterator[Any]:
 
 @dataclass(frozen=True)
 class SpatialMappingGenerator(SpatialParameters, Stage):
-    """Hands on the spatial mappings to try. If the mapping file sets all sides of the array, this is one mapping.
-    Otherwise the best mappings are generated for the other sides.
+    """Hands on the spatial mappings to try. If the mapping file sets the loops on all sides of the array, there is only
+    one spatial mapping. Otherwise the best loops for the other sides are generated.
 
     Example: {set: SpatialMappingGenerator, parameters: {nb_spatial_mappings_generated: 10}}
     """
@@ -254,14 +258,14 @@ _Loop = tuple[str, int]
 
 @dataclass(frozen=True)
 class CustomSpatialMappingGenerator(ModelChoice, Stage):
-    """Hands on the spatial mapping of the mapping file or the core. If there is none, it hands on the mappings of the
-    rule of Stream: each side of the array gets one loop, unrolled by the largest divisor that array and bandwidth
-    allow.
+    """Hands on the spatial mapping of the mapping file or the core. If neither gives a spatial mapping, the rule of
+    Stream generates them: each side of the array gets one loop, unrolled by the largest divisor that array and
+    bandwidth allow.
 
-    A given mapping is used unchanged; sides of the array that it does not name are not used. By the rule of Stream, all
-    combinations of loops are handed on in which no loop occurs twice. The capacity of the innermost memories is not
-    checked here: a mapping that does not fit is a row of the tally. This stage belongs in a pipeline for a single core,
-    or in the `pipeline` of IntraCoreMapping.
+    A spatial mapping from the mapping file or the core is used unchanged; sides of the array that it does not name are
+    not used. The rule of Stream gives all combinations of loops in which no loop occurs twice. This stage does not
+    check the capacity of the innermost memories; a mapping that does not fit them becomes a row of the tally. This
+    stage belongs in a pipeline for a single core, or in the `pipeline` of IntraCoreMapping.
 
     Example: {replace: SpatialMappingGenerator, stage: CustomSpatialMappingGenerator}
     """
@@ -276,7 +280,7 @@ class CustomSpatialMappingGenerator(ModelChoice, Stage):
         found = [_given(item, self.profile)] if item.constraints.spatial_mapping else list(self._generated(item))
         if not found:
             raise MappingError(
-                f"layer '{item.layer.name}' lacks loops: the sides of the array that it could use need different loops"
+                f"layer '{item.layer.name}' has too few loops: each side of the array that is used needs another loop"
             )
         candidates = [SpatialCandidate.of(item, unrolling, index) for index, unrolling in enumerate(found)]
         covered = SpatialMappings("given" if item.constraints.spatial_mapping else "largest divisors")
@@ -305,7 +309,9 @@ def _options(item: LayerProblem, side: str, limits: MaximumUnrolling) -> list[_L
 
 
 def _given(item: LayerProblem, profile: ModelProfile) -> Unrolling:
-    """Spatial mapping that is given, limited to the sizes of array and layer. Raises MappingError for unknown sides."""
+    """Spatial mapping of the mapping file or the core, limited to the sizes of array and layer. Raises MappingError for
+    unknown sides of the array.
+    """
     sides = item.core.operational_array.dimensions
     draft = given_draft(item.layer, item.core, item.constraints, size_limits(item.layer, item.core), profile)
     return tuple((name, tuple(draft.get(name, {}).items())) for name, _ in sides)

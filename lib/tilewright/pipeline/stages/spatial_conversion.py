@@ -28,15 +28,15 @@ if TYPE_CHECKING:
 class SpatialMappingConversion(BoundaryParameters, Stage):
     """Converts a spatial mapping into the loops that each memory of each operand serves, and prepares the cost model.
 
-    If no generator comes before this stage, it takes the spatial mapping of the mapping file; sides of the array that
-    this mapping does not set are not used. If a spatial mapping is impossible or has no loop order, the tally gets a
-    row with the reason, and the search continues.
+    If no generator comes before this stage, the spatial mapping of the mapping file is converted; sides of the array
+    that this spatial mapping does not set are not used. If a spatial mapping is impossible or has no loop order, the
+    tally gets a row with the reason, and the search continues.
 
     Example: {set: SpatialMappingConversion, parameters: {temporal_mapping_type: even}}
     """
 
     access_same_data_considered_as_no_access: bool = True
-    """True if an input that the array uses again in the next cycle is not read again."""
+    """Whether an input that the array uses again in the next cycle needs no second read."""
 
     takes = LayerProblem
     gives = TemporalProblem
@@ -51,8 +51,8 @@ class SpatialMappingConversion(BoundaryParameters, Stage):
             yield Evaluations(None, (CandidateTally(candidate.index, candidate.unrolling, reason=str(error)),))
 
     def prepared(self, item: SpatialCandidate) -> TemporalProblem:
-        """Problem of finding loop orders for the spatial mapping. Raises MappingError if the spatial mapping is
-        impossible.
+        """Temporal problem of the spatial mapping, for which loop orders are to be found. Raises MappingError if the
+        spatial mapping is impossible.
         """
         given = item.constraints
         even = given.temporal_mapping_type or self.temporal_mapping_type

@@ -1,4 +1,4 @@
-"""Temporal mappers, which are stages that make loop orders for a layer with a spatial mapping; and CostModel."""
+"""Temporal mappers (stages that make loop orders for a layer with a spatial mapping), and the stage CostModel."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
@@ -43,8 +43,8 @@ class TemporalMapper(Stage):
         raise NotImplementedError
 
     def run(self, item: TemporalProblem, rest: Rest) -> Iterator[Any]:
-        """Yield the results of one batch after another, or of the single mapping if the mapping file gives all of
-        it.
+        """Yield the results of one batch after another. If the mapping file gives a complete temporal mapping, there is
+        only one batch, with this mapping.
         """
         for batch in given_mapping(item) if item.given_boundaries else self.batches(item, rest):
             yield from rest(batch)
@@ -63,9 +63,10 @@ def given_mapping(item: TemporalProblem) -> Iterator[OrderBatch]:
 
 @dataclass(frozen=True)
 class Loma(LomaParameters, TemporalMapper):
-    """Tries every order of the loop factors that agrees with the temporal ordering of the mapping file.
+    """Tries all orders of the loop factors. If the mapping file has a temporal ordering, only the orders that agree
+    with it are tried.
 
-    Orders are made and evaluated in batches, so that the main memory does not grow with the number of orders.
+    Orders are made and evaluated in batches, so that memory use does not grow with the number of orders.
 
     Example: {set: Loma, parameters: {lpf_limit: 8}}
     """
@@ -73,8 +74,8 @@ class Loma(LomaParameters, TemporalMapper):
     stands_for = "LomaStage"
 
     def run(self, item: TemporalProblem, rest: Rest) -> Iterator[Any]:
-        """Yield the results of one batch after another, or of the single mapping if the mapping file gives all of
-        it.
+        """Yield the results of one batch after another. If the mapping file gives a complete temporal mapping, there is
+        only one batch, with this mapping.
         """
         orders = loma_batches(item, item.ordering, self.lpf_limit, rest.control.stop)
         for batch in given_mapping(item) if item.given_boundaries else orders:
@@ -94,8 +95,8 @@ class Loma(LomaParameters, TemporalMapper):
 
 @dataclass(frozen=True)
 class Salsa(SalsaParameters, TemporalMapper):
-    """Searches the orders of all prime factors by simulated annealing, for layers that have too many orders to try all
-    of them.
+    """Searches the orders of all prime factors by simulated annealing. This is for layers with too many orders to try
+    all of them.
 
     A neighbour that does not fit the core is rejected. The same seed gives the same result. The default objective is
     the objective of the reduction above this stage.
@@ -119,13 +120,14 @@ class Salsa(SalsaParameters, TemporalMapper):
 
 @dataclass(frozen=True)
 class Exact(ExactParameters, TemporalMapper):
-    """Finds the optimum over the orders of all prime factors, with a certificate, by branch and bound.
+    """Finds the optimum over the orders of all prime factors by branch and bound, and proves it with a certificate.
 
     One search with one certificate covers all spatial mappings of a layer if SpatialMappingGenerator or
     CustomSpatialMappingGenerator hands them on. Spatial mappings of another stage are searched one by one. If the time
-    budget ends before the proof, the result is the best mapping found, with a lower bound and the gap to it. The field
-    `search` of the record says whether the result is proven. The default objective is the objective of the reduction
-    above this stage. A layer whose outputs are addressed by a sliding window gets no proof; Loma searches this layer.
+    budget ends before the proof, the result is the best mapping found, with a lower bound and the gap to this bound.
+    The field `search` of the record says whether the result is proven. The default objective is the objective of the
+    reduction above this stage. There is no proof for a layer whose outputs are addressed by a sliding window; Loma
+    searches such a layer.
 
     Example: {replace: Loma, stage: Exact, parameters: {allocation: free, time_budget_s: 10}}
     """
@@ -169,12 +171,12 @@ class Exact(ExactParameters, TemporalMapper):
 
 @dataclass(frozen=True)
 class Best(BestParameters, Exact):
-    """Finds the best mapping, with a lower bound. It searches first as Loma and Salsa do, then by the branch and bound
-    of Exact.
+    """Finds the best mapping, with a lower bound. This stage first searches as Loma and Salsa do, and then by branch
+    and bound, as Exact does.
 
     The search of a layer ends when the gap is at most `largest_gap`, or when `effort` is spent; then the remaining gap
-    is reported. The result is never worse than the results of Loma and Salsa with their default parameters. It is the
-    same on every machine, unless a time budget ends the search. In all other respects, this stage is like Exact.
+    is reported. The result is never worse than the results of Loma and Salsa with their default parameters. The result
+    is the same on every machine, unless a time budget ends the search. In all other respects, this stage is like Exact.
 
     Example: {replace: Loma, stage: Best, parameters: {largest_gap: 0.05, effort: 100000}}
     """
@@ -184,8 +186,8 @@ class Best(BestParameters, Exact):
 
 @dataclass(frozen=True)
 class ExactAnswer(TemporalMapper):
-    """Stage that takes the place of a temporal mapper after a search over all spatial mappings of a layer. It hands on
-    the result of this search.
+    """Stage that hands on the result of a search over all spatial mappings of a layer. After such a search, this stage
+    takes the place of the temporal mapper.
     """
 
     result: "ExactResult"
@@ -195,7 +197,7 @@ class ExactAnswer(TemporalMapper):
     notes: tuple[tuple[str, object], ...]
 
     def batches(self, item: TemporalProblem, rest: Rest) -> Iterator[OrderBatch]:
-        """Batch with the best order of the layer, if `item` has the spatial mapping of the result."""
+        """Batch with the best order of the layer if `item` has the spatial mapping of the result; otherwise nothing."""
         from tilewright.search.exact.search import batch_of
 
         if item.spatial.unrolling != self.unrolling:
@@ -205,7 +207,8 @@ class ExactAnswer(TemporalMapper):
 
 
 def _with_boundaries(batch: OrderBatch) -> OrderBatch:
-    """Loop orders with level boundaries. If a free search found no better boundaries, those of the allocator are added.
+    """Loop orders with level boundaries. If a free search found no better boundaries, the boundaries of the allocator
+    are added.
 
     The result of a free search must fix the whole mapping, because missing boundaries would be searched again when the
     result is read back.
@@ -222,9 +225,9 @@ def _with_boundaries(batch: OrderBatch) -> OrderBatch:
 
 @dataclass(frozen=True)
 class TemporalOrderingConversion(TemporalMapper):
-    """Uses exactly the loop order that the mapping file gives as `temporal_ordering`. It searches nothing.
+    """Uses exactly the loop order that the mapping file gives as `temporal_ordering`, without a search.
 
-    If the ordering is not complete, the layer has no mapping, and this is given as the reason.
+    If the ordering is not complete, the layer has no mapping, and the tally has this as the reason.
 
     Example: {replace: Loma, stage: TemporalOrderingConversion}
     """
@@ -246,9 +249,9 @@ class TemporalOrderingConversion(TemporalMapper):
 
 @dataclass(frozen=True)
 class CostModel(Stage):
-    """Computes the costs of batches of loop orders with the compiled cost model: energy, latency, and whether the order
-    fits the core. If no order fits, the reason is given for the order that is closest to fitting. Every pipeline ends
-    with this stage.
+    """Computes the costs of batches of loop orders with the compiled cost model: energy, latency, and whether each
+    order fits the core. If no order fits, the tally has the reason for the order that is closest to fitting. Every
+    pipeline ends with this stage.
 
     Example: [Sum, Workload, MinimalLatency, SpatialMappingConversion, TemporalOrderingConversion, CostModel]
     """

@@ -1,7 +1,8 @@
-"""Stages of the user: lookup by dotted path in the working folder, and identification by the digest of their code.
+"""Stages of the user: lookup by dotted path in the working folder, and identification by a digest of the code.
 
-`config.stages.bound.MinimalEnergyUnderLatency` is the class of this name in `config/stages/bound.py`. Modules are
-imported under their dotted names from their source, never from bytecode. `sys.path` does not change.
+For example, `config.stages.bound.MinimalEnergyUnderLatency` is the class `MinimalEnergyUnderLatency` in
+`config/stages/bound.py`. Modules are imported from their source under their dotted names, never from bytecode.
+`sys.path` does not change.
 
 The identity of a stage is JSON data. Two searches whose stages have equal identities give equal results, so a stored
 result of one search can be used for the other search.
@@ -92,18 +93,22 @@ def _shown(path: Path, folder: Path) -> str:
 
 
 def digest_of_class(kind: type[Stage]) -> str | None:
-    """Digest of the file of a stage and of every local file that this file imports; None if the file is not known."""
+    """Digest of the file of a stage and of all local files that this file imports; None if the file of the stage is not
+    known.
+    """
     files, folder = _files_of_class(kind)
     return None if folder is None else _digest_of_files(files, folder)
 
 
 def _files_of_class(kind: type[Stage]) -> tuple[tuple[Path, ...], Path | None]:
-    """(file of a stage and local files that it imports, folder of these files); ((), None) if the file is not known."""
+    """(file of a stage and all local files that it imports, folder of these files); ((), None) if the file of the stage
+    is not known.
+    """
     file = getattr(sys.modules.get(kind.__module__), "__file__", None)
     if file is None:
         return (), None
     path = Path(file).resolve()
-    if _INSTALLED & {*path.parts}:  # all files of the package, but no files beside the package
+    if _INSTALLED & {*path.parts}:  # all files of the package, but no other installed packages
         files = tuple(one.resolve() for one in files_of_package(kind.__module__.partition(".")[0]))
         return files, next(folder for folder in path.parents if folder.name in _INSTALLED)
     for (folder, _), (_, module) in _loaded.items():
@@ -190,8 +195,8 @@ def _load_module(name: str, path: Path, folder: Path) -> ModuleType:
 
 
 def _forget(files: tuple[Path, ...], path: Path, folder: Path) -> None:
-    """Forget modules that were imported under the names of these files, because they can be older or from another
-    folder.
+    """Forget modules that were imported under the names of these files, because such a module can be out of date or
+    from another folder.
     """
     for file in files:
         for base in (folder, path.parent):
@@ -202,8 +207,8 @@ def _forget(files: tuple[Path, ...], path: Path, folder: Path) -> None:
 
 @contextmanager
 def _importing_from(*folders: Path) -> Iterator[None]:
-    """Look for modules in these folders first. Bytecode is not read or written, because bytecode can be out of date
-    after quick edits of a file.
+    """Context in which modules are looked up in these folders first. Bytecode is neither read nor written, because it
+    can be out of date after quick edits of a file.
     """
     places = tuple(dict.fromkeys(str(folder) for folder in folders))
     before, finder = sys.path[:], _SourceFinder(places)
@@ -217,15 +222,15 @@ def _importing_from(*folders: Path) -> Iterator[None]:
 
 
 class _SourceFinder:
-    """Finder of modules like the finder of Python. However, modules in given folders are run from their source, unless
-    they are installed packages.
+    """Finder of modules that works like the finder of Python, with one difference: modules in the given folders are run
+    from source, unless they are installed packages.
     """
 
     def __init__(self, folders: tuple[str, ...]) -> None:
         self.folders = tuple(os.path.join(folder, "") for folder in folders)
 
     def find_spec(self, name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
-        """Specification of the module, if a user wrote it; otherwise None."""
+        """Specification of the module if it is a module of the user; otherwise None."""
         if name.partition(".")[0] == NAME:
             return None
         spec = PathFinder.find_spec(name, path, target)
@@ -245,7 +250,7 @@ class SearchIdentity:
         self.code = search_code(stages)
 
     def key_of(self, problem: LayerProblem) -> str:
-        """Digest of the search for a layer problem. Searches with equal digests have equal results."""
+        """Digest of a layer problem and its search. Searches with equal digests have equal results."""
         identity: list[Any] = [*self.stages, self.code]
         if not self.is_own:
             # A stage of the user can use data that the stages of tilewright do not use.
@@ -265,7 +270,8 @@ def search_modules(stages: Iterable[Stage]) -> set[str]:
 def search_code(stages: tuple[Stage, ...]) -> str:
     """Digest of the code of tilewright that decides the result of a search of layers.
 
-    With a stage of the user, the digest covers all code that maps, because this stage can call any function of it.
+    If one of the stages is a stage of the user, the digest covers all mapping code of tilewright, because this stage
+    can call any part of this code.
     """
     code = code_digest_of_modules(search_modules(stages))
     return code if all(is_own(type(stage)) for stage in _all_of(stages)) else code + code_digest("map")
@@ -279,8 +285,8 @@ def _all_of(stages: Iterable[Stage]) -> Iterator[Stage]:
 
 
 def identity_of(stage: Stage) -> dict[str, Any]:
-    """Identity of a stage: name and parameters; for a stage of the user also the digest of its code (None if the code
-    is not in a file).
+    """Identity of a stage: the name and the parameters. For a stage of the user, the identity also has the digest of
+    the code, which is None if the code is not in a file.
     """
     own: dict[str, Any] = {"stage": stage.name(), "parameters": parameters_of(stage)}
     if stage.inner():
@@ -305,7 +311,7 @@ def code_files(stages: Iterable[Stage]) -> tuple[str, ...]:
 
 
 def is_identified(stage: Stage) -> bool:
-    """Whether the identity of a stage changes if its code or a parameter changes."""
+    """Whether each change of the code or of a parameter of a stage also changes the identity of the stage."""
     if is_own(type(stage)):
         return True
     values = (getattr(stage, field.name) for field in fields(stage))
@@ -313,8 +319,8 @@ def is_identified(stage: Stage) -> bool:
 
 
 def parameters_of(stage: Stage) -> JsonObject:
-    """Parameters of a stage as JSON, by name, in the order of definition. A value without a JSON form is given by its
-    `repr`.
+    """Parameters of a stage as JSON data, by name, in the order of definition. For a value that has no JSON form, the
+    result has the `repr` of the value.
     """
     values = ((field.name, getattr(stage, field.name)) for field in fields(stage))
     return {name: repr(value) if (plain := _as_json(value)) is None else plain[0] for name, value in values}

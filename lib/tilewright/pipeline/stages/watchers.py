@@ -65,7 +65,8 @@ class PipelinePlace:
         return cls(item.core, dict.fromkeys(names, item.layer), names, candidate)
 
     def stem(self, layer: str, number: int = 1) -> str:
-        """Beginning of file names for a mapping of a layer. `number` counts the mappings that pass here, from 1.
+        """Beginning of the file names for a mapping of a layer. `number` is the number of the mapping in the order in
+        which mappings pass the stage, from 1.
 
         The mappings of a layer have the names `conv`, `conv-2`, ... At the level of spatial mappings, the first mapping
         of each spatial mapping has the name `conv`, `conv-1`, `conv-2`, ...; the second mapping of the second spatial
@@ -91,7 +92,7 @@ def file_name_of(layer: str) -> str:
 
 
 class NamedMapping(NamedTuple):
-    """Mapping that passed a stage, with the name of its layer and the beginning of its file names."""
+    """Mapping that passed a stage, with the name of the layer and the beginning of the file names."""
 
     layer: str
     stem: str
@@ -99,7 +100,7 @@ class NamedMapping(NamedTuple):
 
 
 class Passed:
-    """Results that passed a stage while it observed them."""
+    """Results that passed a stage."""
 
     def __init__(self, item: Any, rest: Rest) -> None:
         self.item = item
@@ -165,7 +166,7 @@ def check_file_names(workload: Workload, numbered: bool) -> None:
 
 
 def _wrong_name(parameter: str, name: str) -> list[Problem]:
-    """Problems of the name of a file or folder, which a parameter has; [] if the name is valid."""
+    """Errors in the name of a file or folder that is the value of a parameter; [] if the name is valid."""
     if name and "/" not in name and not name.startswith("."):
         return []
     allowed = "a name without folders that does not begin with a dot"
@@ -174,11 +175,11 @@ def _wrong_name(parameter: str, name: str) -> list[Problem]:
 
 @dataclass(frozen=True)
 class Save(Writer):
-    """Base class of stages that write the results that pass into files."""
+    """Base class of stages that write all results that they pass on into files."""
 
     folder: str = field(default="", kw_only=True)
-    """Name of a subfolder of the folder of exports. A second stage that writes files with the same names needs another
-    subfolder.
+    """Name of a subfolder in the folder of exports. If two stages write files with the same names, the subfolders must
+    differ.
     """
 
     observes = True
@@ -190,12 +191,12 @@ class Save(Writer):
             raise InputError(problems)
 
     def wrong_names(self) -> list[Problem]:
-        """Problems of other file names that are parameters of the stage."""
+        """Errors in file names that are parameters of the stage, in addition to `folder`."""
         return []
 
     def files(self, above_workload: bool, above_sum: bool) -> str:
-        """Pattern of the names of the files that the stage writes. It depends on the position of the stage: above
-        Workload, and above Sum.
+        """Pattern of the names of the files that the stage writes. The arguments say whether the stage is above
+        Workload and above Sum in the pipeline.
         """
         raise NotImplementedError
 
@@ -227,8 +228,8 @@ LAYER = "<layer>"
 @dataclass(frozen=True)
 class SimpleSave(Save):
     """Saves energy and latency as JSON. Above Sum, the file `overall_simple.json` has the values of the network. Below
-    Sum, each layer has a file `<layer>_simple.json`; if several mappings of a layer pass, the file has a list of all
-    values.
+    Sum, each layer has a file `<layer>_simple.json`; if the stage gets several mappings of a layer, the file has a list
+    with the values of each mapping.
 
     Example: {insert: SimpleSave, before: Sum}
     """
@@ -257,7 +258,7 @@ class SimpleSave(Save):
 
 
 def _pairs(found: Evaluations) -> list[dict[str, float]]:
-    """Energy and latency of each mapping that fits."""
+    """Energy and latency of each mapping that fits the core."""
     if found.costs is None:
         return []
     rows = np.flatnonzero(found.costs.fits)
@@ -270,7 +271,8 @@ class CompleteSave(Save):
     """Saves the inputs and outputs of the cost model as JSON. Below Sum, each layer has a file `<layer>_complete.json`.
     Above Sum, the file `overall_complete.json` has the sums over the network.
 
-    If several mappings of a layer pass, each mapping has a file; the second file is `<layer>-2_complete.json`.
+    If the stage gets several mappings of a layer, each mapping has a file; the second file is
+    `<layer>-2_complete.json`.
 
     Example: {insert: CompleteSave, after: Workload}
     """
@@ -299,7 +301,7 @@ class _Pickle(Save):
     file_name: str = ""
 
     def wrong_names(self) -> list[Problem]:
-        """Problems of the parameter `file_name`."""
+        """Errors in the value of the parameter `file_name`."""
         return _wrong_name("file_name", self.file_name)
 
     def files(self, above_workload: bool, above_sum: bool) -> str:
@@ -344,8 +346,8 @@ class PickleSave(_Pickle):
 
 @dataclass(frozen=True)
 class Dump(_Pickle):
-    """Saves the results that pass as a pickled list of plain dicts. The results are records of layers, networks with
-    records and summary, or batches of loop orders with their costs.
+    """Saves all results as a pickled list of plain dicts. A result is the record of a layer, a network with records and
+    summary, or a batch of loop orders with costs.
 
     Example: {insert: Dump, after: Sum, parameters: {file_name: records.pickle}}
     """
@@ -364,7 +366,9 @@ class Dump(_Pickle):
 
 
 def _evaluations(found: Evaluations) -> JsonObject:
-    """Evaluations as plain data: the loop orders that fit (innermost loop first) with their costs, and the tally."""
+    """Evaluations as plain data: the tally, and the loop orders that fit the core (innermost loop first) with their
+    costs.
+    """
     rows = [] if found.costs is None else np.flatnonzero(found.costs.fits).tolist()
     plain: dict[str, Any] = {
         "candidates": [encode(entry.row()) for entry in found.tally],
@@ -379,11 +383,11 @@ def _evaluations(found: Evaluations) -> JsonObject:
 
 @dataclass(frozen=True)
 class PlotTemporalMappings(Save):
-    """Draws each mapping that passes: the loop nest over the memory levels of each operand (`<layer>_loop_nest.svg`,
-    `.png`). It also draws energy and latency of all mappings as bars (`breakdown.svg`, `.png`).
+    """Draws each mapping as a loop nest over the memory levels of each operand (`<layer>_loop_nest.svg`, `.png`). This
+    stage also draws energy and latency of all mappings as bars (`breakdown.svg`, `.png`).
 
-    Above Workload, the bars are for the whole network; below Workload, for one layer. If several mappings of a layer
-    pass, each mapping has a figure; the second figure is `<layer>-2_loop_nest.svg`.
+    Above Workload, the bars are for the whole network; below Workload, for one layer. If the stage gets several
+    mappings of a layer, each mapping has a figure; the second figure is `<layer>-2_loop_nest.svg`.
 
     Example: {insert: PlotTemporalMappings, before: Workload}
     """

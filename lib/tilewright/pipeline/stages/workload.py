@@ -1,6 +1,6 @@
 """Stage Workload, which runs the stages below it for each distinct layer problem of a network.
 
-Layers without a mapping that fits are reported together, grouped by cause.
+Layers for which no mapping fits are reported together, grouped by cause.
 """
 
 from collections import Counter
@@ -38,12 +38,12 @@ from tilewright.search.evaluate import with_reach
 from tilewright.workload import graph
 
 Failure = tuple[Sequence[str], MappingError]
-"""(names of the layers that have one problem, error with the reason why no mapping fits)."""
+"""(names of all layers with the same layer problem, error with the reason why no mapping fits)."""
 
 
 def told_by_cause(failures: Sequence[Failure], core: str) -> str:
-    """Text on the layers of a network that have no mapping on a core. The layers are grouped by cause, with the first
-    layer of each group as an example.
+    """Message on the layers of a network for which no mapping fits the core. The layers are grouped by cause. The
+    message shows the cause for the first layer of each group.
     """
     alike: dict[tuple[str, ...], list[Failure]] = {}
     for names, error in failures:
@@ -68,15 +68,15 @@ def _told(failures: Sequence[Failure], core: str) -> str:
 
 @dataclass(frozen=True)
 class Workload(Goal, Stage):
-    """Maps every layer of a network in execution order. Layers with equal problems are mapped only one time.
+    """Maps every layer of a network in execution order. Layers with the same layer problem are mapped only one time.
 
-    Stages above Workload get one mapping for each layer. If the stages below return several mappings, the outermost
-    reduction below Workload chooses the best; without a reduction, `objective` decides. The record has the number of
-    the other mappings (`alternatives`).
+    Stages above Workload get one mapping for each layer. If the stages below Workload return several mappings, the
+    outermost reduction below Workload chooses the best mapping; without a reduction, `objective` decides. The field
+    `alternatives` of the record is the number of the other mappings.
 
-    Finished layers are kept in the store. A layer is searched again only if the layer, the core, the constraints of the
-    layer in the mapping file, or the stages below (their parameters and code) have changed. Layers without a mapping
-    that fits are reported together at the end.
+    Results of finished layers are kept in the store. A layer is searched again only if the layer, the core, the
+    constraints of the layer in the mapping file, or the parameters or the code of the stages below Workload have
+    changed. Layers for which no mapping fits are reported together at the end.
 
     Example: [Workload, MinimalEnergy, SpatialMappingGenerator, SpatialMappingConversion, Loma, CostModel]
     """
@@ -123,9 +123,8 @@ def _telling(item: NetworkProblem, search: Rest) -> Callable[[LayerTask, list[La
 
 
 def _split(rest: Rest) -> tuple[Rest, Rest]:
-    """(stages directly below Workload that only observe results, stages of the search).
-
-    Stages that change the layer problem, between the former, are in both.
+    """(stages directly below Workload that only observe results, stages of the search). A stage between the observing
+    stages that changes the layer problem is in both parts.
     """
     stages = rest.stages
     count = next(
@@ -150,8 +149,8 @@ def _check_names(workload: graph.Workload, files: bool) -> None:
 
 
 def _distinct_problems(item: NetworkProblem, search: Rest, objective: str) -> list[LayerTask]:
-    """Distinct layer problems with their keys. A key depends on the problem, on the stages of the search, and on the
-    `objective` if no stage chooses the best mapping.
+    """Distinct layer problems with their keys. A key depends on the layer problem and on the stages of the search. It
+    also depends on `objective`, which is '' if a stage chooses the best mapping.
     """
     identity = SearchIdentity(search.stages)
     by_key: dict[str, LayerProblem] = {}
@@ -169,8 +168,8 @@ def _distinct_problems(item: NetworkProblem, search: Rest, objective: str) -> li
 
 
 def _as_searched(problem: LayerProblem, stages: tuple[Stage, ...]) -> LayerProblem:
-    """Layer problem after the stages that change it. Problems that are equal after these stages need only one
-    search.
+    """Layer problem after the stages that change it. If several layer problems are equal after these stages, one search
+    is enough.
     """
     for stage in stages:
         if isinstance(stage, Change):
@@ -181,10 +180,11 @@ def _as_searched(problem: LayerProblem, stages: tuple[Stage, ...]) -> LayerProbl
 
 
 def _named(record: LayerRecord, task: LayerTask, item: NetworkProblem, search: Rest) -> LayerRecord:
-    """Record with the names of all layers that have this problem. The name of the record is the first of these names.
+    """Record with the names of all layers that have this layer problem. The name of the record is the first of these
+    names.
 
-    The unit that does the work is added. The area is the area of the whole core, even if the layer does not use some
-    memories; the record names these memories.
+    The unit that does the work is added to the record. The area is the area of the complete core, even if the layer
+    does not use some memories.
     """
     core, names = item.core, task.problem.names
     node = next(node for node in item.workload.layers_in_order if node.layer and node.layer.name == names[0])
@@ -199,8 +199,8 @@ def _named(record: LayerRecord, task: LayerTask, item: NetworkProblem, search: R
 
 
 def _on_own_core(record: LayerRecord, core: Core, problem: LayerProblem, stages: tuple[Stage, ...]) -> LayerRecord:
-    """Record with the differences between the core of the layer and the whole core. Data locality or a stage can cause
-    such differences.
+    """Record with the differences between the core on which the layer was mapped and the complete core. Data locality
+    or a stage can cause such differences.
     """
     is_reduced = problem.memory_reach is not None and any(isinstance(stage, RemoveUnusedMemory) for stage in stages)
     if problem.core == core and not is_reduced and problem.constraints.memory_reach is None:

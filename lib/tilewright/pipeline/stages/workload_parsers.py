@@ -25,13 +25,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class NetworkParser(Change):
-    """Base class of the stages that read the network. A subclass defines which sources it reads, and how it does so."""
+    """Base class of the stages that read the network. The method `read` of each subclass reads the network from a
+    source.
+    """
 
     takes = Descriptions
     gives = Descriptions
 
     def change(self, item: Descriptions) -> Descriptions:
-        """Descriptions with the network that was read. Problems of the network are reported together with problems of
+        """Descriptions with the network that was read. Errors in the network are reported together with errors in
         hardware and mapping.
         """
         notices: list[str] = []
@@ -46,7 +48,9 @@ class NetworkParser(Change):
         return replace(item, network=network, coverage=coverage, notices=(*item.notices, *notices))
 
     def read(self, item: Descriptions, kind: str, notices: list[str]) -> "tuple[Workload, Coverage | None]":
-        """(network in a source of this kind, coverage of the network if known). Raises InputError."""
+        """(network in a source of this kind, coverage of the network; None if not known). Raises InputError if the
+        source has errors.
+        """
         raise NotImplementedError
 
 
@@ -54,7 +58,8 @@ class NetworkParser(Change):
 class WorkloadParser(ModelChoice, NetworkParser):
     """Reads a network that is described layer by layer: a YAML file, a list of dicts, or an artifact.
 
-    The model profile `corrected` adds the tensors between layers, which runs on several cores need.
+    With the model profile `corrected`, the network also has the tensors between layers, which runs on several cores
+    need.
 
     Example: {replace: ONNXModelParser, stage: WorkloadParser}
     """
@@ -62,7 +67,7 @@ class WorkloadParser(ModelChoice, NetworkParser):
     stands_for = "WorkloadParserStage"
 
     def read(self, item: Descriptions, kind: str, notices: list[str]) -> "tuple[Workload, Coverage | None]":
-        """(network in a YAML file or a list, None). Raises InputError."""
+        """(network in a YAML file or a list, None). Raises InputError if the source has errors."""
         if kind != LAYERS:
             raise InputError("WorkloadParser reads YAML files and lists of layers; ONNXModelParser reads ONNX models")
         return read_layers(item.workload, notices, self.model), None
@@ -72,7 +77,7 @@ class WorkloadParser(ModelChoice, NetworkParser):
 class ONNXModelParser(ModelChoice, NetworkParser):
     """Reads an ONNX model: a file, a model in memory, or an artifact.
 
-    The model profile decides how height and width are read, and which operators are layers.
+    The model profile decides which loop dimensions are height and width, and which operators are layers.
 
     Example: {set: ONNXModelParser, parameters: {model: corrected}}
     """
@@ -83,7 +88,7 @@ class ONNXModelParser(ModelChoice, NetworkParser):
     stands_for = "ONNXModelParserStage"
 
     def read(self, item: Descriptions, kind: str, notices: list[str]) -> "tuple[Workload, Coverage | None]":
-        """(network in an ONNX model, coverage of the network). Raises InputError."""
+        """(network in an ONNX model, coverage of the network). Raises InputError if the model has errors."""
         if kind != NETWORK:
             raise InputError("ONNXModelParser reads ONNX models; WorkloadParser reads YAML files and lists of layers")
         return read_network(item.workload, self.model, item.network_options, self.network_name, notices)

@@ -136,7 +136,7 @@ def test_a_core_runs_one_node_at_a_time_in_order() -> None:
 
 def test_a_circle_is_told() -> None:
     """Two CNs that wait for each other."""
-    with pytest.raises(InputError, match="in a circle"):
+    with pytest.raises(InputError, match="in a cycle"):
         run(make_problem(bus_system(1), [], [Node(5, after=[1]), Node(5, after=[0])]), [0, 0])
 
 

@@ -217,9 +217,9 @@ def test_dataflows_are_a_table_and_several_a_list() -> None:
 def test_layers_of_one_file_name_and_other_descriptions_are_refused(record: dict[str, Any], core: Core) -> None:
     """Two names that differ in a slash would overwrite each other; wrong hardware or workload is told by layer."""
     records, summary, other_core, network = ours(RUNS[0])
-    with pytest.raises(InputError, match="did not run on the hardware given"):
+    with pytest.raises(InputError, match="did not run on the given hardware"):
         check_descriptions(records, core, layers_of(network))
-    with pytest.raises(InputError, match="not in the workload given"):
+    with pytest.raises(InputError, match="not in the given workload"):
         check_descriptions(records, other_core, {})
     check_descriptions(records, other_core, layers_of(network))
     names = ["a/b", "a_b"]

@@ -1,1 +1,1 @@
-"""Results in the layouts of zigzag-dse 3.9.1, for programs that read that tool's output."""
+"""Results in the file layouts of zigzag-dse 3.9.1, for programs that read the output of zigzag-dse."""

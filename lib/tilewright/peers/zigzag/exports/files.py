@@ -32,7 +32,7 @@ from tilewright.workload.layer import Layer
 def write_complete_layer(
     folder: Path, record: LayerRecord, core: Core, layer: Layer | None = None, name: str = ""
 ) -> Path:
-    """Write `<layer>_complete.json` of one layer into a folder; returns its path."""
+    """Write `<layer>_complete.json` of one layer into a folder. Returns the path of the file."""
     value = complete_layer(record, core, layer, name)
     return _write_json(folder, name or record.layer.name, COMPLETE, value)
 
@@ -44,12 +44,14 @@ def write_complete_network(
     core: Core,
     layer_ids: Mapping[str, int] | None = None,
 ) -> Path:
-    """Write `overall_complete.json`, the sums over a network, into a folder; returns its path."""
+    """Write `overall_complete.json`, the sums over a network, into a folder. Returns the path of the file."""
     return _write_json(folder, OVERALL, COMPLETE, complete_network(records, summary, core, layer_ids))
 
 
 def write_simple(folder: Path, totals: LayerRecord | Summary, name: str = OVERALL) -> Path:
-    """Write `<name>_simple.json` of a record, or of a network by its summary, into a folder; returns its path."""
+    """Write `<name>_simple.json` for the record of a layer or the summary of a network into a folder. Returns the path
+    of the file.
+    """
     return _write_json(folder, name, SIMPLE, simple_result(totals))
 
 
@@ -66,7 +68,7 @@ def write_all_complete(
     layers: Mapping[str, Layer] | None = None,
     layer_ids: Mapping[str, int] | None = None,
 ) -> list[Path]:
-    """Write the complete objects of every layer and of the network; returns the paths.
+    """Write the complete objects of all layers and of the network. Returns the paths of the files.
 
     Raises InputError if two layers would be written to the same file.
     """
@@ -77,7 +79,7 @@ def write_all_complete(
 
 
 def write_all_simple(folder: Path, records: Sequence[LayerRecord], summary: Summary) -> list[Path]:
-    """Write energy and latency of every layer and of the network; returns the paths.
+    """Write energy and latency of all layers and of the network. Returns the paths of the files.
 
     Raises InputError if two layers would be written to the same file.
     """
@@ -87,16 +89,18 @@ def write_all_simple(folder: Path, records: Sequence[LayerRecord], summary: Summ
 
 
 def check_descriptions(records: Sequence[LayerRecord], core: Core, layers: Mapping[str, Layer]) -> None:
-    """Raise InputError unless the records were made with `core` and `layers`."""
+    """Raise InputError if the records were made with a core other than `core`, or with layers that are not in
+    `layers`.
+    """
     problems = []
     sizes = {memory.name: memory.size_bits for memory in core.memories}
     for placed in layers_in_order(records):
         layer = layers.get(placed.name)
         if layer is None or LayerFacts.of(layer)._replace(name=placed.record.layer.name) != placed.record.layer:
-            problems.append(Problem("this layer of the run is not in the workload given", path=placed.name))
+            problems.append(Problem("this layer of the run is not in the given workload", path=placed.name))
         # With data locality, a layer has fewer memories, and some of them are smaller.
         if any(memory.size_bits > sizes.get(name, 0) for name, memory in placed.record.memories.items()):
-            problems.append(Problem(f"this layer did not run on the hardware given, {core.name}", path=placed.name))
+            problems.append(Problem(f"this layer did not run on the given hardware, {core.name}", path=placed.name))
     if problems:
         raise InputError(problems)
 

@@ -15,7 +15,7 @@ INDENT = 2
 
 
 NAME_ROOM = 14
-"""Room for `for … in [0, …):` beside the name and the indentation."""
+"""Width for `for … in [0, …):` in a line, in addition to name and indentation, in characters."""
 
 
 COLUMN_GAP = 5
@@ -24,7 +24,8 @@ COLUMN_GAP = 5
 def loop_ordering_text(record: LayerRecord, name: str = "") -> str:
     """Loop ordering of one layer as text that ends with an empty line. `name` replaces the layer name of the record.
 
-    Temporal loops come outermost first, each with the memory of every operand; then the spatial loops as counted.
+    The temporal loops come first, outermost loop first, each with the memory of every operand. Then come the spatial
+    loops with the unrolling that the cost model uses.
     """
     operands = list(record.memory_operand_links)
     operands = [operand for operand in operands if operand in record.memory_levels]
@@ -51,12 +52,12 @@ def loop_ordering_text(record: LayerRecord, name: str = "") -> str:
 
 
 def network_loop_orderings(records: Sequence[LayerRecord], summary: Summary | None = None) -> str:
-    """Loop orderings of all layers of a network in execution order: the content of `loop_ordering.txt`."""
+    """Text of `loop_ordering.txt`: the loop orderings of all layers of a network, in execution order."""
     return "".join(loop_ordering_text(layer.record, layer.name) for layer in layers_in_order(records, summary))
 
 
 def _temporal_loops(record: LayerRecord, operands: Sequence[str]) -> list[tuple[str, int, list[str]]]:
-    """Temporal loops as (dimension, size, memory of each operand), outermost first."""
+    """Temporal loops, outermost first, as triples (dimension, size, memory of each operand)."""
     levels = record.temporal_mapping
     memory_of = {
         operand: [record.memory_levels[operand][m] for m, loops in enumerate(levels[operand]) for _ in loops]
@@ -67,5 +68,5 @@ def _temporal_loops(record: LayerRecord, operands: Sequence[str]) -> list[tuple[
 
 
 def _output_levels(levels: Mapping[str, Sequence[T]]) -> Sequence[T]:
-    """Levels of the output. If the record has no output, levels of the first operand."""
+    """Levels of the output; if `levels` has no output, the levels of the first operand."""
     return levels.get(OUTPUT) or next(iter(levels.values()), ())

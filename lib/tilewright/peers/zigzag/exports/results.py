@@ -4,7 +4,8 @@ A *complete* object has the outputs and inputs of one layer, or the sums over a 
 and latency. docs/artifacts.md#exports lists the intended differences from the layouts of zigzag-dse. tilewright does
 not read these files.
 
-The area of an in-memory array is that of the records. Under `corrected`, it counts all instances of the memories (B15).
+The area of an in-memory array is the area in the records. With the model `corrected`, this area includes all instances
+of each memory (switch B15 in docs/model.md).
 """
 
 import json
@@ -33,8 +34,9 @@ COMPONENTS = (
     "adders_pv",
     "accumulators",
 )
-"""Parts of the energy of operations, in the order of the reference. The first part is an error of the reference; here
-it is a part of the energy for reading the cells."""
+"""Parts of the energy of operations, in the order of the reference (zigzag-dse). The first part is an error of the
+reference; in tilewright it is a part of the energy for reading the cells.
+"""
 
 
 def with_in_memory_outputs(
@@ -43,7 +45,7 @@ def with_in_memory_outputs(
     parts: Mapping[str, float],
     core_figures: Mapping[str, Any],
 ) -> JsonObject:
-    """Outputs of a layer or a network, with the groups for in-memory arrays added.
+    """Outputs of a layer or a network, with additional groups of fields for in-memory arrays.
 
     `terms` are the terms of the energy in pJ, and `parts` are the parts of the latency in cycles. `core_figures` has
     the clock period (ns) and the areas (mm2) by component, as in records and summaries.
@@ -75,7 +77,7 @@ def with_in_memory_outputs(
 
 
 def in_memory_array(array: OperationalArray) -> JsonObject:
-    """In-memory array as JSON values: its parameters by name. It has no costs of a unit."""
+    """In-memory array as JSON values: type, parameters by name, and sizes. There are no costs of a unit."""
     unit = {"imc_type": array.kind.split()[0], **dict(array.parameters)}
     return {"operational_unit": unit, "dimensions": dict(array.dimensions)}
 
@@ -91,8 +93,8 @@ COMPLETE, SIMPLE = "complete", "simple"
 def complete_layer(record: LayerRecord, core: Core, layer: Layer | None = None, name: str = "") -> JsonObject:
     """Outputs and inputs of one layer.
 
-    `core` can have memories that the layer was run without. `layer` has the dimension relations, which a record does
-    not have; without `layer` they are null. `name` replaces the layer name of the record.
+    `core` can have memories without which the layer was run. `layer` has the dimension relations, which the record does
+    not have; without `layer`, they are null. `name` replaces the layer name of the record.
     """
     own_core = core_of_record(record, core)
     described = {
@@ -132,10 +134,10 @@ def complete_layer(record: LayerRecord, core: Core, layer: Layer | None = None, 
 def complete_network(
     records: Sequence[LayerRecord], summary: Summary | None, core: Core, layer_ids: Mapping[str, int] | None = None
 ) -> JsonObject:
-    """Sums over all layers of a network in the complete layout; `layer_ids` are node ids by layer name.
+    """Sums over all layers of a network, in the complete layout. `layer_ids` has node ids by layer name.
 
-    Fields that have no sum (utilization of memories, mappings) are null. Without `layer_ids`, layers are numbered
-    from 0.
+    Fields that cannot be summed (utilization of memories, mappings) are null. Without `layer_ids`, the layers are
+    numbered from 0.
     """
     layers = layers_in_order(records, summary)
     placed = [layer.record for layer in layers]
@@ -174,9 +176,9 @@ def complete_network(
 
 
 def simple_result(totals: LayerRecord | Summary) -> JsonObject:
-    """Energy in pJ and latency in cycles of a record, or of a network by its summary.
+    """Energy in pJ and latency in cycles, from the record of a layer or the summary of a network.
 
-    For an in-memory array, also the clock period in ns and the area in mm2.
+    For an in-memory array, the result also has the clock period in ns and the area in mm2.
     """
     known = vars(totals) if isinstance(totals, LayerRecord) else totals
     result = {"energy": known[ENERGY_PJ], "latency": known[LATENCY_CYCLES]}
@@ -197,7 +199,7 @@ def complete_layers(
 
 
 def json_text(value: Any) -> str:
-    """Text of a JSON export as the reference writes it: four blanks per level, no newline at the end.
+    """Text of a JSON export, formatted as in the reference: four blanks per level, no newline at the end.
 
     Raises ValueError for NaN and infinities, which JSON does not have.
     """
@@ -205,8 +207,8 @@ def json_text(value: Any) -> str:
 
 
 def pickle_bytes(values: Sequence[JsonObject]) -> bytes:
-    """Pickled list of plain dicts, with the same bytes for the same content."""
-    # A pickle also records which strings are the same object in memory. With fresh objects, only the content counts.
+    """Pickled list of plain dicts. Equal lists give equal bytes."""
+    # A pickle also records which strings are the same object in memory. After a copy, only the content matters.
     return pickle.dumps(json.loads(json_text(list(values))), protocol=PICKLE_PROTOCOL)
 
 
@@ -219,7 +221,7 @@ def export_file_name(name: str, form: str) -> str:
 
 
 def reference_equation(record: LayerRecord) -> str:
-    """Equation of a layer as the reference prints it, with `=` for `+=`."""
+    """Equation of a layer in the form of the reference, which has `=` in place of `+=`."""
     return str(record.layer.equation).replace("+=", "=")
 
 
@@ -242,7 +244,7 @@ def _energy(
 ) -> JsonObject:
     return {
         "energy_total": total,
-        # The reference has only accesses and operations: each term that is not of accesses counts as operations.
+        # The reference has only energy of accesses and of operations. Here, all other energy counts as operations.
         "operational_energy": sum(energy for term, energy in terms.items() if term != ACCESSES) or 0.0,
         "memory_energy": terms[ACCESSES],
         "memory_energy_breakdown_per_level": {operand: list(levels) for operand, levels in level_energies.items()},
@@ -263,7 +265,9 @@ def level_energies(levels: Mapping[str, Sequence[Mapping[str, float]]]) -> dict[
 
 
 def _latency(parts: Mapping[str, float], latency_cycles: float) -> JsonObject:
-    """Groups `latency` and `spatial`. Off-loading includes the drain; a utilization is ideal over actual cycles."""
+    """Groups `latency` and `spatial` of the outputs. Off-loading includes the drain. A utilization is the number of
+    ideal cycles divided by the number of actual cycles.
+    """
     # A network without layers has no parts.
     ideal, spatial, stall, onloading = (
         parts.get(part, 0) for part in ("ideal", "spatial_stall", "temporal_stall", "onloading")
@@ -293,7 +297,9 @@ def _directions(levels: Mapping[str, Sequence[Mapping[str, float]]]) -> JsonObje
 
 
 def _add_levels(sums: Levels, levels: Mapping[str, Sequence[Mapping[str, float]]]) -> None:
-    """Add the figures of a record by operand and level; a level that one side lacks counts as 0 there."""
+    """Add the figures of a record to `sums`, by operand and level. If a level is missing in the record or in `sums`, it
+    counts as 0.
+    """
     for operand, of_operand in levels.items():
         pairs = zip_longest(sums.get(operand, []), of_operand, fillvalue=dict.fromkeys(DIRECTIONS, 0))
         sums[operand] = [{d: one[d] + other[d] for d in DIRECTIONS} for one, other in pairs]
@@ -339,7 +345,7 @@ def _accelerator(core: Core) -> JsonObject:
         "mem_size_dict": {
             operand: [core.memories[index].size_bits for index in chain] for operand, chain in levels.items()
         },
-        # The reference writes these four and never fills them.
+        # The reference writes these four fields, but never fills them.
         "mem_r_bw_dict": {},
         "mem_w_bw_dict": {},
         "mem_r_bw_min_dict": {},
@@ -366,7 +372,9 @@ def _memory_text(memory: Memory, core: Core) -> str:
 
 
 def _dataflows(core: Core) -> Any:
-    """Dataflows of a core: one as the reference writes it, several as a list of such tables."""
+    """Dataflows of a core: a single dataflow as a table, as in the reference; several dataflows as a list of such
+    tables.
+    """
     tables = [{dimension: dict(factors) for dimension, factors in dataflow} for dataflow in core.dataflows]
     if len(tables) > 1:
         return tables
@@ -374,7 +382,7 @@ def _dataflows(core: Core) -> Any:
 
 
 def _sharing(core: Core, levels: Mapping[str, Sequence[int]]) -> list[dict[str, int]]:
-    """Level of each shared memory in the hierarchies of its operands, as a table by operand."""
+    """Shared memories, one table for each: the level of the memory in the hierarchy of each of its operands."""
     found = []
     for chain in levels.values():
         for index in chain:

@@ -24,17 +24,17 @@ from tilewright.pipeline.stages.multi.run import MultiCoreProblem, only_genome
 from tilewright.pipeline.stages.multi.slices import Slice
 
 GenomeOf = Callable[[MultiCoreProblem], Genome]
-"""Type of a function that gives the cores of all parts that can run on several cores."""
+"""Function that chooses a core for each part that can run on several cores."""
 PROPOSALS = "proposals"
-"""Name of the reason why a search ended, if all allocations that a stage proposed were evaluated."""
+"""Reason why a search ended: all allocations that the stage proposed were evaluated."""
 
 
 @dataclass(frozen=True)
 class CoreAllocation(ScheduleSettings, Goal, Stage):
     """Base class of the stages that choose a core for every part of every layer. A subclass proposes allocations.
 
-    Each proposed allocation is scheduled. The best allocation by `objective` is the result. The allocations that no
-    other allocation dominates in latency and energy are the Pareto front.
+    Each proposed allocation is scheduled. The result is the allocation that is best by `objective`. The Pareto front
+    has all allocations that are not dominated in latency and energy.
     """
 
     takes = CostedCnProblem
@@ -48,8 +48,9 @@ class CoreAllocation(ScheduleSettings, Goal, Stage):
 
     @abstractmethod
     def allocations(self, problem: MultiCoreProblem) -> Iterable[Genome]:
-        """Allocations to be evaluated. An allocation has one core for each part that can run on several cores, in the
-        order of `problem.space.flexible`. The allowed cores of each part are in `problem.space.gene_choices`.
+        """Allocations to be evaluated. An allocation is a tuple with the core of each part that can run on several
+        cores, in the order of `problem.space.flexible`. `problem.space.gene_choices` has the allowed cores of these
+        parts.
         """
 
     def run(self, item: CostedCnProblem, rest: Rest) -> Iterator[MultiCoreResult]:
@@ -107,8 +108,8 @@ def _checked(choices: tuple[tuple[int, ...], ...], genome: Any) -> Genome:
 class InterCoreMapping(AllocationParameters, CoreAllocation):
     """Searches the core of each part of each layer by a genetic algorithm, and schedules the best allocation.
 
-    If the number of possible allocations is small, all of them are evaluated. With `allocation_engine: exact`, the
-    search continues until the best allocation is proven to be optimal. docs/multi-core-model.md#allocation and
+    If there are only few possible allocations, all of them are evaluated. With `allocation_engine: exact`, the search
+    continues until the best allocation is proven to be optimal. docs/multi-core-model.md#allocation and
     docs/multi-core-model.md#scheduling explain the rules.
 
     Example: {set: InterCoreMapping, parameters: {nb_ga_individuals: 32, operands_to_prefetch: [W]}}
@@ -129,8 +130,8 @@ class InterCoreMapping(AllocationParameters, CoreAllocation):
         object.__setattr__(self, "exports", self.plot_hof)
 
     def allocations(self, problem: MultiCoreProblem) -> Iterable[Genome]:
-        """No allocations: each generation depends on the generation before, so allocations cannot be proposed in
-        advance.
+        """Empty sequence, because a generation of allocations depends on the results of the generation before and
+        cannot be proposed in advance.
         """
         return ()
 
@@ -150,8 +151,8 @@ class InterCoreMapping(AllocationParameters, CoreAllocation):
 
 
 def _draw_hall_of_fame(result: MultiCoreResult, folder: Path) -> None:
-    """Draw the schedule of each allocation of the front. The fastest allocation has the files `hall_of_fame_1.svg` and
-    `.png`.
+    """Draw the schedule of each allocation of the Pareto front. The figure of the fastest allocation is in
+    `hall_of_fame_1.svg` and `hall_of_fame_1.png`.
     """
     from tilewright.results.multi.bars import ScheduleView, tile_ranges
     from tilewright.results.multi.gantt import write_schedule_figure
@@ -168,8 +169,8 @@ class FixedAllocation(CoreAllocation):
     """Schedules one known allocation. `tilewright schedule` uses this stage in place of the search."""
 
     genome_of: GenomeOf = field(default=lambda problem: only_genome(problem.space))
-    """Function that gives the core of each part that can run on several cores. The default function is only for
-    networks in which each part can run on one core only.
+    """Function that chooses a core for each part that can run on several cores. The default function works only if no
+    part can run on several cores.
     """
 
     def allocations(self, problem: MultiCoreProblem) -> Iterable[Genome]:
@@ -205,7 +206,7 @@ class FixedAllocation(CoreAllocation):
 def in_place_of_search(
     stages: Slice, genome_of: Callable[[MultiCoreProblem], Genome], given: ScheduleSettings
 ) -> Slice:
-    """Stages of `tilewright allocate`, with a known allocation in place of the last stage (the search).
+    """Stages of `tilewright allocate` in which a known allocation takes the place of the last stage (the search).
 
     Stages that only observe results are left out, because their files belong to the search.
     """

@@ -40,7 +40,7 @@ from tilewright.workload.layer import FINAL_OUTPUT, OUTPUT, Layer
 
 @dataclass(frozen=True)
 class _System:
-    """Core file of an accelerator, with the data of the accelerator on which its costs depend."""
+    """Core file of an accelerator, with the data of the accelerator on which the costs on this core depend."""
 
     accelerator: MultiCoreAccelerator
     core: Core
@@ -57,7 +57,7 @@ class _Attempt:
     streams: tuple[str, ...]
     """Memory operands that stream from the off-chip memory."""
     is_whole: bool = True
-    """Whether streams are allowed to use all free capacity of the memories."""
+    """Whether the memories have their full size, so that streams can use all free capacity."""
 
 
 @dataclass(frozen=True)
@@ -70,8 +70,8 @@ class _Plan:
 
 
 KnownRows = MutableMapping[Hashable, CoreCostRow]
-"""Rows that were found earlier, by key. They are for the same search options and accelerator, but can come from other
-tilings of the networks.
+"""Rows that were found earlier, by key. They were found with the same search options and for the same accelerator, but
+the network can have been cut in another way.
 """
 
 
@@ -92,11 +92,11 @@ def map_core(
     known: KnownRows | None = None,
     only: Collection[int] | None = None,
 ) -> tuple[CoreCostRow, ...]:
-    """Rows of one core file for all cost classes of a graph, in order. A class that the core cannot run has a row with
-    the reason.
+    """Rows of the cost table for one core file: one row for each cost class of a graph, in order. If the core cannot
+    run a class, the row has the reason.
 
     `core_file_name` is a key of `accelerator.distinct_cores`. `on_found` is called after each search of a mapping. If
-    the search is interrupted, finished mappings stay in `store`. `stages` are used to search a CN, in place of the
+    the search is interrupted, finished mappings stay in `store`. `stages` search the mapping of a CN, in place of the
     stages below Workload in the default pipeline. `needs` is the result of `class_needs`, which is the same for all
     cores. A class whose row is in `known` is not mapped; new rows are added to `known`. `only` has the numbers of the
     classes that get rows; None means all classes. Raises InputError for an unknown core.
@@ -152,8 +152,8 @@ def _kinds_of_layers(graph: CnGraph, workload: Workload, mapping: LayerMapping) 
 def _row_key(
     core_file_name: str, graph: CnGraph, cost_class: CostClass, needs: Mapping[str, int], kinds: Sequence[Hashable]
 ) -> Hashable:
-    """Key of the row of a class on a core. It contains all data on which the row depends, but not the place of the row
-    in the table, and not the names of layers.
+    """Key of the row of a class on a core. The key covers all data on which the row depends, but neither the place of
+    the row in the table nor the names of layers.
 
     `kinds` has the properties of all layers of the graph (`_kinds_of_layers`).
     """
@@ -166,17 +166,17 @@ def _row_key(
 def class_reasons(
     graph: CnGraph, workload: Workload, mapping: LayerMapping, accelerator: MultiCoreAccelerator, core_file_name: str
 ) -> tuple[str, ...]:
-    """Reasons, one for each cost class, why no core with this core file is allowed to run the class; '' if a core is
-    allowed to. The reasons follow from the input files alone.
+    """[class] Reason why no core with this core file is allowed to run the class; '' if some core is allowed to run it.
+    The reasons follow from the input files alone.
 
-    The rows of a core depend only on these reasons, on the core, and on the off-chip core of the accelerator.
+    The accelerator influences the rows of a core only through these reasons, the core itself, and the off-chip core.
     """
     classes = cost_classes(graph, workload, mapping)
     return _class_reasons(graph, workload, mapping, _system(accelerator, core_file_name), classes)
 
 
 def unknown_core_file(accelerator: MultiCoreAccelerator, name: str) -> Problem:
-    """Problem of a core file that an accelerator does not have."""
+    """Problem that reports a core file that an accelerator does not have."""
     known = list(accelerator.distinct_cores)
     nearest = nearest_name(name, known)
     message = "has no such core file"
@@ -248,7 +248,9 @@ def _tasks(plans: Sequence[_Plan], layers: LayerSearch) -> list[LayerTask]:
 def _with_more_streams(
     plan: _Plan, layer: Layer, needs: Mapping[str, int], system: _System, identity: SearchIdentity
 ) -> _Plan:
-    """Plan for which no mapping was found, with further attempts: operands stream although they fit the memories."""
+    """Plan with further attempts, for a class without a mapping: in these attempts, operands stream although they fit
+    the memories.
+    """
     tried = {attempt.streams for attempt in plan.attempts}
     more = _plan(plan.cost_class, layer, needs, system, identity, also_what_fits=True).attempts
     return replace(plan, attempts=(*plan.attempts, *(attempt for attempt in more if attempt.streams not in tried)))
@@ -295,8 +297,8 @@ def _plan(
 
 
 def _ways_to_stream(core: Core, kept: Needs, also_what_fits: bool) -> Iterator[tuple[tuple[str, ...], Core]]:
-    """Pairs (set of operands that stream, core). The memories of the core are made smaller to leave capacity for the
-    streams.
+    """Pairs (set of operands that stream, core). In the core, the memories through which the operands stream are
+    resized as buffers of the streams.
     """
     for streams in stream_choices(core, kept, also_what_fits):
         for sized in stream_buffers(core, kept, streams):
@@ -342,10 +344,11 @@ def _found(plan: _Plan, layers: LayerSearch) -> list[MappedCn]:
 
 
 def _rank(mapped: MappedCn, objective: str) -> tuple[float, ...]:
-    """Rank of a mapping: first its value of the objective, then its whole latency, then its number of streams.
+    """Rank of a mapping: first the value of the objective, then the complete latency, then the number of streams.
 
-    The objective includes the energy of the off-chip memory, and only the part of the latency that schedules count.
-    Among mappings with equal ranks the first one is taken, which belongs to the first dataflow of the core.
+    The value of the objective includes the energy of the off-chip memory, and only the part of the latency that
+    schedules count. If several mappings have the same rank, the first of them is taken; it belongs to the first
+    dataflow of the core.
     """
     record = mapped.record
     # By default, off-loading overlaps with the next CN, so a schedule counts only the cycles before it (total1).

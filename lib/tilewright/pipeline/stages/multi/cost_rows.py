@@ -25,7 +25,7 @@ from tilewright.workload.layer import FINAL_OUTPUT, OUTPUT, Layer
 from tilewright.workload.relevancy import operand_bits, operand_elements
 
 _SHOWN = ("spatial_mapping", "memory_operand_links", "loop_order", "temporal_mapping", "memory_levels")
-"""Fields of a record that are the mapping in a row. They are sufficient to evaluate the mapping again."""
+"""Fields of a record that describe the mapping in a row. These fields are sufficient to evaluate the mapping again."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class MappedCn:
 
 
 def cost_row(cost_class: int, mapped: MappedCn) -> CoreCostRow:
-    """Row of a class, without the fields that are the same for every core (see `described`)."""
+    """Row of a class, without the fields that are equal for all cores (`described` adds them)."""
     record = mapped.record
     parts = record.latency_breakdown_cycles
     going_on = _going_on(mapped) if mapped.takes_partial_sums else _GoingOn()
@@ -85,7 +85,7 @@ def described(row: CoreCostRow, number: int, cost_class: CostClass, shape: Layer
 
 
 def why_not_going_on(core: Core, layer: Layer, links: Sequence[tuple[str, str]]) -> str:
-    """Reason why a core cannot read back partial sums from its memories for outputs; '' if it can."""
+    """Reason why a core cannot read partial sums back from the memories for outputs; '' if the core can read them."""
     operand = dict(links)[OUTPUT]
     levels = memory_hierarchy(core).memories_of(operand)
     lacking = [core.memories[k].name for k in levels if (operand, "tl") not in core.memories[k].port_of]
@@ -94,7 +94,7 @@ def why_not_going_on(core: Core, layer: Layer, links: Sequence[tuple[str, str]])
 
 @dataclass(frozen=True)
 class _GoingOn:
-    """Costs of a CN that continues partial sums, in addition to the costs of its mapping."""
+    """Additional costs of a CN that continues the partial sums of another CN."""
 
     cycles: int = 0
     words: tuple[tuple[int, str, float], ...] = ()
@@ -102,8 +102,8 @@ class _GoingOn:
 
 
 def _going_on(mapped: MappedCn) -> _GoingOn:
-    """Additional costs of a CN that continues partial sums. Without partial sums, the first accumulation into an output
-    reads nothing; here it reads the partial sum, so there are as many reads as writes.
+    """Additional costs of a CN that continues the partial sums of another CN. In other CNs, the first accumulation into
+    an output reads nothing. In this CN it reads a partial sum, so the number of reads is equal to the number of writes.
 
     The partial sums are loaded from the top memory before the computation starts, without overlap.
     """
@@ -122,8 +122,8 @@ def _going_on(mapped: MappedCn) -> _GoingOn:
 
 
 def _mirrored(layer: Layer, written: float, read: float) -> float:
-    """Number of words that the first accumulations read. `written` is the number of words that are written; `read` is
-    the number of words that later accumulations read.
+    """Number of words that the first accumulation into each output reads. `written` is the number of words that are
+    written; `read` is the number of words that later accumulations read.
 
     If `read` is 0, outputs are written with their final precision. The partial sums that are read are wider, so the
     number of words is scaled by the ratio of the two precisions.
@@ -137,7 +137,7 @@ def _array_energy(mapped: MappedCn) -> float:
 
 
 def _term_energies(mapped: MappedCn, cycles: int) -> tuple[tuple[str, float], ...]:
-    """Pairs (name of an energy term of a plug-in, energy in pJ), without the share of the off-chip memory."""
+    """Pairs (name of an energy term of a plug-in, energy in pJ). The off-chip memory is left out."""
     own = len(mapped.core.memories) - _added_count(mapped)
     core, unrolling = replace(mapped.core, memories=mapped.core.memories[:own]), mapped.record.spatial_mapping
     terms = further_energy_terms(core)
@@ -171,7 +171,9 @@ def _off_chip_index(core: Core, operand: str) -> int:
 
 
 def _stream(mapped: MappedCn, memory_operand: str, cycles: int, going_on: _GoingOn) -> Stream:
-    """Stream of an operand through the off-chip memory. It counts whole words, and at least all bits of the operand."""
+    """Stream of an operand from or to the off-chip memory. The number of bits is that of whole words, and at least that
+    of the operand.
+    """
     operand = next(o for o, linked in mapped.record.memory_operand_links.items() if linked == memory_operand)
     k = _off_chip_index(mapped.core, memory_operand)
     memory = mapped.core.memories[k]
@@ -198,7 +200,9 @@ def _whole(cycles: float) -> int:
 
 
 def with_off_chip_memory(core: Core, off_chip: Core | None, operands: tuple[str, ...]) -> Core:
-    """Core with the off-chip memory as the top memory of some operands. Raises MappingError if an operand has none."""
+    """Core with the off-chip memory as the top memory of some operands. Raises MappingError if there is no off-chip
+    memory for an operand.
+    """
     if not operands:
         return core
     if off_chip is None:
@@ -221,8 +225,8 @@ def with_off_chip_memory(core: Core, off_chip: Core | None, operands: tuple[str,
 
 
 def _above(memory: Memory, operands: tuple[str, ...], array: tuple[str, ...], names: set[str]) -> Memory:
-    """Off-chip memory as a memory level of the core. It holds only `operands`, and its name differs from all
-    `names`.
+    """Off-chip memory as a memory level of the core, which holds only `operands`. The name of this memory differs from
+    all `names`.
     """
     ports = tuple(
         Port(

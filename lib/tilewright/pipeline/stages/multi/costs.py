@@ -1,6 +1,6 @@
 """Stage IntraCoreMapping: costs of computation nodes on each core, computed by the stages that map a layer on one core.
 
-The module also has notices on lanes of the mapping file that computation nodes do not get on a core.
+The module also makes notices if computation nodes get fewer lanes on a core than the mapping file gives.
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -35,8 +35,8 @@ from tilewright.workload.graph import WorkloadNode
 
 
 def _search_of_a_layer(options: CoreSearchOptions, onnx: bool) -> list[Entry]:
-    """Entries of the stages below Workload in the default pipeline. RemoveUnusedMemory is left out, because it needs a
-    whole network.
+    """Entries of the stages below Workload in the default pipeline. RemoveUnusedMemory is left out, because this stage
+    needs a complete network.
     """
     entries = search_entries(options)
     first = next(place for place, entry in enumerate(entries) if entry.stage == "Workload") + 1
@@ -50,7 +50,7 @@ CN_SEARCH = Flow(
     giver="IntraCoreMapping",
     collects=(Evaluations,),
 )
-"""Pipelines that search the mapping of a computation node on one core."""
+"""Kind of pipelines that search the mapping of a computation node on one core."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class IntraCoreMapping(CnSearchOptions, Stage):
 
     The mapping of a CN is searched in the same way as the mapping of a layer in the single-core flow, with the same
     options and the same store. The parameter `pipeline` changes the stages of this search. An operand that does not fit
-    a core streams from the off-chip memory. If a core cannot run a class, the row has the reason.
+    a core streams from the off-chip memory. If a core cannot run a class, the row of the cost table has the reason.
     docs/multi-core-model.md#cost-of-a-node-on-a-core explains the rules.
 
     Example: {set: IntraCoreMapping, parameters: {lpf_limit: 7, pipeline: [{replace: SpatialMappingGenerator, stage:
@@ -102,7 +102,7 @@ class IntraCoreMapping(CnSearchOptions, Stage):
         return stages
 
     def run(self, item: CnProblem, rest: Rest) -> Iterator[Any]:
-        """Yield the results for the CNs with their costs. Raises InputError for an unknown core."""
+        """Yield the results for the CNs with costs. Raises InputError for an unknown core file."""
         given = item.descriptions
         # The operands that a CN keeps are the same on all cores.
         needs = class_needs(item.graph, given.workload, cost_classes(item.graph, given.workload, given.mapping))
@@ -117,9 +117,10 @@ class IntraCoreMapping(CnSearchOptions, Stage):
         needs: Sequence[Mapping[str, int]] | None = None,
         only: Collection[int] | None = None,
     ) -> tuple[CoreCostRow, ...]:
-        """Rows of a core file, one for each class of CNs. With `only`, rows for the classes with these numbers.
+        """Rows of the cost table for a core file, one for each class of CNs; with `only`, one for each class whose
+        number is in `only`.
 
-        `needs` is the result of `class_needs`, if it is known. Raises InputError for an unknown core.
+        `needs` is the result of `class_needs`, if it was computed before. Raises InputError for an unknown core file.
         """
         given = item.descriptions
         return map_core(
@@ -147,13 +148,13 @@ def _telling(control: Control) -> Callable[[LayerTask], None] | None:
 
 def costed(stages: Slice, problem: CnProblem, control: Control | None = None) -> CostedCnProblem:
     """Costs of the CNs on the requested core files, computed by the stages of `tilewright cost`. Raises InputError for
-    an unknown core, and if the stages give no costs for a core file.
+    an unknown core file, and for a core file for which the stages give no costs.
     """
     found = stages.result(problem, CostedCnProblem, control)
     missing = [name for name in problem.wanted_core_files if name not in found.costs]
     if missing:
         given = ", ".join(found.costs) or "no core"
-        raise InputError(f"{stages.stages[0].name()} gives no costs of {', '.join(missing)}, but of {given}")
+        raise InputError(f"{stages.stages[0].name()} gives costs for {given}, but not for {', '.join(missing)}")
     wanted = {name: found.costs[name] for name in problem.wanted_core_files}
     return replace(found, costs=wanted, cost_model=cost_model(stages))
 
@@ -174,7 +175,8 @@ def _default_search(options: CoreSearchOptions) -> tuple[Stage, ...]:
 def lanes_notices_of_cns(problem: SystemProblem, graph: CnGraph, core_file_name: str, stages: Slice) -> list[str]:
     """Notices, one for each reason why computation nodes get fewer lanes on a core than the mapping file gives.
 
-    `stages` compute the costs. Their model decides how a loop on several sides of the array is treated.
+    `stages` compute the costs. The model profile of these stages decides how a loop on several sides of the array is
+    treated.
     """
     model = model_of(stages.stages[0].inner()) or model_of((stages.stages[0],))
     cuts_loops = bool(model) and profile_by_name(model).keep_given_unrolling

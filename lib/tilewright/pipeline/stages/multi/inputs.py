@@ -3,8 +3,9 @@
 All missing and wrong inputs are reported at once.
 
 An artifact that was made from other input files would give wrong results. Therefore the provenance of an artifact has
-digests of its inputs. Of the mapping file, only the parts count on which the artifact depends. For example, the mapping
-file that `tilewright allocate` writes fixes cores, but it still matches the same CN graph and cost tables.
+digests of the inputs. The digest of a mapping file covers only the parts on which the artifact depends. For example,
+the mapping file that `tilewright allocate` writes fixes cores, but the CN graph and the cost tables still match this
+file.
 """
 
 from collections.abc import Mapping as Table
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
 
 
 _TELL = {
-    "core": "another core file, or another use of it",
+    "core": "another core file, or for other core roles",
     "off_chip": "another off-chip core",
     "cores": "other cores",
     "hardware": "another accelerator",
@@ -46,14 +47,14 @@ _TELL = {
     "cn_graph": "another CN graph",
     "classes": "another mapping file",
 }
-"""Text of the message for an input that differs, by key in the provenance."""
+"""Part of the message on an input that differs, by key in the provenance."""
 
 
 def cost_inputs(described: SystemProblem, core: str, graph: "CnGraph", graph_digest: str) -> dict[str, str]:
     """Digests of the inputs of the cost table of a core file.
 
-    The inputs are the core, the roles of the cores with this file, the off-chip core, the CN graph, the network, and
-    the constraints of the mapping file for each class of CNs.
+    The inputs are the core file, the roles of the cores with this file, the off-chip core, the CN graph, the network,
+    and the constraints of the mapping file for each class of CNs.
     """
     from tilewright.multicore.scheduling.cost_classes import cost_classes
 
@@ -76,8 +77,8 @@ def cost_inputs(described: SystemProblem, core: str, graph: "CnGraph", graph_dig
 def origin_problems(
     provenance: Table[str, Any], expected: Table[str, str], file: str, verb: str, keys: tuple[str, ...] = ()
 ) -> list[Problem]:
-    """Problem of an artifact that was made from other inputs than expected; [] if the inputs match. `keys` has the keys
-    of the inputs that are compared; by default all.
+    """Problem that reports an artifact made from inputs that differ from the expected inputs; [] if they match. `keys`
+    are the keys of the inputs that are compared (default: all inputs).
     """
     inputs = provenance.get("inputs", {})
     wrong = [key for key in keys or expected if inputs.get(key) != expected[key]]
@@ -90,8 +91,8 @@ def origin_problems(
 def graph_origin_problems(
     provenance: Table[str, Any], described: SystemProblem, graph: "CnGraph", file: str
 ) -> list[Problem]:
-    """Problem of a CN graph that was made from other input files; [] if they match. Another mapping file or other
-    memories are accepted if the network is cut in the same way.
+    """Problem that reports a CN graph made from other input files; [] if the input files match. A different mapping
+    file or different memories are accepted if they cut the network in the same way.
     """
     expected = input_digests(described)
     problems = origin_problems(provenance, expected, file, "cns", ("workload",))
@@ -104,7 +105,7 @@ def graph_origin_problems(
 
 
 def stated_tiling(stated: Table[str, Any]) -> "TilingOptions | None":
-    """Tiling options from the output of `TilingOptions.stated`; None if the network was not cut by these options."""
+    """Tiling options from a table that `TilingOptions.stated` returned; None if `stated` is another table."""
     from dataclasses import fields
 
     from tilewright.multicore.nodes.tiling_options import TilingOptions
@@ -135,8 +136,8 @@ def _is_cut_so(described: SystemProblem, graph: "CnGraph", options: "TilingOptio
 def read_cns(
     told: Problems, given: Descriptions | None, cns: "FilePath | CnProblem"
 ) -> "tuple[SystemProblem | None, CnGraph | None]":
-    """(problem of the input files, CN graph), read from files or taken from an object in memory. A part with errors is
-    None, and its problems are recorded in `told`.
+    """(network with cores and mapping, CN graph), read from files or taken from an object in memory. If a part has
+    errors, it is None, and the errors are recorded in `told`.
     """
     from tilewright.multicore.nodes.graph import read_cn_graph
 
@@ -157,7 +158,7 @@ def graph_digest(cns: "FilePath | CnProblem | None", graph: "CnGraph") -> str:
 
 
 def unused_of_graph(cns: "FilePath | CnProblem | None") -> list[Unused]:
-    """Notices of unused input of the tiling, from the CN graph in a folder or in memory."""
+    """Notices on inputs that have no effect on the tiling, from the CN graph in a folder or in memory."""
     if isinstance(cns, str | PathLike):
         return noted_rows(read_artifact(Path(cns) / CN_GRAPH).provenance.get(UNUSED, ()))
     return [] if cns is None else unused_in(cns.notices)
@@ -172,8 +173,8 @@ def read_inputs(
     """Input files, CN graph in the folder `cns`, and cost tables of all core files in the folder `costs`. CN graph and
     costs can also be objects in memory.
 
-    Raises InputError with all inputs that are wrong, missing or damaged, or that do not match, and with all operands to
-    prefetch that no layer reads.
+    Raises InputError with all inputs that are wrong, missing or damaged, with all artifacts that do not match the input
+    files, and with all operands to prefetch that no layer reads.
     """
     told = Problems()
     if isinstance(costs, CostedCnProblem):
@@ -217,13 +218,13 @@ def _model_of(table: Path) -> str:
 def _unlike_models(models: Table[Path, str]) -> list[Problem]:
     """Problems, one for each cost table whose cost model differs from the cost model of the first table."""
     first = next(iter(models.values()), "")
-    message = "has another cost model than the other tables; run `tilewright cost` again"
+    message = "was computed with another cost model than the other tables; run `tilewright cost` again"
     return [Problem(message, str(file), value=model, allowed=first) for file, model in models.items() if model != first]
 
 
 def graph_problems(graph: "CnGraph", workload: Workload, file: str = "") -> list[Problem]:
-    """Problem of a CN graph that does not belong to a workload; [] if it does. Both must have the same layers with the
-    same loops.
+    """Problem that reports a CN graph of another workload; [] if the CN graph and `workload` have the same layers with
+    the same loops.
     """
     known = [(node.node_id, node.name, node.layer.loop_sizes) for node in workload.nodes if node.layer is not None]
     found = [(layer.node_id, layer.name, layer.loop_sizes) for layer in graph.layers]

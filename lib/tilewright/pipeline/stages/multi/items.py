@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
 
 MODEL = "corrected"
-"""Model profile with which every network for several cores is read. Other profiles do not have all operators, and not
-the tensors between operators.
+"""Model profile with which every network for several cores is read. Other profiles lack some operators and the tensors
+between operators.
 """
 
 
@@ -41,8 +41,8 @@ class SystemProblem:
     accelerator: MultiCoreAccelerator
     mapping: Mapping
     mapping_file: str = ""
-    """Path of the mapping file, for messages; '' if the mapping is not a file. Messages have line numbers unless the
-    file is an artifact.
+    """Path of the mapping file, for messages; '' if the mapping is not a file. Messages have line numbers if the file
+    is not an artifact.
     """
     notices: tuple[str, ...] = ()
     """Notices on unusual content of the input files."""
@@ -59,8 +59,8 @@ class SystemProblem:
 
     @property
     def coverage(self) -> dict[str, object]:
-        """Share of the work of the network whose costs are computed, and numbers of operators that only move data, as
-        in a summary.
+        """Share of the network's work with computed costs, and numbers of operators that only move data, in the form of
+        a summary.
         """
         passed: dict[str, int] = {}
         for node in self.workload.nodes:
@@ -70,13 +70,13 @@ class SystemProblem:
 
 
 def read_system_problem(descriptions: Descriptions) -> SystemProblem:
-    """Problem made from descriptions. Raises InputError with all errors of all descriptions."""
+    """Network with cores and mapping, read from descriptions. Raises InputError with all errors of all descriptions."""
     return system_problem(read_parts(descriptions))
 
 
 def read_parts(descriptions: Descriptions) -> Descriptions:
-    """Descriptions with the network and accelerator that were read, or with the problems found. The mapping file is
-    read by `system_problem`.
+    """Descriptions with the network and the accelerator that were read, or with the errors that were found. The mapping
+    file is read later, by `system_problem`.
     """
     is_list = descriptions.workload is not None and kind_of_source(descriptions.workload) == LAYERS
     parser = WorkloadParser(MODEL) if is_list else ONNXModelParser(MODEL)
@@ -85,7 +85,7 @@ def read_parts(descriptions: Descriptions) -> Descriptions:
 
 
 def system_problem(read: Descriptions) -> SystemProblem:
-    """Problem made from the network and the accelerator that were read, and from the mapping file, which is read here.
+    """Network with cores and mapping. Network and accelerator were read before; this function reads the mapping file.
 
     Raises InputError with all errors of network, accelerator and mapping.
     """
@@ -141,9 +141,7 @@ def input_digests(problem: SystemProblem) -> dict[str, str]:
 
 
 def has_lines(file: str) -> bool:
-    """Whether messages can have line numbers of a file. This is the case if there is a file and it is not an
-    artifact.
-    """
+    """Whether messages can have line numbers of a file: there is a file, and it is not an artifact."""
     return bool(file) and not is_artifact(Path(file))
 
 
@@ -158,7 +156,7 @@ class CnProblem:
     core_files: tuple[str, ...] = ()
     """Names of the core files for which costs are requested; () for all core files of the accelerator."""
     notices: tuple[str, ...] = ()
-    """Notices on unusual results of the tiling."""
+    """Notices on unusual properties of the tiling."""
 
     @property
     def wanted_core_files(self) -> tuple[str, ...]:
@@ -178,12 +176,12 @@ class CostedCnProblem:
     graph: "CnGraph"
     """CNs, and the data flow between them."""
     costs: "Table[str, tuple[CoreCostRow, ...]]"
-    """Rows of the cost table, by name of the core file. There is one row for each class of CNs with equal costs
+    """Rows of the cost table, by name of the core file: one row for each class of CNs with equal costs
     (`scheduling.cost_classes`).
     """
     cost_model: str = ""
-    """Name of the model profile of the costs; if a stage of the user without a profile computed them, the name of the
-    stage; '' if not known.
+    """Name of the model profile with which the costs were computed; '' if not known. If a stage of the user without a
+    profile computed the costs, the name of this stage.
     """
 
     def __repr__(self) -> str:

@@ -1,4 +1,4 @@
-"""Operands that a CN keeps on its core, sets of operands that can stream instead, and buffer sizes of streams.
+"""Operands that a CN keeps on the core, sets of operands that can stream instead, and buffer sizes of streams.
 
 docs/multi-core-model.md#cost-of-a-node-on-a-core explains the rules.
 """
@@ -20,8 +20,8 @@ from tilewright.workload.layer import FINAL_OUTPUT, OUTPUT, Layer
 from tilewright.workload.relevancy import operand_bits, operand_elements
 
 _HOLDERS_OF_OTHERS = ("I2", "I1", "O")
-"""Memory operands. Data that no operand of the layer reads, such as a bias, are kept in the memory of the first of
-these operands for which the core has a memory.
+"""Memory operands whose memory holds data that are no operand of the layer, such as a bias. The first of these memory
+operands for which the core has a memory is used.
 """
 
 
@@ -32,22 +32,23 @@ class Needs:
     bits: Mapping[str, int]
     """Number of bits of each memory operand."""
     most_bits: Mapping[str, int]
-    """Largest number of bits of each memory operand in any mapping. Outputs are counted with the width of partial sums
-    if this is wider.
+    """Largest number of bits of each memory operand in any mapping. Outputs are counted with the width of partial sums,
+    if partial sums are wider.
     """
     other_bits: int = 0
-    """Number of bits of data that no operand of the layer reads, such as a bias. These data never stream."""
+    """Number of bits of data that are no operand of the layer, such as a bias. These data never stream."""
 
 
 def stream_choices(core: Core, needs: Needs, also_what_fits: bool = False) -> tuple[tuple[str, ...], ...]:
-    """Sets of memory operands that can stream. The sets with the fewest streams come first; `((),)` if all data fit.
+    """Sets of memory operands that can stream, the smallest sets first; `((),)` if all data fit the memories.
 
-    Outputs can fit a memory although their partial sums, which are wider, do not fit. Then only some loop orders are
-    possible without streams, so streams are tried too. With `also_what_fits`, streams are always tried.
+    Outputs can fit a memory although their partial sums, which are wider, do not fit. In this case, only some loop
+    orders are possible without streams, so streams are tried too. With `also_what_fits`, streams are always tried.
 
-    If a top memory is too small for all its operands, the smallest operands stay in it: as many as fit, or fewer. Fewer
-    are tried too, because the buffers of the streams also need capacity, and their size is known only from a mapping.
-    The result is () if data that never stream do not fit.
+    If a top memory is too small for all operands that use it, the smallest operands stay in it, and the others stream.
+    Sets in which fewer operands stay than would fit are tried too, because the buffers of the streams also need
+    capacity, and the sizes of these buffers are known only from a mapping. The result is () if data that never stream
+    do not fit.
     """
     choices: list[list[tuple[str, ...]]] = []
     for memory, held in top_memories(core):
@@ -65,12 +66,13 @@ def stream_choices(core: Core, needs: Needs, also_what_fits: bool = False) -> tu
 
 
 SMALLEST_SHARE = 32
-"""Limit of the smallest buffer that is tried for a stream: its data divided by this number."""
+"""Divisor for the smallest buffer that is tried for a stream: the size of the streamed data divided by this number."""
 
 
 def stream_buffers(core: Core, needs: Needs, streams: tuple[str, ...]) -> Iterator[Core]:
-    """Cores with smaller sizes of the top memories through which operands stream. The first core is unchanged. Then
-    come all combinations of sizes that are powers of two, or the size of the memory halved one or more times.
+    """Cores with smaller top memories. The first core is unchanged. The other cores have all combinations of smaller
+    sizes for the memories through which operands stream. The sizes are powers of two, and the size of the memory halved
+    one or more times.
 
     A larger buffer moves less data, but it takes longer to fill before the first result. Therefore each size that is
     tried for a memory is also tried for a memory of twice the size, and for each larger memory whose size is a power of
@@ -95,8 +97,8 @@ def stream_buffers(core: Core, needs: Needs, streams: tuple[str, ...]) -> Iterat
 
 
 def _buffer_sizes(least: int, size: int, whole: int) -> list[int]:
-    """Sizes that are powers of two, or `size` halved one or more times, in descending order. They are at least `least`
-    and smaller than both `size` and `whole`.
+    """Sizes that are powers of two, or `size` halved one or more times, in descending order. All sizes are at least
+    `least`, and smaller than both `size` and `whole`.
     """
     found = {1 << exponent for exponent in range(1, size.bit_length())}
     found |= {size >> halvings for halvings in range(1, size.bit_length())}
@@ -117,9 +119,9 @@ OTHER = ""
 def class_needs(graph: CnGraph, workload: Workload, classes: CostClasses) -> tuple[dict[str, int], ...]:
     """[class] Number of bits that the largest CN of the class needs, by layer operand or OTHER.
 
-    The size of an operand is the size of the pieces that the scheduler keeps for it, because pieces move as a whole. It
-    is at least the size of the tile of the loop nest. Partial sums that are read and partial sums that are written both
-    count.
+    An operand is counted with all pieces that the scheduler keeps for it, because pieces are never divided. These
+    pieces are at least as large as the tile of the loop nest. Partial sums that are read and partial sums that are
+    written are both counted.
     """
     pieces = data_pieces(workload, graph)
     count = max(len(graph.operands), 1)

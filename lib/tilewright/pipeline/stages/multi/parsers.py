@@ -20,7 +20,7 @@ class StreamONNXModelParser(NetworkParser):
     """Reads an ONNX model from a file, a model in memory, or an artifact. All operators and the tensors between them
     are read.
 
-    Networks are read with the model profile `corrected`, also if costs are computed with another profile. Other
+    Networks are always read with the model profile `corrected`, even if costs are computed with another profile. Other
     profiles have only convolutions and matrix products, and no tensors between layers.
 
     Example: {set: StreamONNXModelParser, parameters: {network_name: mine}}
@@ -32,7 +32,7 @@ class StreamONNXModelParser(NetworkParser):
     stands_for = "ONNXModelParserStage, in lists of stages also StreamONNXModelParserStage"
 
     def read(self, item: Descriptions, kind: str, notices: list[str]) -> "tuple[Workload, Coverage | None]":
-        """(network in an ONNX model, coverage of the network). Raises InputError."""
+        """(network in an ONNX model, coverage of the network). Raises InputError if the model has errors."""
         if kind != NETWORK:
             message = "StreamONNXModelParser reads ONNX models; UserDefinedModelParser reads descriptions of layers"
             raise InputError(message)
@@ -50,7 +50,7 @@ class UserDefinedModelParser(NetworkParser):
     stands_for = "UserDefinedModelParserStage"
 
     def read(self, item: Descriptions, kind: str, notices: list[str]) -> "tuple[Workload, Coverage | None]":
-        """(network in a YAML file or a list, None). Raises InputError."""
+        """(network in a YAML file or a list, None). Raises InputError if the source has errors."""
         if kind != LAYERS:
             message = "UserDefinedModelParser reads descriptions of layers; StreamONNXModelParser reads ONNX models"
             raise InputError(message)
@@ -73,5 +73,7 @@ class SystemMappingParser(Change):
     stands_for = "the mapping file in ONNXModelParserStage, later MappingParserStage"
 
     def change(self, item: Descriptions) -> SystemProblem:
-        """Problem made from the descriptions. Raises InputError with all errors of all descriptions."""
+        """Network with cores and mapping, made from the descriptions. Raises InputError with all errors of all
+        descriptions.
+        """
         return system_problem(item)

@@ -1,4 +1,4 @@
-"""Pipelines of the multi-core flow: construction, check, and division into slices, which verbs run."""
+"""Pipelines of the multi-core flow: construction, check, and division into slices, each of which a verb runs."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -35,7 +35,7 @@ def parser_entries(onnx: bool = True, split_layers: bool = False) -> list[Entry]
 
 
 def multi_flow(split_layers: bool = False) -> Flow:
-    """Pipelines of the multi-core flow. The default pipeline splits layers if `split_layers` is true."""
+    """Kind of pipelines in the multi-core flow. The default pipeline splits layers if `split_layers` is true."""
 
     def parsers(onnx: bool) -> list[Entry]:
         return parser_entries(onnx, split_layers)
@@ -72,11 +72,11 @@ def check_multi_pipeline(
     folder: Path | None = None,
     sliced: bool = True,
 ) -> tuple[Pipeline | None, list[Problem]]:
-    """(pipeline that `value` describes, problems). The pipeline is None if there are problems. If `value` is None, it
-    is the default pipeline.
+    """(pipeline that `value` describes, errors). The pipeline is None if there are errors. The value None describes the
+    default pipeline.
 
     `settings` has the parameters of a run that only the multi-core flow has, by name; `options` has the parameters that
-    all flows have. If `sliced` is true, verbs run the pipeline slice by slice, after its input files were read.
+    all flows have. If `sliced` is true, verbs run the pipeline slice by slice, after the input files were read.
     """
     flow = multi_flow(settings.get("split_layers") is True and not sliced)
     options = options or CnSearchOptions()
@@ -99,7 +99,7 @@ def multi_pipeline(
     """Pipeline that `value` describes. Raises InputError with all errors of the pipeline and the settings."""
     pipeline, problems = check_multi_pipeline(value, options, settings, onnx=onnx, sliced=sliced)
     if pipeline is None:
-        # A problem of a setting has no place in the pipeline.
+        # The place of an error in a setting is not in the pipeline.
         raise InputError(
             dict.fromkeys(
                 placed(problem, () if is_of_setting(problem, settings) else prefix, documents) for problem in problems
@@ -109,8 +109,8 @@ def multi_pipeline(
 
 
 def slice_of(pipeline: Pipeline, step: str) -> Slice:
-    """Slice of a pipeline that a step (cns, cost, allocate or schedule) runs. The pipeline must have passed
-    `check_multi_pipeline`.
+    """Slice of a pipeline that a step (cns, cost, allocate or schedule) runs. `check_multi_pipeline` must have found no
+    errors in the pipeline.
     """
     stages = pipeline.search().stages
     place = _costing_place(stages)
@@ -155,14 +155,16 @@ def _costing_place(stages: Sequence[Stage]) -> int | None:
 
 
 def _what_cannot_be_sliced(pipeline: Pipeline) -> list[Problem]:
-    """Problems that prevent verbs from running a pipeline slice by slice. Input files are read before the first slice,
-    and results come up only in the last slice.
+    """Errors that prevent verbs from running a pipeline slice by slice. Input files are read before the first slice,
+    and only the last slice yields results.
     """
     parsers = tuple(stage.name() for stage in pipeline.parsers().stages)
     plain = [check_pipeline(None, CnSearchOptions(), onnx=onnx, flow=multi_flow())[0] for onnx in (True, False)]
     problems = []
     if not any(known is not None and known.parsers() == pipeline.parsers() for known in plain):
-        message = "runs share parsed files, so parsers cannot be changed: only tilewright.run_multi_core can do so"
+        message = (
+            "runs share parsed files, so parsers cannot be changed: only tilewright.run_multi_core can change them"
+        )
         if "LayerSplitting" in parsers:
             message = "LayerSplitting cannot be used here: use split_layers: true or `tilewright split`"
         problems.append(problem_at((), message, ", ".join(parsers)))
@@ -173,7 +175,7 @@ def _what_cannot_be_sliced(pipeline: Pipeline) -> list[Problem]:
         return [*problems, problem_at((), message)]
     for stage in stages[place + 1 :]:
         if hands_on(type(stage), CostedCnProblem):
-            message = f"{stage.name()} hands on costs that cannot be checked: put it in place of IntraCoreMapping"
+            message = f"{stage.name()} hands on costs that are not checked: put it in place of IntraCoreMapping"
             problems.append(problem_at((), message))
     for stage in stages[: place + 1]:
         looks = stage.collects is not object or stage.returns is not Same

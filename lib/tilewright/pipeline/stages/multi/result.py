@@ -37,7 +37,7 @@ class MultiCoreResult(SeveralCoresTables):
     made: ScheduleArtifact | None = None
     """Schedule of the chosen allocation, if it is already made; otherwise None."""
     single_core: bool = True
-    """Whether `document` has schedules of the whole network on each single core, for comparison."""
+    """Whether `document` also has, for comparison, schedules of the complete network on each single core."""
 
     @cached_property
     def artifact(self) -> ScheduleArtifact:
@@ -68,7 +68,7 @@ class MultiCoreResult(SeveralCoresTables):
 
     @property
     def core_costs(self) -> Mapping[str, Sequence[CoreCostRow]]:
-        """Rows with the costs of each class of CNs, by name of the core file."""
+        """Rows of the cost table, one for each class of CNs, by name of the core file."""
         return self.problem.inputs.costs
 
     @property
@@ -97,10 +97,10 @@ class MultiCoreResult(SeveralCoresTables):
         unused: Sequence[str] = (),
         **first: Any,
     ) -> JsonObject:
-        """Summary with the given `objective`, and with `allocation` as the data on the search (None: no search).
+        """Summary with the given `objective`. `allocation` has the data on the search (None: no search).
 
-        `notices` are added to the notices on the input files. `unused` has further notices of unused input. `first` has
-        further fields of the summary.
+        `notices` are added to the notices on the input files. `unused` has further notices on inputs without effect.
+        `first` has further fields of the summary.
         """
         from tilewright.mapping.file_checks import document_behind
         from tilewright.mapping.runnable import work_of

@@ -45,8 +45,8 @@ class MultiCoreProblem:
 
     @cached_property
     def bounds(self) -> LowerBounds | None:
-        """Lower bounds over all allocations of the space. None for schedule models that are not causal, because the
-        bounds are not valid for them.
+        """Lower bounds for all allocations of the space. None for schedule models that are not causal, because the
+        bounds are not valid for such models.
         """
         if self.settings.schedule_model != CAUSAL:
             return None
@@ -57,7 +57,9 @@ class MultiCoreProblem:
 
 
 def multi_core_problem(inputs: CostedCnProblem, settings: ScheduleSettings | None = None) -> MultiCoreProblem:
-    """Problem made from the inputs of a run. Raises InputError with all inputs that do not match."""
+    """Problem of allocation and scheduling, made from the inputs of a run. Raises InputError with all inputs that do
+    not match.
+    """
     settings = settings or ScheduleSettings()
     given = inputs.descriptions
     described = (given.workload, inputs.graph, given.accelerator, given.mapping)
@@ -74,11 +76,10 @@ def allocate(
     progress: Callable[[SearchProgress], None] | None = None,
     clock: Callable[[], float] = time.monotonic,
 ) -> AllocationResult:
-    """Best allocation that a search finds. The options name the search engine, and `clock` is the clock for a time
-    budget.
+    """Best allocation that a search finds. `options` has the search engine, and `clock` measures the time budget.
 
-    Raises MappingError if no allocation has a schedule, and InputError if the engine is `exact` and has no proofs for
-    the schedule model.
+    Raises MappingError if no allocation has a schedule, and InputError if the engine is `exact` and the schedule model
+    has no proofs.
     """
     scheduling = problem.assembled.problem
     judge = schedule_judge(scheduling, problem.options)
@@ -92,16 +93,16 @@ def allocate(
 
 
 def engine_problem(schedule_model: str) -> Problem:
-    """Problem of the exact engine with a schedule model for which it has no proofs."""
+    """Problem that reports a schedule model for which the exact engine has no proofs."""
     message = f"has no proofs for the schedule model {schedule_model}"
     return Problem(message, path="allocation_engine", value=EXACT, allowed=f"{GENETIC}, or schedule_model: {CAUSAL}")
 
 
 def single_cores(problem: MultiCoreProblem) -> tuple[SingleCore, ...]:
-    """Schedules of the network on each single compute core that can run layers, made by the same scheduler. Layers that
-    this core cannot run stay on other cores.
+    """Schedules of the network on single cores, one for each compute core that can run layers, made by the same
+    scheduler. Layers that this core cannot run stay on other cores.
 
-    If no compute core can run layers, all other cores are tried. A core without a schedule is left out. The result is
+    If no compute core can run layers, all other cores are tried. Cores without a schedule are left out. The result is
     () if the mapping allows only one core for each part.
     """
     space = problem.space
@@ -133,11 +134,13 @@ def fixed_mapping_text(problem: MultiCoreProblem, genome: Genome) -> str:
 
 
 def only_genome(space: AllocationSpace) -> Genome:
-    """Genome of a space in which each part can run on one core only. Raises InputError if a part has several cores."""
+    """Genome of a space in which each part can run on one core only. Raises InputError if a part can run on several
+    cores.
+    """
     if space.flexible:
         message = f"{len(space.flexible)} of {len(space.parts)} parts of layers can run on several cores"
         raise InputError(
-            [Problem(message, path="allocation", allowed="an allocation, or one core for each in the mapping")]
+            [Problem(message, path="allocation", allowed="an allocation, or a mapping with one core for each")]
         )
     return ()
 

@@ -1,8 +1,8 @@
-"""Slice of a multi-core pipeline: the stages that one verb runs.
+"""Slice of a multi-core pipeline, which has the stages that one verb runs.
 
 Verbs exchange artifacts, and each verb runs a slice. `cns` runs the stages that cut the network. `cost` runs the stage
 that computes the costs of computation nodes, for one core file. `allocate` runs the remaining stages. `schedule` gets
-an allocation and uses it in place of the last stage.
+an allocation, which takes the place of the last stage.
 """
 
 from collections.abc import Iterable, Mapping
@@ -27,7 +27,8 @@ class Slice:
 
     stages: tuple[Stage, ...]
     identity: tuple[Mapping[str, Any], ...] | None = None
-    """Identities of the stages, with digests of their code, if a pipeline is given; None for the default stages."""
+    """Identities of the stages, with digests of their code, if the user gives a pipeline; None for the default stages.
+    """
 
     @classmethod
     def default(
@@ -52,13 +53,15 @@ class Slice:
         return only_result(run_stages(self.stages, item, control), kind)
 
     def stated(self, options: Mapping[str, Any], **always: Any) -> JsonObject:
-        """Options for the provenance of the result. For default stages, these are `options`; for given stages, the
-        identities of the stages. `always` is added in both cases.
+        """Content of `options` in the provenance of the result: `options` for the default stages, or the identities of
+        the stages if the user gives a pipeline. `always` is added in both cases.
         """
         return {**options, **always} if self.identity is None else {**always, "pipeline": list(self.identity)}
 
     def unused(self, options: Parameters, given: Iterable[str]) -> list[Unused]:
-        """Notices of given options that have no effect, because the stages of the user do not use them."""
+        """Notices of options that the user gives but that have no effect, because no stage of the user's pipeline uses
+        them.
+        """
         return [] if self.identity is None else unused_beside(self.stages, options, given)
 
     @property
@@ -68,9 +71,11 @@ class Slice:
 
 
 def only_result(results: Iterable[Any], kind: type[T]) -> T:
-    """Single result of stages, after all of them have ended. Raises InputError if they yield no result or several."""
+    """Single result of the stages, after all stages have ended. Raises InputError if they yield no result or several
+    results.
+    """
     found = list(results)
     if len(found) != 1 or not isinstance(found[0], kind):
         told = ", ".join(type(result).__name__ for result in found[:3]) or "nothing"
-        raise InputError(f"the stages must yield one {kind.__name__}, but yield {len(found)}: {told}")
+        raise InputError(f"the stages must yield one {kind.__name__}, but they yield {len(found)}: {told}")
     return found[0]

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class LayerSplitting(SplitOptions, Change):
-    """Splits layers of an ONNX model over output channels, and reads the resulting network. The weights of each part
-    fit the smallest memory of all cores that are allowed to run the layer.
+    """Splits layers of an ONNX model along output channels, and reads the resulting network. The weights of each part
+    fit the memory of every core that is allowed to run the layer.
 
     This stage must come after the stages that read network and hardware. In a configuration, `split_layers: true` adds
     it.
@@ -40,7 +40,7 @@ class LayerSplitting(SplitOptions, Change):
     stands_for = "LayerSplittingStage"
 
     def change(self, item: Descriptions) -> Descriptions:
-        """Descriptions with the network whose layers are split. Problems are reported together with problems of
+        """Descriptions with the network after the split of layers. Errors are reported together with errors in
         hardware, workload and mapping.
         """
         if item.network is None and not item.problems:

@@ -26,7 +26,9 @@ class GenerateCNWorkloadHybrid(TilingOptions, Change):
     stands_for = "GenerateCNWorkloadHybridStage; of 2025 LayerStacksGenerationStage to TiledWorkloadGenerationStage"
 
     def change(self, item: SystemProblem, tell: Callable[[Sequence[str]], None] | None = None) -> CnProblem:
-        """Network cut into CNs. Raises InputError with all errors; before this, `tell` gets all notices."""
+        """Network cut into CNs. Raises InputError with all errors; before the error is raised, the function `tell` gets
+        all notices.
+        """
         graph, notices = checked_cn_graph(item, self, tell)
         return CnProblem(item, graph, notices=notices)
 

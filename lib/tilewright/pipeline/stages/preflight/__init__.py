@@ -1,1 +1,1 @@
-"""Preflight of a network on an accelerator with several cores: errors of the input are found before the computation."""
+"""Preflight (checks before the computation) of the input for a network on an accelerator with several cores."""

@@ -1,4 +1,4 @@
-"""Preflight: spatial mappings of the mapping file on arrays with exclusive dataflows, which can run only these."""
+"""Preflight of spatial mappings in the mapping file for arrays that can run only their listed (exclusive) dataflows."""
 
 from tilewright.base.errors import Problems, some_of
 from tilewright.hardware.core import Core
@@ -11,8 +11,8 @@ from tilewright.workload.graph import WorkloadNode
 
 
 def check_exclusive_dataflows(problems: Problems, problem: SystemProblem) -> None:
-    """Record problems of spatial mappings that no core of their layers supports. Add notices on spatial mappings that
-    some cores do not support, on hints without effect, and on layers that use only one unit of an array.
+    """Record an error for each spatial mapping that no core of its layers supports. Add notices on spatial mappings
+    that some cores do not support, on hints without effect, and on layers that use only one unit of an array.
     """
     idle: dict[str, list[str]] = {}
     for index, nodes in enumerate(layers_of_entries(problem.workload, problem.mapping)):
@@ -44,8 +44,8 @@ def _check_given(
     nodes: list[WorkloadNode],
     cores: dict[int, dict[str, Core]],
 ) -> None:
-    """Record a problem for layers whose spatial mapping no core supports. If some cores support it, add a notice on the
-    other cores.
+    """Record an error for layers whose spatial mapping no core supports. If only some cores support the spatial
+    mapping, add a notice on the other cores.
     """
     if not entry.spatial_mapping:
         return
@@ -66,7 +66,9 @@ def _check_given(
 
 
 def _note_hints(problems: Problems, index: int, entry: MappingConstraints, cores: dict[int, dict[str, Core]]) -> None:
-    """Add a notice on the hints of an entry, if all cores of its layers have exclusive dataflows."""
+    """Add a notice that the hints of an entry have no effect, if all cores of the entry's layers have exclusive
+    dataflows.
+    """
     its_cores = [core for of_layer in cores.values() for core in of_layer.values()]
     if entry.spatial_mapping_hint and its_cores and all(core.exclusive_dataflows for core in its_cores):
         message = "has no effect: all cores of these layers have exclusive dataflows, so nothing is searched"

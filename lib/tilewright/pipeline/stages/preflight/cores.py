@@ -1,4 +1,6 @@
-"""Preflight: cores that a mapping file names, layers that no core can run, and loop dimensions in dataflows."""
+"""Preflight of the cores that a mapping file names, of layers that no core can run, and of loop dimensions in
+dataflows.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,11 +21,11 @@ from tilewright.workload.graph import Workload, WorkloadNode
 
 @dataclass(frozen=True)
 class CoreNames:
-    """Ids of cores that a mapping file can name, and ids of cores that it cannot name."""
+    """Ids of cores that a mapping file can name, and ids of cores that a mapping file cannot name."""
 
     usable: tuple[int, ...]
     idle: dict[int, str]
-    """Role of each core that computes nothing, by id."""
+    """Role of each core that cannot be named because it computes nothing, by core id."""
 
     @classmethod
     def of(cls, accelerator: MultiCoreAccelerator) -> "CoreNames":
@@ -37,7 +39,7 @@ class CoreNames:
 
 
 def layers_of_entries(workload: Workload, mapping: Mapping) -> list[list[WorkloadNode]]:
-    """Nodes with the layers to which an entry of a mapping file applies, one list for each entry."""
+    """[entry of the mapping file] Nodes of the layers to which the entry applies."""
     found: list[list[WorkloadNode]] = [[] for _ in mapping.entries]
     places = {id(entry): place for place, entry in enumerate(mapping.entries)}
     for node in workload.nodes:
@@ -47,8 +49,8 @@ def layers_of_entries(workload: Workload, mapping: Mapping) -> list[list[Workloa
 
 
 def check_cores(problems: Problems, problem: SystemProblem) -> None:
-    """Record problems of cores that do not exist, of cores that cannot run the layers for which the mapping file names
-    them, and of layers that no core can run.
+    """Record an error for each core that does not exist, for each core that cannot run the layers for which the mapping
+    file names it, and for layers that no core can run.
     """
     check_ids(problems, problem.mapping, CoreNames.of(problem.accelerator))
     note_unused(problems, problem.mapping, problem.workload)
@@ -63,7 +65,9 @@ def check_cores(problems: Problems, problem: SystemProblem) -> None:
 
 
 def check_ids(problems: Problems, mapping: Mapping, cores: CoreNames) -> None:
-    """Record problems of ids that no core has, and of ids of cores that compute nothing."""
+    """Record an error for each id in the mapping file that no core has, and for each id of a core that computes
+    nothing.
+    """
     allowed = ", ".join(map(str, cores.usable))
     for index, entry in enumerate(mapping.entries):
         for position, core_id in enumerate(entry.core_allocation):
@@ -77,8 +81,8 @@ def check_ids(problems: Problems, mapping: Mapping, cores: CoreNames) -> None:
 
 
 def check_array_names(problems: Problems, problem: SystemProblem) -> None:
-    """Record problems of array dimensions and memory operands in entries of the mapping file, if no core of the layers
-    of the entry has them.
+    """Record an error for each array dimension and memory operand in an entry of the mapping file that does not exist
+    on any core of the entry's layers.
     """
     layers = layers_of_entries(problem.workload, problem.mapping)
     for index, (entry, nodes) in enumerate(zip(problem.mapping.entries, layers, strict=True)):
@@ -111,9 +115,9 @@ def _check_named(
     nodes: Sequence[WorkloadNode],
     choices: Sequence[CoreChoice],
 ) -> None:
-    """Record a problem for a core that an entry names but that can run no layer of the entry. For general entries, such
-    as the default entry, a notice is added instead. If the cores are fixed, each must be able to run all layers. Layers
-    that no core can run are reported by `_check_choices`.
+    """Record an error for each core that an entry names but that can run no layer of the entry. For general entries,
+    such as the default entry, a notice is added instead. If the entry fixes the cores, each of these cores must be able
+    to run all layers of the entry. `_check_choices` reports layers that no core can run.
     """
     is_general = entry.name == DEFAULT or any(character in entry.name for character in "*?[")
     some = [(node, dict(choice.reasons)) for node, choice in zip(nodes, choices, strict=True) if choice.core_ids]
@@ -140,8 +144,8 @@ def _check_choices(
     nodes: Sequence[WorkloadNode],
     choices: Sequence[CoreChoice],
 ) -> None:
-    """Record problems of layers that no core can run, grouped by operator type and reasons. The reasons of all cores
-    are given.
+    """Record errors for layers that no core can run, grouped by operator type and reasons. Each error has the reasons
+    of all cores.
     """
     stranded: dict[tuple[str, tuple[tuple[int, str], ...]], list[WorkloadNode]] = {}
     for node, choice in zip(nodes, choices, strict=True):
@@ -163,8 +167,9 @@ def _named(nodes: Sequence[WorkloadNode]) -> str:
 
 
 def dataflow_problems(problem: SystemProblem) -> list[Problem]:
-    """Problems of loop dimensions in dataflows that no layer of the network and no usual kind of layer has. Without
-    this check, they would silently unroll nothing. Usual dimensions are not a problem, even if this network lacks them.
+    """Errors in dataflows: loop dimensions that no layer of the network and no usual kind of layer has. Without this
+    check, such a loop would silently unroll nothing. A usual dimension is not an error, even if no layer of this
+    network has it.
     """
     files = core_paths(Path(problem.hardware_file)) if has_lines(problem.hardware_file) else {}
     found = []

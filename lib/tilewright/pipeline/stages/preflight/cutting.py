@@ -1,8 +1,8 @@
-"""Preflight: problems of tiles and stacks, and of data exchange between the cores of layers.
+"""Preflight of tiles and stacks, and of the data exchange between the cores of layers.
 
-Tiles, stacks and the ends of stacks come from a mapping file or from options. If the number of tiles is larger than the
-size of the dimension, each tile has size one. This is useful in an entry for many layers. But a number that is larger
-than the dimension in all layers of the entry is an error.
+Tiles, stacks and the ends of stacks come from a mapping file or from options. If an entry asks for more tiles than the
+dimension of a layer has indices, each tile has size one. This is useful in an entry for many layers. If the number of
+tiles is too large for every layer of the entry, this is an error.
 """
 
 from collections.abc import Iterator, Sequence
@@ -35,11 +35,11 @@ from tilewright.workload.graph import Workload, WorkloadNode
 
 
 def check_tiles(problems: Problems, workload: Workload, mapping: Mapping) -> None:
-    """Record problems of numbers of tiles that are larger than the dimension in every layer of the entry, and of
-    dimensions that no layer of the entry has.
+    """Record an error for each number of tiles that is larger than the dimension in every layer of the entry, and for
+    each dimension that no layer of the entry has.
 
-    A missing dimension is a problem only if the entry has the name of a layer and no other layer of the network has the
-    dimension. Otherwise it is noted as unused input, as in Stream.
+    A missing dimension is an error only if the entry has the name of a layer and no other layer of the network has the
+    dimension. Otherwise the missing dimension is noted as input without effect, as in Stream.
     """
     layers = layers_of_entries(workload, mapping)
     for index, (entry, nodes) in enumerate(zip(mapping.entries, layers, strict=True)):
@@ -75,7 +75,7 @@ def _tell_missing_dimension(
 
 
 def check_hint_loops(problems: Problems, workload: Workload, options: TilingOptions) -> None:
-    """Record problems of hint loops whose size is larger than the dimension in every layer to which they apply."""
+    """Record an error for each hint loop that is larger than the dimension in every layer to which the loop applies."""
     hints = options.hints()
     nodes = [node for node in workload.nodes if node.layer is not None]
     for path, loops, members in _loops_by_layers(hints, nodes):
@@ -90,7 +90,7 @@ def check_hint_loops(problems: Problems, workload: Workload, options: TilingOpti
 def _loops_by_layers(
     hints: HintLoopOptions, nodes: Sequence[WorkloadNode]
 ) -> Iterator[tuple[str, Sequence[HintLoop], Sequence[WorkloadNode]]]:
-    """Triples (path of an option, hint loops in it, nodes of the layers to which they apply)."""
+    """Triples (path of the hint loops in the options, hint loops, nodes of the layers to which they apply)."""
     loops = hints.hint_loops
     if hints.cn_define_mode != BY_LAYER:
         yield "hint_loops", hints_for(nodes[0], hints) if nodes else (), nodes
@@ -108,7 +108,7 @@ def _sizes_of(nodes: Sequence[WorkloadNode]) -> list[dict[str, int]]:
 
 
 def _sizes(entry: MappingConstraints, nodes: Sequence[WorkloadNode], dimension: str) -> list[int]:
-    """Sizes of a dimension in all layers that have it. `dimension` is the name that the entry uses."""
+    """Sizes of a dimension, one for each layer that has this dimension. `dimension` is the name that the entry uses."""
     sizes = []
     for node in nodes:
         assert node.layer is not None
@@ -125,10 +125,11 @@ def _too_many(dimension: str, sizes: Sequence[int]) -> str:
 
 
 def check_exchange(problems: Problems, problem: SystemProblem) -> None:
-    """Record a problem for each pair of layers that exchange data, if no core of the first layer can send data to a
-    core of the second layer, over links or through the off-chip memory.
+    """Record an error for each pair of layers that exchange data, if no core of the first layer can send data to a core
+    of the second layer, neither over links nor through the off-chip memory.
 
-    If some pairs of cores can exchange data, there is no problem: the search for an allocation finds these cores.
+    If at least one pair of cores can exchange data, there is no error, because the search for an allocation finds these
+    cores.
     """
     table, off_chip = path_table(problem.accelerator), problem.accelerator.offchip_core_id
     entries = problem.mapping.entries
@@ -193,9 +194,9 @@ def check_cutting(
     accelerator: MultiCoreAccelerator | None,
     options: TilingOptions | None,
 ) -> Tiling | None:
-    """Tiling of the network. Problems of tiles and stacks are recorded; then the result is None.
+    """Tiling of the network; None if tiles or stacks have errors, which are recorded.
 
-    Mapping, accelerator and options are None if they have errors. Checks that need them are then left out.
+    `mapping`, `accelerator` or `options` is None if it has errors. The checks that need this input are then left out.
     """
     if options is None:
         return None
@@ -221,7 +222,9 @@ def check_cutting(
 
 
 def check_cutoffs(problems: Problems, workload: Workload, options: TilingOptions) -> None:
-    """Record problems of cutoffs after the last layer. Without this check, they would silently cut nothing."""
+    """Record an error for each stack cutoff after the last layer. Without this check, such a cutoff would silently cut
+    nothing.
+    """
     ids = [node.node_id for node in workload.nodes if node.layer is not None]
     if not ids:
         return
@@ -233,8 +236,8 @@ def check_cutoffs(problems: Problems, workload: Workload, options: TilingOptions
 
 
 def note_interleaved_stacks(problems: Problems, workload: Workload, tiling: Tiling) -> None:
-    """Add a notice on stacks that cannot run one after another, because each stack has a layer that reads results of
-    the other stack.
+    """Add a notice on stacks that cannot run one after another, because each of them has a layer that reads results of
+    another of these stacks.
     """
     stack_of = {node_id: place for place, stack in enumerate(tiling.stacks) for node_id in stack}
     before: dict[int, set[int]] = {place: set() for place in range(len(tiling.stacks))}
@@ -246,8 +249,8 @@ def note_interleaved_stacks(problems: Problems, workload: Workload, tiling: Tili
     except CycleError as error:
         stacks = [str(list(tiling.stacks[place])) for place in sorted(set(error.args[1]))]
         problems.notices.append(
-            f"layer_stacks: {' and '.join(stacks)} wait for each other, so they cannot run one after the other:"
-            " a layer of another stack is between layers of one stack"
+            f"layer_stacks: {' and '.join(stacks)} cannot run one after another,"
+            " because each of these stacks waits for results of another of them"
         )
 
 
@@ -265,8 +268,8 @@ def _tiling(
     accelerator: MultiCoreAccelerator,
     options: TilingOptions,
 ) -> Tiling | None:
-    """Tiling of the network; all problems are recorded. If only the stacks are wrong, the tiling has default stacks.
-    None if it cannot be made.
+    """Tiling of the network; None if it cannot be made. All errors are recorded. If only the stacks are wrong, the
+    tiling has default stacks.
     """
     parts = (workload, mapping, accelerator)
     try:
@@ -282,7 +285,9 @@ def _tiling(
 
 
 def _record(problems: Problems, mapping: Mapping, error: InputError) -> None:
-    """Record the problems of an error. A problem of an entry of the mapping file gets the place of this entry."""
+    """Record all problems of an InputError. If a problem is about an entry of the mapping file, it gets the place of
+    this entry.
+    """
     index_of = {entry.name: index for index, entry in enumerate(mapping.entries)}
     for one in error.problems:
         if one.path in index_of:
@@ -295,11 +300,11 @@ def _record(problems: Problems, mapping: Mapping, error: InputError) -> None:
 def _check_fixed_lists(
     problems: Problems, workload: Workload, mapping: Mapping, options: TilingOptions, tiling: Tiling
 ) -> None:
-    """Record problems of lists of fixed cores. A list must have one core for each group of a layer, or one core for all
-    groups.
+    """Record an error for each list of fixed cores with a wrong length. A list must have one core for each group of a
+    layer, or one core for all groups.
 
-    With `mode: lbl`, a layer has only one group although the mapping file splits it. Then the list is not a problem: it
-    is a choice of cores.
+    With `mode: lbl`, a layer has only one group, even if the mapping file splits the layer. In this case, a list with
+    several cores is not an error: it lists the allowed cores.
     """
     for node in workload.nodes:
         if node.layer is None:
@@ -311,7 +316,7 @@ def _check_fixed_lists(
             continue
         path = (mapping.entries.index(entry), "core_allocation")
         if options.mode == LAYER_BY_LAYER and groups == 1:
-            problems.notice(path, "the fixed cores are a choice for layers of one group")
+            problems.notice(path, "for layers with a single group, the listed cores are only the allowed cores")
         else:
             listed = str(list(entry.core_allocation))
             problems.at(path, message, listed, "one core for each group, or one for all")

@@ -1,4 +1,4 @@
-"""Preflight: requirements of every schedule, which are an off-chip core and known operands to prefetch."""
+"""Preflight of two requirements of every schedule: an off-chip core, and operands to prefetch that exist."""
 
 from collections.abc import Sequence
 
@@ -9,8 +9,8 @@ from tilewright.workload.layer import OUTPUT
 
 
 def offchip_problems(problem: SystemProblem) -> list[Problem]:
-    """Problem of an accelerator without an off-chip core, because weights, inputs and results of the network must be
-    kept there; [] if it has one.
+    """Problem that reports an accelerator without an off-chip core; [] if there is one. Weights, inputs and results of
+    the network must be kept in the off-chip memory.
     """
     if problem.accelerator.offchip_core_id is not None:
         return []
@@ -21,7 +21,7 @@ def offchip_problems(problem: SystemProblem) -> list[Problem]:
 
 
 def prefetch_problems(workload: Workload, names: Sequence[str]) -> list[Problem]:
-    """Problems of `operands_to_prefetch`, one for each name that is not an input operand of a layer."""
+    """Errors in `operands_to_prefetch`, one for each name that is not an input operand of any layer."""
     layers = [node.layer for node in workload.nodes if node.layer is not None]
     known = sorted({operand for layer in layers for operand in layer.input_operands} - {OUTPUT})
     message = "no layer reads an operand of this name"

@@ -1,6 +1,6 @@
-"""Preflight: errors of a network on several cores and its mapping file, which are reported before the computation.
+"""Preflight of a network on several cores and of the mapping file: all errors are reported before the computation.
 
-The module also checks whether the memories of cores can hold at least one element of their operands.
+The module also checks whether each memory of a core can hold at least one element of each operand that it stores.
 """
 
 from collections.abc import Callable, Sequence
@@ -43,9 +43,9 @@ BuildGraph = Callable[[Workload, Tiling], CnGraph]
 
 
 def check_memories(problems: Problems, problem: SystemProblem) -> None:
-    """Record memories that cannot hold one element of an operand: as a problem if no other core can run the layers,
-    otherwise as a notice. Each memory is reported one time, with its layers and with the line of the core file. Notices
-    on in-memory arrays that are built for narrower numbers are added too.
+    """Report memories that cannot hold one element of an operand: as an error if no other core can run the layers,
+    otherwise as a notice. Each memory is reported one time, with the affected layers and the line of the core file.
+    Also add notices on in-memory arrays that are built for numbers with fewer bits than the layers have.
     """
     files = core_paths(Path(problem.hardware_file)) if has_lines(problem.hardware_file) else {}
     stranded, others = _layers_of_cores(problem)
@@ -57,10 +57,9 @@ def check_memories(problems: Problems, problem: SystemProblem) -> None:
 
 
 def _layers_of_cores(problem: SystemProblem) -> tuple[dict[str, list[Layer]], dict[str, list[Layer]]]:
-    """(layers for which the memories of every allowed core are too small for one element of each operand, other
-    layers).
+    """(layers for which every allowed core has a memory that is too small for one element of an operand, other layers).
 
-    Both have lists of layers, by name of the core file.
+    Both parts are lists of layers, by name of the core file.
     """
     file_of = {place.core_id: place.file_name for place in problem.accelerator.places if place.role != OFFCHIP}
     stranded: dict[str, list[Layer]] = {}
@@ -80,10 +79,10 @@ def _layers_of_cores(problem: SystemProblem) -> tuple[dict[str, list[Layer]], di
 
 @dataclass(frozen=True)
 class Preflight:
-    """Result of the preflight."""
+    """Errors and notices that the preflight found, and the tiling of the network."""
 
     problems: tuple[Problem, ...]
-    """Problems. Problems with a line of the mapping file come first, in the order of lines."""
+    """Errors. Errors with a line of the mapping file come first, in the order of lines."""
     notices: tuple[str, ...]
     """Notices on unusual input."""
     tiling: Tiling | None
@@ -96,7 +95,7 @@ def preflight(
     operands_to_prefetch: Sequence[str] = (),
     mapping_is_whole: bool = True,
 ) -> Preflight:
-    """All errors of a problem and of its tiling that can be found before the computation.
+    """All errors that can be found before the computation, in network, cores, mapping file and tiling.
 
     These are: unknown cores; cores that cannot run the layers for which they are named; layers that no core can run;
     numbers of tiles that are larger than the dimension in every layer; unknown loop dimensions; stacks of unknown
@@ -104,8 +103,8 @@ def preflight(
     cores between which data cannot move; a missing off-chip core; loop dimensions in dataflows that no layer has;
     spatial mappings that no core supports; and operands to prefetch that no layer has.
 
-    `options` is None if the options are wrong; then checks that need them are left out. If a part of the mapping could
-    not be read (`mapping_is_whole` is False), data exchange between cores is not checked.
+    `options` is None if the options have errors; the checks that need options are then left out. If a part of the
+    mapping could not be read (`mapping_is_whole` is False), data exchange between cores is not checked.
     """
     problems = Problems(document_behind(problem.mapping, problem.mapping_file))
     check_cores(problems, problem)
@@ -128,7 +127,9 @@ def preflight(
 
 
 def _check_reach(problems: Problems, problem: SystemProblem) -> None:
-    """Record a problem for each `memory_reach`, because on several cores the schedule decides where data are kept."""
+    """Record an error for each `memory_reach` in the mapping file, because on several cores the schedule decides which
+    memories keep data.
+    """
     for index, entry in enumerate(problem.mapping.entries):
         if entry.memory_reach is not None:
             message = "is only for runs on one core; on several cores, the schedule decides where data are kept"
@@ -143,9 +144,9 @@ def checked_cn_graph(
 ) -> tuple[CnGraph, tuple[str, ...]]:
     """(CN graph of a problem, notices).
 
-    Raises InputError with all errors that `preflight` finds, and with errors while the graph is built. Before this,
-    `tell` gets the notices, because they can explain the error. `build` is `build_cn_graph`, or a function that reuses
-    results of it.
+    Raises InputError with all errors from `preflight` and from building the graph. If `preflight` finds errors, the
+    function `tell` first gets the notices, because they can explain the errors. `build` is `build_cn_graph`, or a
+    function that reuses earlier results of `build_cn_graph`.
     """
     graph, notices = check_cn_graph(problem, options, tell, build)
     assert graph is not None
@@ -158,8 +159,8 @@ def check_cn_graph(
     tell: Callable[[Sequence[str]], None] | None = None,
     build: BuildGraph = build_cn_graph,
 ) -> tuple[CnGraph | None, tuple[str, ...]]:
-    """(CN graph, notices). `options` is None if the options are wrong. Then other problems are still raised; if there
-    are no other problems, the graph is None.
+    """(CN graph, notices). `options` is None if the options have errors. In this case, InputError is still raised for
+    other errors; if there are none, the graph is None.
     """
     found = preflight(problem, options)
     if found.problems and tell is not None:
@@ -174,10 +175,10 @@ def check_cn_graph(
 def read_checked(
     descriptions: Descriptions, options: TilingOptions | None, operands_to_prefetch: Sequence[str] = ()
 ) -> SystemProblem:
-    """Problem made from descriptions, before the preflight.
+    """Network with cores and mapping, read from descriptions, before the preflight.
 
-    If a description has errors, InputError is raised with all errors of all descriptions. The preflight is then made
-    for the parts without errors, and its errors are included. `options` is None if the options are wrong.
+    If a description has errors, InputError is raised with all errors of all descriptions. The parts without errors then
+    go through the preflight, and the error includes what it finds. `options` is None if the options have errors.
     """
     read = read_parts(descriptions)
     try:
@@ -191,8 +192,8 @@ def read_checked(
 def _problems_of_the_rest(
     read: Descriptions, options: TilingOptions | None, prefetch: Sequence[str], told: Sequence[Problem]
 ) -> list[Problem]:
-    """Further problems of the parts of the input without errors. Problems that are consequences of a problem in `told`
-    are left out.
+    """Errors that the preflight finds in the parts of the input that could be read. An error that only follows from an
+    error in `told` is left out.
     """
     mapping, is_whole = _mapping(read)
     system = read.accelerator if isinstance(read.accelerator, MultiCoreAccelerator) else None
@@ -215,14 +216,14 @@ def _problems_of_the_rest(
     return [
         one
         for one in found
-        # The last entry was added and is not in the file, so problems of it are left out.
+        # The last entry was added and is not in the file, so errors in this entry are left out.
         if not _follows(one, told) and not (added and one.file == file and one.path == added)
     ]
 
 
 def _mapping(read: Descriptions) -> tuple[Mapping | None, bool]:
-    """(mapping, whether all of the mapping could be read). If there are errors, the mapping has the entries that can be
-    read; None if there are no such entries.
+    """(mapping, whether the complete mapping could be read). If the mapping file has errors, the mapping has only the
+    entries that can be read; None if no entry can be read.
     """
     if read.mapping is None:
         return None, False
@@ -234,7 +235,7 @@ def _mapping(read: Descriptions) -> tuple[Mapping | None, bool]:
 
 
 def _core_names(read: Descriptions) -> CoreNames | None:
-    """Ids of cores in the file of an accelerator, even if other parts of the file are wrong. None if the ids are not
+    """Ids of cores in the file of an accelerator, even if other parts of the file have errors. None if the ids are not
     known.
     """
     document = _document(read.hardware)
@@ -257,7 +258,9 @@ def _document(source: object) -> YamlDocument | None:
 
 
 def _follows(found: Problem, told: Sequence[Problem]) -> bool:
-    """Whether a problem has the same place as a problem in `told`, or a place that contains it."""
+    """Whether an error has the same place as an error in `told`, or a place that contains the place of an error in
+    `told`.
+    """
     return bool(found.path) and any(
         one.file == found.file and (one.path == found.path or one.path.startswith((f"{found.path}.", f"{found.path}[")))
         for one in told

@@ -126,7 +126,7 @@ def test_random_pipelines_give_the_result_of_the_default_one_or_say_why_not() ->
         (["Xyz"], ["no such stage, got 'Xyz' (allowed: AcceleratorParser, StreamONNX",
                    "dotted path of a class of your own"]),
         (["Loma"], ["pipeline[0]: Loma is a stage of the single-core flow; ", "the pipeline of IntraCoreMapping"]),
-        (["TilingGenerationStage"], ["TilingGeneration is not a stage of its own here, because Gener"]),
+        (["TilingGenerationStage"], ["TilingGeneration is not a separate stage here, because Gener"]),
         ([CUT, ALLOCATE], ["pipeline[1]: InterCoreMapping takes CostedCnProblem, but gets CnProblem from",
                            "put IntraCoreMapping before it"]),
         ([COST, CUT, ALLOCATE], ["pipeline[0]: IntraCoreMapping takes CnProblem, but gets SystemProblem",
@@ -280,7 +280,7 @@ def test_a_known_allocation_is_assembled_and_simulated_once(
         ({"set": "StreamONNXModelParser", "parameters": {"network_name": "x"}}, "runs share parsed files"),
         ({"insert": "LayerSplitting", "after": "AcceleratorParser"}, "split_layers: true"),
         ({"insert": Looks, "before": CUT}, "Looks uses results, which exist only after IntraCoreMapping: put it after"),
-        ({"insert": OtherCosts, "after": COST}, "OtherCosts hands on costs that cannot be checked"),
+        ({"insert": OtherCosts, "after": COST}, "OtherCosts hands on costs that are not checked"),
     ],
 )
 def test_what_cannot_be_sliced_is_told(edit: dict[str, Any], part: str) -> None:
@@ -298,7 +298,7 @@ def test_stages_that_look_at_results_may_stand_after_the_costs() -> None:
 def test_a_pipeline_yields_one_result(network: Path) -> None:
     """Two are told, and are not taken for one."""
     with pytest.raises(
-        InputError, match="must yield one MultiCoreResult, but yield 2: MultiCoreResult, MultiCoreResult"
+        InputError, match="must yield one MultiCoreResult, but they yield 2: MultiCoreResult, MultiCoreResult"
     ):
         run(network, [{"insert": Twice, "before": CUT}])
 

@@ -189,7 +189,7 @@ def test_own_costs_are_of_the_core_that_is_asked_for(
     text = ["--pipeline", '[{"replace": "IntraCoreMapping", "stage": "mine.own.Own"}]']
     assert main(["cns", *given(network), *text, "-o", "run"]) == 0
     assert main(["cost", *given(network), *text, "--core", "left", "--cns", "run"]) == 2
-    assert "mine.own.Own gives no costs of left, but of elsewhere" in capsys.readouterr().err
+    assert "mine.own.Own gives costs for elsewhere, but not for left" in capsys.readouterr().err
 
 
 def test_an_edit_of_a_stage_inside_the_search_is_another_search(network: Path, folder: Path) -> None:
