@@ -1,6 +1,6 @@
 """Comparisons of our numbers with those of the reference tool and of chips.
 
-They use the model; nothing of the model uses them.
+This package uses the model; the model uses nothing of this package.
 
-The verbs `conformance`, `compare-chips` and `accuracy` are here too.
+The commands `conformance`, `compare-chips` and `accuracy` are part of this package, too.
 """

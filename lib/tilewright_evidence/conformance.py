@@ -1,4 +1,4 @@
-"""`tilewright conformance`: comparison with numbers of the reference tool."""
+"""Command `tilewright conformance`: comparison with numbers of the reference tool."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -16,12 +16,18 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("files", nargs=-1, required=True, type=FILE)
-@click.option("--hardware-directory", type=FILE, help="Folder of hardware files; default: `hardware` beside a file.")
+@click.option(
+    "--hardware-directory",
+    type=FILE,
+    help="Folder of the hardware files. Default: a folder `hardware` in a folder above the file.",
+)
 @common_options
 def command(files: tuple[Path, ...], hardware_directory: Path | None, verbose: bool, as_json: bool) -> int:
-    """Compare with reference numbers: points files (.jsonl, .jsonl.gz) and flow files (.json).
+    """Compare our numbers with numbers of the reference tool, from points files (.jsonl, .jsonl.gz) and flow files
+    (.json).
 
-    Prints points, equal ones and the worst relative difference; exit code 1 if something differs.
+    Prints the number of points, the number of equal points, and the worst relative difference. The exit code is 1 if a
+    point differs.
 
     Example: tilewright conformance tests/conformance/data/reference-points.jsonl.gz
     """
@@ -40,17 +46,18 @@ def command(files: tuple[Path, ...], hardware_directory: Path | None, verbose: b
 
 
 def conformance(files: Sequence[FilePath], hardware_directory: FilePath | None = None) -> "list[ConformanceReport]":
-    """The comparison of each file of reference numbers, points (.jsonl, .jsonl.gz) or flow (.json), with our numbers.
+    """Comparison of each file of reference numbers, a points file (.jsonl, .jsonl.gz) or a flow file (.json), with our
+    numbers.
 
-    Hardware files are in `hardware_directory`, or in the folder `hardware` beside a file. Raises InputError with every
-    file that is missing or wrong.
+    Hardware files are read from `hardware_directory`; the default is a folder `hardware` in a folder above the file of
+    reference numbers. Raises InputError with every file that is missing or wrong.
     """
     directory = None if hardware_directory is None else Path(hardware_directory)
     return [report for _, report in _compared(tuple(map(Path, files)), directory)]
 
 
 def _compared(files: Sequence[Path], hardware_directory: Path | None) -> "Iterator[tuple[Path, ConformanceReport]]":
-    """Each file with its comparison, once it is made."""
+    """(file, comparison) of each file; each pair is yielded as soon as it is available."""
     from tilewright.pipeline.sources import existing_file
 
     from tilewright_evidence.reference_numbers import compare_flow, compare_points

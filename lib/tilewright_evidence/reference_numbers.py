@@ -1,7 +1,8 @@
 """Comparison with numbers of the reference tool: fixed mappings and whole searches.
 
-A points file holds one JSON object a line: a layer, a core, a spatial mapping, a loop order, and what zigzag-dse 3.9.1
-returned or that it refused (tests/conformance/data/README.md). A flow file holds the winners of its own search.
+A points file has one JSON object per line: a layer, a core, a spatial mapping, a loop order, and the result or the
+refusal of zigzag-dse 3.9.1 (tests/conformance/data/README.md). A flow file has the best mappings that the search of
+zigzag-dse found.
 """
 
 import gzip
@@ -33,30 +34,34 @@ from tilewright.workload.layer import Layer, parse_equation, parse_relation
 from tilewright.workload.yaml_reader import read_workload_yaml
 
 TOLERANCE = 1e-9
-"""Relative difference up to which a point counts as close."""
+"""Largest relative difference with which a point counts as close."""
 SUM_TOLERANCE = 1e-12
-"""Tolerance for shares of memories and totals of networks: the reference adds them with Python's `sum`, whose last bit
-differs between Python 3.11 and 3.12, so a difference this small says nothing and does not make a point unequal."""
+"""Tolerance for shares of memories and totals of networks. The reference adds these with Python's `sum`, whose last bit
+differs between Python 3.11 and 3.12. A point with a difference of at most this size still counts as equal.
+"""
 SPATIAL, ALLOCATION, COST_MODEL = "spatial", "allocation", "cost_model"
-"""Stages at which the reference stops: it makes no spatial mapping, the loop order does not fit, or an in-memory array
-has no energy for the mapping (B14)."""
+"""Stages at which the reference refuses a point. SPATIAL: there is no spatial mapping. ALLOCATION: the loop order does
+not fit. COST_MODEL: the model of an in-memory array has no energy for the mapping (switch B14 in docs/model.md).
+"""
 _SUMS = ("utilization", "network", "in-memory sum")
 
 
 @dataclass
 class ConformanceReport:
-    """What a comparison found; filled while it runs."""
+    """Result of a comparison, which is filled while the comparison runs."""
 
     name: str
     points: int = 0
     equal: int = 0
-    """Points with every value equal bit for bit, or rejected by both."""
+    """Number of points with all values equal bit for bit, or rejected by both tools."""
     close: int = 0
-    """Points with every value within TOLERANCE, but not all equal."""
+    """Number of points with all values within TOLERANCE, but not all values equal."""
     rejected: int = 0
-    """Points that both reject (counted in `equal`): tried, and refused at the stage at which the reference stopped."""
+    """Number of points that both tools refuse at the same stage. They are also counted in `equal`."""
     not_tried: int = 0
-    """Points that say too little to be tried; no part of `points`."""
+    """Number of points that could not be tried, because the file has no spatial mapping or loop order for them. They
+    are not counted in `points`.
+    """
     worst_relative_difference: float = 0.0
     mismatches: list[str] = field(default_factory=list)
 
@@ -66,7 +71,7 @@ class ConformanceReport:
         return self.points > 0 and self.equal + self.close == self.points
 
     def add(self, identity: str, pairs: Iterable[tuple[str, Any, Any]]) -> None:
-        """Count one point from (what, ours, theirs)."""
+        """Count one point, whose values are given as (name of the value, our value, value of the reference)."""
         self.points += 1
         unequal = [(what, ours, theirs) for what, ours, theirs in pairs if ours != theirs]
         worst = max((relative_difference(ours, theirs) for _, ours, theirs in unequal), default=0.0)
@@ -86,7 +91,7 @@ class ConformanceReport:
 
 
 def relative_difference(ours: Any, theirs: Any) -> float:
-    """|ours - theirs| / |theirs| of two numbers; infinite where one is not a number or the structure differs."""
+    """|ours - theirs| / |theirs| of two numbers; infinite if one of them is not a number."""
     if isinstance(ours, int | float) and isinstance(theirs, int | float):
         return abs(ours - theirs) / max(abs(theirs), 1e-300)
     return float("inf")
@@ -95,7 +100,7 @@ def relative_difference(ours: Any, theirs: Any) -> float:
 def compare_points(path: Path | str, hardware_directory: Path | str) -> ConformanceReport:
     """Evaluate every point of a file of fixed mappings and compare energy, latency and their breakdowns.
 
-    Of points at which the reference stopped, it is tried whether this stops at the same stage.
+    If the reference refused a point, the comparison checks that our model refuses the point at the same stage.
     """
     report = ConformanceReport(Path(path).name)
     cores: dict[str, Core] = {}
@@ -108,7 +113,7 @@ def compare_points(path: Path | str, hardware_directory: Path | str) -> Conforma
 
 
 def read_points(path: Path | str) -> Iterator[dict[str, Any]]:
-    """The points of a JSON-lines file, gzipped or not."""
+    """Points of a JSON-lines file, which can be compressed with gzip."""
     opened = gzip.open(path, "rt") if str(path).endswith(".gz") else Path(path).open()  # noqa: SIM115
     with opened as stream:
         for line in stream:
@@ -147,7 +152,9 @@ def _compare_point(report: ConformanceReport, point: dict[str, Any], core: Core)
 
 
 def _fits_repaired(point: JsonObject, core: Core, order: LoopOrder) -> bool:
-    """Whether an order fits for which the reference has no energy: it sees that last."""
+    """Whether a loop order fits in memories although the reference has no energy for the mapping. The reference checks
+    the energy last.
+    """
     try:
         evaluate_prepared(_prepare_point(point, core, f"{REFERENCE.name}+complete_in_memory_model"), order)
     except ArrayRefusalError:
@@ -158,7 +165,9 @@ def _fits_repaired(point: JsonObject, core: Core, order: LoopOrder) -> bool:
 
 
 def _build_spatial_mapping(point: dict[str, Any], core: Core) -> None:
-    """What a search would make of the spatial mapping that was asked for. Raises MappingError if it is impossible."""
+    """Build the spatial mapping that the point asks for, in the same way as a search. Raises MappingError if it is
+    impossible.
+    """
     layer = reference_layer(point["layer"])
     requested, links = as_unrolling(point["spatial_mapping_requested"]), _links(point)
     constraints = MappingConstraints(layer.name, requested, memory_operand_links=links)
@@ -167,7 +176,9 @@ def _build_spatial_mapping(point: dict[str, Any], core: Core) -> None:
 
 
 def _prepare_point(point: dict[str, Any], core: Core, model: str = REFERENCE.name) -> PreparedProblem:
-    """The problem of a point with the spatial mapping that the reference made. Raises MappingError."""
+    """Cost model problem of a point with the spatial mapping that the reference made. Raises MappingError if the
+    mapping is impossible.
+    """
     options = SearchOptions(temporal_mapping_type=point.get("temporal_mapping_type") or "uneven", model=model)
     return prepare(
         reference_layer(point["layer"]),
@@ -184,7 +195,7 @@ def _links(point: dict[str, Any]) -> tuple[tuple[str, str], ...]:
 
 
 def _value_pairs(record: LayerRecord, expected: dict[str, Any]) -> Iterator[tuple[str, Any, Any]]:
-    """(what, ours, theirs) of everything that both know."""
+    """(name of the value, our value, value of the reference) of all values that both tools have."""
     parts = record.latency_breakdown_cycles
     computing = parts["ideal"] + parts["spatial_stall"]
     stalled = computing + parts["temporal_stall"]
@@ -219,7 +230,9 @@ def _value_pairs(record: LayerRecord, expected: dict[str, Any]) -> Iterator[tupl
 
 
 def _energy_pairs(record: LayerRecord, expected: dict[str, Any]) -> Iterator[tuple[str, Any, Any]]:
-    """Energies; those of in-memory arrays are sums over components, by the reference's `sum`."""
+    """Energies. For in-memory arrays, the energies of the reference are sums over components, added with Python's
+    `sum`.
+    """
     sums = "in-memory sum " if "imc" in expected else ""
     terms = record.energy_terms_pj
     arrays = total(terms[term] for term in list(terms)[: list(terms).index(ACCESSES)])
@@ -229,7 +242,9 @@ def _energy_pairs(record: LayerRecord, expected: dict[str, Any]) -> Iterator[tup
 
 
 def _in_memory_pairs(record: LayerRecord, expected: dict[str, Any]) -> Iterator[tuple[str, Any, Any]]:
-    """What only in-memory arrays have: parts of the energy, clock period and area; {} of other arrays."""
+    """Values that only in-memory arrays have: parts of the energy, of the clock period and of the area. No values for
+    other arrays.
+    """
     areas = {where: total(parts.values()) for where, parts in record.area_breakdown_mm2.items()}
     ours = {
         "tclk": record.clock_period_ns,
@@ -252,10 +267,11 @@ def _in_memory_pairs(record: LayerRecord, expected: dict[str, Any]) -> Iterator[
 
 
 def compare_flow(path: Path | str, hardware_directory: Path | str) -> ConformanceReport:
-    """Search every layer of a flow file and compare its winner, and the totals of the network.
+    """Search every layer of a flow file, and compare the best mapping of each layer and the totals of the network.
 
-    A flow file either holds each distinct layer with what the mapping asks for (`unique_layers`), or names a workload
-    and a mapping file that lie in `workload` and `mapping` beside the hardware folder (`layers`).
+    A flow file has one of two forms. It contains each distinct layer with the constraints on its mapping
+    (`unique_layers`), or it names a workload file and a mapping file in the folders `workload` and `mapping` beside the
+    hardware folder (`layers`).
     """
     flow = json.loads(Path(path).read_text())
     report = ConformanceReport(Path(path).name)
@@ -298,7 +314,9 @@ def _add_totals(report: ConformanceReport, flow: dict[str, Any], energy: float, 
 
 
 def _compare_layers(report: ConformanceReport, flow: dict[str, Any], core: Core, options: SearchOptions) -> None:
-    """Search each distinct layer and compare it; sum up in the order of the network."""
+    """Search each distinct layer and compare it with the reference. The totals are summed in the order of the layers in
+    the network.
+    """
     found = []
     for entry in flow["unique_layers"]:
         record = _search(entry, core, options)
@@ -331,7 +349,7 @@ def _search(entry: dict[str, Any], core: Core, options: SearchOptions) -> LayerR
 
 
 def _ordering(text: str) -> tuple[TemporalOrderingEntry, ...]:
-    """The printed form of a temporal ordering, `[(D1, None), (K, 2)]`."""
+    """Temporal ordering from its printed form, for example `[(D1, None), (K, 2)]`."""
     entries = []
     for pair in text.strip("[]").replace("(", "").split(")"):
         words = [word.strip() for word in pair.split(",") if word.strip()]
@@ -341,7 +359,7 @@ def _ordering(text: str) -> tuple[TemporalOrderingEntry, ...]:
 
 
 def reference_layer(entry: dict[str, Any]) -> Layer:
-    """The layer of a point."""
+    """Layer that an entry of a reference file describes."""
     return Layer(
         name=entry["name"],
         operator_type=entry["type"],
@@ -355,7 +373,7 @@ def reference_layer(entry: dict[str, Any]) -> Layer:
 
 
 def report_text(reports: Iterable[ConformanceReport]) -> str:
-    """A table of reports: points that were tried, how they compare, points that were not; then what differs."""
+    """Table of the reports: numbers of points by result of the comparison, then lines on the points that differ."""
     lines = [
         f"{'set':<58}{'points':>8}{'equal':>8}{'close':>8}{'differ':>8}{'rejected':>10}{'not tried':>11}"
         "  worst difference"
@@ -369,10 +387,10 @@ def report_text(reports: Iterable[ConformanceReport]) -> str:
         total.worst_relative_difference = max(total.worst_relative_difference, row.worst_relative_difference)
     lines.append(_row_text(total))
     lines.append(
-        "equal: bit for bit; shares of memories and totals of networks within 1e-12, since the last bit of the "
+        "equal: bit for bit; shares of memories and totals of networks within 1e-12, because the last bit of the "
         "reference's sums depends on its Python version"
     )
-    lines.append("rejected: among the equal ones, tried and refused at the stage at which the reference stopped")
+    lines.append("rejected: those of the equal points that both tools refuse at the same stage")
     lines += [f"  {row.name} {mismatch}" for row in rows for mismatch in row.mismatches[:10]]
     return terminal_lines(lines)
 

@@ -1,4 +1,4 @@
-"""`tilewright compare-chips`: comparison with chips."""
+"""Command `tilewright compare-chips`: comparison with chips."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -17,15 +17,26 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("folder", type=FILE)
-@click.option("--case", "cases", multiple=True, metavar="NAME", help="This case only; may be given several times.")
-@click.option("--steps", is_flag=True, help="Also the steps from stream-2023 to the default model, one switch each.")
+@click.option(
+    "--case",
+    "cases",
+    multiple=True,
+    metavar="NAME",
+    help="Name of a case to compare. Without the option, all cases are compared. The option can be given several "
+    "times.",
+)
+@click.option(
+    "--steps",
+    is_flag=True,
+    help="Also compare the steps from the model stream-2023 to the default model; each step changes one more switch.",
+)
 @jobs_option
 @common_options
 def command(folder: Path, cases: tuple[str, ...], steps: bool, jobs: int, verbose: bool, as_json: bool) -> int:
-    """Compare published cases in FOLDER: chip, reference tool, our model of the reference, our own model.
+    """Compare the published cases in FOLDER: chip, reference tool, our model of the reference tool, our default model.
 
     A case is a folder with accelerator.yaml, workload.yaml, mapping.yaml, run.yaml and expected.yaml; see
-    docs/formats.md#cases-of-chips. What is wrong with a case is told after the others.
+    docs/formats.md#cases-of-chips. Mistakes in a case are printed after the results of the other cases.
 
     Example: tilewright compare-chips ../shared/validation --steps
     """
@@ -49,10 +60,11 @@ def command(folder: Path, cases: tuple[str, ...], steps: bool, jobs: int, verbos
 def compare_chips(
     folder: FilePath, cases: Sequence[str] = (), steps: bool = False, jobs: int = 1
 ) -> "list[CaseComparison]":
-    """The comparison of each published case in a folder: chip, reference tool, our model of it, our own model.
+    """Comparison of each published case in a folder: chip, reference tool, our model of the reference tool, our default
+    model.
 
-    `cases` are the names of those to compare, () for all; `steps` adds the models between, one switch each. Raises
-    InputError with everything that is wrong with any case.
+    `cases` are the names of the cases to compare; () stands for all cases. `steps` adds the models between the two,
+    which change one switch after the other. Raises InputError with all mistakes in any case.
     """
     problems: list[Problem] = []
     found = list(_compared(Path(folder), tuple(cases), steps, jobs, problems))
@@ -64,7 +76,7 @@ def compare_chips(
 def _compared(
     folder: Path, cases: tuple[str, ...], steps: bool, jobs: int, problems: list[Problem]
 ) -> "Iterator[CaseComparison]":
-    """Comparisons of the valid cases, one by one. The function adds the faults of the other cases to `problems`."""
+    """Comparisons of the valid cases, one by one. The function adds the mistakes in the other cases to `problems`."""
     from tilewright_evidence.chips.case import find_cases, read_case
     from tilewright_evidence.chips.comparison import compare_case
 
@@ -79,7 +91,7 @@ def _compared(
 
 
 def _of_case(problem: Problem, name: str, folder: Path) -> Problem:
-    """A problem that says which case it is of."""
+    """Problem with the name of the case in its file."""
     if problem.file.startswith(str(folder)):
         return problem
     return replace(problem, file=f"{name}, {problem.file}" if problem.file else name)

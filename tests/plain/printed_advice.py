@@ -29,7 +29,9 @@ LEAST_GAIN = 0.001
 """Share of the objective from which on a change helps."""
 SEARCHED_EVERY = 8
 MOST_ROWS = 12
-TOGETHER = re.compile(r"Together they do, same mappings: (?P<changes>.+): (?P<gain>\S+)(?: less)? of (?P<goal>\S+)\.")
+TOGETHER = re.compile(
+    r"Together, these changes do, same mappings: (?P<changes>.+): (?P<gain>\S+)(?: less)? of (?P<goal>\S+)\."
+)
 ONE = re.compile(r"(?P<key>\S+) \((?P<before>\S+) -> (?P<after>\S+)\)")
 Change = tuple[str, str]
 """(key, what it becomes)"""
@@ -73,7 +75,7 @@ class Advice:
         told = {row["key"] for row in rows}
         for row in rows:
             self.judge_row(row)
-        found = re.search(r"  (\d+) others help less", self.text)
+        found = re.search(r"  (\d+) other changes help less", self.text)
         self.expect(len(rows) + int(found[1] if found else 0) == len(self.data["helpful"]), rows, self.data["helpful"])
         if found is None:
             for key, gain in helpful.items():
@@ -133,7 +135,7 @@ class Advice:
 
     def judge_spare(self) -> None:
         """What can be taken away for nothing: it costs nothing, and nothing else does."""
-        rows = table(self.text, "What can be taken away")
+        rows = table(self.text, "One change that takes something away")
         told = {row["key"]: row for row in rows}
         for key, after, narrower in all_less(self.core):
             core = changed(self.core, key, after)

@@ -310,7 +310,7 @@ class Said:
             return []
         if made.together is None or len(made.together.changes) != smallest[0]:
             return [f"advise: {text!r}, {smallest[0]} ports save {smallest[1]}"]
-        return [] if "Together they do" in text else [f"advise: {text!r} is silent"]
+        return [] if "Together, these changes do" in text else [f"advise: {text!r} is silent"]
 
 
 def _change(port: tuple[str, str]) -> FileChange:

@@ -1,6 +1,4 @@
-"""Advice on a run: changes sorted by the gain of each, changes that take something away at no cost, and
-tables of both.
-"""
+"""Advice on a run: changes that help, sorted by gain, and changes that take something away at no cost, with tables."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -36,8 +34,8 @@ class Advice:
     search: Outcome | None
     """Costs with the mappings that a new search on the changed hardware finds; None if there was no new search."""
     held: Outcome | None = None
-    """Costs with the mappings of the new search on the unchanged hardware, that is, the gain of the search without the
-    change. None if these mappings bring no gain there, or if this was not computed.
+    """Costs on the unchanged hardware with the mappings of the new search. They show the gain that comes from the
+    search alone. None if these mappings bring no gain there, or if these costs were not computed.
     """
 
     @property
@@ -63,21 +61,23 @@ class Advices:
     now: Outcome
     """Costs of the run without changes."""
     found: tuple[Advice, ...]
-    """Advice on each change, numbered from 1: first helpful changes, the best first; then changes that take something
-    away at no cost; then all others.
+    """Advice on each change, numbered from 1, in three groups: changes that help, the best first; changes that take
+    something away at no cost; all other changes.
     """
     searched: bool
-    """Whether there were new searches."""
+    """Whether new searches were made on the changed hardware."""
     notes: tuple[str, ...] = ()
     same_words: str = "same\nmappings"
-    """Words for the choices that stay the same if there is no new search, in two lines."""
+    """Heading, in two lines, of the column with the costs without a new search. It names the choices of the run that
+    stay the same.
+    """
     known: Outcome | None = None
     """Costs on the unchanged hardware with the best mapping of each layer that any search found; None if these are the
     costs of the run.
     """
     holds_searches: bool = True
     """Whether the mappings that searches found for changed hardware were also evaluated on the unchanged hardware. Only
-    then can a new search show that something can be taken away.
+    if they were can a new search show that something can be taken away.
     """
     together: Together | None = None
     """Smallest set of changes that help together, if no single change helps; None if no set helps."""
@@ -93,7 +93,7 @@ class Advices:
         same_words: str = "same\nmappings",
         known: Outcome | None = None,
     ) -> "Advices":
-        """Advices sorted in the order in which they are reported, from advice in the order of the files."""
+        """Advices in the order in which they are reported, made from advice in the order of the files."""
         more = sorted((one for one in advices if one.change.more), key=partial(advice_rank, objective))
         less = [one for one in advices if not one.change.more]
         made = cls(objective, now, (*more, *less), searched, tuple(notes), same_words, known)
@@ -114,14 +114,16 @@ class Advices:
         return shown_html(repr(self)[1:-1], self.table)
 
     def gain(self, outcome: Outcome | None) -> float | None:
-        """Share of the objective that an outcome saves over the run; None if one of them has no cost."""
+        """Share of the objective that an outcome saves compared with the run; None if the outcome or the run has no
+        cost.
+        """
         value, now = (None if one is None else one.value(self.objective) for one in (outcome, self.now))
         return None if value is None or now is None else (now - value) / now if now else 0.0
 
     def hardware_gain(self, one: Advice) -> float | None:
-        """Share of the objective that a change saves by itself; None if it has no cost. It is the larger of two
-        savings: the saving with the mappings of the run, and the saving of a new search over the best mappings that are
-        known without the change.
+        """Share of the objective that a change saves by itself; None if there are no costs with the change. The share
+        is the larger of two savings: the saving with the mappings of the run, and the saving of a new search compared
+        with the best mappings that are known without the change.
 
         A gain that the unchanged hardware could have with the same mappings is not counted as a gain of the change.
         """
@@ -140,9 +142,9 @@ class Advices:
 
     @property
     def helpful(self) -> tuple[tuple[int, Advice], ...]:
-        """Numbers and changes that give more of something and save LEAST_GAIN by themselves. For each entry of the
-        mapping file only two changes are listed: the best one that leaves lanes out, and the best one that fixes other
-        lanes.
+        """(number, advice) of each change that gives more of something and by itself saves at least LEAST_GAIN. For
+        each entry of the mapping file, only two changes are listed: the best change that removes an unrolling, and the
+        best change that sets another unrolling.
         """
         found: dict[object, tuple[int, Advice]] = {}
         for number, one in self._numbered:
@@ -154,8 +156,8 @@ class Advices:
 
     @property
     def spare(self) -> tuple[tuple[int, Advice], ...]:
-        """Numbers and changes that take something away at no cost, so that neither energy nor latency increases. With
-        the mappings of the run, they are compared with the run. After a new search, they are compared with the best
+        """(number, advice) of each change that takes something away while neither energy nor latency increases. Costs
+        with the mappings of the run are compared with the run. Costs after a new search are compared with the best
         known costs on the unchanged hardware.
         """
         return tuple(
@@ -163,8 +165,8 @@ class Advices:
         )
 
     def free_outcome(self, one: Advice) -> Outcome | None:
-        """Costs which show that a change takes something away at no cost: those with the mappings of the run, else
-        those after a new search. None if the change has a cost.
+        """Costs which show that a change takes something away at no cost: the costs with the mappings of the run or, if
+        these are larger, the costs after a new search. None if energy or latency increases in both cases.
         """
         if one.same is not None and one.same.is_no_more_than(self.now):
             return one.same
@@ -182,8 +184,8 @@ def together(
     on_changed: Callable[[Sequence[FileChange]], Outcome],
     most_sets: int = MOST_SETS,
 ) -> Together | None:
-    """Smallest set of changes that give more of something and together save LEAST_GAIN; None if there is none.
-    `on_changed` gives the costs with some changes.
+    """Smallest set of changes that give more of something and together save at least LEAST_GAIN; None if no set does.
+    `on_changed` returns the costs after a set of changes.
     """
     now = made.now.value(made.objective)
     can_help = [one for one in changes if one.more and not (one.kind == ENERGY and made.objective == LATENCY)]

@@ -1,4 +1,4 @@
-"""Text of an advice for the terminal: the changes that help, and those that take something away at no cost."""
+"""Text of the advice on a run for the terminal: changes that help, and changes that take something away at no cost."""
 
 from collections.abc import Sequence
 
@@ -14,7 +14,7 @@ Rows = Sequence[tuple[int, Advice]]
 
 
 def advice_text(advices: Advices) -> str:
-    """Text with the changes that help, the best first, and with those that take something away at no cost."""
+    """Text with the changes that help, the best first, and with the changes that take something away at no cost."""
     helpful, spare = advices.helpful, advices.spare
     goal = advices.objective
     parts = [_files(advices)]
@@ -23,18 +23,19 @@ def advice_text(advices: Advices) -> str:
     else:
         parts += [f"No single change saves {LEAST_GAIN:.1%} of {goal}.\n", *_together_lines(advices)]
     if len(helpful) > MOST_ROWS:
-        parts.append(f"  {len(helpful) - MOST_ROWS} others help less\n")
+        parts.append(f"  {len(helpful) - MOST_ROWS} other changes help less\n")
     if spare:
-        title = "What can be taken away, one at a time, for nothing: neither energy nor latency becomes more"
+        title = "One change that takes something away at no cost: neither energy nor latency increases"
         parts.append("\n" + _losses(title, advices, spare))
         if advices.searched and advices.holds_searches:
             parts.append(
-                "  a new search is held against the best that is known of each layer on the hardware as it is\n"
+                "  the result of a new search is compared with the best known mapping of each layer on the unchanged"
+                " hardware\n"
             )
     if advices.search_gain:
         parts.append(
-            f"note: {_found(advices)} that these searches found change {goal} by {_change(advices.search_gain)} on the"
-            " hardware as it is: that is of the search, and no change is credited with it\n"
+            f"note: on the unchanged hardware, {_found(advices)} that these searches found change {goal} by"
+            f" {_change(advices.search_gain)}: this gain comes from the search and is not counted for any change\n"
         )
     notes = (*_assumed([*helpful[:MOST_ROWS], *spare]), *advices.notes)
     return "".join([*parts, ended_lines(notes, "note: ")])
@@ -47,11 +48,11 @@ def _together_lines(advices: Advices) -> list[str]:
     changes = " and ".join(f"{one.key} ({one.before} -> {one.after})" for one in advices.together.changes)
     held = " ".join(advices.same_words.split())
     gain = _change(advices.gain(advices.together.outcome))
-    return [ended_lines([f"Together they do, {held}: {changes}: {gain} of {advices.objective}."])]
+    return [ended_lines([f"Together, these changes do, {held}: {changes}: {gain} of {advices.objective}."])]
 
 
 def _files(advices: Advices) -> str:
-    """Text with the files to which the line numbers in the tables belong."""
+    """Text that names the files to which the line numbers in the tables belong."""
     changes = [one.change for one in advices.found]
     files = dict.fromkeys(one.file for one in changes if not one.is_of_mapping and one.line)
     mappings = dict.fromkeys(one.file for one in changes if one.is_of_mapping and one.file)
@@ -98,7 +99,7 @@ def _names(number: int, one: Advice) -> tuple[str, str, str, str]:
 
 
 def _change(gain: float | None) -> str:
-    """Text on how much a quantity decreases or increases."""
+    """Decrease or increase of a quantity as text, for example "-3.2%"."""
     if gain is None:
         return "does not fit"
     if not gain:
@@ -107,7 +108,7 @@ def _change(gain: float | None) -> str:
 
 
 def _assumed(rows: Rows) -> list[str]:
-    """Sentences on assumptions of the figures that real hardware would not meet."""
+    """Sentences on simplifying assumptions behind the numbers that real hardware would not meet."""
     changes = [one.change for _, one in rows]
     kinds = {
         change.kind for change in changes if not (change.is_sourced or (change.kind == BANDWIDTH and change.is_per_bit))
@@ -118,11 +119,12 @@ def _assumed(rows: Rows) -> list[str]:
     if any(change.is_per_bit and change.kind == BANDWIDTH for change in changes):
         found.append("energies of a memory with an energy per bit follow the widths of its ports")
     if BANDWIDTH in kinds:
-        found.append("a port of another width has the energy of a word as it was: r_cost and w_cost stay")
+        found.append("a port with a changed width is counted with the old energy per word: r_cost and w_cost stay")
     if SIZE in kinds:
-        found.append("a memory of another size has the energies and the area that it had")
+        found.append("a memory with a changed size is counted with the old energies and the old area")
     if SPATIAL in kinds:
         found.append(
-            "whether the array can do another spatial mapping is not in its file; left out, each layer gets its own"
+            "the hardware file does not say which spatial mappings the array can execute; where a spatial mapping is"
+            " left out, the search chooses one for each layer"
         )
     return found

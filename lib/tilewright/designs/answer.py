@@ -18,15 +18,15 @@ SECONDS = "latency_s"
 LEAKAGE = "energy_leakage_pj"
 EXCLUDED, UNMET = "excluded", "constraint on results not met"
 MOST_EXACT_CAUSES = 12
-"""Largest number of different causes of one status. If there are more, causes that differ only in their numbers are
-counted as one.
+"""Largest number of different causes of one status. If a status has more causes, causes whose texts differ only in
+numbers are counted as one cause.
 """
 _NUMBER = re.compile(r"(?<![\w.])\d[\d,.]*\d|(?<![\w.])\d")
 
 
 @dataclass(frozen=True)
 class Counts:
-    """Numbers of designs for a network."""
+    """Numbers of designs by their outcome for a network."""
 
     network: str
     designs: int
@@ -41,7 +41,7 @@ class Counts:
 
 @dataclass(frozen=True)
 class Cause:
-    """Reason why designs are not compared."""
+    """Reason why some designs are not compared, with the number of these designs."""
 
     status: str
     text: str
@@ -52,17 +52,17 @@ class Cause:
 
 @dataclass(frozen=True, eq=False)
 class Answer:
-    """Whole answer; made by `answer_of`."""
+    """Answer to the exploration of a space, as made by `answer_of`."""
 
     exploration: Exploration
     fronts: tuple[Front, ...]
     counts: tuple[Counts, ...]
-    """Counts of each network."""
+    """Numbers of designs by outcome, one `Counts` for each network."""
     causes: tuple[Cause, ...]
-    """Causes by status, the most frequent first."""
+    """Causes grouped by status; in each group, the most frequent cause comes first."""
     design_count: int
-    """Number of all designs, including those that were excluded before the evaluation, are not evaluated yet, or are
-    settled by a certificate.
+    """Number of all designs of the space. Designs without rows are counted too: excluded designs, designs that are not
+    evaluated yet, and designs that are on no front, as a certificate shows.
     """
 
     @property
@@ -72,9 +72,9 @@ class Answer:
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        """Assumptions of a comparison, with a note if some designs of the space are not evaluated yet."""
+        """Assumptions of the comparison, and a note if some designs of the space are not evaluated yet."""
         missing = self.exploration.missing
-        part = f"{missing:,} designs are not evaluated yet: this is the answer of the others."
+        part = f"{missing:,} designs are not evaluated yet: this answer covers only the evaluated designs."
         compared, table = self.overall.compared, self.exploration.table
         of_front = "" if self.overall.is_whole else "Of the designs on a front: "
         further = (
@@ -111,8 +111,8 @@ def _differing_clocks(compared: pandas.DataFrame, table: pandas.DataFrame) -> st
 
 
 def _missing_leakage(compared: pandas.DataFrame, table: pandas.DataFrame) -> str:
-    """Note that the static power of only some designs is known, with its share of the energy of these designs; '' if it
-    is known for all designs or for none.
+    """Note that the static power is known for only some designs, with the share of the static power in the energy of
+    these designs; '' if the static power is known for all designs or for none.
     """
     if LEAKAGE not in table or compared.empty:
         return ""
@@ -123,9 +123,9 @@ def _missing_leakage(compared: pandas.DataFrame, table: pandas.DataFrame) -> str
         return ""
     share = (rows[LEAKAGE] / rows[ENERGY_PJ])[leaks]
     return (
-        f"The static power of {without:,} of {rows['index'].nunique():,} designs is not known, and their energy leaves"
-        f" it out; in the other designs it is {share.min():.1%} to {share.max():.1%} of the energy. So the energies of"
-        " designs with and without it are not comparable."
+        f"The static power of {without:,} of {rows['index'].nunique():,} designs is not known, and their energy does"
+        f" not include it; in the other designs it is {share.min():.1%} to {share.max():.1%} of the energy. Therefore"
+        " the energies of designs with and without static power are not comparable."
     )
 
 
@@ -150,7 +150,7 @@ def best_probability(front: Front, measure: str) -> float:
 
 
 def values_text(row: JsonObject, names: tuple[str, ...]) -> str:
-    """Values of a design in one line."""
+    """Values of a design in one line, each with its name."""
     return ", ".join(f"{name} {value_text(row[name])}" for name in names)
 
 
@@ -177,7 +177,9 @@ def _causes(exploration: Exploration) -> Iterator[Cause]:
 
 
 def _counted(status: str, rows: pandas.DataFrame, column: str) -> list[Cause]:
-    """Causes in a column, the most frequent first; equally frequent causes in the order of the table."""
+    """Causes that a column of the rows contains, the most frequent first; equally frequent causes are in the order of
+    the rows.
+    """
     texts = rows[column]
     if texts.nunique() > MOST_EXACT_CAUSES:
         texts = texts.map({text: _NUMBER.sub("N", text) for text in texts.unique()})

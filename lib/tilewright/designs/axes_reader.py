@@ -28,8 +28,8 @@ MOST_VALUES = 10_000
 
 
 def geometric(first: float, last: float, factor: float) -> tuple[int | float, ...]:
-    """Values first, first x factor, ... up to last. They are whole numbers if all of them are whole. Raises
-    FieldError.
+    """Values `first`, `first` x `factor`, ... up to `last`, as integers if all of them are integers. Raises FieldError
+    if `factor` or `first` is too small.
     """
     if factor <= 1:
         raise FieldError("factor must be greater than 1")
@@ -39,8 +39,8 @@ def geometric(first: float, last: float, factor: float) -> tuple[int | float, ..
 
 
 def linear(first: float, last: float, step: float) -> tuple[int | float, ...]:
-    """Values first, first + step, ... up to last. They are whole numbers if all of them are whole. Raises
-    FieldError.
+    """Values `first`, `first` + `step`, ... up to `last`, as integers if all of them are integers. Raises FieldError if
+    `step` is not greater than 0.
     """
     if step <= 0:
         raise FieldError("step must be greater than 0")
@@ -50,8 +50,8 @@ def linear(first: float, last: float, step: float) -> tuple[int | float, ...]:
 def _range(
     first: float, last: float, factor: Decimal = Decimal(1), step: Decimal = Decimal(0)
 ) -> tuple[int | float, ...]:
-    """Range computed in decimal numbers, as they are written in the file, so that 0.1, 0.2, 0.3 are the same on every
-    machine.
+    """Values of a range. They are computed with decimal numbers, as written in the file, so that 0.1, 0.2, 0.3 are the
+    same on every machine.
     """
     if last < first:
         raise FieldError("`to` is below `from`: the range is empty")
@@ -76,7 +76,7 @@ _TRUTHS = {"true": True, "false": False}
 
 @dataclass(frozen=True)
 class Sheet:
-    """Content of a design sheet, without the column of names."""
+    """Content of a design sheet; the names of the designs are kept apart from the other columns."""
 
     file: str
     columns: tuple[str, ...]
@@ -84,14 +84,14 @@ class Sheet:
     names: tuple[str, ...]
     """Names of the designs; () if the sheet has no column for names."""
     lines: tuple[int, ...]
-    """Line in the file of each row, from 1."""
+    """Number of the line of the file in which each row stands, counted from 1."""
 
 
 def read_sheet(path: Path) -> Sheet:
     """Design sheet of a file. Cells are separated by commas if the file name ends in .csv, else by tabs. Empty lines
     and lines that begin with # are ignored.
 
-    Raises InputError with every problem, each with its line and column.
+    Raises InputError with all mistakes, each with its line and column.
     """
     file = str(path)
     heading, lines, cells = _cells(path)
@@ -101,7 +101,15 @@ def read_sheet(path: Path) -> Sheet:
     whole = [(line, row) for line, row in zip(lines, cells, strict=True) if len(row) == len(heading)]
     for line, row in zip(lines, cells, strict=True):
         if len(row) != len(heading):
-            problems.append(Problem("a row of another width than the heading", file, line, "", *_widths(row, heading)))
+            problems.append(
+                Problem(
+                    "the number of cells differs from the number of columns in the heading",
+                    file,
+                    line,
+                    "",
+                    *_widths(row, heading),
+                )
+            )
     lines, rows = [line for line, _ in whole], [row for _, row in whole]
     columns: dict[str, list[Value]] = {}
     for place, name in enumerate(heading):
@@ -121,7 +129,9 @@ def read_sheet(path: Path) -> Sheet:
 
 
 def _cells(path: Path) -> tuple[list[str], list[int], list[list[str]]]:
-    """(heading, line of each row, cells of each row). Raises InputError."""
+    """(heading, line of each row, cells of each row) of a file. Raises InputError if the file cannot be read as a
+    table.
+    """
     file = str(path)
     try:
         if path.stat().st_size > LARGEST_SHEET_BYTES:
@@ -142,11 +152,11 @@ def _cells(path: Path) -> tuple[list[str], list[int], list[list[str]]]:
 def _heading_problems(file: str, heading: Sequence[str]) -> Iterator[Problem]:
     for place, name in enumerate(heading):
         if not name:
-            yield Problem("a column without a name", file, 1, value=f"column {place + 1}")
+            yield Problem("a column has no name", file, 1, value=f"column {place + 1}")
         elif name in heading[:place]:
-            yield Problem("two columns of this name", file, 1, name)
+            yield Problem("two columns have this name", file, 1, name)
     if not [name for name in heading if name != NAME_COLUMN]:
-        yield Problem("no column says anything of a design", file, 1)
+        yield Problem("the sheet has no column besides the names of the designs", file, 1)
 
 
 def _widths(row: Sequence[str], heading: Sequence[str]) -> tuple[str, str]:
@@ -163,15 +173,17 @@ def _value(text: str) -> Value:
 def _value_problems(
     file: str, column: str, lines: Sequence[int], texts: Sequence[str], values: Sequence[Value]
 ) -> Iterator[Problem]:
-    """Problems of a column: cells without a value, and text in a column of numbers."""
+    """Mistakes in a column: cells without a value, and text in a column of numbers."""
     are_numbers = any(type(value) in (int, float) for value in values)
     for line, text, value in zip(lines, texts, values, strict=True):
         if not text:
             yield Problem("no value", file, line, column)
         elif isinstance(value, float) and not math.isfinite(value):
-            yield Problem("not a finite number", file, line, column, shown(text))
+            yield Problem("is not a finite number", file, line, column, shown(text))
         elif are_numbers and type(value) not in (int, float):
-            yield Problem("not a number, as others in this column are", file, line, column, shown(text))
+            yield Problem(
+                "is not a number, although other values in this column are numbers", file, line, column, shown(text)
+            )
 
 
 def _name_problems(file: str, lines: Sequence[int], names: Sequence[str]) -> Iterator[Problem]:
@@ -198,9 +210,9 @@ class Setter:
     """Place in the space file that sets a value in the base."""
 
     path: KeyPath
-    """Path in the base that is set."""
+    """Path in the base of the value that is set."""
     place: KeyPath
-    """Place in the space file that sets it."""
+    """Place in the space file of the axis or law that sets the value."""
     axis: str = ""
     """Name of the axis that sets the value; '' for a law."""
     choice: str = ""
@@ -208,7 +220,7 @@ class Setter:
 
 
 class AxesReader:
-    """Reader of axes. It records the problems, and returns the axes as far as they are correct."""
+    """Reader of axes. It records the mistakes and returns the axes that are correct."""
 
     def __init__(self, base: Any, problems: Problems) -> None:
         """Start a reader. `base` is the data of the hardware file, None if the file cannot be read."""
@@ -232,7 +244,7 @@ class AxesReader:
     def sheet(
         self, entries: Mapping[str, AxisEntry | None], sheet: Sheet
     ) -> tuple[tuple[Axis, ...], tuple[tuple[int, ...], ...]]:
-        """Axes of a design sheet, and for each design the positions of its values in these axes."""
+        """(axes of a design sheet, for each design the position of its value in each axis)."""
         axes, columns = [], []
         for name, entry in entries.items():
             self.check_name(("axes", name), name)
@@ -257,8 +269,8 @@ class AxesReader:
             self.problems.at(path, message, name)
 
     def key_path(self, place: KeyPath, path: str, axis: str = "", choice: str = "") -> KeyPath | None:
-        """Path in the base that a dotted path at `place` of the space file sets. None, with a problem recorded, if it
-        sets nothing.
+        """Path in the base for a dotted path that the space file has at `place`. If the base has no such path, a
+        mistake is recorded and the result is None.
         """
         found = () if self.base is None else key_path(self.base, path)
         if isinstance(found, Problem):
@@ -269,8 +281,8 @@ class AxesReader:
         return found or None
 
     def check_setters(self) -> None:
-        """Record conflicts between two settings: both set one value, or one sets a part of the value that the other
-        sets.
+        """Record conflicts between two settings. Two settings conflict if both set the same value, or if one of them
+        sets a part of the value that the other sets.
         """
         for place, one in enumerate(self.setters):
             for other in self.setters[:place]:
@@ -284,7 +296,7 @@ class AxesReader:
     def _values(self, name: str, entry: AxisEntry) -> tuple[Value, ...]:
         path: KeyPath = ("axes", name)
         if "values" in entry.model_fields_set:
-            self._refuse(path, entry, _RANGE, "is of a range, not with `values`")
+            self._refuse(path, entry, _RANGE, "belongs to a range and cannot be combined with `values`")
             self.problems.repeated((*path, "values"), entry.values or (), "stands in the list before")
             self._check_words((*path, "values"), entry.values or ())
             return tuple(dict.fromkeys(whole(entry.values)))
@@ -298,11 +310,13 @@ class AxesReader:
         return self._range(path, entry)
 
     def _check_words(self, path: KeyPath, values: Sequence[Value | None]) -> None:
-        """Record values that a table could not distinguish from others, for example the text "2" and the number 2."""
+        """Record values that a table could not distinguish from each other, for example the text "2" and the number
+        2.
+        """
         first: dict[str, Value] = {}
         for place, value in enumerate(values):
             if value is not None and first.setdefault(value_word(value), value) != value:
-                self.problems.at((*path, place), "is written in tables as another value of the list is", value)
+                self.problems.at((*path, place), "has the same text in tables as another value of the list", value)
 
     def _range(self, path: KeyPath, entry: AxisEntry) -> tuple[Value, ...]:
         first, last = getattr(entry, "from"), entry.to
@@ -325,7 +339,7 @@ class AxesReader:
     ) -> tuple[tuple[tuple[KeyPath, Any], ...], ...]:
         """Settings in the base for each value of an axis."""
         if entry.choices is not None:
-            message = "not with `choices`, which say what they set"
+            message = "cannot be combined with `choices`, which already name the values that they set"
             self._refuse(("axes", name), entry, ("values", *_RANGE, "path"), message)
             return tuple(self._choice(name, choice, table or {}) for choice, table in entry.choices.items())
         paths = list(self._paths(name, entry))

@@ -1,4 +1,4 @@
-"""Certificate of complete Pareto fronts: the costs of every design, and the design that dominates it."""
+"""Certificate of complete Pareto fronts: for every design its costs, and a design that dominates it."""
 
 import hashlib
 from collections.abc import Mapping
@@ -20,8 +20,8 @@ from tilewright.designs.space import Space
 from tilewright.designs.stamped_tables import read_stamped, write_stamped
 
 NOT_COMPARED, ON_FRONT = -2, -1
-"""Values in place of the index of a dominating design. NOT_COMPARED: the design has no results, or it does not meet a
-constraint. ON_FRONT: no design dominates it.
+"""Values that stand in place of the index of a dominating design. NOT_COMPARED: the design has no results or does not
+meet a constraint. ON_FRONT: no design dominates the design.
 """
 
 
@@ -54,7 +54,7 @@ class DesignPoints:
 
     @cached_property
     def objectives(self) -> tuple[str, ...]:
-        """Objectives by which designs are compared. The area is left out if no design with results has one."""
+        """Objectives by which designs are compared. The area is left out if no design with results has an area."""
         has_no_area = np.isnan(self.area_mm2[self.is_ok.any(axis=1)]).all()
         return tuple(key for key in self.space.objectives if key != AREA_MM2 or not has_no_area)
 
@@ -65,7 +65,7 @@ class DesignPoints:
 
     @cached_property
     def unmet(self) -> np.ndarray:
-        """object [row, network] constraint that the results do not meet, or ''"""
+        """object [row, network] constraint that the results do not meet, or '' if they meet all constraints"""
         found = np.full(self.is_ok.shape, "", dtype=object)
         if self.space.constraints_after:
             for row in np.flatnonzero(self.is_ok.any(axis=1)).tolist():
@@ -81,8 +81,8 @@ class DesignPoints:
         return found
 
     def results(self, row: int, network: int) -> dict[str, float]:
-        """Results of a design on a network, with the names that constraints use. The area is left out if it is not
-        given.
+        """Results of a design on a network, under the names that constraints use. The area is left out if the design
+        has none.
         """
         energy, latency = float(self.energy_pj[row, network]), float(self.latency_cycles[row, network])
         area = float(self.area_mm2[row])
@@ -90,8 +90,8 @@ class DesignPoints:
         return found if area != area else {**found, AREA_MM2: area}
 
     def front_points(self, front: int) -> tuple[np.ndarray, np.ndarray]:
-        """(rows that are compared in a front, array with a column for each objective). The fronts are numbered: first
-        those of the networks, then the front of all networks together.
+        """(rows that are compared in a front, array with a column for each objective). `front` is the number of a
+        network for the front of this network; the next higher number is the front of all networks together.
         """
         count = self.is_ok.shape[1]
         networks = [front] if front < count else list(range(count))
@@ -111,12 +111,16 @@ class DesignPoints:
 
 
 def front_count(space: Space) -> int:
-    """Number of fronts of a space: one for each network and, if there are several networks, one for all together."""
+    """Number of fronts of a space: one front for each network and, if there are several networks, one for all networks
+    together.
+    """
     return len(space.networks) + (len(space.networks) > 1)
 
 
 def dominated_by(points: DesignPoints, front: int) -> np.ndarray:
-    """[row] index of the first design on a front that dominates the row; ON_FRONT or NOT_COMPARED if there is none"""
+    """[row] index of the first design on the front that dominates the design of the row; ON_FRONT or NOT_COMPARED if no
+    design does
+    """
     rows, values = points.front_points(front)
     first = first_dominators(values, on_front(values))
     found = np.full(len(points.index), NOT_COMPARED, np.int64)
@@ -129,32 +133,35 @@ SCHEMA = "tilewright/front-certificate"
 
 @dataclass(frozen=True, eq=False)
 class Certificate:
-    """Claims about a space."""
+    """Claims about the fronts of a space, with the costs of its designs."""
 
     table: pandas.DataFrame
-    """Table with a row for each design that no constraint excludes, by index: `index`, `area_mm2`, for each network
-    `status_<n>`, `energy_<n>_pj`, `latency_<n>_cycles`, and for each front `dominated_by_<n>`. The last column has the
-    index of a design on the front that dominates this one, -1 if this one is on the front, -2 if it is not compared.
+    """Table with a row for each design that no constraint excludes, sorted by index. The columns are `index`,
+    `area_mm2`, for each network `status_<n>`, `energy_<n>_pj`, `latency_<n>_cycles`, and for each front
+    `dominated_by_<n>`. `dominated_by_<n>` is the index of a design on the front that dominates the design of the row,
+    -1 if the design of the row is on the front, -2 if it is not compared.
     """
     excluded: Mapping[str, int]
-    """Number of designs that a constraint excludes, by constraint."""
+    """Number of designs that each constraint excludes before the evaluation."""
     said: Mapping[str, Any]
-    """Origin of the certificate: `space` (digest), `objectives`, `networks`, `designs`, `provenance`."""
+    """Inputs from which the certificate was made: `space` (digest), `objectives`, `networks`, `designs`,
+    `provenance`.
+    """
 
 
 def front_names(space: Space) -> tuple[str, ...]:
-    """Names of the fronts of a space: those of the networks, then that of all networks together."""
+    """Names of the fronts of a space: the names of the networks, then ALL_NETWORKS if there are several networks."""
     names = tuple(network.name for network in space.networks)
     return names if len(names) == 1 else (*names, ALL_NETWORKS)
 
 
 def dominator_column(front: int) -> str:
-    """Column of the dominators of a front, by the number of the front."""
+    """Name of the column with the dominating designs of a front, by the number of the front."""
     return f"dominated_by_{front}"
 
 
 def columns_of(space: Space) -> list[str]:
-    """Columns of a certificate."""
+    """Names of the columns of the table of a certificate."""
     networks, fronts = range(len(space.networks)), range(front_count(space))
     own = [c for n in networks for c in (f"status_{n}", energy_column(n), latency_column(n))]
     return ["index", AREA_MM2, *own, *(dominator_column(front) for front in fronts)]
@@ -167,13 +174,13 @@ def certificate_of(points: DesignPoints, costs: FamilyCosts, said: Mapping[str, 
 
 
 def write_certificate(path: Path, certificate: Certificate) -> None:
-    """Write the certificate; equal content gives equal bytes."""
+    """Write the certificate to a file; equal certificates give equal bytes."""
     said = {"schema": SCHEMA, "digest": content_digest(certificate), "excluded": dict(certificate.excluded)}
     write_stamped(path, certificate.table, {**said, "made_of": dict(certificate.said)})
 
 
 def read_certificate(path: Path) -> tuple[Certificate, str]:
-    """(certificate, digest of its content that the file states). Raises InputError if the file is no certificate."""
+    """(certificate, digest of the content as stated in the file). Raises InputError if the file is no certificate."""
     table, said = read_stamped(path, SCHEMA)
     return Certificate(table, said["excluded"], said["made_of"]), str(said["digest"])
 

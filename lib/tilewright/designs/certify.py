@@ -1,8 +1,7 @@
-"""Check of a certificate of complete fronts, against the space and against designs that are costed one by one.
+"""Check of a certificate of complete fronts, by comparison with the space and with designs that are costed one by one.
 
-Dominance is compared for each pair of designs, and the designs are read and counted again. The designs on a front and a
-sample of the other designs are costed individually, in the same way as `tilewright map` costs them
-(docs/proofs.md#fronts).
+The designs are read and counted again, and dominance is checked again. The designs on a front and a sample of the other
+designs are costed individually, in the same way as `tilewright map` costs them (docs/proofs.md#fronts).
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -67,8 +66,8 @@ def certify(
     jobs: int,
     advance: Advance,
 ) -> CertificateVerdict:
-    """Check the certificate in a file for a space. `advance` is called with the number of families and designs as they
-    are done.
+    """Check the certificate of a space that the file `path` contains. `advance` is called with the number of families
+    and designs that are done.
 
     `sample` is the number of further designs that are costed individually. With `everything`, all families are costed
     again. Raises InputError if the file is no certificate.
@@ -92,29 +91,29 @@ def certify(
 
 @dataclass(frozen=True, eq=False)
 class FamilyContent:
-    """Data of a family that are compared with the rows of the certificate. Processes exchange only these, not cores or
-    hardware files.
+    """Data of a family that are compared with the rows of the certificate. Processes exchange only these data, not
+    cores or hardware files.
     """
 
     indexes: np.ndarray
-    """int64 [member] index of a design that is a valid accelerator and meets the constraints before evaluation"""
+    """int64 [member] index of each design that is a valid accelerator and meets the constraints before evaluation"""
     area_mm2: np.ndarray
-    """float64 [member] area; NaN if the area of a part is not given"""
+    """float64 [member] area of the design; NaN if the area of a part of the design is not given"""
     invalid: tuple[int, ...]
-    """Indexes of designs that are no valid accelerators."""
+    """Indexes of designs that are not valid accelerators."""
     excluded: Mapping[str, int]
-    """Number of designs that a constraint excludes, by constraint."""
+    """Number of designs that each constraint excludes before the evaluation."""
 
 
 class _Faults:
-    """Faults that were found: for each kind, the indexes of its designs."""
+    """Faults of the certificate: for each kind of fault, the indexes of the designs with this fault."""
 
     def __init__(self, space: Space, file: str) -> None:
         self.space, self.file = space, file
         self.found: dict[str, list[int]] = {}
 
     def add(self, message: str, indexes: Sequence[int] = ()) -> None:
-        """Add designs with a fault. Without indexes, the fault is one of the whole certificate."""
+        """Add designs that have a fault. If there are no indexes, the fault concerns the certificate as a whole."""
         self.found.setdefault(message, []).extend(indexes)
 
     def problems(self) -> Iterator[Problem]:
@@ -165,7 +164,7 @@ def _check_content(faults: _Faults, certificate: Certificate, digest: str, space
     if content_digest(certificate) != digest:
         faults.add("the content does not match the digest in the file: it is damaged or was edited")
     if said.get("space") != PartDigests(space).said:
-        faults.add("made of another space, network, mapping or option, or by other code")
+        faults.add("the certificate was made from another space, network, mapping or option, or by other code")
     expected = {"objectives": list(space.objectives), "networks": [network.name for network in space.networks]}
     for key, value in {**expected, "designs": len(space)}.items():
         if said.get(key) != value:
@@ -173,7 +172,7 @@ def _check_content(faults: _Faults, certificate: Certificate, digest: str, space
 
 
 def _check_columns(faults: _Faults, table: pandas.DataFrame, space: Space) -> bool:
-    """Whether the columns exist and have values of the right type and range; if not, the faults are recorded."""
+    """Whether all columns exist and have values of the right type and range. Faults are recorded."""
     if list(table.columns) != columns_of(space):
         faults.add(f"columns are {', '.join(map(str, table.columns))}")
         return False
@@ -188,23 +187,28 @@ def _check_columns(faults: _Faults, table: pandas.DataFrame, space: Space) -> bo
     for number in range(len(space.networks)):
         status = table[f"status_{number}"]
         if not status.isin([OK, INFEASIBLE, INVALID]).all():
-            faults.add(f"status_{number} has other words than {OK}, {INFEASIBLE}, {INVALID}")
+            faults.add(f"status_{number} has values other than {OK}, {INFEASIBLE}, {INVALID}")
             return False
         for column in (energy_column(number), latency_column(number)):
             values = table[column].to_numpy(np.float64)
             is_ok = (status == OK).to_numpy()
             if not (np.isfinite(values[is_ok]) & (values[is_ok] >= 0)).all():
-                faults.add(f"{column} is no number", index[is_ok][~np.isfinite(values[is_ok])].tolist())
+                faults.add(
+                    f"{column} is not a finite number of at least 0", index[is_ok][~np.isfinite(values[is_ok])].tolist()
+                )
             if not np.isnan(values[~is_ok]).all():
-                faults.add(f"{column} of a design without results", index[~is_ok][~np.isnan(values[~is_ok])].tolist())
+                faults.add(
+                    f"{column} has a value although the design has no results",
+                    index[~is_ok][~np.isnan(values[~is_ok])].tolist(),
+                )
     return not faults.found
 
 
 def _check_designs(
     faults: _Faults, rows: _Rows, certificate: Certificate, source: SpaceSource, jobs: int, advance: Advance
 ) -> None:
-    """Record designs that are missing, that are wrongly claimed to be or not to be accelerators, or whose area is
-    wrong.
+    """Record designs that are missing, designs whose area is wrong, and designs whose row is wrong about whether they
+    are valid accelerators.
     """
     space = rows.space
     blocks = _blocks(range(len(Families(space))))
@@ -233,12 +237,12 @@ def _check_designs(
         return
     faults_of = index[~((area == rows.area_mm2) | (np.isnan(area) & np.isnan(rows.area_mm2)))].tolist()
     if faults_of:
-        faults.add("another area", faults_of)
+        faults.add("the area is wrong", faults_of)
     is_invalid = np.isin(index, invalid)
     for network in range(len(space.networks)):
         wrong = index[is_invalid & (rows.status[:, network] != INVALID)].tolist()
         if wrong:
-            faults.add("results of a design that is no accelerator", wrong)
+            faults.add("there are results although the design is not a valid accelerator", wrong)
 
 
 def _check_dominance(faults: _Faults, rows: _Rows) -> None:
@@ -249,10 +253,13 @@ def _check_dominance(faults: _Faults, rows: _Rows) -> None:
         claims, points, has_results = rows.dominated_by[:, front], rows.objectives(front), rows.has_results(front)
         is_unmet = _unmet(rows, front, np.flatnonzero(has_results & (claims < 0)))
         for message, wrong in (
-            ("compared without results", (claims != _NOT_COMPARED) & ~has_results),
-            ("not compared though it has results", (claims == _NOT_COMPARED) & has_results & ~is_unmet),
-            ("on the front though it does not meet a constraint", (claims == _ON_FRONT) & is_unmet),
-            ("names a dominator that is none", (claims < _NOT_COMPARED) | (claims >= len(rows.space))),
+            ("is compared although it has no results", (claims != _NOT_COMPARED) & ~has_results),
+            ("is not compared although it has results", (claims == _NOT_COMPARED) & has_results & ~is_unmet),
+            ("is on the front although it does not meet a constraint", (claims == _ON_FRONT) & is_unmet),
+            (
+                "the number in place of a dominator is not an index of the space",
+                (claims < _NOT_COMPARED) | (claims >= len(rows.space)),
+            ),
         ):
             if wrong.any():
                 faults.add(f"{name}: {message}", rows.index[wrong].tolist())
@@ -260,7 +267,9 @@ def _check_dominance(faults: _Faults, rows: _Rows) -> None:
         for row in members.tolist():
             others = points[members]
             if ((others <= points[row]).all(axis=1) & (others < points[row]).any(axis=1)).any():
-                faults.add(f"{name}: on the front though another one there dominates it", [int(rows.index[row])])
+                faults.add(
+                    f"{name}: is on the front although another design on the front dominates it", [int(rows.index[row])]
+                )
         claimed = np.flatnonzero((claims >= 0) & has_results)
         place = np.minimum(np.searchsorted(rows.index, claims[claimed]), len(rows.index) - 1)
         is_there = (rows.index[place] == claims[claimed]) & (claims[place] == _ON_FRONT)
@@ -269,13 +278,13 @@ def _check_dominance(faults: _Faults, rows: _Rows) -> None:
             faults.add(f"{name}: the dominator is not on the front", rows.index[claimed[~is_there]].tolist())
         if not covers.all():
             faults.add(
-                f"{name}: the design that is named as dominator is not better than these designs",
+                f"{name}: the design that is named as dominator does not dominate these designs",
                 rows.index[claimed[~covers]].tolist(),
             )
 
 
 def _unmet(rows: _Rows, front: int, places: np.ndarray) -> np.ndarray:
-    """[row] whether the values of the row do not meet a constraint on a network of the front; only the rows in `places`
+    """[row] whether the values of the row violate a constraint on some network of the front; only the rows in `places`
     are checked
     """
     found = np.zeros(len(rows.index), np.bool_)
@@ -306,7 +315,7 @@ def _chosen(rows: _Rows, sample: int, seed: int) -> tuple[list[int], list[int]]:
 def _check_costs(
     faults: _Faults, rows: _Rows, indexes: Sequence[int], source: SpaceSource, jobs: int, advance: Advance
 ) -> None:
-    """Record designs whose individually computed costs differ from the claims."""
+    """Record designs whose individually computed costs differ from the costs in the certificate."""
     networks = [network.name for network in rows.space.networks]
     row_of = {index: row for row, index in enumerate(rows.index.tolist())}
     blocks = _blocks(indexes)
@@ -320,13 +329,13 @@ def _check_costs(
                 claimed = rows.energy_pj[place, network], rows.latency_cycles[place, network]
                 costs = one[ENERGY_PJ], one[LATENCY_CYCLES]
                 if one["status"] != rows.status[place, network]:
-                    faults.add(f"{one['network']}: another status", [one["index"]])
+                    faults.add(f"{one['network']}: the status is wrong", [one["index"]])
                 elif one["status"] == OK and claimed != costs:
-                    faults.add(f"{one['network']}: costs something else", [one["index"]])
+                    faults.add(f"{one['network']}: the costs are wrong", [one["index"]])
 
 
 def _check_families(faults: _Faults, rows: _Rows, source: SpaceSource, jobs: int, advance: Advance) -> None:
-    """Record numbers that differ from the result of costing their family again."""
+    """Record designs whose numbers differ from the result of costing all families again."""
     count = len(Families(rows.space))
     blocks = [range(first, min(first + COSTED_FAMILIES, count)) for first in range(0, count, COSTED_FAMILIES)]
     with working(source, rows.space, make_costs, len(blocks), jobs) as work:
@@ -336,7 +345,7 @@ def _check_families(faults: _Faults, rows: _Rows, source: SpaceSource, jobs: int
 
 
 def _compare(faults: _Faults, rows: _Rows, found: FamilyCosts) -> None:
-    """Record designs whose claims differ from the costs in `found`."""
+    """Record designs whose costs in the certificate differ from the costs in `found`."""
     table = found.table[found.table["index"].isin(rows.index)]
     index = table["index"].to_numpy(np.int64)
     places = np.searchsorted(rows.index, index)
@@ -346,9 +355,9 @@ def _compare(faults: _Faults, rows: _Rows, found: FamilyCosts) -> None:
         costs = table[energy_column(number)].to_numpy(np.float64), table[latency_column(number)].to_numpy(np.float64)
         differs = (rows.energy_pj[places, number] != costs[0]) | (rows.latency_cycles[places, number] != costs[1])
         if is_other.any():
-            faults.add(f"{network.name}: another status", index[is_other].tolist())
+            faults.add(f"{network.name}: the status is wrong", index[is_other].tolist())
         if (differs & (status == OK) & ~is_other).any():
-            faults.add(f"{network.name}: costs something else", index[differs & (status == OK) & ~is_other].tolist())
+            faults.add(f"{network.name}: the costs are wrong", index[differs & (status == OK) & ~is_other].tolist())
 
 
 def _blocks(numbers: Sequence[int]) -> list[list[int]]:
@@ -356,7 +365,7 @@ def _blocks(numbers: Sequence[int]) -> list[list[int]]:
 
 
 def make_reader(space: Space) -> Callable[[Sequence[int]], list[FamilyContent]]:
-    """Function that reads families by their numbers."""
+    """Function that reads the content of families, which are given by their numbers."""
     families, reader = Families(space), FigureReader(space.base)
     return lambda numbers: [_content(members_of(space, families[number], reader)) for number in numbers]
 

@@ -28,10 +28,10 @@ _ARRAYS = ("operational_array", "multipliers")
 _LINK_ENERGIES = ("energy_per_bit", "unit_energy_cost")
 _UNIT_ENERGIES = ("unit_energy", "multiplier_energy")
 _OLD_WIDTHS = {"r_bw": "min_r_granularity", "w_bw": "min_w_granularity"}
-"""Keys for the smallest part of a word, by the keys for the width of a port in older files."""
+"""Keys of the smallest access of a port in older files, by the key of the width of the port."""
 _QUANTITY = re.compile(rf"\s*({NUMBER_PATTERN})(\s*\S*)\s*")
 _SIGNIFICANT = 12
-"""Number of digits that are written of numbers with infinitely many decimals."""
+"""Number of digits to which a decimal number is rounded when it is written."""
 
 
 @dataclass(frozen=True)
@@ -41,43 +41,44 @@ class FileChange:
     kind: str
     path: KeyPath
     key: str
-    """Path as text, with ports by their names, as in a design space."""
+    """Path as text, in which ports have their names, as in a design space."""
     file: str
     line: int
     before: Any
-    """Value as it is written in the file."""
+    """Value before the change, as it is written in the file."""
     after: Any
     more: bool
     """Whether the core gets more of something, or cheaper accesses. If False, something is taken away."""
     also: tuple[tuple[KeyPath, Any], ...] = ()
-    """Further settings that the change needs, for example because a word cannot be narrower than its smallest part."""
+    """Further settings that the change needs. For example, a narrower port can need a smaller smallest access."""
     within: KeyPath = ()
-    """Place where the content of the file is found in an accelerator with all its cores. For a core file this is below
-    `core_files`.
+    """Path of the content of the file within an accelerator that includes its core files: () or, for a core file, its
+    place below `core_files`.
     """
     is_sourced: bool = False
-    """Whether the changed memory takes its energies and area from the library of costs, so that they follow the change.
+    """Whether the changed memory takes its energies and area from the cost library. They then change with its size and
+    its port widths.
     """
     is_per_bit: bool = False
-    """Whether the file gives the energies of the changed memory per bit, so that the energy of a word follows its
-    width.
+    """Whether the file gives the energies of the changed memory per bit. The energy of a word then changes with the
+    width of the word.
     """
     written: Any = None
-    """Value that is written into the file, if it differs from `after`, which is for people."""
+    """Value that is written into the file if it differs from `after`, which is a text for people; else None."""
 
     @property
     def settings(self) -> tuple[tuple[KeyPath, Any], ...]:
-        """Settings in the file of the change."""
+        """Settings of the change, with paths in the file that is changed."""
         return ((self.path, self.after if self.written is None else self.written), *self.also)
 
     @property
     def is_of_mapping(self) -> bool:
-        """Whether the change is one of the mapping file."""
+        """Whether the mapping file is changed, and not a hardware file."""
         return self.kind == SPATIAL
 
     @property
     def system_settings(self) -> tuple[tuple[KeyPath, Any], ...]:
-        """Settings in an accelerator with all its cores."""
+        """Settings of the change, with paths in an accelerator that includes its core files."""
         return tuple(((*self.within, *path), value) for path, value in self.settings)
 
     @property
@@ -88,14 +89,15 @@ class FileChange:
 
 def possible_changes(document: YamlDocument, factor: Fraction) -> tuple[FileChange, ...]:
     """Changes of one number of a hardware file by a factor above 1, in the order of the file. For each number, the
-    change that gives more comes first, then the change that takes away, if there is one. Changes that would not change
-    the number, or that leave none, are not included.
+    change that gives more comes first, then the change that takes away, if there is one. Changes whose result is the
+    old number, 0 or no number are left out.
     """
     return tuple(_changes(document, factor, _numbers))
 
 
 def system_changes(document: YamlDocument, base: SystemBase, factor: Fraction) -> tuple[FileChange, ...]:
-    """Changes of an accelerator with several cores: first of its links, then of each distinct core file.
+    """Changes of an accelerator with several cores: first changes of the links, then changes of each distinct core
+    file.
 
     `document` is the accelerator file as it is written; `base` is the accelerator with the contents of its core files.
     The keys of the changes are those of a space with several cores.
@@ -113,7 +115,9 @@ def system_changes(document: YamlDocument, base: SystemBase, factor: Fraction) -
 
 Paths = tuple[KeyPath, ...]
 _Numbers = Iterator[tuple[str, Paths, Paths]]
-"""(kind, paths of numbers that must change together, paths of the smallest parts of a word) of each number."""
+"""(kind, paths of numbers that must change together, paths of the smallest accesses of the same port) of each
+number.
+"""
 
 
 def _changes(
@@ -138,7 +142,7 @@ def _changes(
 
 
 def _memory_at(data: Any, path: KeyPath) -> Table[Any, Any]:
-    """Table of the memory that a path leads to, or into; {} if the path does not lead to a memory."""
+    """Table of the memory that contains the place of a path; {} if no memory contains this place."""
     if "memories" not in path:
         return {}
     for key in path[: path.index("memories") + 2]:
@@ -147,8 +151,8 @@ def _memory_at(data: Any, path: KeyPath) -> Table[Any, Any]:
 
 
 def _link_numbers(data: Table[Any, Any]) -> _Numbers:
-    """Numbers of the links of an accelerator: the settings for all links, those for the links of the graph, then those
-    of each link of the list.
+    """Numbers of the links of an accelerator, in three groups: numbers for all links, numbers for the links of the core
+    graph, and numbers of each link in the list of links.
     """
     listed = enumerate(items(data.get("core_connectivity")))
     places: list[KeyPath] = [(), ("graph",), *(("core_connectivity", index) for index, _ in listed)]
@@ -197,23 +201,23 @@ def _numbers(data: Table[Any, Any]) -> _Numbers:
 
 
 def _old_widths(keys: Table[Any, Any]) -> list[tuple[str, ...]]:
-    """Keys of the widths of a memory of an older file, in groups of the same port. A port that reads and writes has a
-    single width, which the file contains twice.
+    """Keys of the port widths of a memory in an older file, grouped by port. A port that reads and writes has one
+    width, for which the file has two keys.
     """
     found = [key for key in _OLD_WIDTHS if key in keys]
     return [tuple(found)] if found and keys.get("rw_port") else [(key,) for key in found]
 
 
 def _narrower(document: YamlDocument, smallest: KeyPath, after: Any) -> tuple[tuple[KeyPath, Any], ...]:
-    """Setting that makes the smallest part of a word as narrow as the word; () if the smallest part is not wider than
-    the word.
+    """Setting that reduces the smallest access of a port to the new width `after` of the port; () if the smallest
+    access is not wider than this width.
     """
     part, word = (_quantity(value) for value in (document.written(smallest), after))
     return ((smallest, after),) if part is not None and word is not None and part > word else ()
 
 
 def _quantity(value: Any) -> Fraction | None:
-    """Width in bits per cycle; None if the value is no width."""
+    """Width that a value of a file means, in bits per cycle; None if the value is not a width."""
     match = _QUANTITY.fullmatch(str(value))
     if isinstance(value, bool) or match is None:
         return None
@@ -223,8 +227,8 @@ def _quantity(value: Any) -> Fraction | None:
 
 
 def scaled(value: Any, factor: Fraction, *, is_whole: bool) -> Any:
-    """Number times a factor, written in the same form; the number can be a text with a unit. None if the value is no
-    number, or if the result is 0.
+    """Number times a factor, in the form in which the number is written, which can be a text with a unit. None if the
+    value is not a number, or if the result is 0.
 
     With `is_whole`, a number without a unit is rounded down to a whole number.
     """
@@ -264,10 +268,10 @@ class MappingChange:
 def mapping_changes(
     mapping: Mapping, core: Core, network: Workload, document: YamlDocument | None
 ) -> tuple[MappingChange, ...]:
-    """Changes of the spatial mapping of one entry of the mapping file, in the order of the file, for the entries that
+    """Changes of the mapping file, in the order of the file. Each change sets another spatial mapping in one entry that
     layers of the network use.
 
-    `document` is the mapping file. If it is None there is no file, and the changes have no line numbers.
+    `document` is the mapping file. If it is None, there is no mapping file, and the changes have no line numbers.
     """
     layers: dict[int, list[Layer]] = {}
     place_of = {id(entry): place for place, entry in enumerate(mapping.entries)}
@@ -284,8 +288,8 @@ def mapping_changes(
 
 
 def _others(entry: MappingConstraints, core: Core, layers: Sequence[Layer]) -> Iterator[tuple[str, Unrolling]]:
-    """(side of the array, or '' for all sides; spatial mapping) of each change. Only loops that some of the layers have
-    are unrolled.
+    """(side of the array, or '' for all sides; new spatial mapping) of each change. Only loops that at least one of the
+    layers has are unrolled.
     """
     given = entry.spatial_mapping
     if len(given) > 1:
@@ -320,7 +324,7 @@ def _change(
 
 
 def _words(factors: dict[str, tuple[tuple[str, int], ...]], side: str) -> str:
-    """Text of the loops along a side of the array; without a side, the names of all sides."""
+    """Loops along `side` of the array, as text. If `side` is '', the names of all sides that have loops."""
     if not side:
         return ", ".join(factors) or LEFT_OUT
     if side not in factors:
@@ -329,6 +333,6 @@ def _words(factors: dict[str, tuple[tuple[str, int], ...]], side: str) -> str:
 
 
 def _written(entry: MappingConstraints, spatial: Unrolling) -> JsonObject:
-    """Value of `spatial_mapping` in the changed file."""
+    """Value of `spatial_mapping` of the entry in the changed file."""
     written: dict[str, Any] = as_entry(replace(entry, spatial_mapping=spatial)).get("spatial_mapping", {})
     return written

@@ -1,4 +1,4 @@
-"""Column names of tables of designs, which are forbidden as names of axes and laws.
+"""Names of the columns in tables of designs, which axes and laws cannot have as names.
 
 This module uses only the standard library, because spaces are read when the Snakefile is parsed.
 """
@@ -31,8 +31,8 @@ _FIXED = {
     *(ON_FRONT, DOMINATED_BY, LARGEST_ENERGY, LARGEST_LATENCY, COMPARED_BY, ASSUMES),
 }
 _MADE = re.compile(rf"energy_.+_pj|latency_.+_cycles|range of .+|.+{OF_ALL}", re.DOTALL)
-"""Pattern of column names that contain the name of a term, a memory, a part of the latency, a cost law or another
-column.
+"""Pattern of column names that are made from another name: of a term, a memory, a part of the latency, a cost law or
+another column.
 """
 
 

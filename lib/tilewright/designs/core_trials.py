@@ -1,7 +1,7 @@
-"""Trials of the changes of a run on one core: its mappings on changed hardware, and new searches.
+"""Trials of changes to a run on one core: the mappings of the run on changed hardware, and new searches.
 
-The mappings are evaluated on changed hardware as `tilewright evaluate` does. For a changed mapping file, the search
-runs on the hardware of the run.
+The mappings are evaluated on changed hardware in the same way as by `tilewright evaluate`. For a changed mapping file,
+a new search runs on the hardware of the run.
 """
 
 from collections.abc import Callable, Sequence
@@ -27,7 +27,7 @@ from tilewright.search.options import SearchOptions
 from tilewright.search.progress import Advance
 from tilewright.workload.graph import Workload
 
-OUTERMOST = "is the outermost memory: where it is not on the chip, less of it saves nothing there"
+OUTERMOST = "is the outermost memory: if it is off-chip, a smaller size saves nothing on the chip"
 """Note on a memory that could be smaller."""
 
 
@@ -43,7 +43,7 @@ class ExplainedRun:
     mapping: Mapping
     options: SearchOptions
     others: Sequence[MappingChange] = ()
-    """Changes of the mapping file of the run that are tried."""
+    """Changes of the mapping file of the run to try."""
     same_words = "same\nmappings"
     most_sets = MOST_SETS
     holds_searches = True
@@ -66,22 +66,24 @@ class ExplainedRun:
 
     @cached_property
     def _mappings(self) -> dict[int, RecordedMapping]:
-        """Mappings by index of their record. Raises InputError if hardware or network do not belong to the run."""
+        """Mappings of the run, by the index of their record. Raises InputError if hardware or network do not belong to
+        the run.
+        """
         records = {layer.record_index: layer.of_one for layer in self.placed}
         recorded = recorded_mappings(list(records.values()), self.core, self.network)
         return dict(zip(records, recorded, strict=True))
 
     def same(self, accelerator: Accelerator) -> Outcome:
-        """Costs of the mappings of the run on an accelerator, each times its number of layers, added as in the summary
-        of a run.
+        """Costs of the mappings of the run on an accelerator. The cost of each mapping is multiplied by the number of
+        its layers, and the costs are added as in the summary of a run.
         """
         core = single_core(accelerator)
         one_each = {index: mapping.on(core) for index, mapping in self._mappings.items()}
         return Outcome.of([times(one_each[layer.record_index], layer.repeats) for layer in self.placed])
 
     def searcher(self) -> Callable[[Accelerator], Found]:
-        """Function that searches cores anew. The result is also evaluated on the core of the run, if it can be better
-        there than the mappings of the run.
+        """Function that searches mappings for a changed core. The mappings are also evaluated on the core of the run,
+        if they can be better there than the mappings of the run.
         """
         evaluator = NetworkEvaluator(self.network, self.mapping, self.options)
         now, least, core = self.now, self.now.value(self.objective), self.core
@@ -113,15 +115,15 @@ class ExplainedRun:
         return best_known(self.placed, held, self.objective)
 
     def notes(self, advices: Advices) -> list[str]:
-        """Notes on the clock of a changed in-memory array, and on outermost memories that could be smaller.
+        """Notes on the clock of a changed in-memory array and on outermost memories that could be smaller.
 
-        The second note is needed because an outermost memory can be outside the chip. To make it smaller then saves
+        The second note is needed because an outermost memory can be off-chip. A smaller outermost memory then saves
         nothing on the chip.
         """
         core, notes = self.core, []
         of_array = any(one.change.key.startswith("operational_array.") for one in advices.found)
         if core.operational_array.is_in_memory and of_array:
-            notes.append("latencies are in cycles: another array has another clock period, too")
+            notes.append("latencies are in cycles, but a changed array can also have another clock period")
         taken = {one.change.path[1] for _, one in advices.spare if one.change.path[0] == "memories"}
         return notes + [f"{memory.name} {OUTERMOST}" for memory, _ in top_memories(core) if memory.name in taken]
 

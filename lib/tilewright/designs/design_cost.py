@@ -1,4 +1,5 @@
-"""Cost of a design for a network, or the reason why it has none, on one core or several, with counts of shared work."""
+"""Cost of a design with one core or several for a network, or the reason why there is none, and counts of shared
+work."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -13,12 +14,12 @@ from tilewright.search.cost_ranges import CostPart
 from tilewright.search.store import Store
 
 NO_MAPPING: tuple[dict[str, Any], ...] = ({"name": "default"},)
-"""Mapping of a space that gives no mapping file: it fixes nothing."""
+"""Mapping data for a space without a mapping file; they fix no part of a mapping."""
 
 
 @dataclass(frozen=True)
 class DesignCost:
-    """Cost of a design for a network, or the reason why it has none."""
+    """Cost of a design for a network, or the reason why the design has no cost."""
 
     status: str
     reason: str = ""
@@ -28,13 +29,13 @@ class DesignCost:
     energy_terms_pj: Mapping[str, float] = field(default_factory=dict)
     """Energy by term of the ledger."""
     memory_energy_pj: Mapping[str, float] = field(default_factory=dict)
-    """Energy by memory of the core; the sum is the term of accesses."""
+    """Energy by memory of the core. The sum over all memories is the energy term of memory accesses."""
     latency_terms_cycles: Mapping[str, float] = field(default_factory=dict)
     """Cycles by part of the latency."""
     further: Mapping[str, float] = field(default_factory=dict)
     """Further columns of the table of results."""
     cost_parts: tuple[CostPart, ...] = ()
-    """Parts of the energy and the area that have a range."""
+    """Parts of the energy and the area that come from a cost law with a range."""
 
     @classmethod
     def refused(cls, error: InputError | MappingError) -> "DesignCost":
@@ -45,7 +46,7 @@ class DesignCost:
 
 
 def reason_of(error: InputError) -> str:
-    """Text of the problems of a design, in one line."""
+    """Text of the mistakes in a design, in one line."""
     first, *others = error.problems
     more = f" (and {len(others)} more)" if others else ""
     return " ".join(str(first).split()) + more
@@ -58,7 +59,9 @@ def reason_of_misfit(error: MappingError) -> str:
 
 
 GRAPHS, TABLES = "CN graph", "cost table"
-"""Kinds of work that designs share: the cut of a network, and the costs of its computation nodes on a core."""
+"""Kinds of work that designs share: the graph of the computation nodes (CNs) of a network, and the costs of the CNs on
+a core.
+"""
 
 
 @dataclass
@@ -70,7 +73,7 @@ class Sharing:
     made: Counter[str] = field(default_factory=Counter)
 
     def counts(self) -> "Sharing":
-        """Copy of the counts, without the shared parts. Later counting does not change it."""
+        """Copy of the counts, without the shared parts. Later counting does not change the copy."""
         return Sharing(None, self.asked.copy(), self.made.copy())
 
     def add(self, now: "Sharing", before: "Sharing") -> None:

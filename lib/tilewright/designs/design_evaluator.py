@@ -1,4 +1,4 @@
-"""Evaluator of designs: a network, and the accelerators of one core or several on which it is costed."""
+"""Evaluator of designs: it computes the costs of one network on accelerators with one core or several cores."""
 
 from abc import ABC, abstractmethod
 from typing import Any
@@ -14,10 +14,10 @@ from tilewright.workload.graph import Workload
 
 
 class DesignEvaluator(ABC):
-    """Evaluator of a network on one design after another. It takes an accelerator with one core or several, and gives
-    the costs.
+    """Evaluator of a network on one design after another. It computes the costs of the network on an accelerator with
+    one core or several cores.
 
-    `mapping` is the fixed part of the mappings. The results do not depend on earlier designs.
+    `mapping` is the part of the mappings that the mapping file fixes. The results do not depend on earlier designs.
     """
 
     def __init__(self, network: Workload, mapping: MappingSource | None) -> None:
@@ -25,7 +25,7 @@ class DesignEvaluator(ABC):
         self.mapping = parse_mapping(NO_MAPPING if mapping is None else mapping)
 
     def cost(self, accelerator: Any) -> DesignCost:
-        """Costs on one design, or the reason why it has none."""
+        """Costs on one design, or the reason why there are no costs."""
         try:
             return self.evaluated(accelerator)
         except (InputError, MappingError) as error:
@@ -43,5 +43,5 @@ def accelerator_of(hardware: JsonObject, is_of_systems: bool) -> Accelerator:
     accelerator = parse_accelerator(hardware)
     if isinstance(accelerator, MultiCoreAccelerator) != is_of_systems:
         kinds = ("one core", "several cores")
-        raise InputError(f"the base is of {kinds[is_of_systems]}, the design of {kinds[not is_of_systems]}")
+        raise InputError(f"the base has {kinds[is_of_systems]}, but the design has {kinds[not is_of_systems]}")
     return accelerator

@@ -15,7 +15,7 @@ from tilewright.results.pareto import RunPoint
 from tilewright.results.run_ledger import ENERGY, LATENCY, LedgerPlace, RunLedger, ledger_of
 
 ASSUMES = "assumes"
-"""Column of the table of the front that has the assumptions of the numbers."""
+"""Column of the table of the front with the assumptions behind the numbers."""
 
 
 def ledger_of_design(folder: Path, design: str, network: str = "") -> RunLedger:
@@ -26,7 +26,7 @@ def ledger_of_design(folder: Path, design: str, network: str = "") -> RunLedger:
     """
     path = folder / f"{SPACE_STEM}.parquet"
     if not path.is_file():
-        raise InputError([Problem(f"no results of a space ({path.name}) in this folder", str(folder))])
+        raise InputError([Problem(f"the folder has no results of a space ({path.name})", str(folder))])
     table = read_parquet(path)
     rows = table[table["design"] == design]
     if rows.empty:
@@ -61,15 +61,15 @@ def _candidate(row: Mapping[Any, Any], folder: Path) -> RunPoint:
 
 
 def _assumed(folder: Path) -> str:
-    """Assumptions of the numbers, from the table of the front, where all rows have the same text."""
+    """Assumptions behind the numbers, from the table of the front, in which all rows have the same text."""
     path = folder / f"{FRONT_STEM}.parquet"
     found = read_parquet(path, [ASSUMES])[ASSUMES].tolist() if path.is_file() else []
     return str(found[0]).rstrip(".") if found else ""
 
 
 def _entries(row: Mapping[Any, Any]) -> Iterator[tuple[LedgerPlace, float]]:
-    """Terms of the energy, the energy of accesses by memory, and parts of the latency. Columns that do not apply to the
-    design are NaN in the row.
+    """Entries of the ledger: terms of the energy, energy of accesses by memory, and parts of the latency. Columns that
+    do not apply to the design are NaN in the row and are left out.
     """
     names = [str(name) for name in row]
     known = {name: float(row[name]) for name in names if isinstance(row[name], float | int) and row[name] == row[name]}

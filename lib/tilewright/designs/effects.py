@@ -12,12 +12,12 @@ from tilewright.designs.results import MEASURES
 
 @dataclass(frozen=True, eq=False)
 class Effect:
-    """Effect of the values of an axis on the designs that are compared."""
+    """Effect of the values of one axis on the designs that are compared."""
 
     axis: str
     table: pandas.DataFrame
-    """Table with a row for each value, numbers in ascending order, texts in the order of the space: `value`, `designs`,
-    and for each known measure `best_<objective>` and `median_<objective>`.
+    """Table with a row for each value; numbers are in ascending order, texts in the order of the space. The columns are
+    `value`, `designs`, and for each known measure `best_<objective>` and `median_<objective>`.
     """
 
 
@@ -28,8 +28,8 @@ def known_measures(front: Front) -> tuple[str, ...]:
 
 
 def _measures_of_best(front: Front) -> tuple[str, ...]:
-    """Measures in which the best of all compared designs has a row. If only the designs on a front have rows, these are
-    the objectives of the front, and the product of energy and latency if both are objectives.
+    """Measures for which the best of all compared designs has a row. If only designs on a front have rows, these
+    measures are the objectives of the front, and also the product of energy and latency if both are objectives.
     """
     known = known_measures(front)
     if front.is_whole:
@@ -39,7 +39,9 @@ def _measures_of_best(front: Front) -> tuple[str, ...]:
 
 
 def best_designs(front: Front) -> tuple[tuple[str, dict[str, Any]], ...]:
-    """Row of the best design in each known measure, of equal designs the first one; () if there are no designs."""
+    """(measure, row of the best design in this measure) for each known measure. If several designs are equally good,
+    the first one is taken. () if there are no designs.
+    """
     compared = front.compared
     if compared.empty:
         return ()
@@ -50,8 +52,8 @@ def best_designs(front: Front) -> tuple[tuple[str, dict[str, Any]], ...]:
 
 
 def effects(front: Front, axis_names: tuple[str, ...]) -> tuple[Effect, ...]:
-    """Effect of each axis that has more than one value among the compared designs. () if only the designs on a front
-    have rows, because effects cannot be derived from them.
+    """Effect of each axis that has more than one value among the compared designs. () if only designs on a front have
+    rows, because effects cannot be derived from these designs alone.
     """
     if not front.is_whole:
         return ()

@@ -1,8 +1,8 @@
-"""Evaluation of designs with one core for a network: it gives the numbers of `tilewright map` without its records.
+"""Evaluation of designs with one core for a network: the same numbers as from `tilewright map`, but without records.
 
-Everything that does not depend on the design is done once: reading the network, finding its equal layers, and making
-the stages of the search. For each design, the same stages then search its distinct layers. One evaluation of each best
-mapping gives the parts of energy and latency, on which the invariants are checked.
+Everything that does not depend on the design is done once: reading the network, finding equal layers, and making the
+stages of the search. For each design, these stages then search the distinct layers. Each best mapping is evaluated
+once. This evaluation gives the parts of energy and latency and checks the invariants.
 """
 
 from collections.abc import Sequence
@@ -47,22 +47,22 @@ _REMEMBERED_LAYERS = 1024
 properties that do not affect the layer.
 """
 _REMEMBERED_CORES = 64
-"""Number of cores without costs for which the place of data between layers is stored."""
+"""Number of cores (without costs) for which it is stored where data stay between layers."""
 
 
 @dataclass(frozen=True)
 class LayerPlace:
-    """Layer that a core runs."""
+    """Layer that a core runs, with the memories that the data of the layer use."""
 
     layer: str
     reach: MemoryReach | None
-    """Memories up to which the data of the layer go; None if the data go through all memories."""
+    """Highest memory that each kind of data of the layer reaches; None if the data go through all memories."""
     repeats: int = 1
     """Number of layers of the network that this layer represents."""
 
 
 class NetworkEvaluator(DesignEvaluator):
-    """Costs of a network on designs with one core."""
+    """Evaluator that computes the costs of a network on designs with one core."""
 
     def __init__(self, network: Workload, mapping: MappingSource | None, options: SearchOptions) -> None:
         super().__init__(network, mapping)
@@ -86,7 +86,7 @@ class NetworkEvaluator(DesignEvaluator):
     def _places(self, accelerator: Accelerator) -> tuple[LayerPlace, ...]:
         """Layers that the core runs, in execution order. Raises InputError if the design is not valid.
 
-        They do not depend on energies, areas and port widths.
+        The result does not depend on energies, areas and port widths.
         """
         described = Descriptions(None, self.network, self.mapping, accelerator=accelerator, network=self.network)
         problem = MappingParser().change(described)
@@ -100,10 +100,11 @@ class NetworkEvaluator(DesignEvaluator):
         )
 
     def layer_problems(self, accelerator: Accelerator) -> list[tuple[LayerProblem, int]]:
-        """Layers in execution order, each on the core as the layer sees it, with the number of layers that each
-        represents. Equal layers have the same name.
+        """(layer problem, number of equal layers that it represents), in execution order. Each problem has only the
+        part of the core that the layer uses. Equal layers have the same name.
 
-        Raises InputError if the design is no valid accelerator for the network, MappingError if a layer has no core.
+        Raises InputError if the design is not a valid accelerator for the network, MappingError if no core can run a
+        layer.
         """
         core = single_core(accelerator)
         found = []
@@ -115,7 +116,8 @@ class NetworkEvaluator(DesignEvaluator):
 
     @cached_property
     def _kinds(self) -> dict[str, tuple[int, Layer, constraints.MappingConstraints]]:
-        """(number of the kind, first layer of the kind, fixed part of its mapping) by the name of a layer.
+        """(number of the kind of the layer, first layer of this kind, fixed part of the mapping), by the name of the
+        layer.
 
         Layers of one kind differ only in their names.
         """
@@ -133,7 +135,8 @@ class NetworkEvaluator(DesignEvaluator):
         return result
 
     def _layers(self, core: Core, places: Sequence[LayerPlace]) -> list[LayerCost]:
-        """Cost of each layer, times the number of layers that it represents, in execution order.
+        """Cost of each layer in execution order. The cost is multiplied by the number of equal layers that the layer
+        represents.
 
         Raises MappingError that names all layers for which no mapping fits.
         """
@@ -162,7 +165,7 @@ class NetworkEvaluator(DesignEvaluator):
         return found
 
     def _own(self, whole: LayerProblem, reach: MemoryReach | None) -> LayerProblem:
-        """Layer on the core as the layer sees it."""
+        """Problem of the layer on the part of the core that the layer uses."""
         core = core_for(whole.layer, whole.core, whole.constraints)
         problem = replace(whole, core=core, memory_reach=reach)
         for stage in self._after:
@@ -182,7 +185,7 @@ class NetworkEvaluator(DesignEvaluator):
 
 
 def _without_costs(core: Core) -> Core:
-    """Core without energies, areas and widths of ports."""
+    """Copy of the core without energies, areas and widths of ports."""
     array = replace(core.operational_array, unit_energy_pj=0.0, unit_area_mm2=0.0)
     none: dict[str, Any] = {"read_energy_pj": 0.0, "write_energy_pj": 0.0, "area_mm2": 0.0, "cost_source": None}
     memories = [replace(memory, ports=memory.frame.ports, **none) for memory in core.memories]
@@ -190,12 +193,12 @@ def _without_costs(core: Core) -> Core:
 
 
 def _data_of(reach: MemoryReach | None) -> tuple[object, ...]:
-    """Content of a reach without the name of the layer."""
+    """Content of a memory reach, without the name of the layer."""
     return () if reach is None else (reach.activation, reach.output, reach.weight, reach.reserved_bits)
 
 
 def _split(stages: tuple[Stage, ...]) -> tuple[tuple[Change, ...], tuple[Stage, ...]]:
-    """(stages that change the problem of a layer, stages that search it)."""
+    """(stages that change the problem of a layer, stages that search mappings for this problem)."""
     changes: list[Change] = []
     for stage in stages:
         if not isinstance(stage, Change):
@@ -205,7 +208,7 @@ def _split(stages: tuple[Stage, ...]) -> tuple[tuple[Change, ...], tuple[Stage, 
 
 
 def _layer_cost(costs: CostedBatch) -> LayerCost:
-    """Cost, with its parts, of the first mapping that fits in a batch."""
+    """Cost of the first mapping in a batch that fits the memories, with the parts of the cost."""
     row = int(np.flatnonzero(costs.fits)[0])
     batch = costs.batch
     workspace = workspace_of(batch.problem, batch.loop_order(row), batch.level_boundaries(row))
@@ -215,7 +218,7 @@ def _layer_cost(costs: CostedBatch) -> LayerCost:
 
 
 def _sum(core: Core, layers: Sequence[LayerCost], profile: ModelProfile) -> DesignCost:
-    """Costs of layers that run one after another, added as in the summary of a run."""
+    """Costs of layers that run one after another, added in the same way as in the summary of a run."""
     names = energy_term_names(core)
     terms = [total_in_order(layer.energy_terms_pj[i] for layer in layers) for i in range(len(names))]
     parts = latency_term_names(core)

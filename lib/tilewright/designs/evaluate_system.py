@@ -1,8 +1,8 @@
-"""Evaluation of designs with several cores for a network: it gives the numbers of a whole run of each design.
+"""Evaluation of designs with several cores for a network: the same numbers as from a run of the whole pipeline.
 
-The stages are those of a run, in the same order, and so are the results. Work that several designs share is done once:
-reading the network, cutting it for each distinct tiling, and mapping computation nodes on each distinct core. A core is
-mapped again if the core changes or if it is to run other computation nodes.
+The stages of a run are executed in the same order, so the results are the same as those of a run. Work that several
+designs share is done once: reading the network, cutting the network into computation nodes for each distinct tiling,
+and mapping the nodes on each distinct core. The nodes are mapped again if the core or the nodes change.
 """
 
 from collections.abc import Hashable, Mapping
@@ -47,17 +47,18 @@ from tilewright.search.options import CnSearchOptions
 from tilewright.workload.graph import Workload
 
 REMEMBERED_GRAPHS, REMEMBERED_TABLES = 32, 512
-"""Numbers of cut networks and of cost tables that are stored for later designs."""
+"""Largest numbers of graphs of computation nodes and of cost tables that are stored for later designs."""
 NETWORK_MODEL = MODEL
-"""Profile with which networks are read."""
+"""Model profile with which networks are read."""
 BUSY, STALLS, WAITING = "computing", "stalls", "waiting"
-"""Parts of the latency, for the core that is busy longest: the time in which all its units would do its work, the rest
-of the time in which it runs nodes, and the time in which it runs none.
+"""Parts of the latency, seen from the core that is busy longest. BUSY is the time that the work of the core would take
+if all units of the core always computed. STALLS is the rest of the time in which the core runs nodes. WAITING is the
+time in which the core runs no node.
 """
 
 
 class SystemEvaluator(DesignEvaluator):
-    """Costs of a network on designs with several cores.
+    """Evaluator that computes the costs of a network on designs with several cores.
 
     `sharing` counts the parts that designs share; the results do not depend on it.
     """
@@ -86,7 +87,9 @@ class SystemEvaluator(DesignEvaluator):
         return _design_cost(self.result(accelerator))
 
     def result(self, accelerator: MultiCoreAccelerator) -> MultiCoreResult:
-        """Result of a whole run on one design. Raises InputError and MappingError as `evaluated` does."""
+        """Result of a run of the whole pipeline on one design. Raises InputError and MappingError as `evaluated`
+        does.
+        """
         problem, graph = self._cut_for(accelerator)
         result: MultiCoreResult
         try:
@@ -98,8 +101,8 @@ class SystemEvaluator(DesignEvaluator):
         return result
 
     def held(self, accelerator: MultiCoreAccelerator, other: MultiCoreResult) -> Schedule | None:
-        """Schedule on this design of an allocation that was found for another design. None if there is no such
-        schedule, or if the network is cut in another way.
+        """Schedule on this design with the allocation that was found for another design (`other`). None if there is no
+        such schedule, or if the network is cut differently for the two designs.
         """
         try:
             problem, graph = self._cut_for(accelerator)
@@ -112,19 +115,23 @@ class SystemEvaluator(DesignEvaluator):
             return None
 
     def _cut_for(self, accelerator: MultiCoreAccelerator) -> tuple[SystemProblem, CnGraph]:
-        """Problem of the network on a design, and its computation nodes. Raises InputError."""
+        """(scheduling problem of the network on a design, graph of the computation nodes). Raises InputError if the
+        design is not valid for the network.
+        """
         problem = self._problem(accelerator)
         self.sharing.asked[GRAPHS] += 1
         graph, _ = checked_cn_graph(problem, self._cut, build=lambda _, tiling: self._graph(tiling))
         return problem, graph
 
     def _costed(self, problem: SystemProblem, graph: CnGraph) -> CostedCnProblem:
-        """Problem with the cost tables of all cores."""
+        """Scheduling problem with the cost tables of all cores."""
         names = problem.accelerator.distinct_cores
         return CostedCnProblem(problem, graph, {name: self._rows(problem, graph, name) for name in names})
 
     def _problem(self, accelerator: MultiCoreAccelerator) -> SystemProblem:
-        """Problem of the network on a design. Raises InputError."""
+        """Scheduling problem of the network on a design. Raises InputError if the design is not valid for the
+        network.
+        """
         given = Descriptions(mapping=self.mapping, accelerator=accelerator, network=self.network)
         problem = system_problem(given)
         wrong = prefetch_problems(problem.workload, self._allocate.operands_to_prefetch)
@@ -137,7 +144,7 @@ class SystemEvaluator(DesignEvaluator):
         return build_cn_graph(self.network, tiling)
 
     def _rows(self, problem: SystemProblem, graph: CnGraph, name: str) -> tuple[CoreCostRow, ...]:
-        """Cost table of a core file."""
+        """Cost table of the core file `name`."""
         self.sharing.asked[TABLES] += 1
         return self._tables(_Table(problem, graph, name))
 
@@ -150,8 +157,8 @@ class SystemEvaluator(DesignEvaluator):
 
 
 class _Table:
-    """Cost table of a core in a design. Tables of two designs are equal if they have the same rows: the same
-    computation nodes, the same core and off-chip memory, and the same nodes that the core can run.
+    """Inputs that determine the cost table of a core in a design. Two designs share the table if these inputs are
+    equal: the computation nodes, the core, the off-chip memory, and the nodes that the core can run.
     """
 
     def __init__(self, problem: SystemProblem, graph: CnGraph, name: str) -> None:
@@ -173,7 +180,7 @@ class _Table:
 
 
 def _design_cost(result: MultiCoreResult) -> DesignCost:
-    """Costs of the schedule that was found."""
+    """Costs of the schedule in the result of a run."""
     made = result.artifact
     schedule = made.schedule
     accelerator = result.problem.inputs.descriptions.accelerator
@@ -193,7 +200,9 @@ def _design_cost(result: MultiCoreResult) -> DesignCost:
 
 
 def _latency_parts(made: ScheduleArtifact, costs: Mapping[str, tuple[CoreCostRow, ...]]) -> dict[str, float]:
-    """Parts of the latency, from the activity of the core that is busy longest; of equal cores the first one."""
+    """Parts of the latency, from the activity of the core that is busy longest (the first such core if there are
+    several).
+    """
     schedule = made.schedule
     cycles = schedule.end_cycles - schedule.start_cycles
     busy = np.bincount(schedule.allocation, cycles, made.system.core_count)
@@ -205,7 +214,7 @@ def _latency_parts(made: ScheduleArtifact, costs: Mapping[str, tuple[CoreCostRow
 
 
 def _use_columns(made: ScheduleArtifact) -> dict[str, float]:
-    """Use of memories and links: the columns of USES."""
+    """Columns of USES, which describe the use of memories and links."""
     system = made.system
     on_chip = np.unique(np.delete(system.core_memory, system.off_chip_core, axis=0))
     on_chip = on_chip[(on_chip >= 0) & (on_chip != system.off_chip_memory)]

@@ -1,4 +1,4 @@
-"""Results of a space of designs, with their assumptions."""
+"""Results of a space of designs, with the assumptions behind the results."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -11,7 +11,7 @@ from tilewright.designs.results import ALL_NETWORKS, OK
 
 @dataclass(frozen=True, eq=False)
 class Exploration:
-    """Results of a space, with their assumptions."""
+    """Results of a space of designs, with the assumptions behind the results."""
 
     name: str
     axis_names: tuple[str, ...]
@@ -19,29 +19,30 @@ class Exploration:
     law_names: tuple[str, ...]
     """Names that the laws of the space define."""
     objectives: tuple[str, ...]
-    """Columns by which designs are compared, out of MEASURES."""
+    """Columns of MEASURES by which designs are compared."""
     networks: tuple[str, ...]
     assumptions: tuple[str, ...]
-    """Assumptions of a comparison, a sentence each: model, search, where data are between layers."""
+    """Assumptions of a comparison, one sentence each: the model, the search, and where data stay between layers."""
     table: pandas.DataFrame
-    """Table with one row for each design and network, by index of the design, then in the order of the networks.
+    """Table with one row for each design and network, sorted by the index of the design, then by the order of the
+    networks.
 
-    Its columns are `index`, `design`, the values, `network`, `status`, `reason`, the columns of MEASURES,
-    `energy_<term>_pj`, `energy_memory_<memory>_pj`, `latency_<part>_cycles`, and `unmet`: the constraint on results
-    that is not met, or ''.
+    The columns are `index`, `design`, the values of axes and laws, `network`, `status`, `reason`, the columns of
+    MEASURES, `energy_<term>_pj`, `energy_memory_<memory>_pj`, `latency_<part>_cycles`, and `unmet`. `unmet` is the
+    constraint on results that the design does not meet, or ''.
     """
     excluded: Mapping[str, int] = field(default_factory=dict)
-    """Number of designs that a constraint excludes before anything is evaluated, by constraint. These designs have no
-    rows.
-    """
+    """Number of designs that each constraint excludes before any design is evaluated. These designs have no rows."""
     missing: int = 0
-    """Number of designs that are not evaluated yet, or whose results are out of date. These designs have no rows."""
+    """Number of designs that have no rows because they are not evaluated yet or because their results are out of
+    date.
+    """
     settled: int = 0
-    """Number of designs that are on no front, as a certificate shows. These designs have no rows."""
+    """Number of designs that have no rows because a certificate shows that they are on no front."""
     axis_values: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
     """Values of each axis in the file of the space, including values of designs that constraints exclude."""
     notices: tuple[str, ...] = ()
-    """Notices on input that is not used."""
+    """Notices on parts of the input that are not used."""
     others: pandas.DataFrame | None = None
     """Outcomes of all designs that were evaluated, if `table` has only some of them. The columns are `index`,
     `network`, `status`, `reason` and `unmet`, with a row for each design and network.

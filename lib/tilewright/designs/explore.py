@@ -1,6 +1,6 @@
-"""Exploration of a space: it makes the shards that are missing or out of date, and collects their results.
+"""Exploration of a space: make the shards that are missing or out of date, and collect the results of all shards.
 
-A shard is a file with the costs of some designs. Shards are made in one or several processes.
+A shard is a file with the costs of a range of designs. Shards are made in one or several processes.
 """
 
 import contextlib
@@ -31,18 +31,18 @@ from tilewright.search.store import Store
 def assumptions(space: Space) -> tuple[str, ...]:
     """Assumptions of a comparison of the designs of a space."""
     options = space.options
-    model = f"Model profile {options.model}: energies and areas are those of the hardware file and of its laws."
-    mapping = "" if space.mapping is None else " with what the mapping file fixes"
+    model = f"Model profile {options.model}: energies and areas come from the hardware file and its laws."
+    mapping = "" if space.mapping is None else " with the choices that the mapping file fixes"
     search = (
-        f"mapping of least {options.objective} that {_how(options)}{mapping};"
-        f" {f'at most {count}' if (count := _spatial_count(options)) else 'all'} spatial mappings are tried where they"
-        " are open."
+        f"mapping with the least {options.objective} that {_how(options)}{mapping}."
+        " Where the mapping file does not fix the spatial mapping,"
+        f" {f'at most {count}' if (count := _spatial_count(options)) else 'all'} spatial mappings are tried."
     )
     if isinstance(options, SystemOptions):
-        return model, f"For each computation node on each core the {search}", *_of_systems(options)
+        return model, f"For each computation node on each core: the {search}", *_of_systems(options)
     return (
         model,
-        f"For each layer the {search}",
+        f"For each layer: the {search}",
         _kept(options),
         "Layers run one after another; a network is the sum of its layers.",
     )
@@ -65,8 +65,8 @@ def _spatial_count(options: CoreSearchOptions) -> int:
 
 def _kept(options: SearchOptions) -> str:
     if options.exploit_data_locality:
-        return "Between layers data stay in the lowest memory that has room for them."
-    return "Every layer takes its data from the topmost memory and leaves them there."
+        return "Between layers, data stay in the lowest memory that has room for them."
+    return "Every layer reads its inputs from the topmost memory and writes its outputs there."
 
 
 def _of_systems(options: SystemOptions) -> tuple[str, str]:
@@ -75,25 +75,26 @@ def _of_systems(options: SystemOptions) -> tuple[str, str]:
     )
     return (
         f"Layers are cut into computation nodes {cut}, stacks: {options.mode}.",
-        f"The allocation to cores of least {options.objective} among {options.planned_evaluations:,} that a genetic"
-        f" algorithm tries, or among all where they are few, by the {options.schedule_model} schedule.",
+        f"The allocation to cores is the one with the least {options.objective}, by the {options.schedule_model}"
+        f" schedule, among {options.planned_evaluations:,} that a genetic algorithm tries, or among all if there are"
+        " few.",
     )
 
 
 SpaceSource = str | Path | dict[str, Any]
-"""Path of the file of a space, or its content."""
+"""Path of the file of a space, or the content of such a file."""
 Task = TypeVar("Task")
 Result = TypeVar("Result")
 Maker = Callable[[Space], Callable[[Task], Result]]
-"""Function of a module that makes the function that does the work; each process calls it once."""
+"""Function at module level that makes the work function from the space. Each process calls the maker once."""
 
 
 @contextlib.contextmanager
 def working(
     source: SpaceSource, space: Space, maker: Maker[Task, Result], most: int, jobs: int
 ) -> Iterator[Callable[[Sequence[Task]], Iterator[Result]]]:
-    """Function that does the work, in this process or in `jobs` other processes. `most` is the largest number of tasks
-    at a time.
+    """Work function, which handles all tasks in this process or in `jobs` other processes. At most `most` processes are
+    started.
     """
     is_here = min(jobs, most) <= 1
     make = partial(maker, space) if is_here else partial(_made_of, source, maker)
@@ -102,17 +103,17 @@ def working(
 
 
 def _made_of(source: SpaceSource, maker: Maker[Task, Result]) -> Callable[[Task], Result]:
-    """Function that does the work, made in a process that has only the source of the space."""
+    """Work function, made in a process that has only the source of the space."""
     return maker(read_space(source))
 
 
 SHARDS = "shards"
-"""Folder of the shards, in the folder of an exploration."""
+"""Name of the folder of the shards within the folder of an exploration."""
 BLOCK_DESIGNS = 20
 """Number of designs that a process evaluates between two progress reports."""
 Found = list[tuple[list[Row], str]]
 Counted = tuple[Found, Sharing]
-"""Rows of designs, and counts of the parts that they share with other designs."""
+"""(rows of designs, counts of the parts that these designs share with other designs)."""
 
 
 @dataclass(frozen=True)
@@ -121,9 +122,9 @@ class ShardStates:
 
     fresh: tuple[SpacePart, ...]
     missing: tuple[SpacePart, ...]
-    """Shards that are missing, or that were made from other inputs than the space has now."""
+    """Shards that are missing or that were made from inputs that have changed since."""
     digests: dict[int, str]
-    """Digest of the present inputs of a shard, by its number."""
+    """Digest of the present inputs of each shard, by the number of the shard."""
 
 
 def shard_states(space: Space, digests: ShardDigests, folder: Path, only: int | None = None) -> ShardStates:
@@ -149,8 +150,8 @@ def make_shards(
     advance: Advance,
     sharing: Sharing | None = None,
 ) -> Iterator[tuple[SpacePart, ShardContent]]:
-    """Evaluate shards, in their order. `advance` is called with the number of designs as they are done; `sharing`
-    counts the parts that designs share.
+    """Evaluate shards, in their order. `advance` is called with the number of designs that are done. `sharing` counts
+    the parts that designs share.
 
     The results depend neither on `jobs` nor on `sharing`.
     """
@@ -184,7 +185,7 @@ def complete(
     """Make the shards of a folder that are missing or out of date, or only the shard `only`. Each shard is written as
     soon as it is done.
 
-    Files of shards that the space no longer has are deleted.
+    Files of shards that no longer belong to the space are deleted.
     """
     digests = ShardDigests(space)
     states = shard_states(space, digests, folder, only)
@@ -200,7 +201,7 @@ def complete(
 
 
 def gathered(space: Space, folder: Path) -> tuple[Exploration, tuple[SpacePart, ...]]:
-    """(exploration of all shards that are present and up to date, shards that are not)."""
+    """(exploration of all shards that are present and up to date, shards that are missing or out of date)."""
     states = shard_states(space, ShardDigests(space), folder)
     content = joined(space, read_shards([folder / SHARDS / shard.file_name for shard in states.fresh]))
     missing = sum(shard.end - shard.first for shard in states.missing)
@@ -210,13 +211,13 @@ def gathered(space: Space, folder: Path) -> tuple[Exploration, tuple[SpacePart, 
 def explored(
     source: SpaceSource, space: Space, jobs: int, advance: Advance, sharing: Sharing | None = None
 ) -> Exploration:
-    """Exploration of the space, without any files."""
+    """Exploration of the space in memory, without shard files."""
     contents = [content for _, content in make_shards(source, space, shards_of(space), jobs, advance, sharing)]
     return exploration_of(space, joined(space, contents))
 
 
 def exploration_of(space: Space, content: ShardContent) -> Exploration:
-    """Results of a space, with the constraints on results applied."""
+    """Exploration with the results of a shard, to which the constraints on results are applied."""
     axes = tuple(axis.name for axis in space.axes)
     return Exploration(
         space.name,
@@ -232,7 +233,9 @@ def exploration_of(space: Space, content: ShardContent) -> Exploration:
 
 
 def _unmet(space: Space, table: pandas.DataFrame) -> Iterator[str]:
-    """Constraint on results that each row does not meet; '' if it meets all of them or has no results."""
+    """Constraint that the results of each row do not meet; '' if they meet all constraints or if there are no
+    results.
+    """
     if not space.constraints_after:
         yield from ("" for _ in range(len(table)))
         return

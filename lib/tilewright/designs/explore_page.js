@@ -79,7 +79,7 @@ function chooseView() {
   fill(at("measure"), data.measures.map((key) => [key, titleOf(view.column(key))]), keep("measure", data.measures[0]));
   const sampled = view.count < data.with_results;
   at("drawn").textContent = `${data.network}: ${data.front.toLocaleString("en-US")} of ${data.compared.toLocaleString("en-US")} compared designs are on the front. `
-    + (sampled ? `Drawn: ${view.count.toLocaleString("en-US")} of ${data.with_results.toLocaleString("en-US")} designs with results, the front and a random sample of the others; space.csv has all. ` : "")
+    + (sampled ? `Drawn: ${view.count.toLocaleString("en-US")} of ${data.with_results.toLocaleString("en-US")} designs with results: the front and a random sample of the other designs; space.csv has all designs. ` : "")
     + data.note;
   setLogs();
   drawParallel(false);

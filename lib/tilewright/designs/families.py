@@ -1,5 +1,7 @@
-"""Families: designs that differ only in figures, so that a mapping moves the same data in all (docs/proofs.md#fronts).
+"""Families of designs that differ only in figures: a mapping moves the same data in all of them
+(docs/proofs.md#fronts).
 
+A figure is a number that changes costs but not the data that a mapping moves, such as an energy or a port width.
 Families that differ only in the sizes of memories follow one another.
 """
 
@@ -22,7 +24,9 @@ _WIDTH = "bandwidth_max"
 
 @dataclass(frozen=True)
 class Figure:
-    """Figure: a number of a core, such as an energy or a width, that a path of its hardware file sets."""
+    """Figure: a number of a core, such as an energy or a port width, that a path in the hardware file of the core can
+    set.
+    """
 
     field: str
     memory: str | None = None
@@ -32,7 +36,7 @@ class Figure:
 
 
 def figure_of(base: dict[str, Any], path: KeyPath) -> Figure | None:
-    """Figure that a path sets; None if the path sets something that is no figure."""
+    """Figure that a path sets; None if the path sets something else."""
     match path:
         case ("operational_array", str(key)) if key in _ARRAY_FIGURES:
             return Figure(_ARRAY_FIGURES[key])
@@ -54,8 +58,8 @@ class Family:
 
 
 class Families:
-    """Families of a space. Each design is in exactly one family. The families are in the order of the values in which
-    they differ.
+    """Families of a space. Each design is in exactly one family. The families are sorted by the values in which they
+    differ.
     """
 
     def __init__(self, space: Space) -> None:
@@ -67,7 +71,7 @@ class Families:
         return math.prod(self._sizes(self._structural)) * len(self._offsets)
 
     def __getitem__(self, number: int) -> Family:
-        """Family with a number. Raises IndexError."""
+        """Family with the given number. Raises IndexError if there is no such family."""
         if not 0 <= number < len(self):
             raise IndexError(number)
         if self.space.rows is not None:
@@ -91,15 +95,15 @@ class Families:
 
     @cached_property
     def _structural(self) -> tuple[int, ...]:
-        """Positions of the axes that set more than figures, directly or through laws. Axes that set only sizes come
-        last.
+        """Positions of the axes that set something other than figures, directly or through laws. Axes that set only
+        sizes of memories come last.
         """
         found = set()
         for place, axis in enumerate(self.space.axes):
             if any(figure_of(self.space.base, path) is None for path in _paths(axis)):
                 found.add(place)
             if len({tuple(path for path, _ in settings) for settings in axis.settings}) > 1:
-                found.add(place)  # what a choice does not name is as in the base
+                found.add(place)  # parts that a choice does not name are as in the base
         for law in self.space.laws:
             if law.path is not None and figure_of(self.space.base, law.path) is None:
                 found.update(law.formula.axes)
@@ -107,7 +111,7 @@ class Families:
 
     @cached_property
     def _shapes(self) -> frozenset[int]:
-        """Positions of the axes that set more than figures and sizes of memories."""
+        """Positions of the axes that set something other than figures and sizes of memories."""
         set_by: list[tuple[set[KeyPath], tuple[int, ...]]] = []
         set_by += [(_paths(axis), (place,)) for place, axis in enumerate(self.space.axes)]
         set_by += [({law.path}, law.formula.axes) for law in self.space.laws if law.path is not None]
@@ -125,7 +129,9 @@ class Families:
 
     @cached_property
     def _offsets(self) -> tuple[tuple[int, ...], ...]:
-        """Offsets of the designs of a family from the index of its first design, in tuples of at most MOST_MEMBERS."""
+        """Offsets of the designs of a family from the index of the first design of the family, in tuples of at most
+        MOST_MEMBERS.
+        """
         others = [place for place in range(len(self.space.axes)) if place not in self._structural]
         steps = [
             range(0, self._strides[place] * size, self._strides[place]) for place, size in self._with_sizes(others)

@@ -1,4 +1,4 @@
-"""Costs of each design of a space as a table, one family after the other (docs/proofs.md#fronts)."""
+"""Costs of each design of a space as a table, computed one family after the other (docs/proofs.md#fronts)."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,18 +18,18 @@ from tilewright.designs.space import Space
 
 @dataclass(frozen=True, eq=False)
 class FamilyCosts:
-    """Costs of some designs."""
+    """Costs of the designs of one or several families."""
 
     table: pandas.DataFrame
-    """Table with a row for each design that no constraint excludes, by index: `index`, `area_mm2`, and for each
-    network, by its number, `status_<n>`, `reason_<n>`, `energy_<n>_pj` and `latency_<n>_cycles`.
+    """Table with a row for each design that no constraint excludes, sorted by index. The columns are `index`,
+    `area_mm2`, and for network number n `status_<n>`, `reason_<n>`, `energy_<n>_pj` and `latency_<n>_cycles`.
     """
     excluded: Mapping[str, int]
-    """Number of designs that a constraint excludes, by constraint."""
+    """Number of designs that each constraint excludes before the evaluation."""
 
 
 def columns_of(networks: int) -> list[str]:
-    """Columns of a table of costs."""
+    """Names of the columns of a table of costs."""
     own = [
         column
         for number in range(networks)
@@ -39,17 +39,17 @@ def columns_of(networks: int) -> list[str]:
 
 
 def energy_column(network: int) -> str:
-    """Energy column of a network, by the number of the network in the space."""
+    """Name of the energy column of a network, by the number of the network in the space."""
     return f"energy_{network}_pj"
 
 
 def latency_column(network: int) -> str:
-    """Latency column of a network, by the number of the network in the space."""
+    """Name of the latency column of a network, by the number of the network in the space."""
     return f"latency_{network}_cycles"
 
 
 class FamilyCoster:
-    """Coster of families, which makes their rows. The networks are read when the first family is costed."""
+    """Coster of families: it makes the rows of their designs. The networks are read when the first family is costed."""
 
     def __init__(self, space: Space) -> None:
         self.space, self.families = space, Families(space)
@@ -67,7 +67,9 @@ class FamilyCoster:
 
     @property
     def pricer(self) -> FamilyPricer:
-        """Pricer of families. Raises InputError with every problem of the networks and the mapping."""
+        """Object that computes the costs of families. Raises InputError with all mistakes in the networks and the
+        mapping file.
+        """
         if self._pricer is None:
             evaluators = ShardMaker(self.space).evaluators
             on_one_core = {name: one for name, one in evaluators.items() if isinstance(one, NetworkEvaluator)}
@@ -105,5 +107,5 @@ def joined(parts: Sequence[FamilyCosts], space: Space) -> FamilyCosts:
 
 
 def make_costs(space: Space) -> Callable[[Sequence[int]], FamilyCosts]:
-    """Function that costs families by their numbers, in a process of its own."""
+    """Function that computes the costs of families, given by their numbers, in a separate process."""
     return FamilyCoster(space).costs

@@ -35,11 +35,13 @@ from tilewright.results.words import short_layer_name, short_names
 MOST_POINTS = 5000
 """Largest number of points in one figure, because each point is drawn separately."""
 MANY_POINTS = 300
-"""Number of points from which points are drawn small."""
+"""Number of points from which on the points are drawn small."""
 MOST_LISTED = 20
 LEFT_INCHES, PLOT_INCHES, BOTTOM_INCHES, GAP_INCHES = 0.85, (4.8, 3.6), 0.6, 0.3
 NUMBER_INCHES, CHARACTER_INCHES = 0.3, 0.062
-"""Widths in inches in the list beside the plot: of the column of numbers, and of one character of the other columns."""
+"""Widths, in inches, of the column of numbers in the list beside the plot, and of one character of the other
+columns.
+"""
 MEASURE_INCHES, LINE_INCHES, SUBTITLE_INCHES = 1.0, 0.17, 0.15
 TITLE_INCHES = 9.5
 """Width in inches that the lines of the title need."""
@@ -52,7 +54,8 @@ PANELS_A_ROW, MOST_LEVELS, LEVEL_CHARACTERS = 5, 12, 12
 
 def write_figures(answer: Answer, folder: Path) -> tuple[Path, ...]:
     """Write `front-<network>` and `effect-<network>`, as .svg and .png, for each network and for all networks together,
-    if designs can be compared. Figures of earlier calls that would not be made now are deleted. Returns the paths.
+    if designs can be compared. Figures from earlier calls that are not written this time are deleted. Returns the paths
+    of the files.
     """
     order = order_of_sample(answer.exploration.table)
     found: list[Path] = []
@@ -71,8 +74,8 @@ def write_figures(answer: Answer, folder: Path) -> tuple[Path, ...]:
 
 
 def front_figure(answer: Answer, front: Front, drawn: pandas.DataFrame) -> Figure:
-    """Figure of the designs over two objectives. The designs on the front have the numbers of the list beside
-    the plot.
+    """Figure of the designs over two objectives. A list beside the plot has designs on the front; its numbers are also
+    in the plot.
     """
     y, x = _two_measures(front)
     listed = spread(front.members, MOST_LISTED)
@@ -142,15 +145,17 @@ def _two_measures(front: Front) -> tuple[str, str]:
 
 
 def _front_lines(front: Front, drawn: int, listed: int) -> list[str]:
-    lines = [f"{front_line(front)}; filled: on the front; line: the front in these two alone"]
+    lines = [f"{front_line(front)}; filled: on the front; line: the front by only these two objectives"]
     if AREA_MM2 in front.objectives[2:]:
         lines[0] += "; size: area"
     if len(front.compared) < len(front.rows):
         lines[0] += "; cross: constraint not met"
     if drawn < len(front.rows):
-        lines.append(f"drawn: {drawn:,} of {len(front.rows):,} designs, the front and a random sample of the others")
+        lines.append(
+            f"drawn: {drawn:,} of {len(front.rows):,} designs: the front and a random sample of the other designs"
+        )
     if listed < len(front.members):
-        lines.append(f"numbered: {listed} of the {len(front.members):,} designs on the front, evenly over it")
+        lines.append(f"numbered: {listed} of the {len(front.members):,} designs on the front, evenly spread")
     return [*lines, *filter(None, [front.note])]
 
 
@@ -183,14 +188,14 @@ def _draw_points(axes: Axes, front: Front, drawn: pandas.DataFrame, x_key: str, 
 
 
 def _unit(drawn: pandas.DataFrame, key: str) -> Unit:
-    """Unit of an axis of the figure, with its size in units of the column."""
+    """Unit for an axis of the figure, with the factor from this unit to the unit of the column."""
     if key == LATENCY_CYCLES:
         return unit_for(drawn[key].min(), CYCLE_UNITS)
     return MEASURES[key].scale, MEASURES[key].unit
 
 
 def _sizes(front: Front, rows: pandas.DataFrame, drawn: pandas.DataFrame) -> np.ndarray:
-    """Marker sizes of some rows; the largest area that is drawn has the largest marker."""
+    """Marker sizes of some rows; the design with the largest drawn area has the largest marker."""
     smallest, largest = MARKER_POINTS_SQUARED
     if len(drawn) > MANY_POINTS:
         largest = largest / 3
@@ -201,7 +206,7 @@ def _sizes(front: Front, rows: pandas.DataFrame, drawn: pandas.DataFrame) -> np.
 
 
 def _cells(answer: Answer, listed: pandas.DataFrame, measures: Sequence[str]) -> Iterator[tuple[str, ...]]:
-    """Rows of the list beside the plot, with its headings first."""
+    """Rows of the list beside the plot; the first row has the headings."""
     yield "", "design", "values", *(MEASURES[key].title for key in measures)
     rows = listed.to_dict("records")
     names = short_names([row["design"] for row in rows], limit=NAME_CHARACTERS)
@@ -255,7 +260,7 @@ def _level_names(table: pandas.DataFrame) -> Iterator[str]:
 
 
 def _name_levels(axes: Axes, names: Sequence[str]) -> None:
-    """Write names under the axis. If there are many names, some are left out; if they are long, they are slanted."""
+    """Write names under the axis. If there are many names, some are left out. Long names are slanted."""
     step = -(-len(names) // MOST_LEVELS)
     is_long = sum(len(name) + 2 for name in names[::step]) * 0.065 > PANEL_INCHES[0]
     style: dict[str, Any] = {"rotation": 40, "ha": "right", "rotation_mode": "anchor"} if is_long else {}

@@ -1,4 +1,4 @@
-"""Pareto fronts of a space, for each network and for all together, and the designs that a figure of them shows."""
+"""Pareto fronts of a space, one for each network and one for all networks, and the designs that a figure shows."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,20 +20,22 @@ class Front:
     """Designs that have results for a network, or for all networks, with the Pareto front among them."""
 
     network: str
-    """Name of the network. ALL_NETWORKS stands for the sums over all networks, in which the area counts once."""
+    """Name of the network. ALL_NETWORKS stands for the sums over all networks; the area is counted only once."""
     objectives: tuple[str, ...]
     """Objectives by which the designs are compared."""
     without_area: int
-    """Number of designs that would be compared but have no area. If there is one, no design is compared by area."""
+    """Number of designs that have results but no area. If there is such a design, the designs are not compared by
+    area.
+    """
     compared_count: int
-    """Number of designs that were compared. It is larger than the length of `compared` if only the designs on a front
-    have rows.
+    """Number of designs that were compared. This number is larger than the length of `compared` if only designs on a
+    front have rows.
     """
     rows: pandas.DataFrame
-    """Rows by index of the design. They have the columns of the table of results and four more. `pareto` is whether no
-    design dominates this one. `dominated_by` is the first design on the front that dominates it; '' if there is none,
-    or if the design does not meet a constraint. The others are `largest_energy_term` and `largest_latency_part`. If
-    costs have ranges, the rows also have the columns ODDS.
+    """Rows by index of the design. They have the columns of the table of results and four more. `pareto` is True if no
+    design dominates the design of the row. `dominated_by` is the first design on the front that dominates the design of
+    the row; '' if no design does, or if the design of the row does not meet a constraint. The other two columns are
+    `largest_energy_term` and `largest_latency_part`. If costs have ranges, the rows also have the columns ODDS.
     """
 
     @cached_property
@@ -48,7 +50,7 @@ class Front:
 
     @property
     def is_whole(self) -> bool:
-        """Whether all designs that were compared have rows."""
+        """Whether every design that was compared has a row."""
         return self.compared_count == len(self.compared)
 
     @property
@@ -60,7 +62,8 @@ class Front:
 
 
 def fronts(exploration: Exploration) -> tuple[Front, ...]:
-    """Fronts: one for each network in their order and, if there are several networks, one for all together.
+    """Fronts: one front for each network, in the order of the networks, and, if there are several networks, one front
+    for all networks together.
 
     The table of the exploration must be uniform, as made by `results.uniform`.
     """
@@ -72,7 +75,7 @@ def fronts(exploration: Exploration) -> tuple[Front, ...]:
 
 
 def front_of(exploration: Exploration, network: str, rows: pandas.DataFrame) -> Front:
-    """Front among rows of results, one row per design."""
+    """Front of the designs in rows of results, one row per design."""
     is_compared = (rows["unmet"] == "").to_numpy()
     compared = rows[is_compared]
     unknown = int(compared[AREA_MM2].isna().sum()) if AREA_MM2 in exploration.objectives else 0
@@ -102,11 +105,11 @@ def front_of(exploration: Exploration, network: str, rows: pandas.DataFrame) -> 
 
 
 def totals(exploration: Exploration, table: pandas.DataFrame) -> pandas.DataFrame:
-    """Rows of the designs that have results for every network, with energies, latencies and EDPs summed over the
+    """Rows of the designs that have results for every network. Energies, latencies and EDPs are summed over the
     networks.
 
-    Columns on the use of memories and links have the largest value of all networks. `unmet` has the constraints that
-    are not met for some network.
+    Columns on the use of memories and links have the largest value of all networks. `unmet` lists each constraint that
+    is not met for at least one network.
     """
     count = len(exploration.networks)
     is_complete = table.groupby("index")["network"].transform("size") == count
@@ -127,7 +130,9 @@ def totals(exploration: Exploration, table: pandas.DataFrame) -> pandas.DataFram
 
 
 def _sums(values: np.ndarray, count: int) -> np.ndarray:
-    """Sums of each `count` values, added one after the other as in the summary of a network."""
+    """Sums of each group of `count` consecutive values. The values are added one after the other, as in the summary of
+    a network.
+    """
     rows = values.reshape(-1, count)
     total = rows[:, 0].copy()
     for column in range(1, count):
@@ -140,7 +145,7 @@ def _columns(table: pandas.DataFrame, start: str, end: str) -> list[str]:
 
 
 def _largest(rows: pandas.DataFrame, parts: dict[str, str]) -> np.ndarray:
-    """Words for the largest part of each row; '' if the row has none."""
+    """Name of the largest part of each row, in words; '' if the row has no parts."""
     if not parts or rows.empty:
         return np.full(len(rows), "", dtype=object)
     values = np.nan_to_num(rows[list(parts)].to_numpy(dtype=np.float64), nan=0.0)
@@ -149,7 +154,7 @@ def _largest(rows: pandas.DataFrame, parts: dict[str, str]) -> np.ndarray:
 
 
 def spread(members: pandas.DataFrame, most: int) -> pandas.DataFrame:
-    """Rows spread evenly over the front, including both its ends; at most `most` rows."""
+    """Sample of at most `most` rows, spread evenly over the front; both ends of the front are included."""
     places: Sequence[int] = np.linspace(0, len(members) - 1, min(most, len(members))).round().astype(int).tolist()
     return members.iloc[list(places)]
 
@@ -158,14 +163,14 @@ SAMPLE_SEED = 0
 
 
 def order_of_sample(table: pandas.DataFrame) -> pandas.Series:
-    """Rank of each design, by index, in the random order in which designs are taken into a sample."""
+    """Rank of each design in the random order in which designs are taken into a sample, by index of the design."""
     indices = np.unique(table["index"].to_numpy())
     return pandas.Series(np.random.default_rng(SAMPLE_SEED).permutation(len(indices)), index=indices)
 
 
 def drawn_rows(front: Front, most: int, order: pandas.Series) -> pandas.DataFrame:
-    """Rows to draw, by index: designs on the front and a sample of the other designs, at most `most` rows together.
-    `order` gives the rank of each design in the sample.
+    """Rows to draw, sorted by index: designs on the front and a sample of the other designs, at most `most` rows
+    together. `order` is the rank of each design in the order of sampling.
     """
     rows = front.rows
     if len(rows) <= most:

@@ -1,8 +1,9 @@
-"""Odds of a front if costs of memories have ranges: intervals, and the probability that a design stays on the front.
+"""Odds of a front if costs of memories have ranges: intervals of costs, and the probability that a design is on the
+front.
 
-A cost law is a source of costs with a range. The row of a design has, for each law, the energy and the area that come
-from it. Designs that use the same law have the same factor of it. Mappings are those that were found with the stated
-costs.
+A cost law gives costs with a range of uncertainty. The row of a design has, for each law, the energy and the area that
+come from this law. In one sample, all costs from a law are multiplied by the same random factor, which is the same for
+all designs that use the law. The mappings stay those that were found with the nominal costs.
 """
 
 from collections.abc import Mapping, Sequence
@@ -25,8 +26,8 @@ _END_OF = {ENERGY_PJ: _ENERGY, EDP_PJ_CYCLES: _EDP, AREA_MM2: _AREA}
 
 
 def part_columns(parts: Sequence[CostPart], latency_cycles: float) -> dict[str, float]:
-    """Columns of the row of a design: for each law the energy, EDP and area that come from it, and the ends of its
-    factor.
+    """Columns of the row of a design: for each cost law, the energy, EDP and area that come from the law, and the lower
+    and upper end of the factor of the law.
     """
     found: dict[str, float] = {}
     for part in parts:
@@ -39,7 +40,7 @@ def part_columns(parts: Sequence[CostPart], latency_cycles: float) -> dict[str, 
 
 
 def parts_of_row(row: Mapping[Any, Any]) -> tuple[CostPart, ...]:
-    """Parts of the row of a design that have a range, by law; () if no part has a range."""
+    """Parts of the costs in the row of a design that have a range, one for each cost law; () if no part has a range."""
     return tuple(
         CostPart("", law, *(float(row[_START + law + end]) for end in (_ENERGY, _AREA, _LOW, _HIGH)))
         for law in _laws(row)
@@ -48,16 +49,17 @@ def parts_of_row(row: Mapping[Any, Any]) -> tuple[CostPart, ...]:
 
 
 def summed_columns(columns: Sequence[str]) -> list[str]:
-    """Columns that are summed over networks."""
+    """Names of the columns by cost law that are summed over networks."""
     return [_START + law + end for law in _laws(columns) for end in (_ENERGY, _EDP)]
 
 
 def with_odds(rows: pandas.DataFrame, objectives: Sequence[str], is_whole: bool) -> pandas.DataFrame:
-    """Designs with the columns ODDS: the smallest and largest energy and area, and the share of samples in which the
-    design is on the front, for designs that meet all constraints. If no costs have ranges, the rows are returned
-    unchanged.
+    """Rows of designs with the additional columns ODDS: the smallest and largest energy and area, and, for designs that
+    meet all constraints, the share of samples in which the design is on the front. If no costs have ranges, the rows
+    are returned unchanged.
 
-    `is_whole` says whether `rows` has all designs. If not, the share of samples is not known and is left out.
+    `is_whole` says whether `rows` has all designs. If designs are missing, the share of samples cannot be computed and
+    is left out.
     """
     laws, ranges = _ranges(rows)
     if not laws:
@@ -75,13 +77,15 @@ def with_odds(rows: pandas.DataFrame, objectives: Sequence[str], is_whole: bool)
 
 
 def least_probability(rows: pandas.DataFrame, measure: str, index: Any) -> float:
-    """Share of samples in which no design has a smaller measure than the design at an index of the table."""
+    """Share of samples in which no design has a smaller value of the measure than the design at an index of the
+    table.
+    """
     laws, ranges = _ranges(rows)
     return least_share(_quantity(rows, laws, measure), ranges, int(rows.index.get_loc(index)))
 
 
 def _laws(columns: Any) -> list[str]:
-    """Laws with columns, sorted by name."""
+    """Cost laws that have columns in a table, sorted by name."""
     names = [str(name) for name in columns]
     found = {name.removeprefix(_START).removesuffix(_LOW) for name in names if _is_low(name)}
     return sorted(found)
@@ -92,14 +96,16 @@ def _is_low(name: str) -> bool:
 
 
 def _ranges(rows: pandas.DataFrame) -> tuple[list[str], Ranges]:
-    """Laws of the designs, and the ends of their factors, which are equal for all designs."""
+    """(cost laws of the designs, lower and upper ends of the factors of these laws). The ends are equal for all
+    designs.
+    """
     laws = [law for law in _laws(rows.columns) if rows[_START + law + _LOW].notna().any()]
     ends = [np.array([rows[_START + law + end].dropna().iloc[0] for law in laws], np.float64) for end in (_LOW, _HIGH)]
     return laws, Ranges(*ends)
 
 
 def _quantity(rows: pandas.DataFrame, laws: Sequence[str], measure: str) -> Quantity:
-    """Measure of designs, with the contribution of each law."""
+    """Values of a measure for all designs, with the contribution of each cost law."""
     values = rows[measure].to_numpy(dtype=np.float64)
     if measure not in _END_OF:
         return Quantity(values, np.zeros((len(rows), len(laws))))

@@ -1,6 +1,4 @@
-"""Complete fronts of a space, in a folder: the costs of all designs, part by part, then the dominance between
-designs.
-"""
+"""Complete fronts of a space, computed in a folder: first the costs of all designs, part by part, then the fronts."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -32,7 +30,7 @@ from tilewright.designs.stamped_tables import digest_in, read_stamped, write_sta
 from tilewright.search.progress import Advance
 
 COSTS = "costs"
-"""Folder of the parts, in the folder of a front."""
+"""Name of the folder of the parts within the folder of a front."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,12 +38,12 @@ class CompleteFront:
     """Fronts of a space, and the certificate that they are complete."""
 
     exploration: Exploration
-    """Exploration with only the designs on a front."""
+    """Exploration that contains only the designs on a front."""
     certificate: Certificate
 
 
 def missing_parts(space: Space, digests: PartDigests, folder: Path, only: int | None = None) -> list[SpacePart]:
-    """Parts that are missing or out of date, among all parts or for the part `only`."""
+    """Parts that are missing or out of date. If `only` is given, only the part with this number is checked."""
     parts = [part for part in parts_of(space) if only in (None, part.number)]
     return [part for part in parts if digest_in(folder / COSTS / part.file_name, COSTS_SCHEMA) != digests.of(part)]
 
@@ -56,7 +54,7 @@ def make_parts(
     """Make the parts of a folder that are missing or out of date, or only the part `only`. Each part is written as soon
     as it is done.
 
-    `advance` is called with the number of families as they are done.
+    `advance` is called with the number of families that are done.
     """
     check_space(space)
     digests = PartDigests(space)
@@ -74,10 +72,10 @@ def make_parts(
 def front_of_folder(
     source: SpaceSource, space: Space, folder: Path, file: Path, jobs: int, advance: Advance
 ) -> CompleteFront:
-    """Fronts from the parts of a folder, with their certificate, which is written into `file`.
+    """Fronts made from the parts of a folder, with a certificate. The certificate is written into `file`.
 
-    The designs on a front are costed once more, each individually; `advance` is called with their number as they are
-    done. Raises InputError if parts are missing.
+    The designs on a front are costed again, each individually. `advance` is called with the number of these designs
+    that are done. Raises InputError if parts are missing.
     """
     check_space(space)
     digests = PartDigests(space)
@@ -139,7 +137,7 @@ def _is_member(space: Space, certificate: Certificate) -> np.ndarray:
 def _found(
     source: SpaceSource, space: Space, parts: Sequence[SpacePart], jobs: int, advance: Advance
 ) -> Iterator[tuple[SpacePart, FamilyCosts]]:
-    """Costs of the parts, in their order."""
+    """Costs of the parts, in the order of the parts."""
     count = sum(part.end - part.first for part in parts)
     size = min(MOST_TOGETHER, max(1, -(-count // (2 * jobs)))) if jobs > 1 else MOST_TOGETHER
     blocks = {part.number: _blocks(part, size) for part in parts}
@@ -169,16 +167,17 @@ def _check_areas(points: DesignPoints) -> None:
     unknown = int((np.isnan(points.area_mm2) & points.is_ok.any(axis=1)).sum())
     if unknown and AREA_MM2 in points.objectives:
         message = (
-            f"{unknown:,} designs have no area, since a part has none, and others do: they cannot be compared by it"
+            f"{unknown:,} designs have no area, because the area of one of their parts is not given, and the other"
+            " designs have one: designs cannot be compared by area"
         )
         raise InputError([Problem(message, points.space.file, path="objectives", value=AREA_MM2)])
 
 
 def _exploration(space: Space, points: DesignPoints, content: ShardContent, certificate: Certificate) -> Exploration:
-    """Exploration of the designs on a front. A row has all results of its design."""
+    """Exploration of the designs on a front. Each row has all results of a design on a network."""
     told = (
         f"The fronts are complete: all {len(points.index):,} designs were costed. The certificate has the costs of"
-        " each, and who dominates it."
+        " each design, and a design that dominates it."
     )
     exploration = exploration_of(space, content)
     return replace(
@@ -190,10 +189,12 @@ def _exploration(space: Space, points: DesignPoints, content: ShardContent, cert
 
 
 def _check_rows(points: DesignPoints, rows: Sequence[Row]) -> None:
-    """Check that a design has the same costs individually and within its family."""
+    """Check that each design has the same costs if it is costed individually and if it is costed with its family."""
     networks = [network.name for network in points.space.networks]
     for row in rows:
         place, network = points.row_of[row["index"]], networks.index(row["network"])
         if row["status"] == OK:
             known = points.energy_pj[place, network], points.latency_cycles[place, network]
-            assert known == (row[ENERGY_PJ], row[LATENCY_CYCLES]), f"{row['design']} alone and in its family differ"
+            assert known == (row[ENERGY_PJ], row[LATENCY_CYCLES]), (
+                f"{row['design']} has other costs if it is costed individually than with its family"
+            )

@@ -1,9 +1,10 @@
 """Mappings that were found for changed hardware, evaluated on the unchanged hardware, to isolate the gain of a change.
 
 A new search on changed hardware can be better for two reasons: the change helps, or the search came across a better
-mapping that the unchanged hardware could have, too. The same mappings on the unchanged hardware separate these reasons.
-A mapping is held fixed in its unrolling, its loop order, and the memory in which each loop of an operand ends. The last
-must be fixed because loops are distributed differently if a memory has another size.
+mapping that the unchanged hardware could have, too. The costs of the same mappings on the unchanged hardware separate
+these reasons. Three parts of a mapping are held fixed: the unrolling, the loop order, and the memory to which each loop
+of an operand is assigned. The assignment must be fixed because loops are assigned differently if a memory has another
+size.
 """
 
 from collections.abc import Sequence
@@ -27,7 +28,7 @@ from tilewright.workload.graph import Workload
 
 
 class Outcome(NamedTuple):
-    """Costs of a network on a core; None and a reason if it has no cost there."""
+    """Costs of a network on a core. If there are no costs, they are None and there is a reason."""
 
     energy_pj: float | None = None
     latency_cycles: float | None = None
@@ -66,15 +67,17 @@ class Held:
     """Result of a search for changed hardware, evaluated on the unchanged hardware."""
 
     outcome: Outcome
-    """Outcome of all layers together; without a cost if the mapping of a layer does not fit."""
+    """Outcome of all layers together; it has no cost if the mapping of a layer does not fit."""
     of_layer: dict[str, LayerRecord] = field(default_factory=dict)
-    """Records of the mappings that fit, by layer; each record is for all layers that the layer represents. {} on
+    """Records of the mappings that fit, by layer. A record covers all equal layers that the layer represents. {} for
     several cores.
     """
 
 
 def held_mappings(network: Workload, mapping: Mapping, options: SearchOptions, changed: Core, core: Core) -> Held:
-    """Mappings that a search finds for a changed core, evaluated on `core`, the unchanged hardware."""
+    """Result of a search for a changed core. The mappings that it finds are evaluated on `core`, the unchanged
+    hardware.
+    """
     try:
         mapped = map_workload(network, changed, mapping, options)
         placed = layers_in_order(mapped.records, mapped.summary)
@@ -93,7 +96,7 @@ def held_mappings(network: Workload, mapping: Mapping, options: SearchOptions, c
         if (record.spatial_mapping, record.loop_order) == (one.record.spatial_mapping, one.record.loop_order):
             on_core[index] = record
         else:
-            reason = reason or f"{one.layer.name}: the hardware as it is cuts its unrolling"
+            reason = reason or f"{one.layer.name}: the unrolling is too large for the unchanged hardware"
     held = {
         layer.name: times(on_core[layer.record_index], layer.repeats)
         for layer in placed
@@ -103,8 +106,8 @@ def held_mappings(network: Workload, mapping: Mapping, options: SearchOptions, c
 
 
 def with_levels(one: RecordedMapping, core: Core) -> RecordedMapping:
-    """Mapping with the loops of each memory fixed as they are on `core`, for which the mapping was found. If the cost
-    would change, the mapping is returned unchanged.
+    """Mapping in which the assignment of loops to memories is fixed to the assignment on `core`, the core for which the
+    mapping was found. If this would change the cost, the mapping is returned unchanged.
     """
     loops = one.record.temporal_mapping
     counts = {operand: [sum(size != 1 for _, size in level) for level in levels] for operand, levels in loops.items()}
@@ -120,8 +123,8 @@ def with_levels(one: RecordedMapping, core: Core) -> RecordedMapping:
 
 
 def best_known(placed: Sequence[PlacedLayer], found: Sequence[Held], objective: str) -> Outcome:
-    """Costs of the network on the unchanged hardware with the best known mapping of each layer: the mapping of the run,
-    or one that was found for other hardware.
+    """Costs of the network on the unchanged hardware with the best known mapping of each layer: either the mapping of
+    the run or a mapping that was found for changed hardware.
     """
     best = []
     for layer in placed:

@@ -18,14 +18,16 @@ from simpleeval import SimpleEval
 from tilewright.base.errors import nearest_name
 
 Value = int | float | str
-"""Value of an axis or of a law; true and false are whole numbers too."""
+"""Value of an axis or of a law; true and false are counted as integers."""
 
 LARGEST_WHOLE = 2**63 - 1
-"""Largest whole number that tables represent exactly."""
+"""Largest integer that tables represent exactly."""
 
 
 def value_word(value: Value) -> str:
-    """Text of a value as it would be written in a file, with all digits: true, 16 (also for 16.0), 0.1."""
+    """Text of a value in the form in which it would be written in a file, with all digits: true, 16 (also for 16.0),
+    0.1.
+    """
     if isinstance(value, str):
         return value
     if value is True or value is False:
@@ -45,7 +47,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
 LONGEST_EXPRESSION = 1000
 _DEEPEST = 50
 _MOST_POWER_BITS = 1024
-"""Largest number of bits of a power of whole numbers. Larger powers exceed all other numbers that occur here."""
+"""Largest number of bits of a power of integers. No law or constraint needs a larger power."""
 _OF_MANY = ("max", "min")
 _WORDS: dict[type[ast.AST], str] = {
     ast.Attribute: "a dot after a name",
@@ -62,7 +64,7 @@ ALLOWED = f"numbers, text, names, + - * / // % **, comparisons, and, or, not, if
 
 
 class ExpressionError(ValueError):
-    """Error of an expression that cannot be read, or that cannot be computed for a design."""
+    """Error in an expression that cannot be parsed, or that cannot be computed for a design."""
 
     def __init__(self, message: str, allowed: str = "", nearest: str = "") -> None:
         super().__init__(message)
@@ -116,17 +118,17 @@ class Expression:
     """Parsed expression."""
 
     text: str
-    """Text as it is written. If the expression is given as a number, or as true or false, the text of this value."""
+    """Expression as it is written. If the expression is a number, true or false, the text of this value."""
     names: tuple[str, ...]
-    """Names that the expression uses, each once, without functions."""
+    """Names that the expression uses, without repetitions and without the names of functions."""
     tree: ast.expr
     is_condition: bool
-    """Whether the expression can be a constraint: it consists of comparisons, or it is a single name, which can stand
-    for comparisons.
+    """Whether the expression can be a constraint. It can if it consists of comparisons, or if it is a single name,
+    because a law can define the name by comparisons.
     """
 
     def value(self, names: Mapping[str, Value]) -> Value:
-        """Value for given values of the names. Raises ExpressionError if there is no value, or no finite one."""
+        """Value of the expression for given values of the names. Raises ExpressionError if there is no finite value."""
         _EVALUATOR.names = names
         try:
             value = _EVALUATOR.eval(self.text, self.tree)
@@ -139,14 +141,14 @@ class Expression:
         except OverflowError:
             pass
         except TypeError:
-            raise ExpressionError("text where a number is needed") from None
+            raise ExpressionError("a text is used where a number is needed") from None
         except ValueError:
-            raise ExpressionError("log2 of a number that is not above 0, or sqrt of a negative one") from None
+            raise ExpressionError("log2 of a number that is not above 0, or sqrt of a negative number") from None
         raise ExpressionError("not a finite number")
 
 
 def read_expression(written: Value) -> Expression:
-    """Expression that is written as a text, or as a number, true or false. Raises ExpressionError."""
+    """Expression from a text, or from a number, true or false. Raises ExpressionError if it cannot be parsed."""
     text = written.strip() if isinstance(written, str) else str(written)
     if len(text) > LONGEST_EXPRESSION:
         raise ExpressionError("too long", f"{LONGEST_EXPRESSION} characters")
@@ -168,10 +170,10 @@ def read_expression(written: Value) -> Expression:
 def name_problem(name: str) -> str:
     """Reason why a name cannot be used in expressions; '' if it can."""
     if not (name.isascii() and name.isidentifier()) or name.startswith("_"):
-        return "not a name for expressions: letters, digits and _, a letter first"
+        return "is not a name for expressions: use letters, digits and _, with a letter first"
     if keyword.iskeyword(name):
-        return "a word of expressions, which cannot be a name"
-    return "a function, which cannot be a name" if name in FUNCTIONS else ""
+        return "is a word of expressions and cannot be a name"
+    return "is a function and cannot be a name" if name in FUNCTIONS else ""
 
 
 def _check(node: ast.AST, depth: int) -> None:
@@ -195,7 +197,7 @@ def _check_call(call: ast.Call) -> None:
         told = f"no function '{name}'" if name else "only functions can be called"
         raise ExpressionError(told, ", ".join(FUNCTIONS), nearest_name(name, list(FUNCTIONS)))
     if call.keywords or (len(call.args) < 2 if name in _OF_MANY else len(call.args) != 1):
-        raise ExpressionError(f"{name} is of {'two numbers or more' if name in _OF_MANY else 'one number'}")
+        raise ExpressionError(f"{name} takes {'two numbers or more' if name in _OF_MANY else 'one number'}")
 
 
 def _is_condition(tree: ast.expr) -> bool:

@@ -1,8 +1,9 @@
-"""Costs of the best mapping of a layer on one core after another, if the cores differ only a little.
+"""Costs of the best mapping of a layer on many similar cores, computed one core after another.
 
-Two kinds of results are stored and used again. The first kind follows from the arrangement of memories and array alone:
-spatial mappings, loop orders, and problems without figures. The second kind is the cost of a layer on a core as the
-layer sees it: without areas, and without the memories that the data of the layer do not reach.
+Two kinds of results are stored and used again. The first kind depends only on the arrangement of memories and array:
+spatial mappings, loop orders, and cost model problems without energies and port widths. The second kind is the cost of
+a layer on a core. This cost does not depend on areas or on memories that the data of the layer do not reach, so cores
+that differ only in these share the cost.
 """
 
 from collections.abc import Callable, Sequence
@@ -57,8 +58,8 @@ class LayerCost:
         workspace: Workspace | np.void,
         costs: tuple[float, float],
     ) -> "LayerCost":
-        """Cost of the mapping that was evaluated in `workspace`, with the parts of its energy and latency. `memories`
-        are the names of the memories.
+        """Cost of the mapping that was evaluated in `workspace`, with the parts of the energy and the latency.
+        `memories` are the names of the memories.
         """
         by_memory: dict[str, float] = {}
         energy = workspace["energy"].sum(axis=2).tolist()
@@ -84,7 +85,7 @@ class LayerCost:
 
 @dataclass(frozen=True, eq=False)
 class CoreColumns:
-    """Core in columns of numbers, for all layers of a network."""
+    """Core as columns of numbers, which all layers of a network use."""
 
     core: Core
     array: Key
@@ -92,9 +93,9 @@ class CoreColumns:
     arranged: tuple[Key, ...]
     """Arrangement of each memory: its operands, the array dimensions it serves, double buffering, and its ports."""
     figures: tuple[Key, ...]
-    """Name and figures of each memory, without its size and area."""
+    """Name, energies and port widths of each memory, without size and area."""
     columns: dict[str, np.ndarray]
-    """Columns of the memories, as in cost model problems."""
+    """Columns of numbers with one entry per memory, by name of the column, as in cost model problems."""
 
     @classmethod
     def of(cls, core: Core) -> "CoreColumns":
@@ -121,7 +122,7 @@ def _figures(memory: Memory) -> Key:
 
 @dataclass(frozen=True, eq=False)
 class _SeenCore:
-    """Part of a core that a layer sees."""
+    """Part of a core that a layer uses."""
 
     places: tuple[int, ...]
     """Indexes of the memories that the layer uses."""
@@ -142,7 +143,9 @@ class _SeenCore:
 
 @dataclass(frozen=True, eq=False)
 class _LayerFrame:
-    """Layer on cores that differ only in figures that do not affect its spatial mappings."""
+    """Data of a layer that are the same on all cores that differ only in numbers that do not affect the spatial
+    mappings of the layer.
+    """
 
     orders: OrderSet
     places: FigurePlaces
@@ -151,7 +154,7 @@ class _LayerFrame:
     problems: tuple[TemporalProblem, ...]
     profile: ModelProfile
     array: list[OperationalArray] = field(default_factory=list)
-    """Array whose energies are now written in the problems; empty before the first one."""
+    """Array whose energies are now in the problems, as a list of length 1; [] before the first array."""
 
     def cost(self, seen: _SeenCore, design: CoreColumns, bits: Sequence[int]) -> LayerCost | None:
         """Cost of the best mapping; None if no mapping fits. `bits` are the sizes of the memories."""
@@ -180,9 +183,10 @@ class _LayerFrame:
 
 
 class LayerCosts:
-    """Costs of kinds of layers on one core after another. The results do not depend on earlier cores.
+    """Costs of kinds of layers on one core after another. The costs do not depend on earlier cores.
 
-    The class handles only searches of all loop orders, for layers with few orders. In other cases `cost` returns None.
+    The class handles only searches that try all loop orders, for layers with few loop orders. In other cases `cost`
+    returns None.
     """
 
     def __init__(self, search: tuple[Stage, ...]) -> None:
@@ -193,7 +197,7 @@ class LayerCosts:
 
     @property
     def is_known(self) -> bool:
-        """Whether the search is one of all loop orders, which this class can handle."""
+        """Whether the search tries all loop orders, so that this class can handle it."""
         return self._mapper is not None
 
     def cost(
@@ -207,10 +211,10 @@ class LayerCosts:
         """Cost of the best mapping of a kind of layer. None if no mapping fits, or if this class cannot handle the
         layer or the core.
 
-        `whole` is the layer on the whole core. `problem` makes the problem of the layer on the core as the layer sees
-        it, up to the memories of `reach`.
+        `whole` is the problem of the layer on the core with all memories. `problem` makes the problem of the layer on
+        the core with only the memories that its data reach, which `reach` describes.
         """
-        # Tables of orders lack what the latency adds to the energy, and what plug-ins add to the latency.
+        # Tables of orders do not contain energy terms that depend on the latency, or latency terms of plug-ins.
         if further_energy_terms(design.core) or further_latency_terms(design.core):
             return None
         ends = () if reach is None else (reach.activation, reach.output, reach.weight)
@@ -230,8 +234,8 @@ class LayerCosts:
         return _kept(self._costs, key, _MOST_COSTS, searched)
 
     def _frame(self, seen: _SeenCore, problem: LayerProblem) -> _LayerFrame | None:
-        """Common part of the layer on cores that look alike to it. None if there are too many loop orders, if orders
-        are of a kind that cannot be tabulated, or if no mapping fits.
+        """Data of the layer that are the same on all cores with the same frame. None if there are too many loop orders,
+        if the orders are of a kind that cannot be tabulated, or if no mapping fits.
         """
         assert self._mapper is not None
         try:
@@ -250,7 +254,7 @@ class LayerCosts:
         return _LayerFrame(OrderSet(batches, self._objective), places, ports, tuple(problems), conversion.profile)
 
     def _is_small(self, item: TemporalProblem) -> bool:
-        """Whether there are few loop orders, and no count can become too large, whatever the port widths are."""
+        """Whether there are few loop orders and the number of cycles cannot overflow, for any port widths."""
         assert self._mapper is not None
         few = self._mapper.order_total(item) <= MOST_ORDERS and not item.given_boundaries
         return few and most_cycles(item.arrays, item.spatial, 1) <= MOST_CYCLES
@@ -276,8 +280,8 @@ def _kept(store: dict[Key, Kept], key: Key, most: int, make: Callable[[], Kept])
 
 
 def _known_search(stages: tuple[Stage, ...]) -> tuple[tuple[Stage, ...], Loma | None, str]:
-    """(stages that make spatial mappings, stage that gives all loop orders, objective); the stage is None if the search
-    is not one of all orders.
+    """(stages that make spatial mappings, stage that makes all loop orders, objective). If the search does not try all
+    loop orders, the second entry is None.
     """
     kinds: list[Any] = [type(stage) for stage in stages]
     goals = [kind for kind in kinds if issubclass(kind, OfObjective) and kind.__module__ == OfObjective.__module__]

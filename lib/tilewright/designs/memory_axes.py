@@ -1,4 +1,4 @@
-"""Axes of a space that set the sizes of memories, and pairs of designs in which more memory takes more cycles."""
+"""Axes of a space that set the sizes of memories, and pairs of designs in which a larger memory takes more cycles."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -28,7 +28,8 @@ def _is_size(path: KeyPath) -> bool:
 
 
 def slower_with_more_memory(space: Space, table: pandas.DataFrame) -> Iterator[str]:
-    """Sentence for each memory axis along which latency rises between neighbouring values, all else equal.
+    """Sentence for each memory axis on which the next larger value has a higher latency while all other values are
+    equal.
 
     `table` has the columns of `Exploration.table`. The rules that can cause a rise are in
     docs/multi-core-model.md#operands-that-are-too-large and, for one core, in docs/model.md#what-can-be-relied-on.
@@ -40,15 +41,18 @@ def slower_with_more_memory(space: Space, table: pandas.DataFrame) -> Iterator[s
             yield (
                 f"Of {len(ratios):,} pairs of designs that differ only in {axis}, which sets sizes of memories, the"
                 f" next larger value takes more cycles in {len(worse):,}, by up to {worse.max() - 1:.2%}. This does not"
-                f" show what the memory is worth: {_reason(space)}."
+                f" measure the benefit of the memory: {_reason(space)}."
             )
 
 
 def _reason(space: Space) -> str:
     goal = f"the search minimises {space.options.objective}"
     if space.is_of_systems:
-        return f"{goal}, a schedule fetches what fits a core before it is used, and more room changes its decisions"
-    return goal if _is_free(space) else f"{goal}, and greedy allocation can give a larger memory to the wrong loops"
+        return (
+            f"{goal}, the scheduler prefetches all data that fit into a core, so a larger memory changes the decisions"
+            " of the scheduler"
+        )
+    return goal if _is_free(space) else f"{goal}, and greedy allocation can assign the wrong loops to a larger memory"
 
 
 def _is_free(space: Space) -> bool:

@@ -1,6 +1,6 @@
-"""Results of a space of designs as one HTML file that works offline and contains data, style, scripts and plotly.
+"""Results of a space of designs as one HTML file, which works offline: it contains data, style, scripts and plotly.
 
-plotly.js (4.8 MB) is inside the page and not a file beside it, so that the page alone can be mailed. The scripts
+plotly.js (4.8 MB) is inside the page and not a separate file, so that the page can be sent as one file. The scripts
 explore_data.js and explore_page.js make the plots in the browser. They use one copy of the numbers for all axes that a
 user can choose.
 """
@@ -38,10 +38,10 @@ from tilewright.results.text_tables import html_table
 FOLDER = Path(__file__).resolve().parent
 PAGE, SCRIPTS = "explore_page.html", ("explore_data.js", "explore_page.js")
 MOST_ROWS = 20_000
-"""Largest number of rows of all networks together; a page with more rows opens slowly."""
+"""Largest number of rows in the page, for all networks together. A page with more rows opens slowly."""
 DIGITS, PART_DIGITS = 9, 5
-"""Numbers of significant digits in the page: of numbers, and of the parts of energy and latency. The tables have all
-digits.
+"""Significant digits of numbers in the page. PART_DIGITS is for the parts of energy and latency, DIGITS for all other
+numbers. The tables have all digits.
 """
 ON_FRONT_CODE, DOMINATED_CODE, UNMET_CODE = 0, 1, 2
 
@@ -68,8 +68,8 @@ def write_page(answer: Answer, path: Path) -> Path:
 
 
 def page_data(answer: Answer) -> JsonObject:
-    """Data for the scripts: columns with their words and, for each network and for all together, the designs
-    to draw.
+    """Data for the scripts: columns with their names for people and, for each network and for all networks together,
+    the designs to draw.
     """
     exploration = answer.exploration
     columns = [*_columns(answer)]
@@ -82,8 +82,8 @@ def page_data(answer: Answer) -> JsonObject:
 
 
 def _columns(answer: Answer) -> Iterator[JsonObject]:
-    """Columns in the order in which the page offers them: values, measures, use of memories and links, and parts.
-    Columns of texts have their levels.
+    """Columns in the order in which the page offers them: values, measures, use of memories and links, and parts. A
+    column of texts also has the list of its distinct values (`levels`).
     """
     table = answer.exploration.table
     for name in answer.exploration.value_names:
@@ -145,7 +145,9 @@ def _numbers(values: pandas.Series, column: dict[str, Any]) -> list[float | int 
 
 
 def _rounded(values: Any, digits: int = DIGITS) -> list[float | int | None]:
-    """Numbers with few digits, as JSON can have them: whole numbers without a decimal point, None for NaN."""
+    """Numbers rounded to `digits` significant digits, in the form for JSON: integers without a decimal point, None for
+    NaN.
+    """
     found: list[float | int | None] = []
     for value in np.asarray(values, dtype=np.float64).tolist():
         if not np.isfinite(value):
@@ -177,7 +179,7 @@ def _words(answer: Answer) -> Iterator[str]:
         yield "<ul>" + "".join(f"<li>{html(sentence)}</li>" for sentence in answer.axis_notes) + "</ul>"
     sentences = [f"Networks: {', '.join(exploration.networks)}.", *answer.assumptions]
     if len(answer.fronts) > 1:
-        sentences.append("All networks: energies, latencies and EDPs are added up, an area counts once.")
+        sentences.append("All networks: energies, latencies and EDPs are added up; the area is counted only once.")
     sentences += list(dict.fromkeys(f"{front.network}: {front.note}" for front in answer.fronts if front.note))
     yield "<ul>" + "".join(f"<li>{html(sentence)}</li>" for sentence in sentences) + "</ul>"
     heads = ("network", "evaluated", "compared", "on the front", "constraint not met", "infeasible", "invalid")
@@ -201,7 +203,7 @@ def _words(answer: Answer) -> Iterator[str]:
 
 
 def _best(answer: Answer) -> str:
-    """Text with the best design for each measure, for each network and for all together."""
+    """Text with the best design by each measure, for each network and for all networks together."""
     rows = [
         (
             front.network,

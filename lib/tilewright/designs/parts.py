@@ -1,4 +1,4 @@
-"""Parts of a space, each with its own file and provenance, listed without loading the code that makes them."""
+"""Parts of a space, each with a file and a provenance, without the code that makes the parts."""
 
 import hashlib
 import json
@@ -24,7 +24,7 @@ class SpacePart:
 
     @property
     def file_name(self) -> str:
-        """Name of the file of the part, in the folder of such parts."""
+        """Name of the file of the part within the folder of the parts."""
         return f"{self.number:05}.parquet"
 
 
@@ -36,7 +36,7 @@ def parts_of_size(size: int, count: int) -> tuple[SpacePart, ...]:
 
 
 def made_of(space: Space, step: str) -> dict[str, Any]:
-    """Provenance of every part that a step makes: code, networks, mapping, options."""
+    """Provenance that all parts made by a step have in common: code, networks, mapping, options."""
     inputs = {f"network {network.name}": input_digest(network.file) for network in space.networks}
     if space.mapping is not None:
         inputs["mapping"] = input_digest(space.mapping)
@@ -46,38 +46,41 @@ def made_of(space: Space, step: str) -> dict[str, Any]:
 COSTS_SCHEMA = "tilewright/family-costs"
 MOST_PARTS = 200
 LEAST_FAMILIES = 20
-"""Smallest number of families of a part; their costs take some seconds for a network of fifty layers."""
+"""Smallest number of families of a part. For a network of fifty layers, the costs of these families take some
+seconds.
+"""
 MOST_TOGETHER = 120
-"""Largest number of families that one process costs together."""
+"""Largest number of families whose costs one process computes together."""
 STEP = "family_costs"
 ENGINE = "loma"
-"""Search engine for which costing all loop orders once gives the cost of every design of a family."""
+"""Search engine that costs all loop orders, so that one search gives the costs of all designs of a family."""
 
 
 def parts_of(space: Space) -> tuple[SpacePart, ...]:
-    """Parts of a space, in the order of its families."""
+    """Parts of a space, in the order of the families of the space."""
     families = Families(space)
     size = max(LEAST_FAMILIES, -(-len(families) // MOST_PARTS))
     shape = families.of_one_shape
     if shape <= MOST_TOGETHER:
-        size = -(-size // shape) * shape  # what differs in sizes alone is costed together
+        size = -(-size // shape) * shape  # families that differ only in sizes are costed together
     return parts_of_size(size, len(families))
 
 
 def check_space(space: Space) -> None:
     """Raise InputError if the designs of a space cannot be costed by families."""
     if space.is_of_systems:
-        message = "designs of several cores are not costed by families, which complete fronts need"
+        message = "complete fronts need costs by families, which are not available for designs with several cores"
         raise InputError([Problem(message, space.file, path="accelerator")])
     engine = space.options.temporal_mapping_search_engine
     if engine != ENGINE:
         path = "options.temporal_mapping_search_engine"
-        message = "complete fronts need the costs of all orders, which one search looks at"
+        message = "complete fronts need the costs of all loop orders, which only one search engine computes"
         raise InputError([Problem(message, space.file, path=path, value=engine, allowed=ENGINE)])
 
 
 class PartDigests:
-    """Digests of the inputs of parts. The inputs of the whole space are read only once; each part adds its families.
+    """Digests of the inputs of parts. The inputs that all parts share are read only once; each part adds the numbers of
+    its families.
 
     `told` is the provenance that a file states. If it is given, it replaces the present provenance.
     """
@@ -87,7 +90,7 @@ class PartDigests:
 
     @cached_property
     def made_of(self) -> dict[str, Any]:
-        """Provenance of every part."""
+        """Provenance that all parts have in common."""
         return made_of(self.space, STEP) if self._told is None else self._told
 
     @cached_property
@@ -110,19 +113,20 @@ class PartDigests:
 
 SHARD_SCHEMA = "tilewright/space-shard"
 SHARD_DESIGNS = 500
-"""Number of designs of a shard, if the space does not give one. For a network of fifty layers they take about a minute.
+"""Number of designs of a shard if the space file does not set `shard_designs`. For a network of fifty layers, the
+designs of a shard take about a minute.
 """
 STEP_OF = {False: "explore", True: "explore_systems"}
-"""Name of the step whose code evaluates the designs, by whether they have several cores."""
+"""Name of the step that evaluates the designs; the key says whether the designs have several cores."""
 
 
 def shards_of(space: Space) -> tuple[SpacePart, ...]:
-    """Shards of a space: parts of its designs, in their order."""
+    """Shards of a space, in the order of the designs. A shard is a range of consecutive designs."""
     return parts_of_size(space.shard_designs or SHARD_DESIGNS, len(space))
 
 
 class ShardDigests:
-    """Digests of the inputs of shards. Inputs that do not depend on the design are read only once.
+    """Digests of the inputs of shards. Inputs that all shards share are read only once.
 
     `told` is the provenance that a file states. If it is given, it replaces the present provenance.
     """
@@ -132,7 +136,7 @@ class ShardDigests:
 
     @cached_property
     def made_of(self) -> JsonObject:
-        """Provenance of every shard."""
+        """Provenance that all shards have in common."""
         return made_of(self.space, STEP_OF[self.space.is_of_systems]) if self._told is None else self._told
 
     def of(self, shard: SpacePart) -> str:

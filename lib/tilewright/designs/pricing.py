@@ -1,4 +1,4 @@
-"""Costs of the designs of families: designs for which a mapping moves the same data share the cost of each loop order.
+"""Costs of the designs of families: the traffic of each loop order is computed once for all designs of a family.
 
 The method is described in docs/proofs.md#fronts. A family is a set of designs that differ only in figures, such as the
 energy of an access. The costs of a design on a network are called its prices.
@@ -38,24 +38,24 @@ Settings = tuple[tuple[KeyPath, Any], ...]
 
 
 class FigureReader:
-    """Reader of the hardware of designs. It reads each value of a path only once."""
+    """Reader of the hardware of designs. It interprets each value at a path only once."""
 
     def __init__(self, base: JsonObject) -> None:
         self.base = base
         self._known: dict[tuple[KeyPath, str, float | None], float] = {}
-        """Number that a value means, by (path, value, smallest number allowed there)."""
+        """Number that a value in the file stands for, by (path, value, smallest number that is allowed at the path)."""
 
     def whole(self, settings: Settings) -> Accelerator:
-        """Accelerator that results from settings in the base. Raises InputError if the result is no valid
+        """Accelerator that results from settings in the base. Raises InputError if the result is not a valid
         accelerator.
         """
         return accelerator_of(with_values(self.base, settings), is_of_systems=False)
 
     def core(self, settings: Settings, first: Settings, core: Core) -> Core:
-        """Core that results from `settings`. `core` is the core that results from `first`; the two settings differ only
-        in figures.
+        """Core that results from `settings`. `core` is the core that results from the settings `first`; `settings` and
+        `first` differ only in figures.
 
-        Raises InputError if the result is no valid accelerator.
+        Raises InputError if the result is not a valid accelerator.
         """
         if len(settings) != len(first):
             return self.whole(settings).cores[0]
@@ -73,8 +73,8 @@ class FigureReader:
         return with_figures(core, changed)
 
     def _number(self, path: KeyPath, value: Any, figure: Figure, first: Settings, core: Core) -> float | None:
-        """Number that a new value means at a path of `first`; None if the value changes more than this figure. Raises
-        InputError.
+        """Number that a new value at a path of `first` stands for; None if the value changes more than this figure.
+        Raises InputError if the value is wrong.
         """
         key = path, repr(value), _least(core, figure)
         if key not in self._known:
@@ -87,7 +87,7 @@ class FigureReader:
 
 
 def number_at(core: Core, figure: Figure) -> float | None:
-    """Figure of a core; None if the core has no such part."""
+    """Value of a figure of a core; None if the core has no such memory or port."""
     if figure.memory is None:
         return float(getattr(core.operational_array, figure.field))
     memory = next((memory for memory in core.memories if memory.name == figure.memory), None)
@@ -98,12 +98,14 @@ def number_at(core: Core, figure: Figure) -> float | None:
 
 
 def _least(core: Core, figure: Figure) -> float | None:
-    """Lower limit of a figure in a core: a word is at least as wide as its smallest part. None if there is no limit."""
+    """Lower limit of a figure in a core: the width of a port is at least its smallest access. None if there is no
+    limit.
+    """
     return None if figure.port is None else number_at(core, replace(figure, field="bandwidth_min_bits"))
 
 
 def with_figures(core: Core, figures: dict[Figure, float]) -> Core:
-    """Core with some figures replaced."""
+    """Copy of a core in which some figures are replaced."""
     if not figures:
         return core
     array = {figure.field: number for figure, number in figures.items() if figure.memory is None}
@@ -127,11 +129,15 @@ def _widened(port: Port, wide: dict[str, float]) -> Port:
 
 
 MOST_WIDTHS = 16
-"""Largest number of combinations of port widths that are costed together."""
+"""Largest number of combinations of port widths whose costs are computed together."""
 MOST_PARTS = 2**20
-"""Factor that separates the numbers of families; a family has fewer parts."""
+"""Factor that makes the number of a part from the number of its family. It is larger than the number of parts of a
+family.
+"""
 ORDERS_OF_SPATIAL_MAPPING = 2**44
-"""Factor that separates the numbers of spatial mappings; a spatial mapping has fewer loop orders."""
+"""Factor that makes the number of a loop order from the number of its spatial mapping. It is larger than the number of
+loop orders of a spatial mapping.
+"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,17 +145,19 @@ class FamilyMembers:
     """Designs of a family that are valid accelerators and meet the constraints before evaluation."""
 
     indexes: np.ndarray
-    """int64 [member] index of the design"""
+    """int64 [member] index of the design in the space"""
     area_mm2: np.ndarray
-    """float64 [member] area; NaN if the area of a part is not given"""
+    """float64 [member] area of the design; NaN if the area of a part of the design is not given"""
     variants: CoreVariants | None
-    """Variants of the core for the members; None if there are no members, or if the members cannot be distinguished."""
+    """Variants of the core for the members; None if there are no members, or if the cores of the members cannot be
+    expressed as variants of one core.
+    """
     accelerator: Accelerator | None
     """Accelerator of the first member."""
     invalid: Mapping[int, str]
-    """Reason why a design is no valid accelerator, by the index of the design."""
+    """Reason why a design is not a valid accelerator, by the index of the design."""
     excluded: Mapping[str, int]
-    """Number of designs that a constraint excludes, by constraint."""
+    """Number of designs that each constraint excludes before the evaluation."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,12 +167,12 @@ class Prices:
     status: str
     reason: str
     energy_pj: np.ndarray
-    """[member] energy; NaN if there is no result"""
+    """[member] energy of the design; NaN if there is no result"""
     latency_cycles: np.ndarray
 
     @classmethod
     def unknown(cls, members: int, status: str = OK, reason: str = "") -> "Prices":
-        """Prices of members without a known cost."""
+        """Prices of members whose costs are not known."""
         return cls(status, reason, np.full(members, np.nan), np.full(members, np.nan))
 
 
@@ -207,17 +215,18 @@ def members_of(space: Space, family: Family, reader: FigureReader) -> FamilyMemb
 
 
 def _reason(reader: FigureReader, settings: Settings) -> str:
-    """Reason why settings make no valid accelerator, as it would be reported for a single design."""
+    """Reason why settings do not make a valid accelerator, in the words that are used for a single design."""
     try:
         reader.whole(settings)
     except InputError as error:
         return reason_of(error)
-    raise AssertionError("a design that is read alone is an accelerator, and is none beside others")
+    raise AssertionError("a design is a valid accelerator if it is read alone, but not if it is read with its family")
 
 
 @dataclass(frozen=True)
 class _Kind:
-    """Common properties of layers on cores that try the same loop orders with each spatial mapping.
+    """Properties that (layer, core) pairs have in common if the search tries the same loop orders for each of their
+    spatial mappings.
 
     Layers of several networks have the same kind if they differ only in their names.
     """
@@ -225,32 +234,32 @@ class _Kind:
     layer: Layer
     constraints: MappingConstraints
     frame: Core
-    """Core as the layer sees it, without figures and sizes."""
+    """Part of the core that the layer uses, without figures and sizes."""
     array: tuple[Any, ...]
     names: tuple[tuple[str, tuple[tuple[str, int], ...]], ...]
-    """Names of the memories, each with its ports and the smallest part of a word of each port."""
+    """(name of the memory, (name, smallest access in bits) of each of its ports) of each memory."""
     widths: bytes
-    """Widths of the ports in all variants, as bytes."""
+    """Widths of all ports in all variants, as bytes of an array."""
 
 
 @dataclass(eq=False)
 class _Seen:
-    """Core as the layers of a kind see it."""
+    """Part of a core that the layers of a kind use."""
 
     core: Core
-    """Core in which each word has its largest width of all variants."""
+    """Core in which each port has the largest width that it has in any variant."""
     variants: CoreVariants
     best: BestOrders
 
 
 @dataclass(eq=False)
 class _Layers:
-    """Layers of one kind, which are searched together."""
+    """Layers of one kind, for which mappings are searched together."""
 
     search: tuple[Stage, ...]
     problem: LayerProblem
     seen: dict[tuple[int, Core], _Seen] = field(default_factory=dict)
-    """Cores as the layers see them, by (number of the variants, core with its sizes)."""
+    """Parts of cores that the layers use, by (number of the part of a family, core with memory sizes)."""
 
 
 class FamilyPricer:
@@ -262,18 +271,21 @@ class FamilyPricer:
     def prices(self, families: Sequence[FamilyMembers]) -> list[dict[str, Prices]]:
         """Prices of every member of each family on each network.
 
-        Families that differ only in memory sizes share work, which is done once; pass such families together. Raises
-        InputError if a design has further terms of energy or latency, or an array that computes in memory, because the
-        costs of such designs need not follow from the figures alone.
+        Families that differ only in memory sizes share work; pass such families in one call. Raises InputError if a
+        design has further terms of energy or latency, or an in-memory computing array, because the costs of such
+        designs can depend on more than the figures.
         """
         for members in families:
             assert members.accelerator is not None
             core = members.accelerator.cores[0]
             if terms := (*further_energy_terms(core), *further_latency_terms(core)):
-                message = f"no complete fronts of designs with further terms of energy or latency ({', '.join(terms)})"
-                raise InputError([Problem(f"{message}: `explore` has them", self.space.file)])
+                message = (
+                    "complete fronts are not available for designs with further terms of energy or latency"
+                    f" ({', '.join(terms)})"
+                )
+                raise InputError([Problem(f"{message}; use `tilewright explore`", self.space.file)])
             if core.operational_array.kind != DIGITAL:
-                message = "no complete fronts of in-memory arrays: `explore` has them"
+                message = "complete fronts are not available for in-memory computing arrays; use `tilewright explore`"
                 raise InputError([Problem(message, self.space.file)])
         kinds: dict[_Kind, _Layers] = {}
         plans = [self._planned(number, members, kinds) for number, members in enumerate(families)]
@@ -324,7 +336,7 @@ class FamilyPricer:
         return result
 
     def _refused(self, members: FamilyMembers, name: str) -> Prices:
-        """Prices of a family whose members have no cost, with the reason of its first member."""
+        """Prices of a family whose members have no cost, with the reason why the first member has no cost."""
         assert members.accelerator is not None
         cost = self.evaluators[name].cost(members.accelerator)
         assert cost.status in (INVALID, INFEASIBLE), "a design fits alone, and not with the others of its family"
@@ -348,8 +360,8 @@ class FamilyPricer:
         ]
 
     def _candidates(self, variants: CoreVariants, row: int, layers: Sequence[LayerProblem]) -> str:
-        """Text of the spatial mappings to try for each layer with the widths of a row of `variants.widths`, or of the
-        reason why there are none. Equal texts mean equal mappings.
+        """Text of the spatial mappings to try for each layer with the port widths in a row of `variants.widths`. If a
+        layer has no spatial mapping, the reason stands instead. Equal texts mean equal spatial mappings.
         """
         bits, options = variants.widths[row].tolist(), self.space.options
         count, mixed = options.spatial_count(bounds=False), options.enable_mix_spatial_mapping
@@ -364,13 +376,15 @@ class FamilyPricer:
 
 
 _Plan = list[tuple[np.ndarray, dict[str, list[tuple[_Seen, int]]]]]
-"""Parts of a family. Each part has the positions of its members, and for each network its layers with their counts."""
+"""Parts of a family. Each part has the positions of its members and, for each network, (layer, number of equal layers)
+pairs.
+"""
 
 
 def _entered(
     kinds: dict[_Kind, _Layers], search: tuple[Stage, ...], layer: LayerProblem, key: int, variants: CoreVariants
 ) -> _Seen:
-    """Core as the layer sees it; the layer is added to `kinds`, the layers that will be costed."""
+    """Part of the core that the layer uses. The layer is added to `kinds`, the layers that will be costed."""
     core, array = layer.core, layer.core.operational_array
     names = tuple(
         (memory.name, tuple((port.name, port.bandwidth_min_bits) for port in memory.ports)) for memory in core.memories
@@ -407,9 +421,9 @@ def _price(layers: _Layers, space: Space) -> None:
 
 
 def _check_cycles(item: TemporalProblem, variants: CoreVariants, space: Space) -> None:
-    """Raise InputError if a variant has words so narrow that the cycles could not be counted."""
+    """Raise InputError if a variant has ports so narrow that the number of cycles could overflow."""
     if most_cycles(item.arrays, item.spatial, int(variants.widths.min())) > MOST_CYCLES:
-        message = f"layer '{item.layer.name}' is too large for the narrowest words to be costed by families"
+        message = f"layer '{item.layer.name}' is too large for the narrowest ports of the space"
         raise InputError([Problem(f"{message}: moving its data could take 2^57 cycles", space.file)])
 
 

@@ -1,4 +1,5 @@
-"""Measures of designs: columns of results with words and units, parts of energy and latency, and values as texts."""
+"""Measures of designs: columns of results with names and units for people, parts of energy and latency, values as
+texts."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -14,8 +15,8 @@ from tilewright.designs.columns import ODDS, RESULTS, USES
 from tilewright.designs.laws import LARGEST_WHOLE, value_word
 
 OK, INFEASIBLE, INVALID = "ok", "infeasible", "invalid"
-"""Status of a design. OK: it has results. INFEASIBLE: no mapping of some layer fits. INVALID: it is no valid
-accelerator, or none for this network.
+"""Status of a design. OK: the design has results. INFEASIBLE: there is a layer for which no mapping fits. INVALID: the
+design is not a valid accelerator, or not a valid accelerator for this network.
 """
 ALL_NETWORKS = "all networks"
 """Name for the sums over all networks, in place of the name of a network."""
@@ -23,7 +24,7 @@ ALL_NETWORKS = "all networks"
 
 @dataclass(frozen=True)
 class Measure:
-    """Quantity in words, with the unit for people, and the number of units of the column in that unit."""
+    """Quantity: its name in words, the unit for people, and the factor from this unit to the unit of the column."""
 
     words: str
     unit: str
@@ -65,10 +66,10 @@ def uniform(table: pandas.DataFrame, value_names: Sequence[str]) -> pandas.DataF
 
 
 def numbers_or_words(given: Sequence[Any], kinds: Sequence[Any]) -> pandas.Series:
-    """Column of values: numbers if all of `kinds` are numbers, else words. True and false are words.
+    """Column of values. It has numbers if all of `kinds` are numbers, else texts. True and false are texts.
 
-    Values that an invalid design does not have (None or NaN) become NaN or ''. If whole numbers are too large for a
-    table, the column has floating-point numbers.
+    Values that an invalid design does not have (None or NaN) become NaN or ''. If integers are too large for a table,
+    the column has floating-point numbers.
     """
     known = [value for value in kinds if not _is_nothing(value)]
     if any(isinstance(value, str | bool | np.bool_) for value in known):
@@ -88,8 +89,8 @@ def _plain(value: Any) -> Any:
 
 
 def energy_parts(columns: Sequence[str]) -> dict[str, str]:
-    """Columns of the parts that add up to the energy, with their words. If there are columns by memory, they replace
-    the term of all accesses.
+    """Names in words of the parts that add up to the energy, by column. If there are columns by memory, they replace
+    the column of all memory accesses.
     """
     found = dict(_parts(columns, r"energy_(.+)_pj"))
     memories = {column: term for column, term in found.items() if term.startswith(f"{ACCESSES}_")}
@@ -100,7 +101,7 @@ def energy_parts(columns: Sequence[str]) -> dict[str, str]:
 
 
 def latency_parts(columns: Sequence[str]) -> dict[str, str]:
-    """Columns of the parts of the latency, with their words."""
+    """Names in words of the parts of the latency, by column."""
     return {column: term_words(part) for column, part in _parts(columns, r"latency_(.+)_cycles")}
 
 
@@ -113,7 +114,7 @@ def measure_text(key: str, value: float) -> str:
 
 
 def value_text(value: Any) -> str:
-    """Text of a value of a design: whole numbers without a decimal point, no number with separators."""
+    """Text of a value of a design: integers have no decimal point, and numbers have no thousands separators."""
     if isinstance(value, str | bool | np.bool_):
         return value_word(_plain(value))
     return f"{value:.0f}" if value == round(value) and abs(value) < 1e15 else f"{value:.6g}"

@@ -1,6 +1,6 @@
 """Shards: Parquet files, each with the costs of some designs of a space on all its networks.
 
-The metadata of a shard has the inputs from which it was made (parts.py).
+The metadata of a shard name the inputs from which the shard was made (parts.py).
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -33,7 +33,7 @@ class ShardContent:
     table: pandas.DataFrame
     """Table with a row for each network and each design that no constraint excludes."""
     excluded: Mapping[str, int]
-    """Number of designs that a constraint excludes, by constraint."""
+    """Number of designs that each constraint excludes before the evaluation."""
 
 
 class ShardMaker:
@@ -45,8 +45,8 @@ class ShardMaker:
 
     @cached_property
     def evaluators(self) -> dict[str, DesignEvaluator]:
-        """Evaluators of the networks, by network name. Raises InputError with every problem of the networks and the
-        mapping.
+        """Evaluators of the networks, by network name. Raises InputError with all mistakes in the networks and the
+        mapping file.
         """
         problems: list[Problem] = []
         found: dict[str, DesignEvaluator] = {}
@@ -72,8 +72,8 @@ class ShardMaker:
         return NetworkEvaluator(parse_workload(network.file, model=options.model), self.space.mapping, options)
 
     def rows(self, indexes: Iterable[int]) -> Iterator[tuple[list[Row], str]]:
-        """(rows, constraint) of each design. The constraint is the one that excludes the design, which then has no
-        rows; else ''.
+        """(rows, constraint) of each design. If a constraint excludes the design, there are no rows; else `constraint`
+        is ''.
         """
         for index in indexes:
             design = self.space.design(index)
@@ -107,7 +107,7 @@ class ShardMaker:
 
 
 def make_rows(space: Space) -> Callable[[Sequence[int]], list[tuple[list[Row], str]]]:
-    """Function that costs designs by their indexes, each individually, in a process of its own."""
+    """Function that computes the costs of designs, given by their indexes, each individually, in a separate process."""
     maker = ShardMaker(space)
     return lambda indexes: list(maker.rows(indexes))
 
@@ -143,7 +143,7 @@ def read_shards(paths: Sequence[Path]) -> list[ShardContent]:
 
 
 def joined(space: Space, contents: Sequence[ShardContent]) -> ShardContent:
-    """Content of several consecutive shards together; a table without rows if there are no shards."""
+    """Joint content of several consecutive shards. If there are no shards, the table has no rows."""
     excluded: dict[str, int] = {}
     for content in contents:
         for constraint, count in content.excluded.items():

@@ -27,18 +27,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SystemOptions(CnSearchOptions, TilingOptions, AllocationParameters, ScheduleSettings):
-    """Options of designs with several cores: for the search on a core, the cut of networks, the search for an
-    allocation, and schedules.
+    """Options of designs with several cores: for the search on a core, the division of networks into computation nodes,
+    the search for an allocation, and schedules.
     """
 
     def conflicts(self, wrong: set[str]) -> Iterable[Problem]:
-        """Problems with options that exclude each other."""
+        """Mistakes in options that exclude each other."""
         yield from CnSearchOptions.conflicts(self, wrong)
         yield from TilingOptions.conflicts(self, wrong)
 
     def without_effect(self) -> dict[str, str]:
-        """Options without effect, because other engines use them, each with the reason. `seed` is never among them,
-        because the search for an allocation uses every seed.
+        """Reason why an option has no effect, by name of the option: only other engines use it. `seed` is never
+        included, because the search for an allocation always uses the seed.
         """
         return {name: why for name, why in super().without_effect().items() if name != "seed"}
 
@@ -50,13 +50,13 @@ class SystemOptions(CnSearchOptions, TilingOptions, AllocationParameters, Schedu
 
 SpaceOptions = SearchOptions | SystemOptions
 KINDS: dict[bool, type[SpaceOptions]] = {False: SearchOptions, True: SystemOptions}
-"""Type of the options, by whether designs have several cores."""
+"""Type of the options; the key says whether designs have several cores."""
 DEFAULTS: dict[bool, Mapping[str, Any]] = {
     False: {"model": CORRECTED.name, "exploit_data_locality": True},
     True: {},
 }
-"""Defaults that differ from those of a configuration. A space compares designs, and without these defaults no memory
-would be worth its size.
+"""Defaults that differ from the defaults in a configuration. With the defaults of a configuration, no memory of a
+design would pay for its size.
 """
 
 
@@ -69,8 +69,8 @@ def stated_options(options: SpaceOptions) -> JsonObject:
 
 
 MOST_KEPT = 2**16
-"""Largest number of combinations for which the values of a formula are stored. With more, the formula is computed again
-for each design.
+"""Largest number of combinations of axis values for which the values of a formula are stored. If there are more, the
+formula is computed again for each design.
 """
 _TRIED = 1000
 """Number of designs that are tried one by one before all combinations are checked together."""
@@ -89,10 +89,10 @@ class Design:
     """Accelerator of a space."""
 
     index: int
-    """Index in the space, from 0; the last axis varies fastest."""
+    """Index of the design in the space, from 0; the last axis varies fastest."""
     values: dict[str, Value]
-    """Values of the axes, then of the names that laws define, in the order of the file. Names of laws that cannot be
-    computed are left out.
+    """Values of the axes, then of the names that laws define, in the order of the file. Laws that cannot be computed
+    are left out.
     """
     hardware: dict[str, Any]
     """Content of the hardware file of the design; {} if `problem` says why there is none. The caller must not change
@@ -101,20 +101,18 @@ class Design:
     excluded_by: str = ""
     """Constraint before evaluation that the design does not meet; '' if it meets all of them."""
     problem: str = ""
-    """Reason why the design is no accelerator: a law that cannot be computed, for example because of a division by
-    zero.
-    """
+    """Reason why there is no hardware file: a law cannot be computed, for example because of a division by zero."""
 
 
 @dataclass(frozen=True)
 class Outline:
-    """Settings of a design in the base, without the hardware file that results from them."""
+    """Settings that turn the base into a design, without the hardware file that results from these settings."""
 
     settings: tuple[tuple[KeyPath, Any], ...]
-    """Settings of axes, then of laws; () if `problem` says why there is no hardware file."""
+    """Settings of axes, then settings of laws; () if `problem` says why there is no hardware file."""
     excluded_by: str = ""
     problem: str = ""
-    """Reason why the design is no accelerator. This field and `excluded_by` are as in `Design`."""
+    """Reason why there is no hardware file. This field and `excluded_by` have the same meaning as in `Design`."""
 
 
 @dataclass(frozen=True)
@@ -129,13 +127,13 @@ class Axis:
 
 @dataclass(frozen=True)
 class Formula:
-    """Expression, and the axes on which its value depends."""
+    """Expression with the axes on which its value depends."""
 
     expression: Expression
     axes: tuple[int, ...]
     """Positions of the axes on which the expression depends, directly or through the names of laws."""
     is_kept: bool
-    """Whether the value is stored for each combination of axis values, because there are few combinations."""
+    """Whether the value is stored for each combination of axis values. It is stored if there are few combinations."""
     kept: dict[tuple[int, ...], "_Outcome"] = field(default_factory=dict, compare=False, repr=False)
 
 
@@ -152,7 +150,7 @@ class Law:
 
 @dataclass(frozen=True)
 class _Outcome:
-    """Value of a formula for some values of its axes, or the reason why it has none."""
+    """Value of a formula for a combination of axis values, or the reason why there is no value."""
 
     value: Value
     problem: str = ""
@@ -160,30 +158,32 @@ class _Outcome:
 
 @dataclass(frozen=True, eq=False)
 class Space:
-    """Designs by their index, and the networks and options with which they are evaluated."""
+    """Design space: designs by their index, and the networks and options with which the designs are evaluated."""
 
     name: str
     file: str
     """Path of the space file; '' if the space was given as a dict."""
     networks: tuple[Network, ...]
     mapping: Path | None
-    """Path of the mapping file. None stands for a single entry `default` with the default links of operands; spatial
-    mappings are then generated.
+    """Path of the mapping file. None stands for a mapping file with a single entry `default`, which has the default
+    links of operands and no spatial mapping, so that spatial mappings are generated.
     """
     options: SpaceOptions
     objectives: tuple[str, ...]
-    """Objectives of the Pareto front, which are among RESULTS."""
+    """Objectives of the Pareto front, chosen from RESULTS."""
     shard_designs: int | None
     base: dict[str, Any]
-    """Content of the hardware file of the base. For several cores it has all core files under `core_files`."""
+    """Content of the hardware file of the base. For several cores, it includes all core files under `core_files`."""
     axes: tuple[Axis, ...]
     laws: tuple[Law, ...]
     constraints_before: tuple[Formula, ...]
-    """Constraints that are checked before anything is evaluated."""
+    """Constraints that are checked before any design is evaluated."""
     constraints_after: tuple[Formula, ...]
     """Constraints on results, which are checked after the evaluation."""
     rows: tuple[tuple[int, ...], ...] | None = None
-    """Position of the value of each design in each axis, for a design sheet; None if all combinations are designs."""
+    """Position, in each axis, of the value of each design of a design sheet; None if all combinations of values are
+    designs.
+    """
     row_names: tuple[str, ...] = ()
     """Names of the designs in the sheet; () if the sheet has no names."""
 
@@ -194,7 +194,7 @@ class Space:
 
     @property
     def value_names(self) -> tuple[str, ...]:
-        """Columns of a table of designs: axes, then names of laws."""
+        """Columns of a table of designs that hold values: axes, then the names that laws define."""
         return (*(axis.name for axis in self.axes), *(law.key for law in self.laws if law.path is None))
 
     def __len__(self) -> int:
@@ -202,7 +202,7 @@ class Space:
         return math.prod(self._sizes) if self.rows is None else len(self.rows)
 
     def design(self, index: int) -> Design:
-        """Design at an index. It depends on nothing but the space and the index. Raises IndexError."""
+        """Design at an index. It depends only on the space and the index. Raises IndexError."""
         positions = self.positions(index)
         values = self._axis_values(positions)
         found = self._law_outcomes(positions)
@@ -220,8 +220,8 @@ class Space:
 
     @cached_property
     def known_values(self) -> dict[str, tuple[Value, ...]]:
-        """Values that designs of the space can have, by column of `value_names`. They do not depend on which designs a
-        table contains. Laws with too many values are left out.
+        """Values that designs of the space can have, by column of `value_names`, even if a table contains only some of
+        the designs. Laws with too many values are left out.
         """
         found = {axis.name: axis.values for axis in self.axes}
         for law in self.laws:
@@ -232,23 +232,24 @@ class Space:
         return found
 
     def outline(self, index: int) -> Outline:
-        """Settings of the design at an index in the base. Raises IndexError."""
+        """Settings that turn the base into the design at an index. Raises IndexError."""
         positions = self.positions(index)
         return self._outline(positions, self._law_outcomes(positions))
 
     def design_name(self, index: int) -> str:
-        """Name of a design: from the design sheet, or else made of the name of the space and the index. Raises
-        IndexError.
+        """Name of a design: the name in the design sheet or, if the sheet has none, the name of the space and the
+        index. Raises IndexError.
         """
         if not 0 <= index < len(self):
             raise IndexError(index)
         return self.row_names[index] if self.row_names else f"{self.name}-{index:0{len(str(len(self)))}}"
 
     def unmet(self, values: Mapping[str, Value], results: Mapping[str, float]) -> str:
-        """First constraint that the results of a design on a network do not meet; '' if all are met.
+        """First constraint that the results of a design on a network do not meet; '' if the results meet all
+        constraints.
 
-        `values` are the values of the design; `results` are the results by their names in RESULTS. A constraint with a
-        missing result is not met.
+        `values` are the values of the design; `results` are the results by their names in RESULTS. If a constraint uses
+        a result that is missing, the constraint is not met.
         """
         for constraint in self.constraints_after:
             expression = constraint.expression
@@ -270,14 +271,14 @@ class Space:
         return int(allowed.sum()) * (len(self) // allowed.size)
 
     def size_text(self) -> str:
-        """Text with the number of designs, for people to read before anything is evaluated."""
+        """Text for people with the number of designs. It is shown before any design is evaluated."""
         allowed, networks = self.count_allowed(), count_of(len(self.networks), "network")
         left = "" if allowed == len(self) else f", of which {allowed:,} meet the constraints before evaluation"
         return f"{count_of(len(self), 'design')}{left}, on {networks}"
 
     def first_allowed(self) -> int | None:
         """Index of the first design that meets all constraints before evaluation and whose laws can be computed; None
-        if there is none.
+        if no design does.
         """
         tried = len(self) if self.rows is not None else min(len(self), _TRIED)
         found = next((index for index in range(tried) if self._is_allowed(self.positions(index))), None)
@@ -321,7 +322,7 @@ class Space:
         return [(law, self._outcome(law.formula, positions)) for law in self.laws]
 
     def _outline(self, positions: Sequence[int], found: Sequence[tuple[Law, _Outcome]]) -> Outline:
-        """Settings of a design, where `found` has its laws with their outcomes."""
+        """Settings of a design; `found` has the laws of the design with their outcomes."""
         problem = next((f"{law.key}: {outcome.problem}" for law, outcome in found if outcome.problem), "")
         if problem:
             return Outline((), problem=problem)
@@ -333,7 +334,7 @@ class Space:
         return Outline((*itertools.chain.from_iterable(settings), *from_laws), excluded_by)
 
     def _outcome(self, formula: Formula, positions: Sequence[int]) -> _Outcome:
-        """Value of a formula in a design, or the reason why it has none."""
+        """Value of a formula in a design, or the reason why there is no value."""
         place = tuple([positions[axis] for axis in formula.axes])
         found = formula.kept.get(place)
         if found is None:
@@ -359,7 +360,7 @@ class Space:
             return _Outcome(0, str(error))
 
     def _exclusion(self, positions: Sequence[int]) -> tuple[str, str]:
-        """(first constraint that is not met, or ''; problem of a constraint that cannot be computed, or '')."""
+        """(first constraint that is not met, or ''; reason why a constraint cannot be computed, or '')."""
         for constraint in self.constraints_before:
             outcome = self._outcome(constraint, positions)
             if outcome.problem:
@@ -373,7 +374,7 @@ class Space:
         return not outcome.problem and bool(outcome.value or not is_constraint)
 
     def _conditions(self) -> Iterator[tuple[Formula, bool]]:
-        """Formulas that can make a design invalid or excluded, each with whether it is a constraint."""
+        """(formula, whether it is a constraint) for each formula that can make a design invalid or exclude a design."""
         yield from ((law.formula, False) for law in self.laws)
         yield from ((constraint, True) for constraint in self.constraints_before)
 
@@ -381,8 +382,8 @@ class Space:
         return all(self._holds(formula, is_constraint, positions) for formula, is_constraint in self._conditions())
 
     def _allowed_combinations(self) -> "NDArray[np.bool_]":
-        """Array that says which combinations of axis values are allowed. An axis without conditions has length 1 in
-        this array, for all of its values.
+        """Array with one dimension per axis; True for allowed combinations of axis values. If no condition depends on
+        an axis, the array has length 1 in this axis, which stands for all values.
 
         Each condition is computed only for the axes on which it depends.
         """
@@ -398,7 +399,7 @@ class Space:
 
 
 def _as_written(value: Value) -> Value:
-    """Value of a law as it would be written in a file: 16, not 16.0."""
+    """Value of a law in the form in which it would be written in a file: 16, not 16.0."""
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 

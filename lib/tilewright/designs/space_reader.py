@@ -1,4 +1,4 @@
-"""Reader of the file of a design space and its base, which reports all mistakes before anything is evaluated."""
+"""Reader of the file of a design space and of the base, which reports all mistakes before any design is evaluated."""
 
 import math
 import os
@@ -49,17 +49,17 @@ class SystemBase:
     """Accelerator with several cores, together with the contents of its core files."""
 
     document: YamlDocument
-    """Content of the accelerator file, with the core files under CORES by name; `cores` and `offchip_core` use these
-    names.
+    """Content of the accelerator file, together with the core files under CORES by name; `cores` and `offchip_core` use
+    these names.
     """
     parts: Table[str, YamlDocument] = field(default_factory=dict)
-    """Core files by name, for the cores that are not written in the accelerator file itself."""
+    """Core files by name, for cores that are not written in the accelerator file itself."""
     space_file: str = ""
     """Path of the file of the space, which can also contain cores under CORES."""
 
     def told(self, problem: Problem) -> Problem:
-        """Problem with its file, line and path changed to those of a core file, if the problem is about a part of that
-        file; else the problem unchanged.
+        """Problem with the file, line and path of a core file, if the problem concerns a part of this core file; else
+        the unchanged problem.
         """
         for name, part in self.parts.items():
             start = f"{CORES}.{name}"
@@ -74,8 +74,8 @@ class SystemBase:
 def system_base(
     document: YamlDocument, further: Table[str, YamlDocument], problems: Problems, space_file: str = ""
 ) -> SystemBase | None:
-    """Base made of an accelerator file and the `further` cores that a space adds. None, with problems recorded, if a
-    core file is missing or cannot be read.
+    """Base made from an accelerator file and the `further` cores that a space adds. If a core file is missing or cannot
+    be read, the mistake is recorded and the result is None.
     """
     contained = contained_cores(document.data)
     parts: dict[str, YamlDocument] = {}
@@ -94,14 +94,14 @@ def system_base(
     known = {**(contained or {}), **{name: part.data for name, part in parts.items()}}
     for name in further:
         if name in known:
-            problems.at((CORES, name), "the accelerator has a core of this name")
+            problems.at((CORES, name), "the accelerator already has a core of this name")
     whole = {**data, CORES: known | {name: part.data for name, part in further.items()}}
     return SystemBase(replace(document, data=whole), {**parts, **further}, space_file)
 
 
 def _paths(document: YamlDocument, problems: Problems) -> dict[KeyPath, Path] | None:
-    """Paths of the core files, by the place in the accelerator file that names the core. None, with problems recorded,
-    if a file is missing.
+    """Paths of the core files, by the place in the accelerator file that names the core. If a file is missing, the
+    mistake is recorded and the result is None.
     """
     folder = Path(document.file).parent
     found: dict[KeyPath, Path] = {}
@@ -125,13 +125,13 @@ LARGEST_SPACE = 10**8
 def read_space(source: str | Path | dict[str, Any], notices: list[str] | None = None) -> Space:
     """Design space of a file, or of a dict with the same data. Paths in a dict are relative to the working folder.
 
-    Raises InputError with every problem. Remarks on input that is legal but unusual are appended to `notices`.
+    Raises InputError with all mistakes. Remarks on input that is allowed but unusual are appended to `notices`.
     """
     return space_of(document_of(source) if isinstance(source, dict) else load_yaml(source, notices), notices)
 
 
 def space_of(document: YamlDocument, notices: list[str] | None = None) -> Space:
-    """Design space of a loaded document. Raises InputError."""
+    """Design space of a loaded document. Raises InputError with all mistakes."""
     refuse_other_kind(document, SPACE)
     problems = Problems(document)
     for path in document.repeated:
@@ -148,13 +148,15 @@ class _Reader:
         self.document, self.entry, self.problems = document, entry, problems
         self.folder = Path(document.file).parent
         self.system: SystemBase | None = None
-        """Base, if it is an accelerator with several cores; else None."""
+        """Base if the base is an accelerator with several cores; else None."""
         self.base = self._base()
         self.axes = AxesReader(self.base.data if self.base else None, problems)
         self.sheet_file = ""
 
     def space(self) -> Space | None:
-        """Design space; None, with problems recorded, if the file does not define one."""
+        """Design space. If the file does not define a design space, the mistakes are recorded and the result is
+        None.
+        """
         entry, problems = self.entry, self.problems
         name, networks, options = self._name(), self._networks(), self._options()
         mapping = self._file(("mapping",), entry.mapping)
@@ -190,7 +192,7 @@ class _Reader:
             problems.attempt(read_mapping, mapping)
         return space
 
-    # what designs are evaluated on ------------------------------------------------------------------------------------
+    # files, cores and networks ----------------------------------------------------------------------------------------
 
     def _name(self) -> str:
         if self.entry.name or self.problems.has("name"):
@@ -238,8 +240,8 @@ class _Reader:
             return kind()
 
     def _file(self, path: KeyPath, written: str | None) -> Path | None:
-        """File at a path that is relative to the folder of the space file. None, with a problem recorded, if there is
-        no such file.
+        """File at a path that is relative to the folder of the space file. If there is no such file, the mistake is
+        recorded and the result is None.
         """
         if not written:
             return None
@@ -260,25 +262,25 @@ class _Reader:
         return self.system.document if self.system else None
 
     def _further_cores(self, is_system: bool) -> dict[str, YamlDocument] | None:
-        """Further cores that the space adds to the base. None, with problems recorded, if one of them cannot
-        be used.
+        """Further cores that the space adds to the base. If one of the cores cannot be used, the mistake is recorded
+        and the result is None.
         """
         found = {}
         for name, given in (self.entry.core_files or {}).items():
             if not is_system:
                 self.problems.at(
-                    ("core_files", name), "is for an accelerator of several cores, and the base is one core"
+                    ("core_files", name), "is only for an accelerator with several cores, but the base has one core"
                 )
             elif "." in name:
-                self.problems.at(("core_files", name), "has a dot, which ends names in paths", name)
+                self.problems.at(("core_files", name), "contains a dot, which separates names in paths", name)
             else:
                 found[name] = self._hardware_document(("core_files", name), given)
         usable = {name: document for name, document in found.items() if document is not None}
         return usable if len(usable) == len(self.entry.core_files or {}) else None
 
     def _hardware_document(self, path: KeyPath, given: str | dict[str, Any] | None) -> YamlDocument | None:
-        """Content of a hardware file. It is either read from a path, or written as a dict at the place `path` of the
-        space file. None, with problems recorded, if it is no hardware file.
+        """Content of a hardware file. It is either read from a file path or written as a dict at the place `path` of
+        the space file. If it is not a hardware file, the mistakes are recorded and the result is None.
         """
         if isinstance(given, dict):
             lines = self.document.lines.items()
@@ -295,7 +297,7 @@ class _Reader:
     # designs ----------------------------------------------------------------------------------------------------------
 
     def _axes(self) -> tuple[tuple[Axis, ...], tuple[tuple[int, ...], ...] | None, tuple[str, ...]]:
-        """Axes of the space; for a design sheet also its rows and the names of the designs."""
+        """(axes of the space, rows of the design sheet or None, names of the designs in the sheet or ())."""
         entries = self.entry.axes or {}
         if self.entry.designs is None and not self.problems.has("designs"):
             if "axes" not in self.entry.model_fields_set:
@@ -330,15 +332,13 @@ class _Reader:
 
     def _check_name_of_law(self, key: str, known: Sequence[str]) -> None:
         if key in known:
-            self.problems.at(("laws", key), "is the name of an axis, whose values it cannot change")
+            self.problems.at(("laws", key), "is the name of an axis; a law cannot change the values of an axis")
         self.axes.check_name(("laws", key), key)
 
     def _constraints(
         self, axes: Sequence[Axis], laws: Sequence[Law]
     ) -> tuple[tuple[Formula, ...], tuple[Formula, ...]]:
-        """Two groups of constraints: those that can be checked before evaluation, and those on the results of the
-        evaluation.
-        """
+        """(constraints that can be checked before evaluation, constraints on the results of the evaluation)."""
         before: list[Formula] = []
         after: list[Formula] = []
         named = [key for key in self.entry.laws or {} if "." not in key]
@@ -349,7 +349,7 @@ class _Reader:
             if expression is None or not self._knows(path, expression, [*known, *RESULTS]):
                 continue
             if not expression.is_condition:
-                self.problems.at(path, "compares nothing", written, "comparisons with < <= == != >= >, and, or, not")
+                self.problems.at(path, "is not a comparison", written, "comparisons with < <= == != >= >, and, or, not")
             formula = self._formula(expression, axes, laws)
             (after if set(expression.names) & set(RESULTS) else before).append(formula)
         return tuple(before), tuple(after)
@@ -364,13 +364,17 @@ class _Reader:
             return None
 
     def _knows(self, path: KeyPath, expression: Expression, known: Sequence[str], later: Sequence[str] = ()) -> bool:
-        """Whether all names of an expression are known. A problem is recorded for each unknown name."""
+        """Whether all names of an expression are known. A mistake is recorded for each unknown name."""
         unknown = [name for name in expression.names if name not in known]
         for name in unknown:
             if name in later:
-                self.problems.at(path, f"'{name}' is no name yet: the law for it stands further down, or is this one")
+                self.problems.at(
+                    path, f"'{name}' is not defined yet: it is the name of this law or of a law further down"
+                )
             elif name in RESULTS:
-                self.problems.at(path, f"'{name}' is known after evaluation only: constraints can use it")
+                self.problems.at(
+                    path, f"'{name}' is a result and is known only after evaluation: only constraints can use it"
+                )
             else:
                 self.problems.unknown_name(
                     path, "no axis, law or result has this name", name, list(dict.fromkeys(known))
@@ -384,8 +388,8 @@ class _Reader:
         return Formula(expression, used, math.prod(len(axes[place].values) for place in used) <= MOST_KEPT)
 
     def _check_uses(self, axes: Sequence[Axis], formulas: Sequence[Formula]) -> None:
-        """Record each axis that nothing uses, because its values would make equal designs. Nothing is recorded if a law
-        or a constraint cannot be read, because that one could use any axis.
+        """Record each axis that no path, law or constraint uses: all values of such an axis make the same design. If a
+        law or a constraint cannot be read, no axis is recorded, because the law or constraint could use any axis.
         """
         if self.problems.has("laws") or self.problems.has("constraints"):
             return
@@ -410,7 +414,9 @@ class _Reader:
     # the first design -------------------------------------------------------------------------------------------------
 
     def _check_first_design(self, space: Space) -> None:
-        """Record the mistakes in the first design that meets the constraints, in its core, and in the mapping file."""
+        """Record the mistakes in the first design that meets the constraints, in the core of this design, and in the
+        mapping file.
+        """
         told: list[str] = []
         mapping = self.problems.attempt(read_mapping, space.mapping, told) if space.mapping else None
         if mapping is not None and any(entry.spatial_mapping for entry in mapping.entries):
@@ -420,7 +426,9 @@ class _Reader:
             first = space.design(0)
             why = first.problem or f"does not meet {first.excluded_by}"
             key = "constraints" if space.constraints_before else "laws"
-            self.problems.at((key,), f"no design is left of {len(space):,}; the first one: {why}")
+            self.problems.at(
+                (key,), f"none of the {len(space):,} designs can be evaluated; reason for the first design: {why}"
+            )
             return
         assert self.base is not None
         document = replace(self.base, data=space.design(index).hardware)
@@ -432,7 +440,10 @@ class _Reader:
         finally:
             self.problems.notices += [Unused(self._of_base(notice.problem)) for notice in unused_in(told)]
         if isinstance(accelerator, MultiCoreAccelerator) != space.is_of_systems:
-            self.problems.at(("axes",), f"design {space.design_name(index)} is of another kind than the base")
+            self.problems.at(
+                ("axes",),
+                f"the base and design {space.design_name(index)} must both have one core or both have several cores",
+            )
         elif mapping is not None and space.is_of_systems:
             self._check_core_names(mapping, accelerator, str(space.mapping))
         elif mapping is not None:
@@ -448,13 +459,16 @@ class _Reader:
         self.problems.found += problems.found
 
     def _notice_fixed_arrays(self) -> None:
-        """Record a notice if the size of the array varies although the mapping file unrolls loops over the array by
-        fixed factors.
+        """Record a notice if the size of the array varies but the mapping file unrolls loops over the array by fixed
+        factors.
         """
         setter = next((one for one in self.axes.setters if "operational_array" in one.path), None)
         if setter is not None:
             where = self.document.dotted(setter.place)
-            message = f"gives spatial mappings, whose factors larger arrays leave unused; {where} may set such arrays"
+            message = (
+                "fixes the factors of spatial mappings, so a larger array has unused units;"
+                f" {where} can set larger arrays"
+            )
             self.problems.notice(("mapping",), message)
 
     def _tell_of_design(self, space: Space, index: int, document: YamlDocument, found: Sequence[Problem]) -> None:
@@ -475,7 +489,7 @@ class _Reader:
             self.problems.found.append(self._of_base(problem) if place is None else problem)
 
     def _of_base(self, problem: Problem) -> Problem:
-        """Problem with the base, moved to its place in the file that contains the wrong value."""
+        """Problem with the base, moved to the file and the place that contain the wrong value."""
         moved = problem if self.system is None else self.system.told(problem)
         if moved == problem and isinstance(self.entry.accelerator, dict) and problem.file == self.document.file:
             return replace(problem, path=f"accelerator.{problem.path}")
@@ -492,5 +506,5 @@ class _Reader:
 
 
 def _is_within(path: str, above: str) -> bool:
-    """Whether a path, as text, is the path `above` or a path below it."""
+    """Whether a path, as text, is the path `above` or a path below `above`."""
     return re.match(rf"{re.escape(above)}($|[.\[])", path) is not None

@@ -32,30 +32,30 @@ _VALUE_SCHEMA = JsonSchema({"type": ["number", "string", "boolean"]})
 
 
 def check_value(value: Any) -> Value:
-    """Value that an axis or a law can have. Raises FieldError."""
+    """Value that an axis or a law can have. Raises FieldError for other values."""
     if not isinstance(value, int | float | str) or value == "":
         raise FieldError("must be a number, text, true or false")
     return value if isinstance(value, str) else _usual_number(value)
 
 
 def _usual_number(value: int | float) -> int | float:
-    """Number that tables can hold. Raises FieldError."""
+    """Number that tables can hold. Raises FieldError for other numbers."""
     if isinstance(value, int) and abs(value) > LARGEST_WHOLE:
-        raise FieldError("a whole number that is too large", f"{-LARGEST_WHOLE} to {LARGEST_WHOLE}")
+        raise FieldError("is an integer that is too large", f"{-LARGEST_WHOLE} to {LARGEST_WHOLE}")
     if not math.isfinite(value):
         raise FieldError("must be a finite number")
     return value
 
 
 def check_number(value: Any) -> int | float:
-    """Number that is not true or false. Raises FieldError."""
+    """Number, where true and false do not count as numbers. Raises FieldError for other values."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise FieldError("must be a number")
     return _usual_number(value)
 
 
 def parse_paths(value: Any) -> tuple[str, ...]:
-    """Dotted paths, given as one path or as several. Raises FieldError."""
+    """Dotted paths from one path or a list of paths. Raises FieldError for other values."""
     paths = value if isinstance(value, list) else [value]
     if not paths or not all(isinstance(path, str) and path for path in paths):
         raise FieldError("must be a dotted path in the accelerator, or a list of them", "memories.sram.size")
@@ -63,7 +63,7 @@ def parse_paths(value: Any) -> tuple[str, ...]:
 
 
 def check_name(text: str) -> str:
-    """Text that can be part of the name of a folder. Raises FieldError."""
+    """Text that can be part of the name of a folder. Raises FieldError for other texts."""
     if re.fullmatch(NAME_PATTERN, text) is None:
         raise FieldError("not a name", "letters, digits, _ . + -")
     return text
@@ -83,58 +83,68 @@ Networks = Annotated[
     | Annotated[list[Name], Field(min_length=1), Tag(LIST_MARK)],
     Discriminator(table_or_list),
 ]
-_FROM = Field(default=None, description="First value of a range, which goes on by `factor` or by `step`.")
+_FROM = Field(default=None, description="First value of a range. `factor` or `step` gives the next values.")
 _Range: Any = create_model("_Range", __base__=TableModel, **{"from": (Number | None, _FROM)})  # type: ignore[call-overload]
 
 
 class AxisEntry(_Range):  # type: ignore[misc]
-    """What is varied: the values of one thing, as a list, a range or a choice of tables."""
+    """Axis: a quantity that varies between designs. Its values are a list, a range, or named choices that each set
+    several values."""
 
     to: Number | None = None
-    """Last value of a range; it is left out where no step ends there."""
+    """Upper limit of a range. It is itself a value only if a step ends exactly there."""
     factor: Number | None = None
-    """Each value of the range is so many times the one before it."""
+    """Factor between a value of the range and the next value."""
     step: Number | None = None
-    """Each value of the range is so much more than the one before it."""
+    """Difference between a value of the range and the next value."""
     values: Annotated[list[AnyValue], Field(min_length=1)] | None = None
-    """The values, in order."""
+    """Values of the axis, in order."""
     choices: Annotated[dict[Name, dict[Name, Any]], Field(min_length=1)] | None = None
-    """Choice to what it sets: dotted paths in the accelerator to their values, which may be whole tables."""
+    """Choices by name. Each choice maps dotted paths in the accelerator to the values that it sets there, which can be
+    tables."""
     path: Paths | None = None
-    """The dotted path in the accelerator that has the value, or several. Without it laws use the name of the axis."""
+    """Dotted path in the accelerator that gets the value of the axis, or a list of such paths. Without a path, only
+    laws and constraints use the axis, by its name."""
 
 
 class SpaceFile(TableModel):
-    """A base accelerator, what is varied in it, what follows from that, and what designs must meet."""
+    """Design space: a base accelerator, axes that vary values of the base, laws that derive further values, and
+    constraints that designs must meet."""
 
     name: FolderName | None = None
-    """Name of the space; without it that of the file."""
+    """Name of the space; the default is the name of the file."""
     accelerator: Accelerator
-    """The base: the path of a hardware file, from the folder of this file, or its content."""
+    """Base accelerator: the path of a hardware file, relative to the folder of this file, or the content of a hardware
+    file."""
     core_files: dict[Name, Accelerator] = Field(default={})
-    """Further cores of an accelerator of several cores by name, beside those of the base: paths of core files, or their
-    content. Axes and laws give `cores` these names, and change what they say below `core_files`."""
+    """Cores by name, in addition to the cores of a base with several cores: paths of core files, or the content of core
+    files. Axes and laws can set entries of `cores` to these names, and can change values of these cores below
+    `core_files`."""
     mapping: Name | None = None
-    """The path of a mapping file; without it operands have their default links and spatial mappings are generated."""
+    """Path of a mapping file. Without a mapping file, operands have their default links and spatial mappings are
+    generated."""
     networks: Networks
-    """What every design runs: name to path, or paths, whose networks are called by the names of the files."""
+    """Networks that every design runs: a table from name to path, or a list of paths. In a list, each network is named
+    after its file."""
     axes: dict[Name, AxisEntry] = Field(default={})
-    """What is varied. All combinations are designs; the last axis varies fastest."""
+    """Axes by name. All combinations of their values are designs; the last axis varies fastest."""
     laws: dict[Name, AnyValue] = Field(default={})
-    """Expressions, in order: for dotted paths in the accelerator, or for new names, which those after them can use."""
+    """Expressions for dotted paths in the accelerator or for new names. An expression can use the names that are
+    defined before it."""
     constraints: list[Name] = Field(default=[])
-    """Expressions that must be true: those with results (`energy_pj`, ...) after a design was evaluated, for each
-    network; all others before."""
+    """Expressions that must be true for a design. Expressions with results (`energy_pj`, ...) are checked after the
+    evaluation, for each network; all other expressions are checked before it."""
     objectives: Annotated[list[MeasureName], Field(min_length=1)] = Field(default=[ENERGY_PJ, LATENCY_CYCLES, AREA_MM2])
-    """What the Pareto front is over."""
+    """Objectives of the Pareto front."""
     options: dict[Name, Any] = Field(default={})
-    """Options of the search, as in a configuration. Here `model` is corrected and `exploit_data_locality` true unless
-    they are given."""
+    """Options of the search, as in a configuration. For one core, the defaults of a space are `model: corrected` and
+    `exploit_data_locality: true`."""
     designs: Name | None = None
-    """The path of a design sheet (TSV, or CSV by its suffix), instead of values of axes: one design a row, columns are
-    axes or dotted paths; a column `design` has names."""
+    """Path of a design sheet, which replaces the values of the axes. The sheet is a TSV file (CSV if its name ends in
+    .csv) with one row per design. Its columns are axes or dotted paths; a column `design` has the names of the
+    designs."""
     shard_designs: PositiveCount | None = None
-    """How many designs are evaluated in one job; without it as many as take some minutes."""
+    """Number of designs that one job evaluates; by default, as many designs as take some minutes."""
 
 
 def space_schema() -> JsonObject:

@@ -1,4 +1,4 @@
-"""Parquet tables of a space of designs, stamped with the inputs from which they were made."""
+"""Parquet tables of a space of designs, with a digest of the inputs from which they were made."""
 
 import io
 import json
@@ -37,19 +37,19 @@ def write_stamped(path: Path, table: pandas.DataFrame, said: Mapping[str, Any]) 
 
 
 def read_stamped(path: Path, schema: str) -> tuple[pandas.DataFrame, dict[str, Any]]:
-    """(table, metadata of the table). Raises InputError if the file is damaged or has another schema."""
+    """(table, metadata of the table). Raises InputError if the file is damaged or has a schema other than `schema`."""
     try:
         table = pyarrow.parquet.read_table(io.BytesIO(read_sealed(path)))
         said = _said(table.schema, schema)
     except ArtifactError as error:
         raise InputError(error.problems) from None
     except (OSError, ValueError, KeyError, TypeError, pyarrow.ArrowException) as error:
-        raise InputError(f"{path}: not a file of {schema}, or damaged: {error}") from None
+        raise InputError(f"{path}: is damaged or does not have the schema {schema}: {error}") from None
     return table.to_pandas(), said
 
 
 def digest_in(path: Path, schema: str) -> str:
-    """Digest that a file states; '' if the file is missing, is damaged, or has another schema."""
+    """Digest that a file states; '' if the file is missing or damaged, or has a schema other than `schema`."""
     try:
         content = io.BytesIO(read_sealed(path))
         return str(_said(pyarrow.parquet.read_schema(content), schema)["digest"])
@@ -60,5 +60,5 @@ def digest_in(path: Path, schema: str) -> str:
 def _said(schema: pyarrow.Schema, name: str) -> JsonObject:
     said: dict[str, Any] = json.loads((schema.metadata or {})[_METADATA])
     if said["schema"] != name:
-        raise ValueError("another kind of file")
+        raise ValueError("the file has another schema")
     return said

@@ -1,8 +1,8 @@
-"""Trials of the changes of a run on several cores: its allocation on changed hardware, and new searches.
+"""Trials of changes to a run on several cores: the allocation of the run on changed hardware, and new searches.
 
-With the allocation of the run, the cost tables of the changed cores are searched anew, and the schedule is simulated
-with them. The results equal those of `tilewright cost` and `tilewright schedule` for the changed files, with the
-`mapping.yaml` that fixes the allocation.
+If the allocation of the run is kept, the cost tables of the changed cores are made again, and the schedule is simulated
+with these tables. The results are the same as from `tilewright cost` and `tilewright schedule` for the changed files,
+with the `mapping.yaml` that fixes the allocation.
 """
 
 import math
@@ -30,7 +30,7 @@ from tilewright.pipeline.stages.multi.items import CnProblem, CostedCnProblem
 from tilewright.search.options import CnSearchOptions
 from tilewright.search.progress import Advance
 
-NOT_SEARCHED = "fused plans are not searched again here: `tilewright fuse` looks for one on the changed files"
+NOT_SEARCHED = "fused plans are not searched again here; `tilewright fuse` searches a plan for the changed files"
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,28 +42,26 @@ class ExplainedSystemRun:
     """Content of the accelerator file of the run, with its cores under `core_files`."""
     costed: CostedCnProblem
     allocation: Integers
-    """[cn] core of the CN"""
+    """[cn] core that runs the CN"""
     now: Outcome
     """Costs of the run."""
     objective: str
     search: CnSearchOptions
-    """Options of the search for the cost tables."""
+    """Options of the search for mappings, which gives the cost tables."""
     settings: ScheduleSettings
     options: SystemOptions | None
-    """Options of a whole new search; None if the run cannot be searched anew."""
+    """Options of a new search, including the search for an allocation; None if no new search of the run is possible."""
     same_words = "same\nallocation"
     most_sets = 24  # a set costs new tables and a schedule
     holds_searches = False
 
     @property
     def not_searched(self) -> str:
-        """Reason why this run has no new searches; '' if it has."""
+        """Reason why no new searches are possible for this run; '' if they are possible."""
         return NOT_SEARCHED if self.options is None else ""
 
     def same(self, accelerator: MultiCoreAccelerator) -> Outcome:
-        """Costs of an accelerator with the tiles and the allocation of the run, with new cost tables for the changed
-        cores.
-        """
+        """Costs on an accelerator with the tiles and the allocation of the run. Changed cores get new cost tables."""
         given = replace(self.costed.descriptions, accelerator=accelerator)
         changed = _changed_cores(self.costed.descriptions.accelerator, accelerator)
         costs = dict(self.costed.costs)
@@ -77,8 +75,8 @@ class ExplainedSystemRun:
         return _outcome(schedule)
 
     def searcher(self) -> Callable[[MultiCoreAccelerator], Found]:
-        """Function that searches accelerators anew. The allocation that it finds is also evaluated on the accelerator
-        of the run.
+        """Function that searches an allocation for a changed accelerator. The allocation is also evaluated on the
+        accelerator of the run.
         """
         given = self.costed.descriptions
         assert self.options is not None
@@ -99,7 +97,7 @@ class ExplainedSystemRun:
         return []
 
     def best_known(self, held: Sequence[Held]) -> Outcome:
-        """Costs on the accelerator of the run with the best allocation that any search found."""
+        """Costs on the accelerator of the run with the best allocation: that of the run, or one that a search found."""
         values = {one: one.value(self.objective) for one in (self.now, *(one.outcome for one in held))}
         return min(values, key=lambda one: math.inf if (value := values[one]) is None else value)
 

@@ -28,9 +28,10 @@ _TEXTS = (DOMINATED_BY, LARGEST_ENERGY, LARGEST_LATENCY)
 
 
 def space_table(answer: Answer) -> pandas.DataFrame:
-    """Table of results. Each row also has whether it is on the front of its network, the first design there that
-    dominates it, and its largest terms. If there are several networks, each row has the same for all networks together.
-    Notices on unused input are in the `attrs` of the table, which Parquet keeps.
+    """Table of results with additional columns: whether the design is on the front of the network, the first design on
+    this front that dominates it, and the largest terms of energy and latency. If there are several networks, further
+    columns describe the front of all networks together. Notices on unused input are in the `attrs` of the table, which
+    Parquet stores.
     """
     table = answer.exploration.table
     of_networks = pandas.concat([front.rows for front in answer.fronts if front.network != ALL_NETWORKS])
@@ -55,8 +56,8 @@ def space_table(answer: Answer) -> pandas.DataFrame:
 
 
 def front_table(answer: Answer) -> pandas.DataFrame:
-    """Table of the designs on the fronts: network by network, then all networks together, each sorted by the first
-    objective. `assumes` has the assumptions of the comparison.
+    """Table of the designs on the fronts: the front of each network, then the front of all networks together. Each
+    front is sorted by the first objective. The column `assumes` has the assumptions of the comparison.
     """
     columns = [key for key in answer.overall.rows.columns if key not in ("status", "reason", "unmet", ON_FRONT)]
     leading = ["network", COMPARED_BY, "index", "design"]
@@ -69,7 +70,7 @@ def front_table(answer: Answer) -> pandas.DataFrame:
 
 
 def write_tables(answer: Answer, folder: Path) -> tuple[Path, ...]:
-    """Write `space` and `front` as `.csv` and `.parquet` into a folder. Returns the paths."""
+    """Write the tables `space` and `front` as `.csv` and `.parquet` into a folder. Returns the paths."""
     return (*_written(space_table(answer), folder / SPACE_STEM), *write_front_tables(answer, folder))
 
 

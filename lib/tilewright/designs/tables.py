@@ -1,4 +1,4 @@
-"""Tables of the answer for a space of designs: CSV, Parquet, and a short text."""
+"""Text of the answer for a space of designs: numbers of designs, best designs, fronts, and causes of failure."""
 
 from collections.abc import Iterator
 from itertools import groupby
@@ -21,16 +21,18 @@ from tilewright.results.text_tables import render, text_table
 from tilewright.results.uncertainty import SAMPLES
 
 MOST_ROWS, MOST_CAUSES = 20, 4
-"""Largest number of rows of the front, and of causes of each status, in the text."""
+"""Largest number of rows of the front in the text, and largest number of causes of each status."""
 
 
 def answer_text(answer: Answer) -> str:
-    """Text with the number of designs, the best ones, the front, and the reasons why other designs are not compared."""
+    """Text with the number of designs, the best designs, the front, and the reasons why other designs are not
+    compared.
+    """
     return "\n".join(part for part in (_counts(answer), _best(answer), _front(answer), _rest(answer)) if part)
 
 
 def design_counts_line(answer: Answer) -> str:
-    """Line with the number of designs of the space, and the numbers of those that were not evaluated."""
+    """Line with the number of designs of the space, and how many of them were not evaluated, by reason."""
     missing, settled = answer.exploration.missing, answer.exploration.settled
     evaluated = answer.design_count - answer.excluded - missing - settled
     parts = [f"{answer.excluded:,} excluded by constraints"] if answer.excluded else []
@@ -42,7 +44,7 @@ def design_counts_line(answer: Answer) -> str:
 
 
 def front_line(front: Front) -> str:
-    """Line that describes a front: its network, its objectives, and its number of designs."""
+    """Line that describes a front: the network, the objectives, and the number of designs on the front."""
     by = ", ".join(MEASURES[key].words for key in front.objectives) or "nothing"
     of = count_of(front.compared_count, "design")
     return f"Pareto front of {front.network} by {by}: {len(front.members):,} of {of}"
@@ -82,29 +84,34 @@ def _front(answer: Answer) -> str:
         values = values_text(row, answer.exploration.axis_names)
         measures = [measure_text(key, row[key]) for key in MEASURES]
         table.add_row(row["design"], values, terms, *measures, *_range_cells(row))
-    more = f"{MOST_ROWS} of the {len(members):,}, evenly over the front\n" if len(members) > MOST_ROWS else ""
+    more = (
+        f"{MOST_ROWS} of the {len(members):,} designs on the front, evenly spread\n" if len(members) > MOST_ROWS else ""
+    )
     notes = ended_lines(line for line in (front.note, odds_line(front)) if line)
     return ended_lines([front_line(front)]) + render(table) + more + notes
 
 
 def odds_line(front: Front) -> str:
-    """Line on the probabilities of a front, and on designs off the front that can be on it; '' if costs have
-    no ranges.
+    """Line on the probability of the front, and on designs off the front that can be on the front; '' if costs have no
+    ranges.
     """
     rows = front.rows
     if LEAST_ENERGY not in rows:
         return ""
-    told = f"within the ranges of costs ({SAMPLES:,} samples, one factor of a law for all designs)"
+    told = f"within the ranges of costs ({SAMPLES:,} samples, in which a cost law has the same factor for all designs)"
     if FRONT_PROBABILITY not in rows:
         return (
-            "how sure the front is within the ranges of costs is not known here, where nothing is kept of designs off"
-            " it but their totals: tilewright explore says it"
+            "the probability of the front within the ranges of costs is not known, because only totals of designs off"
+            " the front are stored; tilewright explore computes it"
         )
     off = rows[~rows[ON_FRONT] & (rows[FRONT_PROBABILITY] > 0)]
     if off.empty:
-        return f"{told}: no design off the front is ever on it"
+        return f"{told}: no design off the front is on the front in any sample"
     first = off.sort_values([FRONT_PROBABILITY, "index"], ascending=[False, True], kind="stable").iloc[0]
-    others = f"{len(off):,} design{'s' * (len(off) > 1)} off the front {'are' if len(off) > 1 else 'is'} on it at times"
+    others = (
+        f"{len(off):,} design{'s' * (len(off) > 1)} off the front {'are' if len(off) > 1 else 'is'} on the front in"
+        " some samples"
+    )
     return f"{told}: {others}, {first['design']} in {first[FRONT_PROBABILITY]:.1%}"
 
 
@@ -137,7 +144,7 @@ def _cause_lines(answer: Answer) -> Iterator[str]:
 
 
 def _of_some(cause: Cause, answer: Answer) -> str:
-    """Text with the networks for which a cause holds; '' if it holds for all networks."""
+    """Text with the networks for which a cause holds; '' if the cause holds for all networks."""
     some = cause.networks and len(cause.networks) < len(answer.exploration.networks)
     return f" ({', '.join(cause.networks)})" if some else ""
 

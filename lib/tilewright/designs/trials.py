@@ -1,9 +1,9 @@
-"""Trials of the changes of a run, on one core or several (docs/bottlenecks.md#explain-a-run).
+"""Trials of changes to a run on one core or several cores (docs/bottlenecks.md#explain-a-run).
 
-A change makes a design: the hardware of the run with another number. The design is tried in two ways. First it is
-evaluated with the choices of the run, which is exact. Then its mappings are searched anew, as for a design of a space.
-The result of the new search is also evaluated on the unchanged hardware. This separates the gain of the search from the
-gain of the change.
+A change makes a design: the hardware of the run with one number changed. The design is tried in two ways. First, it is
+evaluated with the choices of the run: its mappings, or its tiles and allocation. Then, a new search is made, as for a
+design of a space. The result of the new search is also evaluated on the unchanged hardware. This separates the gain of
+the search from the gain of the change.
 """
 
 from collections.abc import Callable, Sequence
@@ -21,16 +21,16 @@ from tilewright.hardware.source import parse_accelerator
 from tilewright.hardware.text_edits import with_values
 from tilewright.search.progress import Advance
 
-OTHER_SEARCH = "a new search of the unchanged hardware does not find the costs of the run: gains are over the run"
+OTHER_SEARCH = "a new search on the unchanged hardware gives other costs than the run; gains are relative to the run"
 Found = tuple[Outcome, Held | None]
-"""(costs after a new search, result of that search on the unchanged hardware). The second is None if the result brings
-no gain there.
+"""(costs after a new search, result of the same search on the unchanged hardware). The second entry is None if the
+result brings no gain on the unchanged hardware.
 """
 Settings = Sequence[tuple[KeyPath, Any]]
 
 
 class TrialEngine(Protocol):
-    """Run that is tried on other hardware: it takes accelerators and gives outcomes. Each process has its own copy."""
+    """Run that is tried on changed hardware: it computes the outcome on an accelerator. Each process has a copy."""
 
     @property
     def name(self) -> str:
@@ -50,11 +50,13 @@ class TrialEngine(Protocol):
 
     @property
     def same_words(self) -> str:
-        """Words for the choices that stay the same without a new search, in two lines."""
+        """Heading, in two lines, of the column with the costs without a new search. It names the choices that stay the
+        same.
+        """
 
     @property
     def most_sets(self) -> int:
-        """Largest number of sets of changes of one size that are tried if no single change helps."""
+        """Largest number of sets of changes that are tried for each size of the set, if no single change helps."""
 
     @property
     def holds_searches(self) -> bool:
@@ -62,21 +64,21 @@ class TrialEngine(Protocol):
 
     @property
     def not_searched(self) -> str:
-        """Reason why this run has no new searches; '' if it has."""
+        """Reason why no new searches are possible for this run; '' if they are possible."""
 
     def same(self, accelerator: Any) -> Outcome:
-        """Costs of an accelerator with the choices of the run. Raises InputError and MappingError if there are no
+        """Costs on an accelerator with the choices of the run. Raises InputError or MappingError if there are no
         costs.
         """
 
     def searcher(self) -> Callable[[Any], Found]:
-        """Function that searches accelerators anew, one after the other."""
+        """Function that makes a new search for an accelerator. It is called for one accelerator after the other."""
 
     def further(self, jobs: int, advance: Advance) -> list[Advice]:
         """Advice on changes of files other than the hardware file."""
 
     def best_known(self, held: Sequence[Held]) -> Outcome:
-        """Costs on the unchanged hardware with the best result of the run and of all searches."""
+        """Costs on the unchanged hardware with the best mappings or allocation that the run or any search found."""
 
     def notes(self, advices: Advices) -> list[str]:
         """Notes on advice for this run."""
@@ -84,7 +86,7 @@ class TrialEngine(Protocol):
 
 @dataclass(frozen=True)
 class Trial:
-    """Costs of a run on other hardware."""
+    """Costs of a run on changed hardware."""
 
     same: Outcome
     search: Outcome | None = None
@@ -98,10 +100,10 @@ class Trial:
 def advices_of(
     run: TrialEngine, changes: Sequence[FileChange], *, search: bool, jobs: int = 1, advance: Advance = lambda _: None
 ) -> Advices:
-    """Effects of each change of the hardware on a run, and of the changes of other files.
+    """Effects on a run of each change of the hardware, and of the changes of other files.
 
-    `advance` is called with the number of designs as they are tried; the first one is the run without changes. Raises
-    InputError if the descriptions do not belong to the run.
+    `advance` is called with the number of designs that are done; the first design is the run without changes. Raises
+    InputError if the input files do not belong to the run.
     """
     searches = search and not run.not_searched
     _check(run)
@@ -124,15 +126,15 @@ def advices_of(
 
 
 def _check(run: TrialEngine) -> None:
-    """Raise InputError if the run on its own hardware does not have its recorded costs."""
+    """Raise InputError if evaluating the run on its unchanged hardware does not give the recorded costs."""
     again = run.same(parse_accelerator(run.hardware))
     if again[:2] != run.now[:2]:
-        message = f"what it was made of does not give it again: {again.latency_cycles} cycles, {again.energy_pj} pJ"
+        message = f"evaluating the run again gives other costs: {again.latency_cycles} cycles, {again.energy_pj} pJ"
         raise InputError([Problem(message, run.name, allowed=f"{run.now.latency_cycles}, {run.now.energy_pj}")])
 
 
 def _trials(run: TrialEngine, searches: bool) -> Callable[[Settings], Trial]:
-    """Function that tries settings of the hardware in one process."""
+    """Function that tries settings of the hardware, made once in each process."""
     return partial(_tried, run, run.searcher() if searches else None)
 
 

@@ -1,4 +1,4 @@
-"""Parts of the networks and of the mapping file of a space that its designs do not use."""
+"""Parts of the networks and of the mapping file of a space that the designs do not use."""
 
 from tilewright.base.errors import Problems
 from tilewright.designs.space import Space
@@ -15,7 +15,7 @@ def unused_of_networks(space: Space) -> list[str]:
     """Notices on parts of the networks and of the mapping file that are not used. An entry of the mapping file counts
     as unused only if no network uses it.
 
-    Raises InputError with every problem of the networks.
+    Raises InputError with all mistakes in the networks.
     """
     told = Problems()
     model = MODEL if space.is_of_systems else space.options.model

@@ -1,7 +1,7 @@
-"""Scripts for zigzag-dse and Stream: `MainStage`, stages by the names in their documents, the bridge to a workflow.
+"""Support for scripts for zigzag-dse and Stream: `MainStage`, the stages of both tools, and translation to tilewright.
 
-`from tilewright.main_stage import MainStage, AcceleratorParserStage, ...`;
-docs/migrate.md#scripts-that-run-as-they-are.
+A script imports these classes by `from tilewright.main_stage import MainStage, AcceleratorParserStage, ...`. The stages
+have the names that the documentation of zigzag-dse and Stream uses (docs/migrate.md#scripts-that-run-as-they-are).
 """
 
 from typing import TYPE_CHECKING, Any
@@ -65,7 +65,9 @@ __all__ += [*CLASSES, *SUPPORT]
 
 
 def __getattr__(name: str) -> Any:
-    """Class that few scripts use, or an error with a message for a stage that does not exist."""
+    """Class that is imported when it is first used. Raises AttributeError with the nearest name if there is no such
+    class.
+    """
     if name in _LATER:
         from importlib import import_module
 

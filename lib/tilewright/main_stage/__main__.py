@@ -1,6 +1,5 @@
-"""`python -m tilewright.main_stage SCRIPT ARGUMENTS`: runs a script for zigzag-dse or Stream with tilewright's
-stages.
-"""
+"""`python -m tilewright.main_stage SCRIPT ARGUMENTS` runs a script for zigzag-dse or Stream with stages of
+tilewright."""
 
 import sys
 from pathlib import Path

@@ -1,7 +1,7 @@
-"""Hardware as user's stages see it, under the names of zigzag-dse 3.9.1 (`zigzag.hardware.architecture`).
+"""Hardware in the form for user's stages, with the names of zigzag-dse 3.9.1 (`zigzag.hardware.architecture`).
 
-A stage may change sizes, energies and bandwidths of memories, sides and energy of the array, and the list of memories;
-the stages after it get the changed core. Other attributes cannot be set.
+A user's stage can change the sizes, energies and bandwidths of memories, the sides and the energy of the array, and the
+list of memories. The stages below this stage get the changed core. Other attributes cannot be set.
 """
 
 import math
@@ -57,17 +57,24 @@ class MemoryInstance(Shown):
         return f"MemoryInstance({self.name})"
 
     def _state(self) -> tuple[Any, ...]:
-        """Values of all attributes that may be changed."""
+        """Values of all attributes that a stage can change."""
         ports = tuple((port.bw_min, port.bw_max) for port in self.ports)
         return self.name, self.size, self.r_cost, self.w_cost, self.area, self.force_double_buffering, ports
 
     def _as_memory(self) -> Memory:
-        """Memory with the changes. Raises InputError for an invalid size."""
+        """Memory of tilewright that includes the changes. Raises InputError for an invalid size."""
         old = self._memory
         if not (isinstance(self.size, int | float) and self.size >= 1 and self.size == int(self.size)):
             allowed = "a whole number of bits, 1 or more"
             raise InputError(
-                [Problem("wrong size of a memory", path=f"{old.name}.size", value=repr(self.size), allowed=allowed)]
+                [
+                    Problem(
+                        "is not a valid size for a memory",
+                        path=f"{old.name}.size",
+                        value=repr(self.size),
+                        allowed=allowed,
+                    )
+                ]
             )
         ports = tuple(
             replace(port, bandwidth_min_bits=int(shown.bw_min), bandwidth_max_bits=int(shown.bw_max))
@@ -131,7 +138,7 @@ class MemoryLevel(Shown):
 
 
 class MemoryHierarchy(Shown):
-    """Memories of a core; a memory that is removed from `mem_level_list` is removed from the core."""
+    """Memories of a core. If a stage removes a memory from `mem_level_list`, the core loses this memory."""
 
     def __init__(self, core: Core, array: "OperationalArray") -> None:
         hierarchy = memory_hierarchy(core)
@@ -202,7 +209,7 @@ class OperationalUnit(Shown):
 
 
 class OperationalArray(Shown):
-    """Array; the sizes in `dimension_sizes` may be changed."""
+    """Array of operational units; a stage can change the sizes in `dimension_sizes`."""
 
     def __init__(self, core: Core) -> None:
         array = core.operational_array
@@ -240,20 +247,20 @@ class Accelerator(Shown):
         self._made()
 
     def _state(self) -> tuple[Any, ...]:
-        """Values of all attributes that may be changed."""
+        """Values of all attributes that a stage can change."""
         array, memories = self.operational_array, self.memory_hierarchy.mem_level_list
         sides = *array.dimension_sizes.items(), array.unit.energy_cost, array.unit.area
         return self.name, sides, tuple(level.memory_instance._state() for level in memories)
 
     @property
     def cores(self) -> list["Accelerator"]:
-        """Cores, this one alone: before release 3.0, accelerators have a list of them."""
+        """List with this core as its only entry, because accelerators have a list of cores in releases before 3.0."""
         return [self]
 
     def get_core(self, core_id: int = 0) -> "Accelerator":
-        """Core of that number, this one. Raises ValueError for a number other than 0."""
+        """Core with number `core_id`. This is the core itself for 0; other numbers raise ValueError."""
         if core_id != 0:
-            raise ValueError(f"{self.name} has one core, of number 0, and none of {core_id}")
+            raise ValueError(f"{self.name} has only core 0, not core {core_id}")
         return self
 
     @property
@@ -279,7 +286,7 @@ class Accelerator(Shown):
         return self.memory_hierarchy.get_operand_top_level(mem_op).memory_instance
 
     def recalculate_memory_hierarchy_information(self) -> None:
-        """Do nothing: tables of the hierarchy are computed when they are read."""
+        """Do nothing, because tables of the hierarchy are computed when they are read."""
 
     def __str__(self) -> str:
         return f"Accelerator({self.name})"
@@ -293,20 +300,25 @@ class Accelerator(Shown):
         return hash(self._core)
 
     def as_core(self) -> Core:
-        """Core with the changes; the original one if there are none. Raises InputError for invalid sizes."""
+        """Core of tilewright that includes the changes; the original core if there are no changes. Raises InputError
+        for invalid sizes.
+        """
         core, array = self._core, self.operational_array
         if self._state() == self._read:
             return core
         sizes = {str(name): size for name, size in array.dimension_sizes.items()}
         wrong = [
             Problem(
-                "wrong size of a side of the array", path=name, value=repr(size), allowed="a whole number, 1 or more"
+                "is not a valid size for a side of the array",
+                path=name,
+                value=repr(size),
+                allowed="a whole number, 1 or more",
             )
             for name, size in sizes.items()
             if not isinstance(size, int) or size < 1
         ]
         if wrong or list(sizes) != [name for name, _ in core.operational_array.dimensions]:
-            raise InputError(wrong or "sides of an array can be resized, not added, renamed or removed")
+            raise InputError(wrong or "sides of an array can be resized, but not added, renamed or removed")
         changed = replace(
             core,
             name=str(self.name),
@@ -322,5 +334,5 @@ class Accelerator(Shown):
 
 
 def core_of(given: Any) -> Core | None:
-    """Core of a value of the keyword `accelerator`; None for a description that is still to be read."""
+    """Core that a value of the keyword `accelerator` contains; None for a description that is not read yet."""
     return given.as_core() if isinstance(given, Accelerator) else None

@@ -1,4 +1,4 @@
-"""Bridge from a script to tilewright: a command, a pipeline with options, an entry of a configuration."""
+"""Translation of a script into tilewright: commands, a pipeline with options, an entry of a configuration."""
 
 import json
 import re
@@ -34,9 +34,9 @@ from tilewright.pipeline.stages.pipeline import MAPPER_OF, search_entries
 from tilewright.search.options import ZIGZAG, SearchOptions
 
 WATCHERS = ("SimpleSave", "CompleteSave", "PickleSave", "Dump", "PlotTemporalMappings")
-"""Stages that only write files, in the order in which they are inserted into a pipeline."""
+"""Names of the stages that only write files, in the order in which they are inserted into a pipeline."""
 PARTS = ("GenerateCNWorkloadHybrid", "IntraCoreMapping", "InterCoreMapping")
-"""Stages of a run on several cores; their parameters are options of the run."""
+"""Names of the stages of a run on several cores whose parameters are options of the run."""
 
 
 @dataclass
@@ -45,23 +45,23 @@ class Translation:
 
     several_cores: bool
     descriptions: dict[str, str]
-    """Files of hardware, workload and mapping."""
+    """Paths of the files for hardware, workload and mapping, by these words."""
     options: dict[str, Any] = field(default_factory=dict)
-    """Options of a run, by their names in configurations."""
+    """Options of the run, by their names in configurations."""
     pipeline: list[Any] | None = None
-    """Pipeline as in a configuration; None: the default one."""
+    """Pipeline in the form of a configuration; None stands for the default pipeline."""
     output: str = "results/translated"
     remarks: list[str] = field(default_factory=list)
-    """Remarks on parts without a counterpart, or with one that is no key."""
+    """Remarks on parts of the script that have no counterpart in a configuration."""
 
     @property
     def name(self) -> str:
-        """Name of the run: network and hardware."""
+        """Name of the run, made from the names of the network and the hardware."""
         stems = "-".join(Path(self.descriptions[part]).stem for part in ("workload", "hardware"))
         return re.sub(r"[^A-Za-z0-9._-]", "_", stems)
 
     def commands(self) -> list[str]:
-        """Shell commands that do the same as the script."""
+        """Shell commands that have the same effect as the script."""
         given = " ".join(f"--{part} {shlex.quote(file)}" for part, file in self.descriptions.items())
         pipeline = "" if self.pipeline is None else f" --pipeline {shlex.quote(json.dumps(self.pipeline))}"
         if not self.several_cores:
@@ -70,7 +70,7 @@ class Translation:
         return self._verbs(given)
 
     def _verbs(self, given: str) -> list[str]:
-        """Command lines that make a run on several cores, in the order of execution."""
+        """Command lines for the steps of a run on several cores, in the order of execution."""
         lines, out = [], shlex.quote(self.output)
         if self.options.get("split_layers"):
             lines.append(
@@ -92,7 +92,7 @@ class Translation:
         return [*lines, f"tilewright schedule {made} --core-allocation {out}/allocation.json -o {out}"]
 
     def _options_of(self, name: str) -> str:
-        """Options of the verb of a stage."""
+        """Options of the run that belong to the command for a stage, as text."""
         kind = CATALOGUES[steps.MULTI].stage_class(name)
         names = {parameter.name for parameter in parameters_of(kind)} - {"plot_hof", "split_onnx_model_path"}
         chosen = {key: value for key, value in self.options.items() if key in names}
@@ -106,7 +106,7 @@ class Translation:
             return ["<each core file>"]
 
     def configuration(self) -> str:
-        """Configuration for `make run` with this run."""
+        """Text of a configuration file for `make run` that contains this run."""
         run: dict[str, Any] = {"flow": "multi"} if self.several_cores else {}
         run |= self.descriptions | self.options
         if self.pipeline is not None:
@@ -116,7 +116,7 @@ class Translation:
         return "\n".join(lines) + "\n"
 
     def text(self) -> str:
-        """Text of all parts, for people."""
+        """Text for people: commands, configuration, and remarks."""
         lines = ["# command", *self.commands(), "", "# configuration for `make run CONFIG=translated.yaml`"]
         lines += [*self.configuration().splitlines(), "", "# pipeline"]
         lines += ["# the default one" if self.pipeline is None else f"# {json.dumps(self.pipeline)}"]
@@ -126,7 +126,7 @@ class Translation:
 
 
 def option_text(name: str, value: Any) -> str:
-    """Text of an option of a command."""
+    """Option of a command as it is written in a shell."""
     flag = "--" + name.replace("_", "-")
     if isinstance(value, bool):
         return flag if value else f"--no-{name.replace('_', '-')}"
@@ -136,10 +136,10 @@ def option_text(name: str, value: Any) -> str:
 
 
 def pipeline_of(stages: Sequence[Any], keywords: Mapping[str, Any]) -> list[Any]:
-    """Value of the configuration key `pipeline` that does the same as a script.
+    """Value of the configuration key `pipeline` that has the same effect as a script.
 
-    It lists every stage except parsers, with its parameters. Raises InputError for a wrong script, and for stages that
-    a user wrote, because a pipeline takes them in another form.
+    The value lists every stage except parsers, with the parameters of the stage. Raises InputError for a wrong script
+    and for user's stages, because stages in a pipeline must have another form.
     """
     check_keywords(stages, dict(keywords))
     planned(stages, keywords)
@@ -155,13 +155,13 @@ def pipeline_of(stages: Sequence[Any], keywords: Mapping[str, Any]) -> list[Any]
 
 
 def entry_of(name: str, keywords: Mapping[str, Any], several: bool) -> Any:
-    """Entry of a pipeline for a stage, with the parameters that keywords give."""
+    """Entry of a pipeline for a stage, with the parameters that the keywords of the script give."""
     given = parameters_given(name, keywords, several)
     return {"stage": name, "parameters": given} if given else name
 
 
 def parameters_given(name: str, keywords: Mapping[str, Any], several: bool) -> dict[str, Any]:
-    """Parameters of a stage that keywords set to other values than the default."""
+    """Parameters of a stage that keywords set to a value other than the default value."""
     if name in WATCHERS:
         return {}
     made, _ = made_stage(name, keywords, several)
@@ -174,22 +174,22 @@ def parameters_given(name: str, keywords: Mapping[str, Any], several: bool) -> d
 
 
 def plain_json(value: Any) -> Any:
-    """Value in JSON form."""
+    """Value in a form that JSON can express."""
     return json.loads(
         json.dumps(plain(value), default=lambda one: list(one) if isinstance(one, set | tuple) else str(one))
     )
 
 
 def no_counterpart(stage: Any) -> Problem:
-    """Problem of a user's stage, which cannot be used in a pipeline as it is."""
+    """Problem which says that a user's stage cannot be used in a pipeline without changes."""
     message = (
-        "a stage in this form cannot stand in a pipeline of tilewright; docs/stages.md says how one is written there"
+        "a stage in this form cannot be used in a pipeline of tilewright; docs/stages.md shows how to write a stage"
     )
     return Problem(message, shown_path(file_of(stage)), line_of(stage), name_of(stage))
 
 
 def translated(stages: Sequence[Any], keywords: Mapping[str, Any]) -> Translation:
-    """Script expressed in tilewright. Raises InputError for problems of the script."""
+    """Translation of a script into tilewright. Raises InputError if the script has mistakes."""
     check_keywords(stages, dict(keywords))
     planned(stages, keywords)
     several = is_of_several_cores(stages)
@@ -219,13 +219,15 @@ def translated(stages: Sequence[Any], keywords: Mapping[str, Any]) -> Translatio
 
 
 def described(value: Any, part: str) -> str:
-    """Description as text in a command; one that is no file is a placeholder in angle brackets."""
+    """Description as text in a command. If the description is not the path of a file, the text is a placeholder in
+    angle brackets.
+    """
     return str(value) if isinstance(value, str | Path) else f"<{part} of the script>"
 
 
 def as_options(stages: Sequence[Any], keywords: Mapping[str, Any]) -> tuple[dict[str, Any], list[Any] | None] | None:
     """(options whose default pipeline is equivalent to the stages, edits that add stages which write files); None if no
-    options are.
+    options give an equivalent pipeline.
     """
     names = [name for _, _, name in with_conversion(stages) if name not in PARSERS]
     mapping = [name for name in names if name not in WATCHERS and name != "Sum"]
@@ -241,7 +243,9 @@ def as_options(stages: Sequence[Any], keywords: Mapping[str, Any]) -> tuple[dict
 
 
 def options_of(options: dict[str, Any], names: Sequence[str], keywords: Mapping[str, Any]) -> dict[str, Any]:
-    """Preset of zigzag-dse with the options that differ from it, including those that parameters of stages give."""
+    """Preset of zigzag-dse together with the options whose values differ from the default, including options that
+    stages have as parameters.
+    """
     defaults = SearchOptions().as_dict()
     found = {"preset": ZIGZAG} | {name: value for name, value in options.items() if value != defaults[name]}
     for name in names:
@@ -251,7 +255,9 @@ def options_of(options: dict[str, Any], names: Sequence[str], keywords: Mapping[
 
 
 def edits_of(names: Sequence[str]) -> list[Any] | None:
-    """Edits that insert the stages which write files at their positions; None if there are none."""
+    """Edits of the default pipeline that insert the stages which write files at their positions; None if there are no
+    such stages.
+    """
     edits: list[Any] = []
     for place, name in enumerate(names):
         if name in WATCHERS:
@@ -270,7 +276,7 @@ def edits_of(names: Sequence[str]) -> list[Any] | None:
 
 
 def remarks_on(stages: Sequence[Any], keywords: Mapping[str, Any]) -> list[str]:
-    """Remarks on stages and keywords that have no counterpart, or another one."""
+    """Remarks on stages and keywords that have no counterpart, or whose counterpart is not a key of a configuration."""
     found = [str(no_counterpart(stage)) for stage in stages if not our_name(stage)]
     for keyword in words.KEYWORDS:
         if keyword.parameter or keyword.required or keyword.name in (words.FOLDER, words.PATTERN):
@@ -280,5 +286,5 @@ def remarks_on(stages: Sequence[Any], keywords: Mapping[str, Any]) -> list[str]:
     if "plot_hof" in keywords:
         found.append("plot_hof: here the Pareto front is in allocation.json and in the report of the run")
     if any(our_name(stage) and stage.ours in WATCHERS for stage in stages):
-        found.append("files that stages save lie in exports/ of the run")
+        found.append("files that stages save are in the folder exports/ of the run")
     return found

@@ -1,6 +1,4 @@
-"""Stages of tilewright as classes for scripts, under all their names in zigzag-dse and Stream, and the class
-MainStage.
-"""
+"""Stages of tilewright as classes for scripts, with all names from zigzag-dse and Stream, and the class MainStage."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, ClassVar
@@ -9,11 +7,11 @@ from tilewright.base.stage_table import STAGES
 from tilewright.main_stage.protocol import Pair, Stage, StageCallable
 
 _OWN = frozenset(dir(Stage)) | {"kwargs", "list_of_callables", "ours", "needs_none_after"}
-"""Attributes of stages that keywords do not overwrite."""
+"""Names of attributes of stages that keywords must not overwrite."""
 
 
 class BuiltIn(Stage):
-    """Stage of tilewright. Consecutive ones in a script run together, in batches."""
+    """Stage of tilewright. Consecutive stages of tilewright in a script run together, in batches."""
 
     ours: ClassVar[str] = ""
     """Name of the stage in tilewright."""
@@ -24,14 +22,16 @@ class BuiltIn(Stage):
         vars(self).update({name: value for name, value in kwargs.items() if name not in _OWN})
 
     def run(self) -> Iterator[Pair]:
-        """Yield the results of this stage and the stages after it. Raises InputError with everything that is wrong."""
+        """Yield the results of this stage and of the stages below it. Raises InputError with all mistakes in stages and
+        keywords.
+        """
         from tilewright.main_stage.chain import run_chain
 
         kind = next(one for one in type(self).__mro__ if "ours" in vars(one))
         yield from run_chain([kind, *self.list_of_callables], self.kwargs)
 
     def is_leaf(self) -> bool:
-        """Whether the stage ends a pipeline."""
+        """Whether the stage must be the last stage of a pipeline."""
         return self.needs_none_after
 
 
@@ -60,7 +60,7 @@ CLASSES = {name: _class(name, ours) for name, ours in _names()}
 
 
 class MainStage:
-    """Entry point of a script: stages, outermost first, and the keywords that they read."""
+    """Entry point of a script: a list of stages, outermost first, and the keywords that the stages read."""
 
     def __init__(self, list_of_callables: Iterable[StageCallable], **kwargs: Any) -> None:
         self.list_of_callables = list(list_of_callables)
@@ -69,9 +69,9 @@ class MainStage:
     def run(self) -> Any:
         """Pairs (CME, further information) that the outermost stage yields, as a list.
 
-        On several cores the result is a pair of lists, of evaluations and of their further information, as scripts for
-        Stream unpack it. Raises InputError with everything that is wrong with stages and keywords, or in the code of a
-        user's stage.
+        On several cores, the result is a pair of lists, in the form that scripts for Stream unpack: the evaluations,
+        and the further information for each evaluation. Raises InputError with all mistakes in stages and keywords, or
+        with an error in the code of a user's stage.
         """
         from tilewright.main_stage.checks import check_keywords
         from tilewright.main_stage.own import new_session
@@ -79,7 +79,7 @@ class MainStage:
 
         check_keywords(self.list_of_callables, self.kwargs)
         new_session()
-        planned(self.list_of_callables, self.kwargs)  # what may not stand where is told before anything runs
+        planned(self.list_of_callables, self.kwargs)  # reports stages in wrong positions before anything runs
         first, rest = self.list_of_callables[0], self.list_of_callables[1:]
         pairs = self._run_own(first, rest) if not our_name(first) else list(first(rest, **self.kwargs).run())
         if is_of_several_cores(self.list_of_callables):
@@ -87,13 +87,15 @@ class MainStage:
         return pairs
 
     def _run_own(self, first: StageCallable, rest: Sequence[StageCallable]) -> list[Pair]:
-        """Results of a user's stage that is the outermost one."""
+        """Results of the outermost stage, if it is a user's stage."""
         from tilewright.main_stage.plan import own_stage
 
         return list(own_stage(first, rest, self.kwargs).generate(dict(self.kwargs)))
 
     def pipeline(self) -> list[Any]:
-        """Stages as the value of `pipeline` of a configuration. Raises InputError for parts without a counterpart."""
+        """Stages as the value of the configuration key `pipeline`. Raises InputError for parts without a
+        counterpart.
+        """
         from tilewright.main_stage.bridge import pipeline_of
 
         return pipeline_of(self.list_of_callables, self.kwargs)

@@ -1,6 +1,5 @@
-"""Chains of consecutive tilewright stages in a script, run as a pipeline; user's stages exchange keywords and CMEs with
-them.
-"""
+"""Chains of consecutive stages of tilewright in a script: they run as a pipeline and exchange data with user's
+stages."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -30,7 +29,7 @@ from tilewright.search.store import Store
 
 
 def run_chain(stages: Sequence[Any], keywords: Keywords) -> Iterator[Pair]:
-    """Pairs that a list of stages yields; its first stage is one of tilewright."""
+    """Pairs that a list of stages yields. The first stage of the list is a stage of tilewright."""
     if len(stages) == 1 and our_name(stages[0]) == "CostModel":
         yield from cost_model(keywords)
         return
@@ -52,7 +51,7 @@ def run_chain(stages: Sequence[Any], keywords: Keywords) -> Iterator[Pair]:
 
 
 def item_of(kind: type, stages: tuple[Stage, ...], keywords: Keywords) -> Any:
-    """Item below Workload that keywords give; None for an order that does not fit."""
+    """Input item, for stages below Workload, that the keywords describe; None for a loop order that does not fit."""
     if kind is LayerProblem:
         return layer_problem_of(keywords)
     if kind is TemporalProblem:
@@ -62,7 +61,9 @@ def item_of(kind: type, stages: tuple[Stage, ...], keywords: Keywords) -> Any:
 
 
 def cost_model(keywords: Keywords) -> Iterator[Pair]:
-    """CME of one temporal mapping; for one that comes from a mapper, the whole batch is evaluated once."""
+    """CME of one temporal mapping. If the mapping comes from a mapper, the batch that contains the mapping is evaluated
+    only once for all its mappings.
+    """
     costs, row = costs_of(keywords)
     node = keywords.get(LAYER)
     layer = node if isinstance(node, LayerNode) else layer_of(costs.batch.problem, keywords)
@@ -70,7 +71,9 @@ def cost_model(keywords: Keywords) -> Iterator[Pair]:
 
 
 def control_of(keywords: Mapping[str, Any]) -> Control:
-    """Control of a chain: with progress if the script asks for it, with a store if the script names its place."""
+    """Control of a chain. It shows progress if the script asks for progress, and has a store if the script names a
+    folder for the cost tables.
+    """
     tables = words.given(keywords, words.COST_TABLES)
     plots = words.given(keywords, words.PLOT_NAME)
     beside = Path(plots).parent if isinstance(plots, str | Path) and "/" in str(plots) else Path("outputs")

@@ -1,4 +1,4 @@
-"""Keywords of a script: checks for unread, repeated and missing ones."""
+"""Checks of the keywords of a script: unread, repeated and missing keywords."""
 
 import inspect
 from collections.abc import Iterable, Sequence
@@ -12,13 +12,13 @@ from tilewright.main_stage.plan import our_name
 from tilewright.pipeline.stages.catalogue import CATALOGUES
 
 PROVIDED = ("accelerator", "workload", "layer", "spatial_mapping", "spatial_mapping_int", "temporal_mapping")
-"""Keywords that stages hand on."""
+"""Keywords that stages of tilewright pass to the stages below them."""
 
 
 def check_keywords(stages: Sequence[Any], keywords: dict[str, Any]) -> None:
-    """Raise InputError with every keyword that no stage of a list reads, and every missing one."""
+    """Raise InputError with every keyword that no stage of a list reads, and with every missing keyword."""
     if not stages:
-        raise InputError([Problem("no stage is given", path="list_of_callables")])
+        raise InputError([Problem("the list has no stage", path="list_of_callables")])
     keywords = with_varied(keywords)
     names = [stage.ours for stage in stages if our_name(stage)]
     of_own = [name for stage in stages if not our_name(stage) for name in words_of(stage)]
@@ -46,7 +46,7 @@ def check_keywords(stages: Sequence[Any], keywords: dict[str, Any]) -> None:
 
 
 def with_varied(keywords: dict[str, Any]) -> dict[str, Any]:
-    """Keywords including those to which `general_parameter_iterations` gives values, so that they count as given."""
+    """Keywords of a script, including the keywords to which `general_parameter_iterations` gives values."""
     varied = keywords.get("general_parameter_iterations")
     if not isinstance(varied, dict):
         return keywords
@@ -55,44 +55,52 @@ def with_varied(keywords: dict[str, Any]) -> dict[str, Any]:
 
 
 def expanded(names: Iterable[str]) -> set[str]:
-    """Names of stages, and the names of the same classes in the multi-core flow."""
+    """Names of stages, together with the names of the same stages in the multi-core flow."""
     alike = {"ONNXModelParser": "StreamONNXModelParser", "WorkloadParser": "UserDefinedModelParser"}
     return {one for name in names for one in (name, alike.get(name, name))}
 
 
 def unread(name: str, readable: Sequence[str], of_own: Sequence[str]) -> Problem:
-    """Problem of a keyword that no stage of the list reads."""
+    """Problem which says that no stage of the list reads a keyword."""
     known = words.BY_SPELLING.get(name)
     if known is not None:
         others = " or ".join(f"{stage}Stage" for stage in known.stages)
-        return Problem(f"no stage of the list reads it; {others} would", path=name)
+        return Problem(f"no stage of the list reads this keyword; {others} reads it", path=name)
     near = nearest_name(name, [*readable, *of_own])
     return Problem(
-        "no stage of the list reads it", path=name, allowed="" if near else ", ".join(readable), nearest=near
+        "no stage of the list reads this keyword", path=name, allowed="" if near else ", ".join(readable), nearest=near
     )
 
 
 def spelt_twice(keyword: words.Keyword, keywords: dict[str, Any]) -> list[Problem]:
-    """Problem of a keyword that is given in two spellings."""
+    """Problem which says that a keyword is given in two spellings; [] if it is given only once."""
     found = [spelling for spelling in keyword.spellings if spelling in keywords]
-    return [Problem(f"is the same keyword as {found[0]}; give one of them", path=found[1])] if len(found) > 1 else []
+    return (
+        [Problem(f"is another spelling of {found[0]}; give only one of the two", path=found[1])]
+        if len(found) > 1
+        else []
+    )
 
 
 def needed(stages: Sequence[Any], names: Sequence[str], keywords: dict[str, Any]) -> list[Problem]:
-    """Problems of keywords that stages need and that are missing."""
+    """Problems for keywords that stages need but that are missing."""
     problems = []
     for keyword in words.KEYWORDS:
         reader = next((name for name in names if name in keyword.stages), "")
         if keyword.required and reader and not any(spelling in keywords for spelling in keyword.spellings):
             allowed = ", ".join(keyword.spellings)
-            problems.append(Problem(f"{reader}Stage needs it, and nobody gives it", path=keyword.name, allowed=allowed))
+            problems.append(
+                Problem(f"{reader}Stage needs this keyword, but it is not given", path=keyword.name, allowed=allowed)
+            )
     places = {words.FOLDER, words.PATTERN, "filename_pattern"}
     for name in names:
         if name in ("SimpleSave", "CompleteSave") and not places & keywords.keys():
             allowed = ", ".join(sorted(places))
-            problems.append(Problem(f"{name}Stage needs it, and nobody gives it", path=words.FOLDER, allowed=allowed))
+            problems.append(
+                Problem(f"{name}Stage needs this keyword, but it is not given", path=words.FOLDER, allowed=allowed)
+            )
         if name == "PickleSave" and words.PICKLE not in keywords:
-            problems.append(Problem("PickleSaveStage needs it, and nobody gives it", path=words.PICKLE))
+            problems.append(Problem("PickleSaveStage needs this keyword, but it is not given", path=words.PICKLE))
     for stage in stages:
         if not our_name(stage):
             problems += needed_by_own(stage, keywords)
@@ -100,7 +108,7 @@ def needed(stages: Sequence[Any], names: Sequence[str], keywords: dict[str, Any]
 
 
 def needed_by_own(stage: Any, keywords: dict[str, Any]) -> list[Problem]:
-    """Problems of keywords that a user's stage needs and that are neither given nor handed on."""
+    """Problems for keywords that a user's stage needs but that neither the script nor the stages above give."""
     known = {
         *keywords,
         *PROVIDED,
@@ -112,7 +120,12 @@ def needed_by_own(stage: Any, keywords: dict[str, Any]) -> list[Problem]:
         ),
     }
     return [
-        Problem(f"{name_of(stage)} needs it, and nobody gives it", shown_path(file_of(stage)), line_of(stage), name)
+        Problem(
+            f"{name_of(stage)} needs this keyword, but it is not given",
+            shown_path(file_of(stage)),
+            line_of(stage),
+            name,
+        )
         for name, parameter in signature_of(stage).items()
         if parameter.kind is inspect.Parameter.KEYWORD_ONLY
         and parameter.default is inspect.Parameter.empty
@@ -129,7 +142,9 @@ def signature_of(stage: Any) -> dict[str, inspect.Parameter]:
 
 
 def words_of(stage: Any) -> set[str]:
-    """Names that occur as parameters or texts in the code of a user's stage: keywords that it may read."""
+    """Names that occur as parameters or texts in the code of a user's stage. The stage can read keywords with these
+    names.
+    """
     found = set(signature_of(stage))
     kinds = [kind for kind in getattr(stage, "__mro__", (stage,)) if not str(kind.__module__).startswith("tilewright.")]
     for kind in kinds:
@@ -141,7 +156,7 @@ def words_of(stage: Any) -> set[str]:
 
 
 def texts_of(code: Any) -> set[str]:
-    """Texts and arguments in compiled code, including the functions inside it."""
+    """Texts and names of arguments in compiled code, including functions within this code."""
     if code is None:
         return set()
     found = {*code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]}
@@ -156,7 +171,9 @@ def texts_of(code: Any) -> set[str]:
 
 
 def parameters_of(names: Iterable[str]) -> list[str]:
-    """Parameters of stages, by their names in tilewright, that are keywords."""
+    """Names of the parameters of stages that a script can give as keywords; the stages have their names in
+    tilewright.
+    """
     found: list[str] = []
     for name in names:
         for flow in (steps.SINGLE, steps.MULTI):

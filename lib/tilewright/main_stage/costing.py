@@ -1,4 +1,4 @@
-"""Costs of a temporal mapping that keywords give."""
+"""Costs of the temporal mapping that the keywords of a script give."""
 
 from collections.abc import Mapping
 from functools import lru_cache
@@ -12,7 +12,7 @@ from tilewright.search.batch import CostedBatch, OrderBatch, cost_orders
 
 
 def costed(batch: OrderBatch) -> CostedBatch:
-    """Costs of a batch, computed once for all orders that a script requests."""
+    """Costs of a batch of loop orders. They are computed once, even if a script asks for each order separately."""
     return _costed(_Same(batch))
 
 
@@ -49,10 +49,10 @@ _OF_CONVERSION = [keyword for keyword in words.KEYWORDS if "SpatialMappingConver
 
 
 def costs_of(keywords: Mapping[str, Any]) -> tuple[CostedBatch, int]:
-    """(costs of loop orders, index of the order that the keywords give); for an order from a mapper, those of its whole
-    batch.
+    """(costs of a batch of loop orders, index in the batch of the order that the keywords give). If the order comes
+    from a mapper, the batch is the batch of the mapper; otherwise it has only this order.
 
-    Raises InputError if the keywords give no order, or if it does not fit.
+    Raises InputError if the keywords give no loop order, or if the order does not fit.
     """
     batch, row = order_batch_of(keywords, conversion_parameters(keywords))
     costs = costed(batch)

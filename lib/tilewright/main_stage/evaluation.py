@@ -1,6 +1,6 @@
 """Cost model evaluations (CMEs) for scripts, under the names of zigzag-dse 3.9.1 (`zigzag.cost_model`).
 
-Energies in pJ, latencies in cycles. A CME of one mapping stores its energy and its latency; all other attributes are
+Energies are in pJ, latencies in cycles. The CME of a mapping stores energy and latency; all other attributes are
 computed when they are read. Names from releases before 3.0 work too.
 """
 
@@ -29,16 +29,16 @@ SUMS = (
     *("systolic_drain_cycle", "ideal_cycle", "ideal_temporal_cycle"),
     *("latency_total0", "latency_total1", "latency_total2"),
 )
-"""Attributes that are summed over layers."""
+"""Names of attributes that are summed over layers."""
 TABLES = ("mem_energy_breakdown", "mem_energy_breakdown_further", "memory_word_access")
-"""Attributes with a number for each operand and memory level; they are summed too."""
+"""Names of attributes with a number for each operand and memory level. They are also summed over layers."""
 UTILIZATIONS = {
     "mac_spatial_utilization": "ideal_temporal_cycle",
     "mac_utilization0": "latency_total0",
     "mac_utilization1": "latency_total1",
     "mac_utilization2": "latency_total2",
 }
-"""Cycles by which ideal cycles are divided, by name of the utilization."""
+"""Name of the attribute by which the ideal cycles are divided, by name of the utilization."""
 OLDER_NAMES = {
     "energy_breakdown": "mem_energy_breakdown",
     "energy_breakdown_further": "mem_energy_breakdown_further",
@@ -49,7 +49,7 @@ OLDER_NAMES = {
     "MAC_utilization2": "mac_utilization2",
     "core": "accelerator",
 }
-"""Current names by the names in other releases."""
+"""Names of attributes in release 3.9.1, by their names in other releases."""
 
 
 class Directions(dict[str, float]):
@@ -79,16 +79,16 @@ def _by_direction(figures: Any) -> dict[LayerOperand, list[Directions]]:
 
 @dataclass
 class Context:
-    """Context of a CME: a layer, and the stages that made it."""
+    """Context of a CME: the layer, and the stages that made the CME."""
 
     layer: LayerNode
     stages: tuple[Stage, ...] = ()
-    """Stages of tilewright, which give the model and the objective of its record."""
+    """Stages of tilewright, from which the record of the CME takes the model and the objective."""
     known: LayerRecord | None = None
-    """Record, if it was already made."""
+    """Record of the mapping, if it was already made."""
 
     def record_of(self, costs: CostedBatch, row: int) -> LayerRecord:
-        """Record with the full breakdown of a mapping, under the name of the layer."""
+        """Record with the full breakdown of a mapping and the name of the layer."""
         record = self.known or records_of([Evaluations(single_row(costs, row))], self.stages)[0]
         name = self.layer.name
         return replace(record, layer=record.layer._replace(name=name), layer_names=(name,))
@@ -102,8 +102,8 @@ class CostModelEvaluationABC:
     latency_total2: float
 
     def __getattr__(self, name: str) -> Any:
-        """Utilization, or an attribute under its name in another release. Raises AttributeError with the nearest name
-        otherwise.
+        """Utilization, or an attribute that is read by its name in another release. For other names, raises
+        AttributeError with the nearest name.
         """
         if name.startswith("_"):
             raise AttributeError(name)
@@ -135,16 +135,16 @@ class CostModelEvaluationABC:
     __rmul__ = __mul__
 
     def __simplejsonrepr__(self) -> dict[str, float]:
-        """Energy and latency, as in simple files."""
+        """Energy and latency, in the form of the simple output files."""
         return {"energy": self.energy_total, "latency": self.latency_total2}
 
 
 class CostModelEvaluation(CostModelEvaluationABC):
     """Costs of one mapping of one layer.
 
-    Made from the keywords that stages hand on: `accelerator`, `layer`, `spatial_mapping`, `temporal_mapping`,
-    `access_same_data_considered_as_no_access`; `spatial_mapping_int` is the same mapping. Raises InputError if these do
-    not give a mapping, or if it does not fit.
+    It is made from keywords that stages pass on: `accelerator`, `layer`, `spatial_mapping`, `temporal_mapping` and
+    `access_same_data_considered_as_no_access`. The keyword `spatial_mapping_int` is not needed, because it has the same
+    value as `spatial_mapping`. Raises InputError if the keywords do not give a mapping, or if the mapping does not fit.
     """
 
     def __init__(self, **given: Any) -> None:
@@ -154,7 +154,7 @@ class CostModelEvaluation(CostModelEvaluationABC):
 
     @classmethod
     def of(cls, costs: CostedBatch, row: int, context: "Context") -> "CostModelEvaluation":
-        """CME of a row of evaluated loop orders."""
+        """CME for row `row` of a batch of evaluated loop orders."""
         made = cls.__new__(cls)
         made._set(costs, row, context)
         return made
@@ -182,7 +182,7 @@ class CostModelEvaluation(CostModelEvaluationABC):
 
     @cached_property
     def spatial_mapping(self) -> SpatialMappingInternal:
-        """Spatial mapping over the memory levels."""
+        """Spatial mapping over the memory levels of each operand."""
         return SpatialMappingInternal(self._costs.batch.problem)  # type: ignore[arg-type]
 
     spatial_mapping_int = property(lambda self: self.spatial_mapping)
@@ -221,12 +221,12 @@ class CostModelEvaluation(CostModelEvaluationABC):
 
     @cached_property
     def memory_word_access(self) -> dict[LayerOperand, list[Directions]]:
-        """Words by operand, level and direction."""
+        """Number of words that are moved, by operand, level and direction."""
         return _by_direction(self.record.word_accesses)
 
     @cached_property
     def mem_utili_shared(self) -> dict[LayerOperand, list[float]]:
-        """Share of the memory that all its operands fill together, by operand and level."""
+        """Share of the memory that all operands in this memory fill together, by operand and level."""
         return {LayerOperand(name): list(shares) for name, shares in self.record.memory_utilization.items()}
 
     @cached_property
@@ -236,12 +236,12 @@ class CostModelEvaluation(CostModelEvaluationABC):
 
     @cached_property
     def ideal_cycle(self) -> float:
-        """Cycles if every unit were busy."""
+        """Cycles of the layer if every unit were busy all the time."""
         return self._cycles("ideal")
 
     @cached_property
     def ideal_temporal_cycle(self) -> float:
-        """Ideal cycles, including the units that the spatial mapping leaves idle."""
+        """Cycles of the layer without stalls, given the units that the spatial mapping uses."""
         return self._cycles("ideal", "spatial_stall")
 
     @cached_property
@@ -279,7 +279,7 @@ class CostModelEvaluation(CostModelEvaluationABC):
         return sum(found.get(part, 0) for part in parts)
 
     def __jsonrepr__(self) -> JsonObject:
-        """Inputs and outputs, as in complete files."""
+        """Inputs and outputs, in the form of the complete output files."""
         problem = self._costs.batch.problem
         return complete_layer(self.record, problem.core, problem.layer, self.layer.name)
 
@@ -289,16 +289,16 @@ class CostModelEvaluation(CostModelEvaluationABC):
     __repr__ = __str__
 
     def has_more(self) -> bool:
-        """Whether a stage has set any attribute."""
+        """Whether a user's stage has set any attribute."""
         return self.is_changed() or not vars(self).keys() <= _OWN
 
     def is_changed(self) -> bool:
-        """Whether a stage has set another energy or latency."""
+        """Whether a user's stage has changed the energy or the latency."""
         found = float(self._costs.energy_pj[self._row]), float(self._costs.latency_cycles[self._row])
         return (self.energy_total, self.latency_total2) != found
 
     def as_costs(self) -> CostedBatch:
-        """Batch with only this order and its costs, including values that a stage has set."""
+        """Batch with only the loop order of this CME and its costs, including values that a user's stage has set."""
         costs = single_row(self._costs, self._row)
         costs.energy_pj[0], costs.latency_cycles[0] = self.energy_total, self.latency_total2
         return costs
@@ -307,7 +307,7 @@ class CostModelEvaluation(CostModelEvaluationABC):
 _OWN = frozenset(vars(CostModelEvaluation)) | {
     *("_costs", "_row", "_context", "_told", "energy_total", "latency_total2")
 }
-"""Attributes that a CME has before a stage sets any."""
+"""Names of the attributes that a CME has before a user's stage sets attributes."""
 
 
 class CumulativeCME(CostModelEvaluationABC):
@@ -326,7 +326,7 @@ class CumulativeCME(CostModelEvaluationABC):
 
     @property
     def layer(self) -> list[int]:
-        """Ids of the layers, under the name of releases before 3.0."""
+        """Ids of the layers, under the name that releases before 3.0 use."""
         return self.layer_ids
 
     @cached_property
@@ -341,7 +341,7 @@ class CumulativeCME(CostModelEvaluationABC):
 
     @cached_property
     def memory_word_access(self) -> dict[str, list[Any]]:
-        """Words by operand, level and direction."""
+        """Number of words that are moved, by operand, level and direction."""
         return self._added("memory_word_access")
 
     def _added(self, name: str) -> dict[str, list[Any]]:

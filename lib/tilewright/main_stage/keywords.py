@@ -1,4 +1,4 @@
-"""Keywords of scripts: all spellings, the stages that read each, and its counterpart in tilewright."""
+"""Keywords of scripts: for each keyword all spellings, the stages that read it, and the counterpart in tilewright."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -30,17 +30,17 @@ class Keyword:
     also: tuple[str, ...] = ()
     """Other spellings."""
     parameter: str = ""
-    """Name of the parameter in tilewright; '' if it has none."""
+    """Name of the corresponding parameter in tilewright; '' if there is no such parameter."""
     of: tuple[str, ...] = ()
-    """Stages that have the parameter in tilewright, if they are not those that read the keyword."""
+    """Stages that have the parameter in tilewright, if they differ from the stages that read the keyword."""
     says: str = ""
-    """Counterpart in tilewright, in words."""
+    """Counterpart in tilewright, as a text for messages."""
     required: bool = False
-    """Whether each of the stages needs the keyword."""
+    """Whether each stage in `stages` needs the keyword."""
 
     @property
     def spellings(self) -> tuple[str, ...]:
-        """All spellings."""
+        """All spellings of the keyword."""
         return (self.name, *self.also)
 
     @property
@@ -103,7 +103,9 @@ KEYWORDS = (
     Keyword(*("scheduler_candidate_selection", ("InterCoreMapping",), ()), parameter="scheduler_candidate_selection"),
     Keyword("operands_to_prefetch", ("InterCoreMapping",), (), "operands_to_prefetch"),
 )
-"""Keywords in the order in which messages name them; the names of zigzag-dse 2.4 and 3.9.1 and of Stream until 2024."""
+"""Keywords in the order in which messages name them, with the spellings of zigzag-dse 2.4 and 3.9.1 and of Stream until
+2024.
+"""
 
 NO_COUNTERPART = {
     "enable_weight_diagonal_mapping": "spatial mappings along a diagonal are not generated",
@@ -111,23 +113,23 @@ NO_COUNTERPART = {
     "nb_multiprocessing_threads": "searches use threads: --jobs",
     "visualize_node_hw_performances_path": "tilewright report draws what cores cost",
 }
-"""Keywords without a counterpart, each with a text on the behaviour of tilewright."""
+"""Texts on the behaviour of tilewright, by keyword, for keywords without a counterpart."""
 
 BY_SPELLING: Mapping[str, Keyword] = {spelling: keyword for keyword in KEYWORDS for spelling in keyword.spellings}
 
 
 def given(keywords: Mapping[str, Any], name: str, default: Any = None) -> Any:
-    """Value of a keyword in any of its spellings; `default` if it is not given."""
+    """Value of a keyword in any of its spellings; `default` if the keyword is not given."""
     return next((keywords[spelling] for spelling in BY_SPELLING[name].spellings if spelling in keywords), default)
 
 
 def spelling_of(keywords: Iterable[str], name: str) -> str:
-    """Spelling in which a keyword is given, or its first spelling."""
+    """Spelling in which a keyword is given, or the first spelling of the keyword if it is not given."""
     return next((spelling for spelling in BY_SPELLING[name].spellings if spelling in keywords), name)
 
 
 def plain(value: Any) -> Any:
-    """Value as in a configuration: members of enumerations as texts, tuples as lists."""
+    """Value in the form of a configuration: members of enumerations become texts, tuples become lists."""
     if isinstance(value, str):
         return str(getattr(value, "value", value))
     if isinstance(value, tuple | list):

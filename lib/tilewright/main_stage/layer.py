@@ -1,8 +1,8 @@
-"""Layers and mappings as user's stages see them, under the names of zigzag-dse 3.9.1.
+"""Layers and mappings in the form for user's stages, with the names of zigzag-dse 3.9.1.
 
-The modules there are `zigzag.workload` and `zigzag.mapping`. Attributes of a layer that a stage sets
-(`spatial_mapping`, `spatial_mapping_hint`, `temporal_ordering`), and mappings that it hands on, reach the stages after
-it.
+The corresponding modules are `zigzag.workload` and `zigzag.mapping`. A user's stage can set some attributes of a layer
+(`spatial_mapping`, `spatial_mapping_hint`, `temporal_ordering`) and can pass on mappings. The stages below this stage
+get both.
 """
 
 import math
@@ -25,7 +25,7 @@ Loops = list[tuple[LayerDim, int]]
 
 
 class MappingSingleOADim(dict[str, Any]):
-    """Factors by loop dimension that are unrolled over one side of the array."""
+    """Factors that are unrolled over one side of the array, by loop dimension."""
 
     @property
     def utilization(self) -> int:
@@ -46,7 +46,7 @@ class SpatialMapping(dict[str, Any]):
 
     @property
     def data(self) -> dict[str, Any]:
-        """Mapping as a table, which it is."""
+        """Mapping as a table, that is, the object itself."""
         return self
 
     @property
@@ -60,9 +60,9 @@ class SpatialMapping(dict[str, Any]):
 
 
 def unrolling_of(value: Any) -> Unrolling:
-    """Unrolling that a table gives. Raises InputError for any other value."""
+    """Unrolling that a table describes. Raises InputError if the value is not such a table."""
     wrong = Problem(
-        *("not a spatial mapping", "", 0, "spatial_mapping", repr(value)[:60]),
+        *("is not a spatial mapping", "", 0, "spatial_mapping", repr(value)[:60]),
         allowed="side of the array -> loop dimension -> whole factor",
     )
     if not isinstance(value, Mapping):
@@ -80,7 +80,7 @@ class LayerDimSizes(Fixed):
 
     @property
     def data(self) -> dict[str, int]:
-        """Table of names and numbers, which this is."""
+        """Table of names and numbers, that is, the object itself."""
         return self
 
     @property
@@ -95,7 +95,7 @@ class LayerDimSizes(Fixed):
 
 
 class LayerNode(Shown):
-    """Layer of the network with its constraints in the mapping file."""
+    """Layer of the network, with the constraints on its mapping from the mapping file."""
 
     _may_be_set = ("spatial_mapping", "spatial_mapping_hint", "temporal_ordering")
 
@@ -135,12 +135,12 @@ class LayerNode(Shown):
 
     @property
     def loop_dim_size(self) -> LayerDimSizes:
-        """Sizes, under the name of releases before 3.0."""
+        """Sizes by loop dimension, under the name that releases before 3.0 use."""
         return self.layer_dim_sizes
 
     @property
     def total_mac_count(self) -> int:
-        """Number of multiply-accumulates of the layer."""
+        """Number of multiply-accumulate operations of the layer."""
         return self._layer.mac_count
 
     total_MAC_count = total_mac_count  # noqa: N815  the name in releases before 3.0
@@ -153,7 +153,7 @@ class LayerNode(Shown):
 
     @property
     def operand_size_bit(self) -> dict[str, int]:
-        """Bits by operand; outputs at the width of partial sums."""
+        """Number of bits by operand; outputs have the width of partial sums."""
         layer = self._layer
         return {LayerOperand(operand): operand_bits(layer, operand, REFERENCE) for operand in layer.operands}
 
@@ -162,7 +162,7 @@ class LayerNode(Shown):
         return LayerOperand(activation_operand(self._layer))
 
     def get_weight_layer_op(self, _: object = None) -> str | None:
-        """Name of the operand that holds weights; None if there is none."""
+        """Name of the operand that holds weights; None if the layer has no weights."""
         found = weight_operand(self._layer)
         return None if found is None else LayerOperand(found)
 
@@ -172,12 +172,12 @@ class LayerNode(Shown):
     __repr__ = __str__
 
     def _said(self) -> tuple[Any, ...]:
-        """Current values of the attributes that may be changed."""
+        """Current values of the attributes that a stage can change."""
         hints = tuple((str(side), tuple(map(str, names))) for side, names in dict(self.spatial_mapping_hint).items())
         return unrolling_of(self.spatial_mapping), hints, tuple(tuple(entry) for entry in self.temporal_ordering)
 
     def problem_on(self, core: Any, reach: Any = None) -> LayerProblem:
-        """Problem of the layer on a core, with the attributes that a stage has set."""
+        """Problem of mapping the layer on a core, with the values of attributes that a user's stage has set."""
         problem, said = self._problem, self._said()
         changed: dict[str, Any] = {} if core == problem.core else {"core": core}
         if said != self._told:
@@ -209,7 +209,7 @@ class SpatialMappingInternal(Shown):
 
     @property
     def temporal_sizes(self) -> dict[str, int]:
-        """Iterations that are left of each loop dimension."""
+        """Iterations of each loop dimension that the spatial mapping leaves for temporal loops."""
         return dict(self._problem.spatial.temporal_sizes)
 
     def __str__(self) -> str:
@@ -221,7 +221,8 @@ class SpatialMappingInternal(Shown):
 class TemporalMapping(Shown):
     """Loops by operand and memory level, innermost first, as pairs (loop dimension, size).
 
-    A mapping that a stage makes is checked when its costs are computed: all operands must have the same loop order.
+    A mapping that a user's stage makes is checked when its costs are computed: all operands must have the same loop
+    order.
     """
 
     def __init__(
@@ -247,7 +248,7 @@ class TemporalMapping(Shown):
 
     @property
     def mapping_dic_origin(self) -> dict[str, list[Loops]]:
-        """Loops as they were given, or as the allocator places them."""
+        """Loops by operand and memory level, as the stage gave them or as the allocator assigns them to memories."""
         if self._levels is None:
             assert self._batch is not None
             order, problem = self._batch.loop_order(self._row), self._batch.problem
@@ -261,7 +262,9 @@ class TemporalMapping(Shown):
 
     @property
     def mapping_dic_stationary(self) -> dict[str, list[Loops]]:
-        """Loops of a mapping that was found, after loops that leave an operand in place were moved down."""
+        """Loops by operand and memory level after stationary loops, for which an operand stays in place, were moved to
+        lower levels. A mapping that a user's stage made is returned unchanged.
+        """
         if self._batch is None:
             return self.mapping_dic_origin
         order, boundaries = self._batch.loop_order(self._row), self._batch.level_boundaries(self._row)
@@ -291,12 +294,12 @@ class TemporalMapping(Shown):
     __repr__ = __str__
 
     def source(self) -> tuple[OrderBatch, int] | None:
-        """(batch of the mapping, its row); None for a mapping that a stage has made."""
+        """(batch that contains the mapping, row in the batch); None for a mapping that a user's stage has made."""
         return None if self._batch is None else (self._batch, self._row)
 
     def as_batch(self, problem: TemporalProblem) -> OrderBatch:
-        """Batch with order and level boundaries of a mapping that a stage has made. Raises InputError if they give no
-        order.
+        """Batch with the loop order and the level boundaries of a mapping that a user's stage has made. Raises
+        InputError if the mapping has no common loop order for all operands.
         """
         levels = self._levels or {}
         orders = {
@@ -307,7 +310,7 @@ class TemporalMapping(Shown):
         counts = dict(zip(operands, problem.arrays.level_count.tolist(), strict=False))
         wrong = [
             Problem(
-                f"operand {name} has {len(levels.get(name, ()))} levels",
+                f"operand {name} has a wrong number of levels: {len(levels.get(name, ()))}",
                 path="temporal_mapping",
                 allowed=str(counts[name]),
             )
@@ -315,7 +318,7 @@ class TemporalMapping(Shown):
             if len(levels.get(name, ())) != counts[name]
         ]
         if not wrong and len(set(orders.values())) > 1:
-            wrong.append(Problem("operands have different orders of loops", path="temporal_mapping"))
+            wrong.append(Problem("the operands do not have the same loop order", path="temporal_mapping"))
         if wrong:
             raise InputError(wrong)
         boundaries = []
@@ -329,7 +332,7 @@ class TemporalMapping(Shown):
 
 
 def loops_of(levels: Mapping[str, Iterable[Iterable[tuple[str, int]]]]) -> dict[str, list[Loops]]:
-    """Loops by operand and level, with names in the classes of zigzag-dse."""
+    """Loops by operand and level, in which the names have the classes of zigzag-dse."""
     return {
         LayerOperand(operand): [[(LayerDim(name), size) for name, size in loops] for loops in of_operand]
         for operand, of_operand in levels.items()

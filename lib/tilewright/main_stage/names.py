@@ -1,11 +1,11 @@
-"""Names of operands and dimensions in the classes of zigzag-dse; here they are texts, equal to plain ones."""
+"""Names of operands and dimensions in the classes of zigzag-dse; each name is a text and equal to the plain text."""
 
 from enum import StrEnum
 from typing import Any
 
 
 class Name(str):
-    """Name; its `str` and its `name` are the same text."""
+    """Name; `str(name)` and `name.name` are the same text."""
 
     __slots__ = ()
 
@@ -22,7 +22,7 @@ class LayerOperand(Name):
 
 
 class MemoryOperand(Name):
-    """Operand as memories name it: `I1`, `I2`, `O`."""
+    """Operand in the names that memories use: `I1`, `I2`, `O`."""
 
     __slots__ = ()
 
@@ -40,17 +40,17 @@ class OADimension(Name):
 
 
 class TemporalMappingType(StrEnum):
-    """Whether each operand has its own boundaries between memory levels."""
+    """Whether operands can have different boundaries between memory levels (uneven) or not (even)."""
 
     EVEN = "even"
     UNEVEN = "uneven"
 
 
 class Fixed(dict[str, Any]):
-    """Read-only table of a view. Raises TypeError on a change, which would have no effect."""
+    """Read-only table of a view. A change raises TypeError, because it would have no effect."""
 
     def _refuse(self, *_: object, **__: object) -> Any:
-        raise TypeError("this table cannot be changed here: nothing reads what is changed")
+        raise TypeError("this table cannot be changed, because a change would have no effect")
 
     __setitem__ = __delitem__ = update = pop = popitem = clear = setdefault = __ior__ = _refuse
 
@@ -62,7 +62,7 @@ class Fixed(dict[str, Any]):
 
 
 class Shown:
-    """Base of the views: it defines which attributes may be set, and refuses all others."""
+    """Base of the views. It defines which attributes can be set; setting another attribute raises AttributeError."""
 
     _may_be_set: tuple[str, ...] = ()
 
@@ -70,9 +70,11 @@ class Shown:
         if name.startswith("_") or name in self._may_be_set or not hasattr(self, "_is_made"):
             object.__setattr__(self, name, value)
             return
-        allowed = ", ".join(self._may_be_set) or "nothing of it"
-        raise AttributeError(f"{name} of {type(self).__name__} cannot be changed here; what can: {allowed}")
+        allowed = ", ".join(self._may_be_set) or "none"
+        raise AttributeError(
+            f"{name} of {type(self).__name__} cannot be changed; attributes that can be changed: {allowed}"
+        )
 
     def _made(self) -> None:
-        """End the initialisation: from now on only permitted attributes can be set."""
+        """End the initialisation. After this call, only permitted attributes can be set."""
         object.__setattr__(self, "_is_made", True)

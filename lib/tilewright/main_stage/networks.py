@@ -1,4 +1,4 @@
-"""Networks in the stages of a script: the results of each layer as pairs, in execution order."""
+"""Networks that pass the stages of a script: the results of all layers as pairs, in execution order."""
 
 import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -42,7 +42,7 @@ logger = logging.getLogger(__name__)
 
 
 def layer_of(item: Any, keywords: Mapping[str, Any]) -> LayerNode:
-    """Layer of an item, as scripts see it."""
+    """Layer of an item, in the form for user's stages."""
     given = keywords.get(LAYER)
     if isinstance(given, LayerNode):
         return given
@@ -51,7 +51,7 @@ def layer_of(item: Any, keywords: Mapping[str, Any]) -> LayerNode:
 
 
 def pairs_of(found: Any, stages: tuple[Stage, ...], layer: LayerNode, attached: Attached) -> Iterator[Pair]:
-    """Pairs of the results for a layer."""
+    """Pairs (CME, further information) made from the results for a layer."""
     if isinstance(found, list):
         yield [pair for one in found for pair in pairs_of(one, stages, layer, attached)], None
         return
@@ -71,10 +71,11 @@ def pairs_of(found: Any, stages: tuple[Stage, ...], layer: LayerNode, attached: 
 
 
 def extra_of(cme: CostModelEvaluation, stages: Sequence[Stage], said: Pair | None = None) -> Any:
-    """Further information on a CME that has passed stages, as the stages of zigzag-dse give it, from the outermost on.
+    """Further information that the stages of zigzag-dse would yield with a CME that has passed `stages`, outermost
+    first.
 
-    A stage that makes mappings adds its mapping; a reduction adds the mappings from which it has chosen, if it keeps
-    them; a user's stage replaces the information by what it yielded (`said`).
+    A stage that makes mappings adds the mapping that it made. A reduction adds the mappings from which it has chosen,
+    if it keeps them. A user's stage replaces the further information by the information that it yielded (`said`).
     """
     if not stages:
         return None
@@ -93,7 +94,7 @@ def extra_of(cme: CostModelEvaluation, stages: Sequence[Stage], said: Pair | Non
 
 @dataclass(frozen=True, eq=False)
 class _Tap(Stage):
-    """Observer of the results of each layer problem, directly below Workload."""
+    """Observer directly below Workload, which records the results of each layer problem."""
 
     seen: list[tuple[LayerProblem, Any]] = field(default_factory=list)
 
@@ -125,7 +126,7 @@ class OthersBelow(Stage):
 
 @dataclass(frozen=True, eq=False)
 class OthersAbove(Stage):
-    """Stage directly above a reduction, which adds the recorded mappings to the one that the reduction keeps."""
+    """Stage directly above a reduction, which links the recorded mappings to the mapping that the reduction keeps."""
 
     below: OthersBelow = field(default_factory=OthersBelow)
 
@@ -142,7 +143,9 @@ class OthersAbove(Stage):
 
 
 def keeping_others(stages: tuple[Stage, ...]) -> tuple[Stage, ...]:
-    """Stages in which reductions keep the mappings from which they have chosen (`reduce_minimal_keep_others`)."""
+    """Stages with additional observers, so that reductions keep the mappings from which they have chosen
+    (`reduce_minimal_keep_others`).
+    """
     found: list[Stage] = []
     for stage in stages:
         if isinstance(stage, Reduction):
@@ -155,7 +158,7 @@ def keeping_others(stages: tuple[Stage, ...]) -> tuple[Stage, ...]:
 
 @dataclass(frozen=True, eq=False)
 class _Layers(Stage):
-    """Stage in the position of Workload, which keeps the pairs of each record."""
+    """Stage in the position of Workload, which links each layer record to its pairs."""
 
     network: "Network | None" = None
     workload: Workload = field(default_factory=Workload)
@@ -170,7 +173,7 @@ class _Layers(Stage):
 
 @dataclass
 class Network:
-    """One network that goes through the stages, from the parsers on."""
+    """Network that passes the stages of a script, beginning with the parsers."""
 
     stages: tuple[Stage, ...]
     control: Control
@@ -185,7 +188,7 @@ class Network:
         yield from Rest(tuple(stages), self.control)(item)
 
     def layers(self, problem: NetworkProblem, stages: tuple[Stage, ...]) -> Iterator[LayerRecord]:
-        """Records of all layers, each linked to its pairs."""
+        """Records of all layers; each record is linked to the pairs of its layer."""
         nodes = problem.workload.layers_in_order
         self.order = {node.layer.name: place for place, node in enumerate(nodes) if node.layer is not None}
         if any(isinstance(stage, OwnStage) for stage in stages):
@@ -197,8 +200,8 @@ class Network:
     def _one_layer(
         self, problem: NetworkProblem, node: WorkloadNode, place: int, stages: tuple[Stage, ...]
     ) -> Iterator[LayerRecord]:
-        """Records of one layer: user's stages see its name and number. A layer of which they pass on nothing is left
-        out, unless a stage of tilewright above them needs it.
+        """Records of one layer, of which user's stages get the name and the number. If the user's stages yield nothing
+        for the layer, the layer is left out. If a reduction above them needs a result, this is an InputError.
         """
         run = session()
         run.node, run.said = node, {}
@@ -215,12 +218,14 @@ class Network:
             own = next(at for at, stage in enumerate(stages) if isinstance(stage, OwnStage))
             needs = next((stage for stage in stages[1:own] if isinstance(stage, Reduction)), None)
             if needs is not None and above:
-                told = f"passed on nothing for layer {node.layer.name if node.layer else ''}"
+                told = f"yielded nothing for layer {node.layer.name if node.layer else ''}"
                 problem_ = replace(
-                    run.silent[0], message=f"{told}, and {needs.name()}Stage above it has nothing to keep"
+                    run.silent[0], message=f"{told}, so {needs.name()}Stage above it has no result to choose from"
                 )
                 raise InputError([problem_]) from error
-            logger.warning("%s of layer %s: it is not in the result", run.silent[0], node.layer and node.layer.name)
+            logger.warning(
+                "%s for layer %s: the layer is not in the result", run.silent[0], node.layer and node.layer.name
+            )
         finally:
             run.node = run.layer = None
 
@@ -250,7 +255,7 @@ class Network:
                 yield from self._alternatives(record, pairs)
 
     def _counted(self, record: LayerRecord, pairs: Sequence[Pair]) -> LayerRecord:
-        """Record with the values that user's stages have set for its mapping."""
+        """Record with the values that user's stages have set for the mapping of the record."""
         cme = next((cme for cme in single(pairs) if not record.alternatives or counts(cme, record)), None)
         return record if cme is None else as_said(record, cme)
 
@@ -259,14 +264,18 @@ class Network:
             yield from pairs_of(one, stages, layer, self.attached)
 
     def _alternatives(self, record: LayerRecord, pairs: Sequence[Pair]) -> Iterator[LayerRecord]:
-        """Records of the other mappings of a layer, for stages that save all results; they are linked to no pairs."""
+        """Records of the mappings of a layer that do not count, for stages that save all results. These records are not
+        linked to pairs.
+        """
         for cme in single(pairs):
             if cme.layer.name == record.names[0] and not counts(cme, record):
                 yield attach(self.attached, replace(cme.record, layer_names=record.layer_names), [])
 
 
 def counts(cme: CostModelEvaluation, record: LayerRecord) -> bool:
-    """Whether a CME belongs to the mapping that counts for its layer."""
+    """Whether a CME belongs to the mapping that counts for the layer, that is, to the mapping in the record of the
+    layer.
+    """
     return (
         cme._costs.batch.loop_order(cme._row) == record.loop_order
         and {side: dict(factors) for side, factors in spatial_of(cme._costs.batch.problem).items()}  # type: ignore[arg-type]
@@ -275,7 +284,7 @@ def counts(cme: CostModelEvaluation, record: LayerRecord) -> bool:
 
 
 def network_pairs(network: Network, item: Any) -> Iterator[Pair]:
-    """Pairs of a whole network, layers in execution order."""
+    """Pairs of all layers of a network in execution order, and of the whole network."""
     waiting: list[Pair] = []
     for found in network.results(item):
         if isinstance(found, LayerRecord):
@@ -288,7 +297,7 @@ def network_pairs(network: Network, item: Any) -> Iterator[Pair]:
 
 
 def _in_order(pairs: list[Pair], network: Network) -> list[Pair]:
-    """Pairs in execution order if Workload is among the stages; else unchanged."""
+    """Pairs sorted by the execution order of their layers if Workload is among the stages; else in unchanged order."""
     if not network.order:
         return pairs
     return sorted(pairs, key=lambda pair: network.order.get(getattr(pair[1][0], "name", ""), 0))
@@ -316,7 +325,7 @@ def _network_pair(found: Any, network: Network) -> Iterator[Pair]:
 
 
 def single(pairs: Iterable[Pair]) -> Iterator[CostModelEvaluation]:
-    """CMEs of pairs, including those in lists."""
+    """CMEs of single mappings in pairs, including CMEs in lists."""
     for cme, _ in pairs:
         if isinstance(cme, list):
             yield from single(cme)
@@ -325,7 +334,7 @@ def single(pairs: Iterable[Pair]) -> Iterator[CostModelEvaluation]:
 
 
 def _total(found: MappedWorkload, network: Network) -> Pair:
-    """(sum over a network, all pairs); for a layer with alternatives, the mapping that counts is summed."""
+    """(sum over a network, all pairs). If a layer has several mappings, only the mapping that counts is added."""
     layers = [pairs for known, pairs in network.attached.values() if isinstance(known, LayerRecord)]
     pairs = _in_order([pair for some in layers for pair in some], network)
     counted: dict[str, CostModelEvaluation] = {}
@@ -341,8 +350,8 @@ def _total(found: MappedWorkload, network: Network) -> Pair:
             counted.setdefault(name, cme)
     if others:
         logger.warning(
-            "SumStage: %s of layers had to compete; each layer counts once. A reduction between WorkloadStage and the"
-            " generators says which mapping is kept",
+            "SumStage: %s of layers were left out of the sum, because each layer counts only once. Put a reduction"
+            " between WorkloadStage and the generators to choose the mapping of each layer",
             count_of(others, "mapping"),
         )
     total = CumulativeCME(list(counted.values()))

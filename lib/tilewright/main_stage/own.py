@@ -1,4 +1,5 @@
-"""User's stages in a pipeline of tilewright: each gets keywords and makes the stages after it; its results go up.
+"""User's stages in a pipeline of tilewright: each user's stage gets keywords, makes the stages below, and yields
+results.
 
 Errors in user's stages are reported with their file and line.
 """
@@ -31,11 +32,11 @@ from tilewright.search.batch import CostedBatch, OrderBatch
 from tilewright.workload.graph import WorkloadNode
 
 AT_ONCE = 1024
-"""Largest number of CMEs of one batch of orders that go up together."""
+"""Largest number of CMEs, from one batch of loop orders, that are passed to the stage above together."""
 
 
 class _Any(type):
-    """Type of which every item is an instance: a user's stage may be anywhere, also among parsers, where it stays."""
+    """Type of which every item is an instance, because a user's stage can be in any position, also between parsers."""
 
     def __instancecheck__(cls, instance: object) -> bool:
         return True
@@ -45,32 +46,34 @@ class _Any(type):
 
 
 class Anything(metaclass=_Any):
-    """Any item."""
+    """Item of any kind."""
 
 
 @dataclass
 class Session:
-    """State of one run of a script besides the pipeline."""
+    """State of one run of a script that is not in the pipeline."""
 
     node: WorkloadNode | None = None
     """Layer that is being mapped, if layers are mapped one by one."""
     layer: LayerNode | None = None
-    """Layer as scripts see it."""
+    """Layer that is being mapped, in the form for user's stages."""
     said: dict[Any, Pair] = field(default_factory=dict)
-    """Pairs that user's stages have yielded for a mapping, by mapping: the CME, and its further information."""
+    """(CME, further information) that a user's stage has yielded for a mapping, by mapping."""
     beside: dict[Any, Any] = field(default_factory=dict)
-    """Further mappings that reductions record for the mapping that they keep, by mapping, if a script asks for them."""
+    """Pairs of the mappings from which a reduction has chosen, by the mapping that the reduction keeps; {} if the
+    script does not ask for them.
+    """
     saved: dict[str, list[Any]] = field(default_factory=dict)
-    """Objects that were saved, by file."""
+    """Objects that were written to a file so far, by file."""
     silent: list[Problem] = field(default_factory=list)
-    """Problems of user's stages that have passed on nothing since the list was last cleared."""
+    """Problems for user's stages that have yielded nothing since the list was last cleared."""
 
 
 _SESSION: ContextVar[Session | None] = ContextVar("session", default=None)
 
 
 def session() -> Session:
-    """Session of the running script; a new one for a stage that a script runs by itself."""
+    """Session of the running script. If a script runs a stage without MainStage, a new session is made."""
     found = _SESSION.get()
     if found is None:
         found = Session()
@@ -86,11 +89,11 @@ def new_session() -> Session:
 
 
 Attached = dict[int, tuple[Any, list[Pair]]]
-"""(result, its pairs) by id of a result that goes up."""
+"""(result, pairs of the result), by the `id` of a result that is passed to the stage above."""
 
 
 def attach(attached: Attached, result: Any, pairs: list[Pair]) -> Any:
-    """Result, after it was linked to these pairs."""
+    """The unchanged result, after it was linked to the pairs."""
     attached[id(result)] = result, pairs
     return result
 
@@ -102,23 +105,23 @@ def mapping_key(batch: OrderBatch, row: int) -> Any:
 
 @dataclass(frozen=True, eq=False)
 class OwnStage(Stage):
-    """User's stage in the form of zigzag-dse."""
+    """Stage of tilewright that runs a user's stage in the form of zigzag-dse."""
 
     maker: Callable[..., Any] = None  # type: ignore[assignment]
     below: Sequence[Any] = ()
-    """Stages after it, as they were given."""
+    """Stages below the user's stage, as the script lists them."""
     keywords: Keywords = field(default_factory=dict)
     session: Session = field(default_factory=Session)
     is_below_others: bool = False
-    """Whether a stage of tilewright is above it, which accepts only CMEs."""
+    """Whether a stage of tilewright is above the user's stage. Stages of tilewright accept only CMEs."""
     attached: Attached = field(default_factory=dict)
-    """Pairs of the results that it yields."""
+    """Pairs of the results that the stage yields."""
     model: str = ""
-    """Model profile of the stages after it."""
+    """Model profile of the stages below the user's stage."""
     minimises: str = ""
-    """Objective of the stages after it."""
+    """Objective of the stages below the user's stage."""
     after: tuple[Stage, ...] = ()
-    """Stages after it, in the form of tilewright."""
+    """Stages below the user's stage, in the form of tilewright."""
 
     takes: ClassVar[type] = Anything
     collects = object
@@ -129,12 +132,12 @@ class OwnStage(Stage):
         return cls.__name__
 
     def run(self, item: Any, rest: Rest) -> Iterator[Any]:
-        """Results of the stage, in the form of tilewright."""
+        """Results of the user's stage, in the form of tilewright."""
         pairs = (pair for keywords in self._each(item) for pair in self.generate(keywords))
         yield from self._results(pairs, item)
 
     def _each(self, item: Any) -> Iterator[Keywords]:
-        """Keywords for the item; for a batch of loop orders those of each order that fits."""
+        """Keywords for the item. For a batch of loop orders, there is one set of keywords for each order that fits."""
         if not isinstance(item, OrderBatch):
             yield self._keywords(item)
             return
@@ -144,21 +147,23 @@ class OwnStage(Stage):
             yield own | {TEMPORAL: TemporalMapping._of(item, row, own.get("layer"))}
 
     def _keywords(self, item: Any) -> Keywords:
-        """All keywords, including those that describe an item."""
+        """Keywords of the script, together with keywords that describe an item."""
         layer = {} if self.session.layer is None else {LAYER: self.session.layer}
         return {**layer, **self.keywords, **keywords_of(item, self.session.node)}
 
     def generate(self, keywords: Keywords) -> Iterator[Pair]:
-        """Pairs that the stage yields. Raises InputError with file and line for errors in it."""
+        """Pairs that the user's stage yields. Raises InputError with file and line for errors in the code of this
+        stage.
+        """
         count = 0
         try:
             stage = self.maker(list(self.below), **keywords)
             results = stage.run()
             if not hasattr(results, "__iter__"):
-                raise self.fault(f"run returned {results!r}; it has to yield pairs of a CME and further information")
+                raise self.fault(f"run returned {results!r}; it must yield pairs of a CME and further information")
             for pair in results:
                 if not isinstance(pair, tuple) or len(pair) != 2:
-                    raise self.fault(f"run yielded {pair!r}; it has to yield pairs of a CME and further information")
+                    raise self.fault(f"run yielded {pair!r}; it must yield pairs of a CME and further information")
                 count += 1
                 yield pair
         except NotHandedOnError as error:
@@ -171,15 +176,15 @@ class OwnStage(Stage):
             problem = problem_in_code(error, file_of(self.maker), path=name_of(self.maker))
             raise InputError([problem]) from error
         if not count:
-            self.session.silent.append(self.problem("passed on nothing"))
+            self.session.silent.append(self.problem("yielded nothing"))
 
     def problem(self, message: str) -> Problem:
-        """Problem of the stage, at the place where it is written."""
+        """Problem that concerns the user's stage, with the file and the line of its code."""
         file = file_of(self.maker)
         return Problem(message, shown_path(file), line_of(self.maker), name_of(self.maker))
 
     def fault(self, message: str) -> InputError:
-        """Error with one problem of the stage."""
+        """Error with one problem that concerns the user's stage."""
         return InputError([self.problem(message)])
 
     def _results(self, pairs: Iterator[Pair], item: Any) -> Iterator[Any]:
@@ -195,7 +200,7 @@ class OwnStage(Stage):
                 if isinstance(cme, list) and not self.is_below_others:
                     yield self._raw((cme, extra))
                     continue
-                raise self.fault(f"run yielded {type(cme).__name__} where the CME of a mapping of a layer belongs")
+                raise self.fault(f"run yielded {type(cme).__name__} in place of the CME of a mapping of a layer")
             self._remember(cme, extra)
             if waiting and (waiting[0]._costs is not cme._costs or len(waiting) == AT_ONCE):
                 yield together(waiting)
@@ -205,7 +210,9 @@ class OwnStage(Stage):
             yield together(waiting)
 
     def _remember(self, cme: CostModelEvaluation, extra: Any) -> None:
-        """Record the pair that was yielded for a mapping, if it differs from the pair that came up."""
+        """Record the pair that the user's stage yielded for a mapping, if it differs from the pair that the stage got
+        from below.
+        """
         said = self.session.said
         key = mapping_key(cme._costs.batch, cme._row) if said else None
         if key in said or cme.has_more() or extra is not cme._told:
@@ -223,14 +230,16 @@ class OwnStage(Stage):
         return self._raw(pair)
 
     def _raw(self, pair: Pair) -> Any:
-        """Result for any other object, which only a user's stage or the script itself can use."""
+        """Result that stands for an object of any other kind, which only a user's stage or the script can use."""
         if self.is_below_others and not isinstance(pair[0], list):
-            raise self.fault(f"run yielded {type(pair[0]).__name__} where a CME belongs")
+            raise self.fault(f"run yielded {type(pair[0]).__name__} in place of a CME")
         return attach(self.attached, _Raw(), [pair])
 
 
 def as_said(record: LayerRecord, cme: CostModelEvaluation) -> LayerRecord:
-    """Record with the energy and the latency that a user's stage has set; unchanged if none has."""
+    """Record with the energy and the latency that a user's stage has set. If no stage has set them, the record is
+    unchanged.
+    """
     if not cme.is_changed():
         return record
     energy, latency = cme.energy_total, cme.latency_total2
@@ -251,7 +260,7 @@ def own_class(name: str, is_leaf: bool) -> type[OwnStage]:
 
 
 def together(cmes: Sequence[CostModelEvaluation]) -> Evaluations:
-    """Evaluations from CMEs of rows of one batch, with the values that stages have set."""
+    """Evaluations made from CMEs of one batch, with the values that user's stages have set."""
     costs, rows = cmes[0]._costs, np.array([cme._row for cme in cmes])
     batch = costs.batch
     boundaries = None if batch.boundaries is None else batch.boundaries[rows]
@@ -264,7 +273,7 @@ def together(cmes: Sequence[CostModelEvaluation]) -> Evaluations:
 
 
 class SumOfWhatPasses(Sum):
-    """Sums the layers that user's stages pass on, which may be fewer than all."""
+    """Sum over the layers that user's stages pass on, which can be fewer than all layers."""
 
     def run(self, item: NetworkProblem, rest: Rest) -> Iterator[MappedWorkload]:
         """Yield one result: the records with their totals."""
@@ -290,13 +299,13 @@ def name_of(maker: Any) -> str:
 
 
 def file_of(maker: Any) -> Path | None:
-    """File that contains the stage; None if not known."""
+    """File with the code of a user's stage; None if the file is not known."""
     code = _code_of(maker)
     return None if code is None or code.co_filename.startswith("<") else Path(code.co_filename)
 
 
 def _code_of(maker: Any) -> CodeType | None:
-    """Compiled code of its `run`, or of itself."""
+    """Compiled code of the method `run` of a user's stage, or of the stage itself if it is a function."""
     for one in (vars(maker).get("run") if isinstance(maker, type) else None, getattr(maker, "run", None), maker):
         if (code := getattr(one, "__code__", None)) is not None:
             return cast(CodeType, code)
@@ -304,13 +313,13 @@ def _code_of(maker: Any) -> CodeType | None:
 
 
 def shown_path(file: Path | None) -> str:
-    """Path of a file in messages: relative to the working folder if it is below."""
+    """Path of a file for messages: relative to the working folder if the file is below this folder."""
     if file is None:
         return ""
     return str(file.relative_to(Path.cwd())) if file.is_relative_to(Path.cwd()) else str(file)
 
 
 def line_of(maker: Any) -> int:
-    """Line of its `run`, or of itself; 0 if not known."""
+    """Line at which the code of a user's stage begins; 0 if the line is not known."""
     code = _code_of(maker)
     return 0 if code is None else code.co_firstlineno

@@ -1,4 +1,4 @@
-"""List of stages with its keywords as a pipeline of tilewright, in which each user's stage is one stage."""
+"""Conversion of the stages and keywords of a script into a pipeline of tilewright, with one stage per user's stage."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -44,7 +44,7 @@ PARSERS = {"ONNXModelParser", "WorkloadParser", "AcceleratorParser", "MappingPar
 PARSERS |= {"StreamONNXModelParser", "UserDefinedModelParser", "SystemMappingParser", "LayerSplitting"}
 SEVERAL = {"StreamONNXModelParser", "UserDefinedModelParser", "SystemMappingParser", "LayerSplitting"}
 SEVERAL |= {"GenerateCNWorkloadHybrid", "IntraCoreMapping", "InterCoreMapping"}
-"""Stages that only runs on several cores have."""
+"""Names of stages that occur only in runs on several cores."""
 MAPPERS = {"Loma", "Salsa", "Exact", "TemporalOrderingConversion"}
 GENERATORS = {"SpatialMappingGenerator", "CustomSpatialMappingGenerator"}
 CONVERSION = "SpatialMappingConversion"
@@ -52,23 +52,23 @@ SPATIAL_STAGES = GENERATORS | {CONVERSION}
 
 
 def our_name(stage: Any) -> str:
-    """Name in tilewright of a stage of a list; '' for a user's stage."""
+    """Name that a stage of a script has in tilewright; '' for a user's stage."""
     return str(vars(stage).get("ours", "")) if isinstance(stage, type) else ""
 
 
 def is_of_several_cores(stages: Sequence[Any]) -> bool:
-    """Whether a list of stages is one of the multi-core flow."""
+    """Whether a list of stages belongs to the multi-core flow."""
     return any(our_name(stage) in SEVERAL for stage in stages)
 
 
 @dataclass
 class Plan:
-    """Stages of a list as a pipeline of tilewright, in which each user's stage is one stage."""
+    """Stages of a script as a pipeline of tilewright. For each user's stage, the pipeline has one `OwnStage`."""
 
     stages: tuple[Stage, ...]
     item_type: type
     attached: Attached
-    """Pairs of the results of user's stages."""
+    """Pairs of the results of user's stages, by result."""
 
     @property
     def own(self) -> int | None:
@@ -77,9 +77,9 @@ class Plan:
 
 
 def planned(stages: Sequence[Any], keywords: Mapping[str, Any]) -> Plan:
-    """Pipeline of a list of stages, with the parameters that keywords give.
+    """Pipeline for a list of stages, with the parameters that keywords give.
 
-    Raises InputError with everything that is wrong: stages in wrong positions, keywords with wrong values.
+    Raises InputError with all mistakes: stages in wrong positions and keywords with wrong values.
     """
     several = is_of_several_cores(stages)
     item_type = item_type_of(stages, keywords, several)
@@ -119,8 +119,8 @@ def own_stage(
 
 
 def with_conversion(stages: Sequence[Any]) -> list[tuple[int, Any, str]]:
-    """Triples (index in the list, stage, name in tilewright or ''), with the conversion of spatial mappings added after
-    their generator, which does both in zigzag-dse.
+    """(index in the list, stage, name in tilewright or '') of each stage. A stage that converts spatial mappings is
+    added behind their generator, because the generator of zigzag-dse does both.
     """
     found = [(place, stage, our_name(stage)) for place, stage in enumerate(stages)]
     generators = [at for at, (_, _, name) in enumerate(found) if name in GENERATORS]
@@ -131,7 +131,9 @@ def with_conversion(stages: Sequence[Any]) -> list[tuple[int, Any, str]]:
 
 
 def told_in_script(problem: Problem, stages: Sequence[Any], places: Sequence[int]) -> Problem:
-    """Problem of a pipeline, moved to the stage of the list: with its number and its name there."""
+    """Problem of a pipeline, moved to the stage of the script: with the number and the name of the stage in the
+    list.
+    """
     message = problem.message.replace("move MappingParser before it", "move the parsers before it")
     problem = replace(problem, message=message.replace("from MappingParser", "from the parsers"))
     number = problem.path.partition("[")[2]
@@ -143,7 +145,9 @@ def told_in_script(problem: Problem, stages: Sequence[Any], places: Sequence[int
 
 
 def completed(stages: tuple[Stage, ...]) -> tuple[Stage, ...]:
-    """Stages in which user's stages know model and objective of those after them, and sums cover only passed layers."""
+    """Stages in which each user's stage has the model and the objective of the stages below, and in which sums cover
+    only layers that user's stages pass on.
+    """
     found: list[Stage] = []
     own_below = False
     for place, stage in reversed(list(enumerate(stages))):
@@ -157,12 +161,12 @@ def completed(stages: tuple[Stage, ...]) -> tuple[Stage, ...]:
 
 
 def several_name(name: str) -> str:
-    """Name in the multi-core flow of a stage of both flows."""
+    """Name that a stage has in the multi-core flow, if it has another name there; else the same name."""
     return CATALOGUES[steps.MULTI].canonical_name(name) or name
 
 
 def made_stage(name: str, keywords: Mapping[str, Any], several: bool) -> tuple[Any, list[Problem]]:
-    """(stage of tilewright with the parameters that keywords give, problems)."""
+    """(stage of tilewright with the parameters that keywords give, problems with these parameters)."""
     if (save := saved_stage(name, keywords)) is not None:
         return save, []
     catalogue = CATALOGUES[steps.MULTI if several else steps.SINGLE]
@@ -185,14 +189,14 @@ def made_stage(name: str, keywords: Mapping[str, Any], several: bool) -> tuple[A
 
 
 def in_script(problem: Problem, spelt: Mapping[str, str]) -> Problem:
-    """Problem of a parameter, moved to its keyword as it was spelt."""
+    """Problem with a parameter, moved to the keyword of the script in the spelling that the script uses."""
     path = problem.path.removeprefix("parameters").lstrip(".")
     head = path.partition(".")[0].partition("[")[0]
     return replace(problem, path=spelt.get(head, head) + path[len(head) :])
 
 
 def saved_stage(name: str, keywords: Mapping[str, Any]) -> Stage | None:
-    """Stage that saves, with the place that the script names; None for any other stage."""
+    """Stage that saves results at the place that the script names; None for any other stage."""
     folder, pattern = words.given(keywords, words.FOLDER), words.given(keywords, words.PATTERN)
     if name == "PickleSave" and (file := words.given(keywords, words.PICKLE)):
         path = Path(str(file)).absolute()
@@ -213,7 +217,7 @@ def saved_stage(name: str, keywords: Mapping[str, Any]) -> Stage | None:
 
 
 def filled(pattern: str, keywords: Mapping[str, Any]) -> str:
-    """Pattern with its fields filled in: the time, and keywords that are texts or numbers."""
+    """Pattern of a file name after its fields were replaced by the time and by keywords that are texts or numbers."""
     from datetime import datetime
 
     fields = {key: value for key, value in keywords.items() if isinstance(value, str | int | float)}
@@ -221,7 +225,7 @@ def filled(pattern: str, keywords: Mapping[str, Any]) -> str:
 
 
 class _Fields(dict[str, Any]):
-    """Fields of a pattern; unknown ones stay unchanged."""
+    """Values for the fields of a pattern; unknown fields stay unchanged."""
 
     def __missing__(self, name: str) -> str:
         return "{" + name + "}"
@@ -244,7 +248,7 @@ def flow_from(item_type: type, several: bool) -> Flow:
 
 
 def item_type_of(stages: Sequence[Any], keywords: Mapping[str, Any], several: bool) -> type:
-    """Type of the item for the first stage of a list, derived from the stages that follow."""
+    """Type of the input item of the first stage of a list, derived from the stages of the list and the keywords."""
     names = {our_name(stage) for stage in stages}
     if names & PARSERS:
         return Descriptions

@@ -1,7 +1,7 @@
-"""Stages and their entry point in the form of zigzag-dse and Stream: generators of pairs, each made by the stage above.
+"""Stages in the form of zigzag-dse and Stream: each stage is made by the stage above it and yields pairs.
 
-A stage is made with the list of stages after it and with keywords. It makes the first of these stages with the rest of
-the list, and yields pairs of a cost model evaluation (CME) and further information. The form is that of
+A stage is made with the list of stages below it and with keywords. It makes the first stage of this list with the rest
+of the list, and yields pairs of a cost model evaluation (CME) and further information. The form is the same as in
 `zigzag.stages.stage` and `zigzag.stages.main` of zigzag-dse 3.9.1.
 """
 
@@ -10,24 +10,24 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 Pair = tuple[Any, Any]
-"""(CME, further information of the stages)."""
+"""(CME, further information that stages have added)."""
 StageCallable = Callable[..., "Stage"]
-"""Maker of a stage: a class, or any callable with a list of such makers and keywords."""
+"""Maker of a stage: a class, or any callable that takes a list of such makers and keywords."""
 
 
 class Stage(metaclass=ABCMeta):
-    """Base of stages; a user's stage inherits from it.
+    """Base class of stages, from which user's stages inherit.
 
-    Raises ValueError if a stage that is no leaf has no stage after it, or if a leaf has one.
+    Raises ValueError if a leaf has a stage below it, or if any other stage has no stage below it.
     """
 
     def __init__(self, list_of_callables: Sequence[StageCallable], **kwargs: Any) -> None:
         self.kwargs: dict[str, Any] = kwargs
         self.list_of_callables = list_of_callables
         if self.is_leaf() and list_of_callables:
-            raise ValueError(f"{type(self).__name__} is a leaf, and there are stages after it")
+            raise ValueError(f"{type(self).__name__} is a leaf, but there are stages after it")
         if not self.is_leaf() and not list_of_callables:
-            raise ValueError(f"{type(self).__name__} is no leaf, and there is no stage after it")
+            raise ValueError(f"{type(self).__name__} is not a leaf, but there is no stage after it")
 
     @abstractmethod
     def run(self) -> Iterator[Pair]:
@@ -37,5 +37,5 @@ class Stage(metaclass=ABCMeta):
         return self.run()
 
     def is_leaf(self) -> bool:
-        """Whether the stage needs no stage after it."""
+        """Whether the stage is a leaf, that is, needs no stage below it."""
         return False

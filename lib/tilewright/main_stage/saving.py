@@ -1,4 +1,4 @@
-"""Stages that save, with the places that a script names: a folder, a pattern, a file."""
+"""Stages that save results at the place that a script names: a folder, a pattern of file names, or a file."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -13,51 +13,57 @@ from tilewright.pipeline.stages.base import Rest
 from tilewright.pipeline.stages.watchers import Passed
 
 LAYER_MARK = "?"
-"""Mark in a pattern that is replaced by the name of the layer and the kind of content."""
+"""Mark in a pattern of file names that is replaced by the name of the layer and the kind of content."""
 
 
 @dataclass(frozen=True)
 class _InPlace(watchers.Save):
-    """Base of stages that save into a folder at any place."""
+    """Base of stages that save into any folder, also outside the folder of the run."""
 
     def __post_init__(self) -> None:
-        """Skip the check of the folder, which may be anywhere."""
+        """Skip the check of the folder, because any folder is allowed."""
 
 
 @dataclass(frozen=True)
 class SimpleSave(_InPlace, watchers.SimpleSave):
-    """Stage that saves energy and latency of each result that it hands on, in the folder that the script names."""
+    """Stage that saves the energy and the latency of each result that passes it, in the folder that the script
+    names.
+    """
 
 
 @dataclass(frozen=True)
 class CompleteSave(_InPlace, watchers.CompleteSave):
-    """Stage that saves inputs and outputs of each result that it hands on, in the folder that the script names."""
+    """Stage that saves the inputs and the outputs of each result that passes it, in the folder that the script
+    names.
+    """
 
 
 @dataclass(frozen=True)
 class PlotTemporalMappings(_InPlace, watchers.PlotTemporalMappings):
-    """Stage that draws figures of each result that it hands on, in the folder that the script names."""
+    """Stage that draws figures of each result that passes it, in the folder that the script names."""
 
 
 @dataclass(frozen=True)
 class PickleSave(_InPlace, watchers.PickleSave):
-    """Stage that saves all results that it hands on, as a pickled list in the file that the script names."""
+    """Stage that saves all results that pass it, as a pickled list in the file that the script names."""
 
 
 @dataclass(frozen=True)
 class Dump(_InPlace, watchers.Dump):
-    """Stage that saves all results that it hands on, as a pickled list in the file that the script names."""
+    """Stage that saves all results that pass it, as a pickled list in the file that the script names."""
 
 
 @dataclass(frozen=True)
 class _Pattern(_InPlace):
-    """Saves into files that a pattern names: one for each layer if the pattern has the mark, else one list of all."""
+    """Base of stages that save into files named by a pattern: one file for each layer if the pattern has LAYER_MARK,
+    else one file with the list of all results.
+    """
 
     pattern: str = ""
     what: str = ""
 
     def files(self, above_workload: bool, above_sum: bool) -> str:
-        """Pattern of the files."""
+        """Pattern of the names of the files."""
         return self.pattern.replace(LAYER_MARK, f"{watchers.LAYER}_{self.what}")
 
     def run(self, item: Any, rest: Rest) -> Iterator[Any]:
@@ -87,10 +93,10 @@ class _Pattern(_InPlace):
 
 @dataclass(frozen=True)
 class SimplePattern(_Pattern):
-    """Saves energy and latency of the results that pass."""
+    """Stage that saves the energy and the latency of the results that pass it."""
 
     def contents(self, passed: Passed) -> list[tuple[str, Any]]:
-        """Pairs for networks, or else for layers."""
+        """Pairs (beginning of a file name, content) for the networks that passed or, if none passed, for the layers."""
         if passed.networks:
             return [("overall", simple_result(network.summary)) for network in passed.networks]
         return [(stem, simple_result(record)) for _, stem, record in passed.named_records()]
@@ -98,10 +104,10 @@ class SimplePattern(_Pattern):
 
 @dataclass(frozen=True)
 class CompletePattern(_Pattern):
-    """Saves inputs and outputs of the results that pass."""
+    """Stage that saves the inputs and the outputs of the results that pass it."""
 
     def contents(self, passed: Passed) -> list[tuple[str, Any]]:
-        """Pairs for networks, or else for layers."""
+        """Pairs (beginning of a file name, content) for the networks that passed or, if none passed, for the layers."""
         place = passed.place
         assert place.core is not None
         if passed.networks:

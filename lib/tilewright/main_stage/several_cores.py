@@ -1,6 +1,6 @@
-"""Evaluation of a schedule on several cores for scripts, under the names of Stream.
+"""Evaluation of a schedule on several cores for scripts, with the names that Stream uses.
 
-The class there is `stream.classes.cost_model.cost_model.StreamCostModelEvaluation`.
+The corresponding class of Stream is `stream.classes.cost_model.cost_model.StreamCostModelEvaluation`.
 """
 
 from collections.abc import Mapping
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 
 
 class StreamCostModelEvaluation:
-    """Network scheduled on several cores; energy in pJ, latency in cycles."""
+    """Costs of a network that is scheduled on several cores: energy in pJ, latency in cycles."""
 
     def __init__(self, result: "MultiCoreResult") -> None:
         self.result = result
-        """Result of tilewright: tables, summary, bounds, the schedule."""
+        """Result of tilewright: cost tables, summary, bounds and schedule."""
         self.latency, self.energy = result.latency_cycles, result.energy_pj
 
     @property
@@ -33,21 +33,21 @@ class StreamCostModelEvaluation:
 
     @cached_property
     def workload(self) -> "DNNWorkload":
-        """Network in computation nodes."""
+        """Network after its division into computation nodes."""
         from tilewright.main_stage.views import DNNWorkload
 
         return DNNWorkload(self.result.problem.inputs)
 
     @cached_property
     def accelerator(self) -> "System":
-        """Accelerator of the schedule."""
+        """Accelerator on which the network is scheduled."""
         from tilewright.main_stage.views import System
 
         return System(self.result.problem.inputs.descriptions.accelerator)
 
     @property
     def scheduler_candidate_selection(self) -> str:
-        """Rule for the node that a core runs next."""
+        """Rule that chooses the computation node that a core runs next."""
         return str(self.result.problem.settings.stated()["scheduler_candidate_selection"])
 
     @property
@@ -66,8 +66,8 @@ class StreamCostModelEvaluation:
     ) -> tuple[Path, Path]:
         """Draw the schedule; returns the paths of the figure, `.svg` and `.png`.
 
-        The shown parts of a long schedule are chosen here, not by the arguments; dependences are only shown on the page
-        of a report.
+        The arguments do not select the parts of a long schedule that are shown; this function does. Dependences are
+        shown only on the page of a report.
         """
         from tilewright.results.multi.bars import ScheduleView
         from tilewright.results.multi.gantt import write_schedule_figure
@@ -96,7 +96,7 @@ class StreamCostModelEvaluation:
         return write_memory_figure(ScheduleView(self.result.artifact), stem)
 
     def __getattr__(self, name: str) -> Any:
-        """Raise AttributeError with the nearest name."""
+        """Raise AttributeError with the nearest name of an attribute that exists."""
         if name.startswith("_"):
             raise AttributeError(name)
         known = [one for one in dir(type(self)) if not one.startswith("_")] + ["latency", "energy", "result"]
@@ -111,7 +111,9 @@ class StreamCostModelEvaluation:
 
 
 def draw(scme: StreamCostModelEvaluation, keywords: Mapping[str, Any]) -> None:
-    """Draw the figures that a script requests by keywords: schedule and memories, at the place `plot_file_name`."""
+    """Draw the figures that a script requests by keywords: schedule and memories. `plot_file_name` is the place of the
+    figures.
+    """
     name = words.given(keywords, words.PLOT_NAME)
     if not name:
         return

@@ -1,7 +1,7 @@
-"""Stages of zigzag-dse that pipelines of tilewright do not need, in their own form, so that scripts with them run.
+"""Stages of zigzag-dse that have no counterpart in tilewright but are needed to run scripts that use them.
 
-Results are those of zigzag-dse (`RunOptStages` and `GeneralParameterIteratorStage` of 2.4, `run_opt_stages` of 3.9.1).
-The stages start no processes, because searches are compiled here.
+The results are the same as from zigzag-dse (`RunOptStages` and `GeneralParameterIteratorStage` of 2.4, `run_opt_stages`
+of 3.9.1). The stages start no processes, because the searches of tilewright are compiled code.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -13,15 +13,15 @@ from tilewright.main_stage.protocol import Pair, Stage, StageCallable
 
 
 class _Passing(Stage):
-    """Base of stages that hand their keywords on."""
+    """Base of stages that pass their keywords to the stage below."""
 
     def below(self, **others: Any) -> Iterator[Pair]:
-        """Yield the results of the stages after it."""
+        """Results of the stages below, which get the keywords of this stage and `others`."""
         return self.list_of_callables[0](self.list_of_callables[1:], **(self.kwargs | others)).run()
 
 
 class RemoveExtraInfoStage(_Passing):
-    """Passes CMEs on without further information."""
+    """Stage that passes CMEs on without further information."""
 
     def run(self) -> Iterator[Pair]:
         """Yield all results."""
@@ -30,7 +30,7 @@ class RemoveExtraInfoStage(_Passing):
 
 
 class CacheBeforeYieldStage(_Passing):
-    """Passes results on after all of them have come back."""
+    """Stage that passes results on only after the stages below have yielded all results."""
 
     def run(self) -> Iterator[Pair]:
         """Yield all results."""
@@ -38,7 +38,7 @@ class CacheBeforeYieldStage(_Passing):
 
 
 class MultiProcessingSpawnStage(_Passing):
-    """Passes all results on, in the same process."""
+    """Stage that passes all results on, in the same process."""
 
     def run(self) -> Iterator[Pair]:
         """Yield all results."""
@@ -46,11 +46,11 @@ class MultiProcessingSpawnStage(_Passing):
 
 
 class MultiProcessingGatherStage(MultiProcessingSpawnStage):
-    """Passes all results on, in the same process."""
+    """Stage that passes all results on, in the same process."""
 
 
 class SkipIfDumpExistsStage(_Passing):
-    """Passes nothing on if the file of the dump exists."""
+    """Stage that yields nothing if the file of the dump exists; else it passes all results on."""
 
     def __init__(
         self,
@@ -64,7 +64,7 @@ class SkipIfDumpExistsStage(_Passing):
         self.given = {"dump_folder": dump_folder, "dump_filename_pattern": dump_filename_pattern}
 
     def run(self) -> Iterator[Pair]:
-        """Yield all results, or none."""
+        """Yield all results, or none if the file of the dump exists."""
         given = {name: value for name, value in self.given.items() if value}
         if any(Path(value.format_map(_Known(self.kwargs))).is_file() for value in given.values()):
             return
@@ -72,17 +72,17 @@ class SkipIfDumpExistsStage(_Passing):
 
 
 class _Known(dict[str, Any]):
-    """Fields of a pattern; unknown ones stay unchanged."""
+    """Values for the fields of a pattern; unknown fields stay unchanged."""
 
     def __missing__(self, name: str) -> str:
         return "{" + name + "}"
 
 
 class GeneralParameterIteratorStage(_Passing):
-    """Runs the stages after it for every combination of values of keywords.
+    """Stage that runs the stages below once for every combination of values of keywords.
 
-    `general_parameter_iterations` has values by keyword, or tuples of values by tuple of keywords that change together.
-    The further information of each CME is (((keyword, value), ...), information of the stages below).
+    `general_parameter_iterations` maps a keyword to its values, or a tuple of keywords that change together to tuples
+    of values. The further information of each CME is (((keyword, value), ...), information of the stages below).
     """
 
     def __init__(
@@ -96,7 +96,7 @@ class GeneralParameterIteratorStage(_Passing):
         self.iterations = general_parameter_iterations
 
     def run(self) -> Iterator[Pair]:
-        """Yield the results for each combination; the first keyword changes slowest."""
+        """Yield the results for each combination of values; the first keyword changes slowest."""
         choices = [[_together(key, value) for value in values] for key, values in self.iterations.items()]
         for chosen in product(*choices):
             said = tuple(one[0] if len(one) == 1 else one for one in chosen)
@@ -121,4 +121,4 @@ SUPPORT: dict[str, type[Stage]] = {
         *(SkipIfDumpExistsStage, GeneralParameterIteratorStage),
     )
 }
-"""Classes by their name in scripts."""
+"""Classes of stages, by their name in scripts."""

@@ -1,6 +1,6 @@
-"""Scripts that import zigzag-dse and Stream: `tilewright.main_stage` provides the modules of these names.
+"""Scripts that import zigzag-dse and Stream: `tilewright.main_stage` takes the place of the imported modules.
 
-A script is run up to the point where it runs its stages.
+To read the stages of a script, the script is run up to the point at which it starts its stages.
 """
 
 import copy
@@ -24,13 +24,17 @@ PACKAGES = ("zigzag", "stream")
 
 
 class _Module(ModuleType):
-    """Module in the place of one of zigzag-dse or Stream; each has every name of `tilewright.main_stage`."""
+    """Module that takes the place of a module of zigzag-dse or Stream. It provides every name of
+    `tilewright.main_stage`.
+    """
 
     __all__ = main_stage.__all__
     __path__: MutableSequence[str] = []  # noqa: RUF012  no module lies below
 
     def __getattr__(self, name: str) -> Any:
-        """Class of `tilewright.main_stage`, or a submodule. Raises ImportError with the nearest name."""
+        """Class of `tilewright.main_stage`, or a submodule. Raises ImportError with the nearest name if there is
+        neither.
+        """
         if name.startswith("__"):
             raise AttributeError(name)
         if name in main_stage.__all__:
@@ -41,21 +45,23 @@ class _Module(ModuleType):
             return importlib.import_module(f"{self.__name__}.{name}")
         near = nearest_name(name, main_stage.__all__)
         hint = f"; did you mean {near}?" if near else ""
-        raise ImportError(f"tilewright has no {name} of {self.__name__}{hint}")
+        raise ImportError(f"tilewright does not provide {name} of {self.__name__}{hint}")
 
     def __call__(self, *values: Any, **keywords: Any) -> Any:
-        """Raise ImportError for a function of zigzag-dse or Stream, which was imported as if it were a module."""
-        raise ImportError(f"tilewright has nothing for the function {self.__name__}")
+        """Raise ImportError, because a script that calls a module means a function of zigzag-dse or Stream that
+        tilewright does not provide.
+        """
+        raise ImportError(f"tilewright does not provide the function {self.__name__}")
 
 
 HELPERS: dict[str, Any] = {"pickle_deepcopy": copy.deepcopy}
-"""Functions of zigzag-dse and Stream that scripts use besides stages."""
+"""Functions that replace functions of zigzag-dse and Stream which scripts use in addition to stages."""
 MODULES = ("ReduceStages", "SaveStage", "MainInputParserStages", "RunOptStages", "ModelParserStage")
-"""Modules of zigzag-dse and Stream that have neither a lower-case name nor that of a class."""
+"""Names of modules of zigzag-dse and Stream that are neither in lower case nor the name of a class."""
 
 
 def is_module_name(name: str) -> bool:
-    """Whether a name may be that of a module of zigzag-dse or Stream."""
+    """Whether a module of zigzag-dse or Stream can have this name."""
     return name.islower() or name in MODULES or name in main_stage.__all__
 
 
@@ -63,23 +69,23 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     """Finder and loader for imports of the packages of zigzag-dse and Stream."""
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> importlib.machinery.ModuleSpec | None:
-        """Specification of a module of zigzag-dse or Stream; None for any other."""
+        """Specification of a module of zigzag-dse or Stream; None for any other module."""
         parts = name.split(".")
         if parts[0] not in PACKAGES or not is_module_name(parts[-1]):
             return None
         return importlib.machinery.ModuleSpec(name, self, is_package=True)
 
     def create_module(self, spec: importlib.machinery.ModuleSpec) -> ModuleType:
-        """Module with all names."""
+        """New module that provides every name of `tilewright.main_stage`."""
         return _Module(spec.name)
 
     def exec_module(self, module: ModuleType) -> None:
-        """Do nothing: the module has no code."""
+        """Do nothing, because the module has no code."""
 
 
 @contextmanager
 def answering_imports() -> Iterator[None]:
-    """Provide the packages of zigzag-dse and Stream while a script is run."""
+    """Provide packages with the names of zigzag-dse and Stream while a script is run."""
     finder, before = _Finder(), set(sys.modules)
     hidden = {name: sys.modules.pop(name) for name in list(sys.modules) if name.partition(".")[0] in PACKAGES}
     sys.meta_path.insert(0, finder)
@@ -94,16 +100,16 @@ def answering_imports() -> Iterator[None]:
 
 
 class _Found(BaseException):
-    """The script has reached the point where it runs its stages."""
+    """Signal that the script has reached the point at which it starts its stages."""
 
     def __init__(self, stage: MainStage) -> None:
         self.stage = stage
 
 
 def stages_of(script: Path, arguments: Sequence[str] = ()) -> MainStage:
-    """Entry point of a script, which is run up to the point where it runs its stages.
+    """Entry point of a script. The script is run up to the point at which it starts its stages.
 
-    Raises InputError for a script that cannot be read, that fails before that point, or that has none.
+    Raises InputError if the script cannot be read, fails before this point, or never reaches it.
     """
 
     def stop(self: MainStage) -> Any:

@@ -1,4 +1,4 @@
-"""Views of the items of a pipeline as keywords of user's stages: networks, layers, mappings, hardware."""
+"""Views of the items of a pipeline (networks, layers, mappings, hardware) as keywords for user's stages."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -22,7 +22,7 @@ LAYER, SPATIAL, SPATIAL_INT, TEMPORAL = "layer", "spatial_mapping", "spatial_map
 
 
 class DNNWorkload(Shown):
-    """Network that parsers have read; iterating gives its layers in execution order."""
+    """Network that parsers have read. Iteration over it gives the layers in execution order."""
 
     def __init__(self, item: Any) -> None:
         self._item = item
@@ -71,7 +71,7 @@ class DNNWorkload(Shown):
 
 
 class System(Shown):
-    """Accelerator of several cores that was read."""
+    """Accelerator with several cores that a parser has read."""
 
     def __init__(self, accelerator: Any) -> None:
         self._accelerator = accelerator
@@ -109,23 +109,23 @@ def keywords_of(item: Any, node: WorkloadNode | None = None) -> Keywords:
     if isinstance(item, TemporalProblem):
         shown = SpatialMappingInternal(item)
         return {SPATIAL: shown, SPATIAL_INT: shown, words.ACCELERATOR: Accelerator(item.core)}
-    raise TypeError(f"no keywords say what {type(item).__name__} is")
+    raise TypeError(f"there are no keywords that describe {type(item).__name__}")
 
 
 def layer_node(problem: LayerProblem, node: WorkloadNode | None) -> LayerNode:
-    """Layer under its name and number in the network."""
+    """Layer with the name and the number that it has in the network."""
     layer = node.layer if node is not None and node.layer is not None else problem.layer
     return LayerNode(problem, layer, node.node_id if node is not None else 0)
 
 
 def shown_accelerator(accelerator: Any) -> Any:
-    """Accelerator that was read, as stages see it."""
+    """Accelerator that a parser has read, in the form for user's stages."""
     is_one = isinstance(accelerator, Described) and len(accelerator.cores) == 1
     return Accelerator(accelerator.cores[0]) if is_one else System(accelerator)
 
 
 def descriptions_of(keywords: Mapping[str, Any]) -> Descriptions:
-    """Descriptions that the keywords give, with the objects that parsers have read from them."""
+    """Descriptions that the keywords give, including objects that parsers have already read."""
     hardware, workload = words.given(keywords, words.ACCELERATOR), words.given(keywords, words.WORKLOAD)
     read = Descriptions(mapping=words.given(keywords, words.MAPPING))
     if isinstance(workload, DNNWorkload):
@@ -141,7 +141,9 @@ def descriptions_of(keywords: Mapping[str, Any]) -> Descriptions:
 
 
 def network_problem_of(keywords: Mapping[str, Any]) -> Any:
-    """Network to be mapped, or on several cores the item made from it. Raises InputError if keywords do not give it."""
+    """Problem of mapping the network in the keywords, or the item of a run on several cores. Raises InputError if the
+    keywords do not give a network.
+    """
     workload, hardware = words.given(keywords, words.WORKLOAD), words.given(keywords, words.ACCELERATOR)
     if not isinstance(workload, DNNWorkload):
         raise missing(words.WORKLOAD, "a network that a parser has read")
@@ -149,7 +151,7 @@ def network_problem_of(keywords: Mapping[str, Any]) -> Any:
     if isinstance(item, SystemProblem | CnProblem | CostedCnProblem):
         given = item if isinstance(item, SystemProblem) else item.descriptions
         if not isinstance(hardware, System) or hardware._accelerator is not given.accelerator:
-            message = "accelerator of several cores changed below its parser; change it above AcceleratorParserStage"
+            message = "with several cores, the accelerator can be changed only above AcceleratorParserStage"
             raise InputError([Problem(message, path=words.ACCELERATOR)])
         return item
     core = core_of(hardware)
@@ -158,13 +160,13 @@ def network_problem_of(keywords: Mapping[str, Any]) -> Any:
     if core == item.core:
         return item
     if item.memory_reach:
-        message = "accelerator changed between SearchUnusedMemoryStage and WorkloadStage; change it above the first"
+        message = "the accelerator was changed below SearchUnusedMemoryStage; change it above this stage"
         raise InputError([Problem(message, path=words.ACCELERATOR)])
     return replace(item, accelerator=Described(core.name, (core,)))
 
 
 def layer_problem_of(keywords: Mapping[str, Any]) -> LayerProblem:
-    """Layer to be mapped. Raises InputError if keywords do not give it."""
+    """Problem of mapping the layer in the keywords. Raises InputError if the keywords do not give a layer."""
     layer, core = keywords.get(LAYER), core_of(words.given(keywords, words.ACCELERATOR))
     if not isinstance(layer, LayerNode):
         raise missing(LAYER, "a layer that WorkloadStage hands on")
@@ -174,8 +176,9 @@ def layer_problem_of(keywords: Mapping[str, Any]) -> LayerProblem:
 
 
 def temporal_problem_of(keywords: Mapping[str, Any], parameters: Mapping[str, Any]) -> TemporalProblem:
-    """Layer with its spatial mapping; `parameters` are those of SpatialMappingConversion. Raises InputError if keywords
-    do not give it, MappingError if the spatial mapping is impossible.
+    """Layer with the spatial mapping in the keywords. `parameters` are the parameters of SpatialMappingConversion.
+    Raises InputError if the keywords do not give a layer and a spatial mapping, MappingError if the spatial mapping is
+    impossible.
     """
     spatial, core = keywords.get(SPATIAL), core_of(words.given(keywords, words.ACCELERATOR))
     if core is None:
@@ -195,13 +198,17 @@ def temporal_problem_of(keywords: Mapping[str, Any], parameters: Mapping[str, An
 
 
 def converted(candidate: SpatialCandidate, parameters: Mapping[str, Any]) -> TemporalProblem:
-    """Problem of the loop orders of a spatial mapping. Raises MappingError if it is impossible."""
+    """Problem of ordering the temporal loops of a spatial mapping. Raises MappingError if the spatial mapping is
+    impossible.
+    """
     conversion = SpatialMappingConversion(**parameters)
     return conversion.prepared(candidate)
 
 
 def order_batch_of(keywords: Mapping[str, Any], parameters: Mapping[str, Any]) -> tuple[OrderBatch, int | None]:
-    """(temporal mapping as a batch, its row); the row is None if the batch has only this mapping. Raises InputError."""
+    """(batch with the temporal mapping in the keywords, its row). The row is None if the batch has only this mapping.
+    Raises InputError if the keywords do not give a temporal mapping.
+    """
     temporal = keywords.get(TEMPORAL)
     if not isinstance(temporal, TemporalMapping):
         raise missing(TEMPORAL, "a temporal mapping that a stage above hands on, or a TemporalMapping")
@@ -217,12 +224,12 @@ def order_batch_of(keywords: Mapping[str, Any], parameters: Mapping[str, Any]) -
 
 
 class NotHandedOnError(InputError):
-    """A user's stage has not handed on a keyword that the stage below needs."""
+    """Error of a user's stage that does not pass on a keyword which the stage below needs."""
 
 
 def missing(name: str, allowed: str) -> NotHandedOnError:
-    """Problem of a keyword without the value that the stage below needs."""
-    return NotHandedOnError([Problem("not handed on to the next stage", path=name, allowed=allowed)])
+    """Error for a keyword that does not have the value which the stage below needs."""
+    return NotHandedOnError([Problem("not passed on to the next stage", path=name, allowed=allowed)])
 
 
 def spatial_of(problem: TemporalProblem) -> SpatialMapping:

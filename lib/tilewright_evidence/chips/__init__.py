@@ -1,4 +1,5 @@
-"""Comparison with chips: published cases as folders, run by the model that was validated with them and by ours.
+"""Comparison with chips: published cases, run by the model that was validated with these cases and by our model.
 
-docs/accuracy.md#three-chips has the numbers and what explains the differences, docs/formats.md the format of a case.
+The numbers and the reasons for the differences are in docs/accuracy.md#three-chips. The format of a case, which is a
+folder, is in docs/formats.md.
 """

@@ -1,4 +1,5 @@
-"""Published cases of chips: their folders, descriptions, how each is run, and the measured and reference results.
+"""Published cases of chips: folders, input files, options of the run, measured results and results of the reference
+tool.
 
 docs/formats.md#cases-of-chips has the format of the files.
 """
@@ -24,9 +25,10 @@ from tilewright.pipeline.stages.multi.items import SystemProblem, read_system_pr
 VARIANT = "variant_"
 WHERE_FROM = (
     "the published cases are files of Stream (github.com/KULeuven-MICAS/stream, branch `validation`), not part of this"
-    " project: docs/formats.md#cases-of-chips says how to write them down; then `make validation VALIDATION=FOLDER`"
+    " project: docs/formats.md#cases-of-chips describes their format; to compare them, run `make"
+    " validation VALIDATION=FOLDER`"
 )
-"""Where a folder of cases comes from, which no clone of the project has."""
+"""Note for messages on where to get a folder of cases, because the project does not contain the cases."""
 _YAML = (".yaml", ".yml")
 _NAMES = {
     "run": tuple(f"run{suffix}" for suffix in _YAML),
@@ -35,25 +37,25 @@ _NAMES = {
     "mapping": tuple(f"mapping{suffix}" for suffix in _YAML),
     "expected": tuple(f"expected{suffix}" for suffix in _YAML),
 }
-"""Kind of file -> its names; the first one that a folder has counts."""
+"""Possible names of a file, by kind of file. The first name that exists in a folder is used."""
 NEEDED = ("run", "hardware", "workload", "mapping")
-"""The kinds that every case has."""
+"""Kinds of files that every case must have."""
 
 
 @dataclass(frozen=True)
 class CaseFiles:
-    """The files of a case; a variant has some of its own in place of those of the case."""
+    """Files of a case. A variant of a case has a folder with files that replace files of the case."""
 
     folder: Path
     variant: Path | None = None
 
     def find(self, kind: str) -> Path | None:
-        """The file of a kind, None if there is none."""
+        """Path of the file of a kind; None if there is no such file."""
         folders = [self.folder] if self.variant is None else [self.variant, self.folder]
         return next((found for folder in folders if (found := _find(folder, kind))), None)
 
     def missing(self) -> list[Problem]:
-        """A problem for each file that a case needs and this one lacks."""
+        """One problem for each file that every case needs but this case does not have."""
         allowed = {kind: " or ".join(_NAMES[kind]) for kind in NEEDED}
         return [
             Problem("is missing", str(self.folder / _NAMES[kind][0]), allowed=allowed[kind])
@@ -62,7 +64,7 @@ class CaseFiles:
         ]
 
     def notices(self) -> list[str]:
-        """A notice for each file that has no effect, because another one of the folder says the same thing."""
+        """One notice for each file that has no effect because the folder has another file of the same kind."""
         folders = [self.folder] if self.variant is None else [self.variant, self.folder]
         return [
             f"{folder / name}: has no effect beside {_find(folder, kind)}"
@@ -74,11 +76,13 @@ class CaseFiles:
 
 
 def find_cases(folder: Path, names: tuple[str, ...] = ()) -> dict[str, CaseFiles]:
-    """Name -> files of all cases in a folder, or of the folder as a case itself; each before its variants.
+    """Files of all cases in a folder, by name of the case. If the folder is itself a case, only this case. Each case is
+    followed by its variants.
 
-    A folder is a case if it has any of the files of one, so that a case from which one is missing is not passed over;
-    others may have cases in them. Names are paths below the folder. With `names` only those, what is in them, and
-    their variants. Raises InputError where there are none of them.
+    A folder is a case if it has any file of a case, so that a case with a missing file is not ignored. Other folders
+    are searched for cases. Names are paths relative to the folder. If `names` are given, only these cases are returned,
+    with the cases in these folders and the variants. Raises InputError if there are no cases, or if a name does not
+    exist.
     """
     if not folder.is_dir():
         raise InputError([Problem(f"no such folder; {WHERE_FROM}", value=str(folder), allowed="a folder of cases")])
@@ -109,7 +113,7 @@ def _is_in(case: str, name: str) -> bool:
 
 
 def _case_folders(folder: Path) -> list[Path]:
-    """The folder if it is a case, else all cases in it, in the order of their paths; hidden folders are left out."""
+    """The folder itself if it is a case, else all cases in the folder, sorted by path. Hidden folders are left out."""
     if any(_find(folder, kind) for kind in _NAMES):
         return [folder]
     inside = sorted(path for path in folder.iterdir() if path.is_dir() and not path.name.startswith("."))
@@ -117,7 +121,9 @@ def _case_folders(folder: Path) -> list[Path]:
 
 
 def _find(folder: Path, kind: str) -> Path | None:
-    """The file of a kind in a folder; a network may have any name if it is the only ONNX file."""
+    """Path of the file of a kind in a folder; None if there is no such file. An ONNX network can have any name if it is
+    the only ONNX file.
+    """
     named = next((folder / name for name in _NAMES[kind] if (folder / name).is_file()), None)
     if named is None and kind == "workload":
         networks = sorted(folder.glob("*.onnx"))
@@ -127,22 +133,25 @@ def _find(folder: Path, kind: str) -> Path | None:
 
 @dataclass(frozen=True)
 class Expected:
-    """What is known of a case; None and {} where nothing is."""
+    """Published results of a case. A result that is not known is None or {}."""
 
     measured_cycles: float | None = None
-    """Cycles on the chip."""
+    """Latency that was measured on the chip, in cycles."""
     reference_cycles: float | None = None
-    """Cycles by the reference tool, as is the energy."""
+    """Latency that the reference tool gives, in cycles. The energy is also from the reference tool."""
     reference_energy_pj: float | None = None
     reference_nodes: int | None = None
-    """Computation nodes, then edges."""
+    """Number of computation nodes in the reference tool. The number of edges follows."""
     reference_edges: int | None = None
     layer_cycles: dict[int, tuple[int, ...]] = field(default_factory=dict)
-    """Layer id -> (temporal cycles, total0, total1, total2) of a computation node, by the reference tool."""
+    """Cycles (temporal cycles, total0, total1, total2) of a computation node in the reference tool, by id of the
+    layer.
+    """
 
 
 def read_expected(path: Path | None, notices: list[str]) -> Expected:
-    """What a file says; it may have more, for people. Numbers that are none count as unknown, and a notice says so.
+    """Published results from a file; keys that are only for people are ignored. A value that is not a number above 0
+    counts as unknown, and a notice is added.
 
     Raises InputError if the file cannot be read.
     """
@@ -166,11 +175,11 @@ def read_expected(path: Path | None, notices: list[str]) -> Expected:
 
 
 def _positive(problems: Problems, data: dict[Any, Any], part: str, key: str) -> float | None:
-    """A number above 0, also one that YAML reads as text (6.18e6)."""
+    """Number above 0, which YAML can also have read as text (6.18e6); None for other values."""
     value = table(data.get(part)).get(key)
     number = _number(value)
     if value is not None and number is None:
-        problems.notice((part, key), f"is no number above 0, and counts as unknown: {value!r}")
+        problems.notice((part, key), f"is not a number above 0 and is ignored: {value!r}")
     return number
 
 
@@ -187,7 +196,7 @@ def _number(value: Any) -> float | None:
 
 
 def _layer_cycles(layers: dict[Any, Any]) -> list[tuple[int, tuple[int, ...]]]:
-    """(layer id, its four numbers of cycles) where they are whole numbers."""
+    """(layer id, four numbers of cycles) of each layer whose numbers are integers."""
     found = []
     for layer, entry in layers.items():
         cycles = items(table(entry).get("cycles"))
@@ -197,38 +206,42 @@ def _layer_cycles(layers: dict[Any, Any]) -> list[tuple[int, tuple[int, ...]]]:
 
 
 _FOR_PEOPLE = ("main", "commit", "zigzag", "workload_parser", "model")
-"""Keys of a run file that say where it comes from."""
+"""Keys of a run file that only say where the file comes from."""
 
 
 class RunEntry(TableModel):
-    """How a case is run: the names of the reference tool."""
+    """Options with which a case is run, under the names that the reference tool uses."""
 
     model_config = ConfigDict(extra="ignore")
 
     cn_define_mode: Any = 1
-    """How layers are cut, with hint_loops and layer_cutoffs; null: by the tilings of the mapping file."""
+    """Mode that defines how layers are cut, together with hint_loops and layer_cutoffs. null: the tilings of the
+    mapping file are used.
+    """
     hint_loops: Any = None
-    """Loops around the computation nodes, the innermost first."""
+    """Loops outside the computation nodes, innermost first."""
     layer_cutoffs: list[int] = Field(default_factory=list)
-    """Mode 3: ids of layers at which the next list of hint_loops begins."""
+    """Ids of the layers at which the next list of hint_loops begins, for mode 3."""
     split_W_percentage: float = Field(default=1.0, gt=0, le=1)  # noqa: N815  as in the files
-    """Mode 4: share of a memory that weights may take."""
+    """Share of a memory that weights can use, for mode 4."""
     operands_to_prefetch: list[str] = Field(default_factory=list)
-    """Layer operands that are fetched ahead."""
+    """Layer operands that are prefetched."""
     scheduler_candidate_selection: CandidateSelection = "memory"
-    """Which computation node goes first."""
+    """Rule that chooses the computation node that is scheduled next."""
     loma_lpf_limit: PositiveCount = 6
-    """Loop prime factors that the search for loop orders permutes."""
+    """Number of loop prime factors that the search for loop orders permutes."""
     intra_core_objective: Objective = "latency"
-    """What the mapping of a computation node on a core minimises."""
+    """Objective that the mapping of a computation node on a core minimises."""
     nb_ga_individuals: int = Field(default=16, ge=2)
-    """Allocations in a population, where layers may run on several cores."""
+    """Number of allocations in a population of the genetic algorithm, if layers can run on several cores."""
     nb_ga_generations: Count = 16
-    """Populations after the first."""
+    """Number of generations after the first population."""
 
     @property
     def tiling(self) -> TilingOptions:
-        """How the layers are cut; a table of loops says that layers have loops of their own. Raises InputError."""
+        """Options that define how layers are cut. If hint_loops is a table, each layer has separate loops. Raises
+        InputError for wrong options.
+        """
         mode = self.cn_define_mode
         return TilingOptions(
             cn_define_mode=BY_LAYER if mode == 1 and isinstance(self.hint_loops, Table) else mode,
@@ -240,7 +253,7 @@ class RunEntry(TableModel):
 
 @dataclass(frozen=True)
 class SiliconCase:
-    """A case, read and checked."""
+    """Case that was read and checked."""
 
     name: str
     system: SystemProblem
@@ -250,19 +263,19 @@ class SiliconCase:
 
     @property
     def tiling(self) -> TilingOptions:
-        """How the layers are cut."""
+        """Options that define how layers are cut."""
         return self.run.tiling
 
     @property
     def allocation(self) -> AllocationOptions:
-        """How cores are chosen where there is a choice."""
+        """Options of the search that chooses cores for layers which several cores can run."""
         return AllocationOptions(
             nb_ga_individuals=self.run.nb_ga_individuals, nb_ga_generations=self.run.nb_ga_generations
         )
 
 
 def read_case(name: str, files: CaseFiles) -> SiliconCase:
-    """A case from its files. Raises InputError with everything that is wrong with them."""
+    """Case from its files. Raises InputError with all mistakes in the files."""
     problems, notices = Problems(), files.notices()
     problems.found += files.missing()
     run_file, hardware, workload, mapping, expected_file = map(

@@ -1,4 +1,4 @@
-"""Cases compared: what was measured, what the reference tool says, and what both models say, as data and as text."""
+"""Comparison of cases: measurement, reference tool, our model of the reference tool, and our default model."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -27,34 +27,34 @@ class LayerComparison:
 
 @dataclass(frozen=True)
 class ModelResult:
-    """One model's result."""
+    """Result of one model for a case."""
 
     latency_cycles: int
     energy_pj: float
     compute_cycles: int
-    """Runtimes on the busiest core."""
+    """Sum of the runtimes of the CNs on the busiest core."""
     link_cycles: int
-    """Traffic of the busiest link at its full width."""
+    """Cycles that the traffic of the busiest link takes at full width."""
     from_measured: float | None
-    """Relative deviation of the latency from the chip; None where that is not known."""
+    """Relative deviation of the latency from the measurement on the chip; None if there is no measurement."""
     from_reference: float | None
-    """Relative deviation of the latency from the reference tool."""
+    """Relative deviation of the latency from the latency that the reference tool gives; None if that is not known."""
     terms: LatencyTerms
 
 
 @dataclass(frozen=True)
 class StepResult:
-    """A step from `stream-2023` to the default model."""
+    """Result of one step on the way from the model `stream-2023` to the default model."""
 
     change: str
     latency_cycles: int | None
-    """None where there is no schedule with it."""
+    """Latency after the change; None if there is no schedule."""
     energy_pj: float | None
 
 
 @dataclass(frozen=True)
 class CaseComparison:
-    """A case, compared. What a model has no schedule for is None, and `problems` say why."""
+    """Comparison of one case. If a model has no schedule, its result is None and `problems` has the reason."""
 
     case: str
     measured_cycles: float | None
@@ -63,10 +63,10 @@ class CaseComparison:
     stream_2023: ModelResult | None
     causal: ModelResult | None
     causal_lower_bound_cycles: int | None
-    """Lower bound of the allocation that was run."""
+    """Lower bound of the latency for the allocation of the default model."""
     nodes: int
     edges: int
-    """Number of edges with one chain for each layer, as the reference counts them."""
+    """Number of edges if the CNs of each layer form one chain, which is how the reference tool counts edges."""
     reference_nodes: int | None
     reference_edges: int | None
     layers: tuple[LayerComparison, ...]
@@ -76,10 +76,9 @@ class CaseComparison:
 
 
 def compare_case(case: SiliconCase, threads: int = 1, with_steps: bool = False) -> CaseComparison:
-    """A case by both models, with the steps between them if wanted.
+    """Comparison of a case by both models, with the steps between the models if `with_steps`.
 
-    Raises InputError if something is wrong with the case; what one model or step has no schedule for is told in the
-    result.
+    Raises InputError if the case has mistakes. If only one model or step has no schedule, the result has the reason.
     """
     runner = CaseRunner(case, threads)
     problems: list[str] = []
@@ -115,7 +114,7 @@ def compare_case(case: SiliconCase, threads: int = 1, with_steps: bool = False) 
 
 
 def _run(runner: CaseRunner, switches: Switches, what: str, problems: list[str]) -> CaseRun | None:
-    """The case by a set of switches; None, and why, if it has no schedule."""
+    """Run of the case with a set of switches; None if there is no schedule, with the reason added to `problems`."""
     try:
         return runner.run(switches)
     except (InputError, MappingError) as error:
@@ -147,7 +146,9 @@ def _deviation(value: float | None, wanted: float | None) -> float | None:
 
 
 def comparison_text(found: Sequence[CaseComparison], verbose: bool = False) -> str:
-    """The table of all cases, the steps of those that have them, and with `verbose` the layers."""
+    """Text with the table of all cases, the steps of the cases that have steps, and the layers (with `verbose`, or if
+    they differ from the reference tool).
+    """
     table = TextTable(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style="")
     table.add_column("\ncase", no_wrap=True)
     headings = (
@@ -177,7 +178,7 @@ def comparison_text(found: Sequence[CaseComparison], verbose: bool = False) -> s
 
 
 def _result_texts(result: ModelResult | None, with_reference: bool = False) -> list[str]:
-    """Latency and deviations of a model; dashes where it has no schedule."""
+    """Latency and deviations of a model; dashes if the model has no schedule."""
     if result is None:
         return ["-"] * (3 if with_reference else 2)
     reference = [_percent(result.from_reference)] if with_reference else []
@@ -185,7 +186,7 @@ def _result_texts(result: ModelResult | None, with_reference: bool = False) -> l
 
 
 def _counts(case: CaseComparison) -> list[str]:
-    """A line on graph, energy and lower bound."""
+    """Line on the graph, the energy and the lower bound of a case."""
     parts = [f"{case.nodes:,} computation nodes, {case.edges:,} edges"]
     if case.reference_nodes is not None and case.reference_edges is not None:
         same = (case.nodes, case.edges) == (case.reference_nodes, case.reference_edges)
@@ -199,7 +200,7 @@ def _counts(case: CaseComparison) -> list[str]:
 
 
 def _terms(case: CaseComparison) -> list[str]:
-    """A line for each model on where its time goes."""
+    """One line for each model on the parts of the latency."""
     lines = []
     for name, result in ((STREAM_2023, case.stream_2023), (CAUSAL, case.causal)):
         if result is not None:
@@ -239,7 +240,7 @@ def _layers_text(case: CaseComparison) -> str:
 
 
 def _differing(case: CaseComparison) -> bool:
-    """Whether some layer has other cycles than by the reference tool."""
+    """Whether the cycles of some layer in the model `stream-2023` differ from the cycles in the reference tool."""
     return any(
         layer.stream_2023_cycles is not None and layer.reference_cycles not in (None, layer.stream_2023_cycles)
         for layer in case.layers
@@ -255,7 +256,7 @@ def _percent(value: float | None, digits: int = 1) -> str:
 
 
 def as_plain(value: Any) -> Any:
-    """A comparison as plain data for JSON."""
+    """Comparison as plain data for JSON."""
     from tilewright.base.artifacts.codec import encode
 
     return encode(value)

@@ -1,4 +1,4 @@
-"""Runs of a case of a chip by the switches `stream-2023`, by the default model, and by steps between the two.
+"""Runs of a case of a chip with the model `stream-2023`, with the default model, and with steps between the two.
 
 That mapping is the dataflow, as far as array and layer have room for it.
 """
@@ -39,16 +39,18 @@ from tilewright_evidence.chips.case import SiliconCase
 
 @dataclass(frozen=True)
 class UnlimitedDataflow(SpatialMappingGenerator):
-    """Hands on the spatial mapping that is given, limited by the sizes of array and layer alone.
+    """Stage that passes on the spatial mapping of the mapping file, limited only by the sizes of the array and the
+    layer.
 
-    Capacity and bandwidth of the innermost memories do not limit it, and sides of the array that it leaves open are not
-    used. Where none is given, it does what `SpatialMappingGenerator` does.
+    Capacity and bandwidth of the innermost memories do not limit the mapping. Sides of the array that the mapping
+    leaves out are not used. If the mapping file gives no spatial mapping, the stage does the same as
+    `SpatialMappingGenerator`.
     """
 
     stands_for = ""
 
     def run(self, item: LayerProblem, rest: Rest) -> Iterator[Evaluations]:
-        """The results of the dataflow."""
+        """Results for the spatial mapping of the mapping file."""
         given, sides = item.constraints.spatial_mapping, item.core.operational_array.dimensions
         if not given:
             yield from super().run(item, rest)
@@ -59,7 +61,9 @@ class UnlimitedDataflow(SpatialMappingGenerator):
 
 
 def stages_2023(options: SearchOptions) -> tuple[Stage, ...]:
-    """The stages that map a computation node in the 2023 model: the default ones but for the spatial mapping."""
+    """Stages that map a computation node in the 2023 model: the default stages, except that `UnlimitedDataflow` gives
+    the spatial mapping.
+    """
     return tuple(
         UnlimitedDataflow(**{field.name: getattr(stage, field.name) for field in fields(stage)})
         if isinstance(stage, SpatialMappingGenerator)
@@ -70,30 +74,36 @@ def stages_2023(options: SearchOptions) -> tuple[Stage, ...]:
 
 @dataclass(frozen=True)
 class Switches:
-    """What distinguishes two models of a case; the defaults are those of the default model."""
+    """Switches in which models of a case can differ; the default values are the values of the default model."""
 
     cost_model: str = "corrected"
     """Profile of the cost model."""
     unlimited_dataflow: bool = False
-    """The dataflow is not limited by the innermost memories."""
+    """Whether the innermost memories do not limit the dataflow (`UnlimitedDataflow`)."""
     equal_tiles: bool = False
-    """All CNs of a layer cost the same and run in one chain (`whole_tile_graph`)."""
+    """Whether all CNs of a layer have the same cost and run in one chain (`whole_tile_graph`)."""
     whole_tensors: bool = False
-    """Outputs of CNs move whole; what comes from outside has halos and padding in it (`whole_tile_problem`)."""
+    """Whether the complete output of a CN is moved, and data from off-chip include halos and padding
+    (`whole_tile_problem`).
+    """
     runtime: str = ScheduleSettings.cn_runtime
-    """total0, total1 or total2."""
+    """Latency of a CN that is used as its runtime: total0, total1 or total2."""
     schedule_model: str = CAUSAL
     """Model of the schedule."""
     share_divisor: int = SchedulerParameters.share_divisor
-    """1: a transfer has its links alone."""
+    """Smallest width with which a transfer starts: the full width divided by this number. 1: transfers share no
+    links.
+    """
     repairs: tuple[str, ...] = ()
-    """Rules of the schedule model stream-2023 that are exchanged (`peers.stream.scheduler.REPAIRS`)."""
+    """Rules of the schedule model stream-2023 that are replaced by repaired rules
+    (`peers.stream.scheduler.REPAIRS`).
+    """
 
 
 STREAM_2023_SWITCHES = Switches(
     "zigzag-3.9.1+per_level_loading_floor", True, True, True, "total2", STREAM_2023, share_divisor=1
 )
-"""The model of the reference tool that was compared with chips in 2023, by switches."""
+"""Switches of the model of the reference tool that was compared with chips in 2023."""
 STEPS: tuple[tuple[str, dict[str, object]], ...] = (
     ("what is on its way is waited for", {"repairs": REPAIRS[:1]}),
     ("transfers go into gaps on links", {"repairs": REPAIRS[:2]}),
@@ -106,11 +116,13 @@ STEPS: tuple[tuple[str, dict[str, object]], ...] = (
     ("tiles at borders cost what they need", {"equal_tiles": False}),
     ("transfers share links", {"share_divisor": 4}),
 )
-"""Steps from `stream-2023` to the default model: what changes, one after the other."""
+"""Steps from `stream-2023` to the default model, in order: (description of the change, changed switches)."""
 
 
 def steps() -> tuple[tuple[str, Switches], ...]:
-    """(what changes, the switches with it) from `stream-2023`, which comes first, to the default model."""
+    """(description of the change, all switches after the change) of each step, from `stream-2023` (first) to the
+    default model (last).
+    """
     found = [(STREAM_2023, STREAM_2023_SWITCHES)]
     for text, change in STEPS:
         found.append((text, replace(found[-1][1], **change)))  # type: ignore[arg-type]
@@ -119,32 +131,32 @@ def steps() -> tuple[tuple[str, Switches], ...]:
 
 @dataclass(frozen=True)
 class LatencyTerms:
-    """Where the time of a schedule goes, on the core that ends last; the terms add up to the latency."""
+    """Parts of the latency of a schedule, seen from the core that ends last. The parts add up to the latency."""
 
     core: str
     """Id and name of the core file."""
     before_cycles: int
-    """Until its first CN."""
+    """Cycles before the first CN of the core."""
     computing_cycles: int
-    """Cycles in its CNs."""
+    """Cycles in which the core runs CNs."""
     waiting_cycles: int
-    """Cycles between its CNs."""
+    """Cycles between CNs of the core, in which the core waits."""
     after_cycles: int
-    """Cycles after its last CN, while results leave."""
+    """Cycles after the last CN of the core, in which results leave the chip."""
 
 
 @dataclass(frozen=True, eq=False)
 class CaseRun:
-    """A case by one set of switches."""
+    """Run of a case with one set of switches."""
 
     switches: Switches
     assembled: AssembledProblem
     graph: CnGraph
     schedule: Schedule
     rows: dict[str, tuple[CoreCostRow, ...]]
-    """Core file -> what CNs cost on it."""
+    """Costs of the CNs on a core, by name of the core file."""
     core_file_of: tuple[str, ...]
-    """[core] core file"""
+    """[core] name of the core file"""
 
     @property
     def latency_cycles(self) -> int:
@@ -153,32 +165,32 @@ class CaseRun:
 
     @cached_property
     def lower_bound_cycles(self) -> int:
-        """What no schedule of this allocation is faster than, by the rules of the causal model."""
+        """Lower bound of the latency of all schedules with this allocation, by the rules of the causal model."""
         allowed = np.zeros((self.graph.cn_count, self.assembled.problem.system.core_count), np.bool_)
         allowed[np.arange(self.graph.cn_count), self.schedule.allocation] = True
         return int(lower_bounds(self.assembled.problem, allowed).latency_cycles)
 
     @property
     def compute_cycles(self) -> int:
-        """Runtimes of the CNs of the busiest core."""
+        """Sum of the runtimes of the CNs on the busiest core."""
         return int(self.busy_cycles.max(initial=0))
 
     @property
     def busy_cycles(self) -> Integers:
-        """[core] cycles in which it computes."""
+        """[core] Cycles in which the core runs CNs."""
         lengths = self.schedule.end_cycles - self.schedule.start_cycles
         count = self.assembled.problem.system.core_count
         return np.bincount(self.schedule.allocation, lengths, minlength=count).astype(np.int64)
 
     @property
     def link_cycles(self) -> Integers:
-        """[link] cycles that its traffic takes at full width."""
+        """[link] Cycles that the traffic of the link takes at full width."""
         bits: Integers = self.schedule.link_bits.sum(axis=0)
         return -(-bits // self.assembled.problem.system.link_bits_per_cycle)
 
     @property
     def terms(self) -> LatencyTerms:
-        """Where the time goes."""
+        """Parts of the latency."""
         schedule = self.schedule
         core = int(schedule.allocation[schedule.end_cycles.argmax()])
         own = schedule.allocation == core
@@ -188,7 +200,7 @@ class CaseRun:
         return LatencyTerms(name, first, computing, last - first - computing, schedule.latency_cycles - last)
 
     def row_of(self, cn: int) -> CoreCostRow:
-        """What a CN costs on its core."""
+        """Row of the cost table for a CN on the core that runs it."""
         core, cost_class = int(self.schedule.allocation[cn]), int(self.assembled.classes.of_cn[cn])
         return self.rows[self.core_file_of[core]][cost_class]
 
@@ -202,7 +214,7 @@ class CaseRun:
 
 
 def temporal_cycles(row: CoreCostRow) -> int:
-    """Cycles that the loops of a mapping take without stalls."""
+    """Cycles that the temporal loops of a mapping take without stalls."""
     cycles = 1
     for _, size in row.mapping["loop_order"]:
         cycles *= int(size)
@@ -210,7 +222,7 @@ def temporal_cycles(row: CoreCostRow) -> int:
 
 
 class CaseRunner:
-    """Runs a case by sets of switches; what several of them need is made once."""
+    """Runner of a case with different sets of switches. Data that several sets of switches need are made only once."""
 
     def __init__(self, case: SiliconCase, threads: int = 1) -> None:
         self.case, self.threads = case, threads
@@ -220,7 +232,7 @@ class CaseRunner:
         self._costs: dict[tuple[str, bool, bool], dict[str, tuple[CoreCostRow, ...]]] = {}
 
     def run(self, switches: Switches) -> CaseRun:
-        """The case by a set of switches. Raises InputError and MappingError."""
+        """Run of the case with a set of switches. Raises InputError or MappingError if there is no schedule."""
         system = self.case.system
         workload, accelerator, mapping = system.workload, system.accelerator, system.mapping
         graph = self.whole_graph if switches.equal_tiles else self.graph
@@ -242,7 +254,7 @@ class CaseRunner:
         return CaseRun(switches, assembled, graph, schedule, costs, files)
 
     def costs(self, switches: Switches) -> dict[str, tuple[CoreCostRow, ...]]:
-        """Core file -> what CNs cost on it."""
+        """Costs of the CNs on a core, by name of the core file."""
         key = switches.cost_model, switches.unlimited_dataflow, switches.equal_tiles
         if key not in self._costs:
             self._costs[key] = self._map_cores(switches)

@@ -1,4 +1,5 @@
-"""The court: what we predict beside what others measured, one module for each set of measurements.
+"""Comparison of our predictions with measurements by others ("court"), with one module for each set of measurements.
 
-Each of them turns a row of its set into a case: a lower bound, an estimate, a roofline, and the other tool's figure.
+Each module turns a row of a set into a case: a lower bound, an estimate, a roofline and, if there is one, the
+prediction of another tool.
 """

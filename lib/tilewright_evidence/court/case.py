@@ -1,6 +1,4 @@
-"""A case of the court: one measurement, with what we say of it; and the files of measurements that cases are read
-from, JSON lines or CSV, gzipped or not, each row checked for what is read of it.
-"""
+"""Cases of the court, each a measurement with our predictions for it, and sets of measurements."""
 
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
@@ -13,47 +11,49 @@ from tilewright.base.errors import InputError, Problem
 
 @dataclass(frozen=True)
 class Constant:
-    """A number that is fitted to measurements: of a device there are four at most."""
+    """Number of a device that is fitted to measurements. A device has at most four such constants."""
 
     name: str
     unit: str
     meaning: str
     value: float
-    """Value as fitted to the rows that the rule of the set chooses, to three digits."""
+    """Value that was fitted to the rows which the rule of the set chooses, rounded to three digits."""
     lowest: float
     highest: float
-    """Range that is searched."""
+    """End of the range in which the fit searches, which begins at `lowest`."""
 
 
 @dataclass(frozen=True)
 class Case:
-    """One measurement with what we say of it. Times are in the unit of the set."""
+    """Measurement with our predictions for it. Times are in the unit of the set."""
 
     identity: str
     part: str
-    """Which rows it is counted with: device, kind of work."""
+    """Name of the part of the set to which the measurement belongs, for example device and kind of work."""
     group: str
-    """What rows of one origin share (a layer, a shape of weights): if one of them is fitted, none counts as unseen."""
+    """Origin that several rows can have in common (a layer, a shape of weights). If constants were fitted to one of
+    these rows, none of them counts as unseen.
+    """
     measured: float
     bound: float
-    """Bound below which no run of the work on the machine can stay."""
+    """Lower bound: no run of the work on the machine can be faster."""
     estimate: float
     roofline: float
-    """max(operations / peak, bytes / bandwidth), each byte once."""
+    """Roofline: max(operations / peak, bytes / bandwidth), where each byte is moved once."""
     limited_by: str
-    """What takes most of the time in the estimate."""
+    """Part of the machine that takes most of the time in the estimate."""
     fitted: bool
-    """True: the constants were fitted to this row."""
+    """Whether the constants were fitted to this row."""
     peer: float | None = None
-    """What the other tool said."""
+    """Prediction of the other tool; None if there is none."""
     second: float | None = None
-    """Another prediction of that tool's kind, such as the sum of both bounds."""
+    """Further prediction for comparison, such as the sum of two bounds; None if there is none."""
     fastest: float | None = None
-    """The shortest of several measurements, which the bound is held against; None where there is one."""
+    """Shortest of several measurements, with which the bound is compared; None if there is only one measurement."""
     equal: bool | None = None
-    """Whether the estimate is the figure of the source to its last digit; None where that is no question."""
+    """Whether the estimate is equal to the number of the source to its last digit; None if this is not checked."""
     explained: str = ""
-    """Why the measurement may be below the bound; empty where nothing explains it."""
+    """Reason why the measurement can be below the bound; '' if there is no reason."""
 
     @property
     def error(self) -> float:
@@ -62,7 +62,9 @@ class Case:
 
     @property
     def breaks_bound(self) -> bool:
-        """True if it was faster than the bound allows, or there is no bound above 0; a millionth is rounding."""
+        """Whether the measurement is below the bound by more than a millionth, which allows for rounding, or the bound
+        is not above 0.
+        """
         fastest = self.measured if self.fastest is None else self.fastest
         return not fastest >= self.bound * (1.0 - 1e-6) > 0.0
 
@@ -72,32 +74,34 @@ Values = Mapping[str, float]
 
 
 class Prepared(Protocol):
-    """A row of a set, with what does not depend on the constants."""
+    """Row of a set, with all data that do not depend on the constants."""
 
     @property
     def is_fitted(self) -> bool:
-        """Whether the rule of the set chooses it for the fit."""
+        """Whether the rule of the set chooses the row for the fit."""
 
     @property
     def drawn_by(self) -> str | None:
-        """The text by which the rule draws it, with all other rows of that text; None where it never does."""
+        """Text by which the rule chooses the row: rows with equal texts are chosen together. None if the rule never
+        chooses the row.
+        """
 
     @property
     def device(self) -> str:
-        """Whose constants it is estimated with; empty if it needs none."""
+        """Device whose constants the estimate uses; '' if the estimate uses no constants."""
 
     def case(self, constants: Mapping[str, Values]) -> Case:
-        """What we say of it, for the constants of each device."""
+        """Case with our predictions for the row, computed with the constants of each device."""
 
 
 @dataclass(frozen=True)
 class Published:
-    """The error that others published of a tool of theirs, on other rows."""
+    """Error that other authors published for their tool, measured on other rows."""
 
     tool: str
     error: str
     of: str
-    """What was measured."""
+    """Description of the measurements on which the error was computed."""
     source: str
 
 
@@ -106,43 +110,43 @@ class CourtSet:
     """A set of measurements."""
 
     name: str
-    """Folder of the set, and its name on the command line."""
+    """Name of the set on the command line, which is also the name of its folder."""
     title: str
     unit: str
     source: str
     """Publication, repository and licence."""
     rule: str
-    """Which rows the constants are fitted to."""
+    """Description of the rows to which the constants are fitted."""
     constants: Mapping[str, tuple[Constant, ...]]
-    """Constants of each device."""
+    """Constants by device."""
     peer: str
-    """Whose figures `Case.peer` are; empty if there are none."""
+    """Name of the tool whose predictions are in `Case.peer`; '' if there is no such tool."""
     second: str
-    """What `Case.second` is; empty if nothing."""
+    """Name of the prediction in `Case.second`; '' if there is no such prediction."""
     prepare: Callable[[Sequence[Path]], Sequence[Prepared]]
-    """Reads the files of the set. Raises InputError with everything that is wrong."""
+    """Function that reads the files of the set. It raises InputError with all mistakes."""
     patterns: tuple[str, ...]
-    """Names of the files of rows in the folder of the set."""
+    """Patterns of the names of the files with rows in the folder of the set."""
     published: tuple[Published, ...] = ()
-    """What others say of tools of theirs on such machines."""
+    """Errors that other authors published for their tools on such machines."""
 
     def values(self) -> dict[str, dict[str, float]]:
-        """The constants as they are."""
+        """Values of the constants, by device and name."""
         return {device: {one.name: one.value for one in constants} for device, constants in self.constants.items()}
 
 
 DATA = Path(__file__).parent / "data"
-"""Samples of the sets, and hardware files."""
+"""Folder with samples of the sets and with hardware files."""
 
 
 def set_files(folder: Path, patterns: Sequence[str]) -> list[Path]:
-    """Files of rows in the folder of a set, sorted. Raises InputError if there are none."""
+    """Files with rows in the folder of a set, sorted. Raises InputError if there are no such files."""
     found = sorted({file for pattern in patterns for file in folder.glob(pattern)})
     if not found:
-        raise InputError([Problem("no rows here", str(folder), allowed=", ".join(patterns))])
+        raise InputError([Problem("the folder has no files with rows", str(folder), allowed=", ".join(patterns))])
     return found
 
 
 def in_hundred(text: str, salt: str) -> int:
-    """A number from 0 to 99 that depends on the text and the salt alone, by which rows are chosen."""
+    """Number from 0 to 99 that depends only on the text and the salt. Rows are chosen by this number."""
     return int(hashlib.sha256(f"{salt}|{text}".encode()).hexdigest()[:8], 16) % 100

@@ -1,8 +1,8 @@
-"""The numbers of docs/accuracy.md#measurements-by-others, made by running the court.
+"""Numbers of docs/accuracy.md#measurements-by-others, made by comparing our predictions with the measurements.
 
 `python -m tilewright_evidence.court.document docs/accuracy.md [FOLDER]` replaces the text between marks of the page.
-Without FOLDER, the text has the results of the samples in the package. With FOLDER, the folder of the full sets, it
-has the results of the full sets too, and README.md gets them as well.
+FOLDER is the folder of the full sets. Without FOLDER, only the results of the samples in the package are replaced. With
+FOLDER, the results of the full sets are replaced, too, also in README.md.
 """
 
 import sys
@@ -18,7 +18,7 @@ from tilewright_evidence.court.verdict import VerdictPart, set_text
 
 SAMPLE, FULL = "sample", "full"
 SUMMARY = "summary"
-"""The table of a few parts of all full sets, which stands on the page and in the README."""
+"""Name of the block with a table of some parts of the full sets, which is on the page and in the README."""
 README = Path(__file__).resolve().parents[3] / "README.md"
 SHOWN = {
     ("gemmini-rtl", "D3 conv"): "Gemmini, RTL: convolutions, mappings that were searched for",
@@ -29,13 +29,13 @@ SHOWN = {
     ("tpu-v6e", "products"): "TPU v6e: matrix products of Llama-3.1-8B",
     ("tpu-v6e", "attention, decode"): "TPU v6e: attention of Llama-3.1-8B, decode",
 }
-"""(set, part) -> words of the summary; the worst part of all measured sets is added."""
+"""Text in the summary, by (set, part). The summary also has the worst part of all measured sets."""
 NOT_MEASURED = ("timeloop-points",)
-"""Sets whose figures are those of another model."""
+"""Sets whose numbers are not measurements but results of another model."""
 
 
 def mark(kind: str, name: str) -> tuple[str, str]:
-    """The marks between which the numbers of a set stand."""
+    """(mark before the numbers of a set, mark behind them) in a page."""
     return f"<!-- {kind} {name}: made by tilewright_evidence.court.document -->", f"<!-- end of {kind} {name} -->"
 
 
@@ -51,7 +51,7 @@ def blocks(kind: str, data: Path | None) -> dict[str, str]:
 
 
 def summary_text(heard: Sequence[Heard]) -> str:
-    """The table of the parts in `SHOWN` and of the worst part of all measured sets."""
+    """Table of the parts in `SHOWN` and of the worst part of all measured sets."""
     parts = {
         (one.court_set.name, part.name): part
         for one in heard
@@ -68,12 +68,12 @@ def summary_text(heard: Sequence[Heard]) -> str:
 
 
 def sample_text(one: Heard) -> str:
-    """The table of a sample."""
+    """Block with the table of a sample."""
     return f"```text\n{set_text(one.court_set, one.parts)}\n```\n"
 
 
 def full_text(one: Heard) -> str:
-    """Table, constants and causes of a full set."""
+    """Block with the table, the constants and the causes of a full set."""
     lines = [f"```text\n{set_text(one.court_set, one.parts)}\n```\n", "| constant | value | meaning |\n|---|---|---|"]
     for device, constants in one.court_set.constants.items():
         lines += [
@@ -99,7 +99,9 @@ def _cause_rows(parts: Sequence[VerdictPart]) -> list[str]:
 
 
 def with_blocks(page: str, kind: str, texts: dict[str, str]) -> str:
-    """The page with the numbers of each set between its marks. Raises ValueError where marks are missing."""
+    """Page in which the numbers of each set stand between the marks of the set. Raises ValueError if marks are
+    missing.
+    """
     for name, text in texts.items():
         page = with_part(page, *mark(kind, name), f"\n{text}")
     return page

@@ -1,4 +1,5 @@
-"""Figures of the court: predicted against measured, and the error by what limits the estimate."""
+"""Figures of the court: predicted against measured values, and errors by the part of the machine that limits the
+estimate."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,11 +18,13 @@ from tilewright_evidence.court.verdict import seen_groups
 
 PART_INCHES, WIDTH_INCHES = 3.1, 9.0
 SHOWN_ERROR = 1.0
-"""Errors beyond this are drawn at the edge."""
+"""Largest error that is drawn; larger errors are drawn at the edge."""
 
 
 def write_figure(court_set: CourtSet, cases: Sequence[Case], folder: Path) -> list[Path]:
-    """Write `<set>.svg` and `.png`: a row of two panels for each part, or for all that differ after a comma."""
+    """Write `<set>.svg` and `<set>.png`, with a row of two panels for each part. Parts whose names differ only behind
+    the comma share a row.
+    """
     seen = seen_groups(cases)
     parts = sorted({_family(case) for case in cases})
     causes = sorted({case.limited_by for case in cases})

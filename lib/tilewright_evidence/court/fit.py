@@ -1,6 +1,6 @@
-"""Fits the constants of a device by coordinate descent on a grid, and how far the verdict depends on the fitted rows.
+"""Fit of the constants of a device by coordinate descent on a grid, and dependence of the errors on the fitted rows.
 
-What is made small is the mean of |log(estimate / measured)| over the rows that the rule of the set chooses.
+The fit minimises the mean of |log(estimate / measured)| over the rows that the rule of the set chooses.
 """
 
 import hashlib
@@ -16,14 +16,16 @@ DIGITS = 3
 
 
 def fitted_constants(court_set: CourtSet, rows: Sequence[Prepared]) -> dict[str, dict[str, float]]:
-    """The constants of each device, to three digits, from the rows that the rule chooses. Deterministic."""
+    """Constants of each device, to three digits, fitted to the rows that the rule chooses. The result is
+    deterministic.
+    """
     return constants_for(court_set, [row for row in rows if row.is_fitted])
 
 
 def constants_for(court_set: CourtSet, rows: Sequence[Prepared]) -> dict[str, dict[str, float]]:
-    """The constants of each device, to three digits, that fit these rows best.
+    """Constants of each device, to three digits, that fit the given rows best.
 
-    They begin in the middle of their ranges, whatever their present values are.
+    The search begins in the middle of the ranges and does not use the present values.
     """
     found = {
         device: {one.name: float(np.sqrt(one.lowest * one.highest)) for one in constants}
@@ -40,7 +42,9 @@ def constants_for(court_set: CourtSet, rows: Sequence[Prepared]) -> dict[str, di
 def _best(
     rows: Sequence[Prepared], values: Mapping[str, Mapping[str, float]], device: str, constant: Constant, share: float
 ) -> float:
-    """The value of one constant, the others as they are; within `share` of its range around the present one."""
+    """Best value of one constant while the others stay fixed. The search covers `share` of the range of the constant,
+    around the present value.
+    """
     low, high = np.log(constant.lowest), np.log(constant.highest)
     reach = (high - low) / 2 * share
     middle = min(max(np.log(values[device][constant.name]), low + reach), high - reach)
@@ -58,7 +62,7 @@ def loss(cases: Sequence[Case]) -> float:
 
 
 def round_digits(value: float) -> float:
-    """A number to three digits."""
+    """Number rounded to three digits."""
     return float(f"{value:.{DIGITS}g}")
 
 
@@ -68,7 +72,9 @@ LOW, MIDDLE, HIGH = 10, 50, 90
 
 @dataclass(frozen=True)
 class Draws:
-    """The median error of a part on rows of origins that were not drawn, over all draws."""
+    """Quantiles, over many random draws of the fitted rows, of the median error of a part. The error is over rows of
+    origins that were not drawn.
+    """
 
     part: str
     low: float
@@ -77,11 +83,11 @@ class Draws:
     high: float
     """90 % quantile."""
     worse: float
-    """The share of the draws that give a larger error than that which the rule gives."""
+    """Share of the draws that give a larger error than the rows which the rule chooses."""
 
 
 def redrawn(court_set: CourtSet, rows: Sequence[Prepared], count: int) -> list[Draws]:
-    """What `count` other draws of as many rows as the rule chooses give, by part; [] where nothing is fitted."""
+    """Errors by part for `count` random draws of as many rows as the rule chooses; [] if nothing is fitted."""
     if not any(row.is_fitted for row in rows):
         return []
     told = _medians(court_set, rows, [row for row in rows if row.is_fitted])
@@ -96,8 +102,9 @@ def _draws(part: str, medians: Sequence[float], told: float) -> Draws:
 
 
 def draw(court_set: CourtSet, rows: Sequence[Prepared], number: int) -> list[Prepared]:
-    """Draw of as many rows as the rule chooses, or a few less: all of one origin after the other, in the order of a
-    hash."""
+    """Random draw of as many rows as the rule chooses, or a few less. All rows of an origin are drawn together; the
+    origins are taken in the order of a hash.
+    """
     left = sum(row.is_fitted for row in rows)
     origins: dict[str, list[Prepared]] = {}
     for row in rows:
@@ -115,7 +122,7 @@ def _hashed(text: str) -> str:
 
 
 def _medians(court_set: CourtSet, rows: Sequence[Prepared], chosen: Sequence[Prepared]) -> dict[str, float]:
-    """Part -> median error on the rows of other origins, with constants for the chosen rows."""
+    """Median error by part, over rows of origins that were not chosen, with constants fitted to the chosen rows."""
     constants = constants_for(court_set, chosen)
     seen = {row.case(constants).group for row in chosen}
     errors: dict[str, list[float]] = {}

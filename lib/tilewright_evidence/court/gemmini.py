@@ -1,7 +1,8 @@
-"""The set `gemmini-rtl`: cycles of Gemmini's RTL for given mappings, by the cost model and a reading of the machine.
+"""Set `gemmini-rtl`: cycles of Gemmini's RTL for given mappings, predicted by the cost model and a model of the
+machine.
 
-A call takes as long as the longest of: the array, its commands, its loads, the host. The first load overlaps with
-nothing.
+A call takes as long as the longest of four parts: the array, the commands, the loads, the host. The first load overlaps
+with nothing.
 """
 
 from collections.abc import Mapping, Sequence
@@ -26,7 +27,9 @@ NAME, DEVICE = "gemmini-rtl", "gemmini"
 SALT, SHARE = f"court-8|{NAME}", 9
 FITTED_ARRAY = 16
 IN_FLIGHT = 8
-"""Commands (pairs of preload and compute) that the 16 entries for them in the reservation station hold."""
+"""Number of commands in flight. A command is a pair of preload and compute, for which the reservation station has 16
+entries.
+"""
 COLUMNS: dict[str, type | tuple[type, ...]] = {
     "id": str,
     "source": str,
@@ -44,24 +47,26 @@ COLUMNS: dict[str, type | tuple[type, ...]] = {
     "default_cycles": (int, type(None)),
 }
 DEFAULT_ORDER = ("C", "FX", "FY", "K", "OX", "OY", "B")
-"""DRAM loops, inner to outer, of the driver's own tiling, with which each layer of D3 was measured too."""
+"""Loops over DRAM, inner to outer, of the default tiling of the driver. Each layer of D3 was also measured with this
+tiling.
+"""
 CONSTANTS = (
     Constant(
         "command_latency",
         "cycles / row",
-        "a command waits so long for each row of the array, beyond its own",
+        "time that a command waits per row of the array, in addition to its own cycles",
         4.14,
         1,
         12,
     ),
-    Constant("llc_line", "cycles", "a line of 64 bytes that the L2 misses and the LLC has", 7.1, 1, 40),
-    Constant("dram_line", "cycles", "a line of 64 bytes from DRAM", 19.7, 4, 100),
-    Constant("call", "cycles", "the host prepares and issues a call", 352.0, 50, 1000),
+    Constant("llc_line", "cycles", "time for a line of 64 bytes that is not in the L2 but in the LLC", 7.1, 1, 40),
+    Constant("dram_line", "cycles", "time for a line of 64 bytes from DRAM", 19.7, 4, 100),
+    Constant("call", "cycles", "time in which the host prepares and issues a call", 352.0, 50, 1000),
 )
 
 
 def group_of(layer: Mapping[str, Any]) -> str:
-    """A layer as text."""
+    """Text that identifies a layer."""
     keys = ("B", "K", "C", "OY", "OX", "FY", "FX", "stride_x", "stride_y")
     return " ".join(f"{key}{layer[key]}" for key in keys)
 
@@ -78,7 +83,7 @@ def _drawn_by(row: Mapping[str, Any]) -> str | None:
 
 
 def call_cycles(call: Call, array: int, constants: Values) -> dict[str, float]:
-    """What each part of the machine needs for a call."""
+    """Cycles that each part of the machine needs for a call, by name of the part."""
     waiting = (call.commands * array * constants["command_latency"] + call.command_rows) / IN_FLIGHT
     lines = call.llc_lines * constants["llc_line"] + call.dram_lines * constants["dram_line"]
     memory = "DRAM" if call.dram_lines * constants["dram_line"] > lines / 2 else "LLC"
@@ -97,7 +102,7 @@ class _Prepared:
     work: GemminiWork
     calls: tuple[Call, ...]
     is_default: bool = False
-    """The layer with the driver's own tiling: nothing is fitted to that."""
+    """Whether the layer was measured with the default tiling of the driver. No constants are fitted to such rows."""
     device: str = DEVICE
 
     @property
@@ -107,11 +112,13 @@ class _Prepared:
 
     @property
     def drawn_by(self) -> str | None:
-        """The layer, of a convolution on the array that is fitted to, with the mapping that was searched for."""
+        """Text of the layer; None if the row is never fitted: if it has the default tiling, another array, or is not a
+        convolution.
+        """
         return None if self.is_default else _drawn_by(self.row)
 
     def case(self, constants: Mapping[str, Values]) -> Case:
-        """What we say of the row."""
+        """Case with our predictions for the row."""
         row, total, values = self.row, 0.0, constants[DEVICE]
         by_cause: dict[str, float] = {}
         for call in self.calls:
@@ -139,13 +146,13 @@ class _Prepared:
 
     @property
     def part(self) -> str:
-        """Which rows it is counted with."""
+        """Name of the part of the set to which the row belongs."""
         source, kind, array = (self.row[name] for name in ("source", "kind", "array"))
         return f"{source} {kind}" if source == "D3" else f"{source} {kind}, array {array}"
 
     @property
     def bounds(self) -> tuple[int, int]:
-        """Cycles that array and bus need at the very least."""
+        """(least cycles of the array, least cycles of the bus)."""
         if self.row["kind"] == "matmul":
             return whole_layer_bounds(self.work)
         array, bus = (sum(call.count * call.bound_cycles[place] for call in self.calls) for place in (0, 1))
@@ -153,7 +160,7 @@ class _Prepared:
 
 
 def prepare(files: Sequence[Path]) -> list[_Prepared]:
-    """The rows with their calls. Raises InputError with everything that is wrong."""
+    """Rows with their calls. Raises InputError with all mistakes."""
     rows = read_rows(files, COLUMNS)
     prepared = []
     for row in rows:

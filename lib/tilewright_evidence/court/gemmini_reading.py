@@ -1,25 +1,28 @@
-"""Gemmini's driver and hardware as they run a mapping: its tiles, and what each asks of array, commands and memory.
+"""Model of Gemmini's driver and hardware: the tiles of a mapping, and their work for array, commands and memory.
 
-Read off the generator and the driver (gemmini-dosa 67ca2f9, gemmini-rocc-tests 959b23f: LoopConv.scala,
-ExecuteController.scala, DMA.scala, ReservationStation.scala), not fitted:
+These rules are taken from the generator and the driver (gemmini-dosa 67ca2f9, gemmini-rocc-tests 959b23f:
+LoopConv.scala, ExecuteController.scala, DMA.scala, ReservationStation.scala). They are not fitted:
 
-* the DRAM loops run on the host; each innermost iteration is a call that loads a tile's weights and inputs, computes,
-  and in the last step of a reduction stores. Nothing is kept between calls. Two are in flight: one loads meanwhile;
-* a command computes up to `array` pixels of one row of the output; it takes 4 cycles at least, and the first one after
-  new weights as many as the array has rows, since those go in with it;
-* even kernels compute a row and a column more; matrix products are cut into blocks of the array.
+* The loops over DRAM run on the host. Each innermost iteration is a call. A call loads the weights and the inputs of a
+  tile and computes. In the last step of a reduction, the call also stores outputs. No data are kept between calls. Two
+  calls are in flight: one call loads data while the other call computes.
+* A command computes up to `array` pixels of one row of the output. A command takes at least 4 cycles. The first command
+  after new weights takes at least as many cycles as the array has rows, because it also loads the weights.
+* Kernels of even size compute one more row and one more column. Matrix products are cut into blocks of the array.
 
-Gemmini in tilewright's terms: its core for an array of any size, and the cycles of the array for a tile.
+The first part describes Gemmini as a core of tilewright, for an array of any size, and gives the cycles of the array
+for a tile.
 
-The cost model costs a tile as it costs any layer, with the loop order of the hardware (inner to outer OX, OY, B, C, FX,
-FY, K). Time within the array is its ideal time, spatial stall and temporal stall; weights that come too late are in it.
+The cost model evaluates a tile like any other layer, with the loop order of the hardware (inner to outer OX, OY, B, C,
+FX, FY, K). The time of the array is the sum of ideal time, spatial stall and temporal stall. It includes waiting for
+weights that come too late.
 
-What Gemmini's DMA asks of memory: requests, beats and cache lines of the rows of a tile.
+The second part describes the requests, beats and cache lines with which Gemmini's DMA moves the rows of a tile.
 
 A row (the channels of a pixel, or the output channels of a weight) is fetched in requests of 16, 32 or 64 bytes that
-begin at a multiple of their size (generator: DMA.scala, StreamReader). Behind the bus are an L2 of 512 KB, an LLC of
-4 MB and DRAM (defaults of the generator and of FireSim's memory model). From which of them a load is served is decided
-by reuse distance: the bytes that the loops between two loads of the same data touch.
+begin at a multiple of their size (generator: DMA.scala, StreamReader). Behind the bus are an L2 of 512 KB, an LLC of 4
+MB and DRAM (defaults of the generator and of FireSim's memory model). The reuse distance decides which of them serves a
+load. It is the number of bytes that the loops between two loads of the same data touch.
 """
 
 import math
@@ -42,9 +45,9 @@ from tilewright_evidence.court.case import DATA
 
 HARDWARE = DATA / "hardware" / "gemmini_16.yaml"
 DRAWN_ARRAY = 16
-"""Array of the hardware file; others are scaled from it."""
+"""Size of the array in the hardware file, from which other sizes are derived."""
 BUS_BYTES = 16
-"""Bytes of a beat of the DMA."""
+"""Number of bytes that one beat of the DMA moves."""
 EQUATION = "O[b][k][oy][ox]+=W[k][c][fy][fx]*I[b][c][iy][ix]"
 DIMENSIONS = ("B", "K", "C", "OY", "OX", "FY", "FX")
 HARDWARE_ORDER = ("OX", "OY", "B", "C", "FX", "FY", "K")
@@ -54,7 +57,9 @@ LINKS = (("O", "O"), ("W", "I2"), ("I", "I1"))
 
 @cache
 def gemmini_core(array: int) -> Core:
-    """The core with `array` x `array` multipliers: rows of scratchpad and accumulators are as wide as the array."""
+    """Core with `array` x `array` multipliers. Rows of the scratchpad and of the accumulators are as wide as the
+    array.
+    """
     document: dict[str, Any] = yaml.safe_load(HARDWARE.read_text())
     document["name"] = f"gemmini_{array}"
     document["operational_array"]["sizes"] = [array, array]
@@ -67,7 +72,7 @@ def gemmini_core(array: int) -> Core:
 
 @cache
 def array_cycles(array: int, sizes: tuple[int, ...], stride: int) -> float:
-    """Cycles in which the array computes a tile or waits for its scratchpad; sizes in the order of DIMENSIONS."""
+    """Cycles in which the array computes a tile or waits for the scratchpad. `sizes` are in the order of DIMENSIONS."""
     size = dict(zip(DIMENSIONS, sizes, strict=True))
     layer = Layer(
         name="tile",
@@ -94,17 +99,21 @@ L2_BYTES, LLC_BYTES = 512 * 1024, 4 * 1024 * 1024
 
 @dataclass(frozen=True)
 class RowTraffic:
-    """What a row of a tile costs on average over the tiles of a tensor."""
+    """Traffic of a row of a tile, as an average over the tiles of a tensor."""
 
     beats: float
-    """Beats of 16 bytes."""
+    """Number of beats of 16 bytes."""
     lines: float
-    """Cache lines that are touched anew: neighbours share them if the tile has whole rows."""
+    """Number of cache lines that no earlier row has touched. Neighbouring rows share cache lines if the tile has
+    complete rows.
+    """
 
 
 @cache
 def row_traffic(row_bytes: int, tile_bytes: int, most_bytes: int) -> RowTraffic:
-    """Traffic of a row of `tile_bytes` out of rows of `row_bytes`, moved in commands of at most `most_bytes`."""
+    """Traffic of a row of a tile, with `tile_bytes` of the `row_bytes` of a row of the tensor, in commands of at most
+    `most_bytes`.
+    """
     requests = beats = 0.0
     starts = range(0, row_bytes, tile_bytes)
     for start in starts:
@@ -118,7 +127,9 @@ def row_traffic(row_bytes: int, tile_bytes: int, most_bytes: int) -> RowTraffic:
 
 @cache
 def _aligned(start: int, stride: int, count: int) -> tuple[float, float]:
-    """Requests and beats of `count` bytes from `start` on, on average over rows that are `stride` bytes apart."""
+    """(requests, beats) for `count` bytes that begin at `start`, as an average over rows that are `stride` bytes
+    apart.
+    """
     period = LINE_BYTES // math.gcd(stride, LINE_BYTES)
     requests = beats = 0
     for row in range(period):
@@ -132,7 +143,7 @@ def _aligned(start: int, stride: int, count: int) -> tuple[float, float]:
 
 @dataclass(frozen=True)
 class Served:
-    """Shares of the loads of an operand that L2 misses."""
+    """Shares of the loads of an operand that come from the LLC and from DRAM."""
 
     llc: float
     dram: float
@@ -141,10 +152,10 @@ class Served:
 def served_from(
     relevant: frozenset[str], loops: Sequence[tuple[str, int]], footprints: Sequence[float], whole: float
 ) -> Served:
-    """Where the loads of an operand come from, one load in each iteration of `loops` (inner to outer).
+    """Memories that serve the loads of an operand, with one load in each iteration of `loops` (inner to outer).
 
-    `footprints[i]` are the bytes that the loops inside of loop i touch. The first load of data finds it where the run
-    before has left it: there is one in these measurements.
+    `footprints[i]` is the number of bytes that the loops inside loop i touch. The first load of data comes from the
+    memory in which an earlier run has left the data, because each measurement follows such a run.
     """
     total = math.prod(size for _, size in loops)
     again = 0
@@ -162,12 +173,14 @@ def served_from(
 
 
 def _level(footprint: float) -> bool | None:
-    """None: L2; False: LLC; True: DRAM."""
+    """Memory that holds a footprint: None for L2, False for the LLC, True for DRAM."""
     return None if footprint <= L2_BYTES else footprint > LLC_BYTES
 
 
 def footprint_bytes(size: Mapping[str, int], stride: tuple[int, int], inputs: tuple[int, int]) -> float:
-    """Bytes of weights, inputs (of at most `inputs` pixels, x and y) and outputs of a piece of a layer."""
+    """Bytes of weights, inputs and outputs of a piece of a layer. The input has at most `inputs` = (columns, rows)
+    pixels.
+    """
     weights = size["K"] * size["C"] * size["FX"] * size["FY"]
     columns = min(inputs[0], (size["OX"] - 1) * stride[0] + size["FX"])
     rows = min(inputs[1], (size["OY"] - 1) * stride[1] + size["FY"])
@@ -176,7 +189,9 @@ def footprint_bytes(size: Mapping[str, int], stride: tuple[int, int], inputs: tu
 
 LEAST_COMMAND_CYCLES = 4
 OUTPUT_TRANSFERS = 2
-"""Transfers of a line of outputs that the caches do not hold: it is fetched before it is written, and written back."""
+"""Number of transfers for a line of outputs that is not in the caches: the line is fetched before it is written, and is
+later written back.
+"""
 RELEVANT = {
     "W": frozenset(("K", "C", "FX", "FY")),
     "I": frozenset(("B", "C", "OY", "OX", "FY", "FX")),
@@ -186,27 +201,27 @@ RELEVANT = {
 
 @dataclass(frozen=True)
 class GemminiWork:
-    """A layer as it was run: what a row of the set says, past the traps of its description."""
+    """Layer as it was really run, which can differ from the description in the row of the set."""
 
     array: int
     size: Mapping[str, int]
-    """Loop sizes, OX and OY as executed."""
+    """Loop sizes; OX and OY are the executed sizes."""
     tile: Mapping[str, int]
     order: tuple[str, ...]
-    """Loops in DRAM, inner to outer."""
+    """Loops over DRAM, inner to outer."""
     stride: tuple[int, int]
     pad: int
     inputs: tuple[int, int]
-    """Columns and rows of the input, without padding."""
+    """(columns, rows) of the input, without padding."""
 
     @property
     def counts(self) -> dict[str, int]:
-        """Tiles along each dimension."""
+        """Number of tiles along each dimension."""
         return {name: -(-self.size[name] // self.tile[name]) for name in DIMENSIONS}
 
 
 def work_of(row: Mapping[str, Any]) -> GemminiWork:
-    """What a row of the set ran."""
+    """Layer that was run for a row of the set."""
     layer, array, tile = row["layer"], row["array"], dict(row["tile"])
     size = {name: layer[name] for name in DIMENSIONS}
     size["OX"], size["OY"] = row["executed_output"]
@@ -222,30 +237,30 @@ def work_of(row: Mapping[str, Any]) -> GemminiWork:
 
 
 def tile_within(tile: Mapping[str, int], size: Mapping[str, int]) -> dict[str, int]:
-    """A tile, no larger than the layer."""
+    """Tile sizes, limited to the sizes of the layer."""
     return {name: min(tile[name], size[name]) for name in DIMENSIONS}
 
 
 @dataclass(frozen=True)
 class Call:
-    """Calls of one kind, and what each of them needs."""
+    """Calls of one kind, with their number and the work of each call."""
 
     count: int
     array_cycles: float
     commands: float
     command_rows: float
-    """Pixels that go through the array in all commands, at least four in each."""
+    """Sum over all commands of the pixels that go through the array, where each command counts at least four."""
     beats: float
     llc_lines: float
-    """Lines that come from the LLC."""
+    """Number of cache lines that come from the LLC."""
     dram_lines: float
     bound_cycles: tuple[int, int]
-    """What array and bus need at the very least."""
+    """(least cycles of the array, least cycles of the bus)."""
 
 
 @dataclass(frozen=True)
 class _Axis:
-    """A tile along one axis of the image: outputs, kernel positions, input positions that are loaded."""
+    """Size of a tile along one axis of the image: outputs, kernel positions, and input positions that are loaded."""
 
     outputs: int
     kernel: int
@@ -321,12 +336,12 @@ def _call(
 
 
 def _pieces(size: int, step: int) -> list[int]:
-    """Sizes of the tiles along a dimension, the remainder last."""
+    """Sizes of the tiles along a dimension; a smaller remainder comes last."""
     return [step] * (size // step) + ([size % step] if size % step else [])
 
 
 def _axis(work: GemminiWork, axis: int) -> Counter[_Axis]:
-    """Tiles along x (0) or y (1), inputs clipped where there is only padding."""
+    """Number of tiles along axis 0 (x) or 1 (y), by size. Inputs that are only padding are not loaded."""
     output, kernel = (("OX", "FX"), ("OY", "FY"))[axis]
     stride, inputs = work.stride[axis], work.inputs[axis]
     found: Counter[_Axis] = Counter()
@@ -344,7 +359,7 @@ def _axis(work: GemminiWork, axis: int) -> Counter[_Axis]:
 
 
 def _served(work: GemminiWork) -> tuple[Served, Served, Served]:
-    """Where weights, inputs and outputs come from."""
+    """Memories that serve the loads of (weights, inputs, outputs)."""
     counts = work.counts
     loops = [(name, counts[name]) for name in work.order]
 
@@ -360,7 +375,9 @@ def _served(work: GemminiWork) -> tuple[Served, Served, Served]:
 
 
 def whole_layer_bounds(work: GemminiWork) -> tuple[int, int]:
-    """What array and bus need for a matrix product however it is tiled: all blocks, each operand once."""
+    """(least cycles of the array, least cycles of the bus) of a matrix product for every possible tiling: the array
+    computes all blocks, and the bus moves each operand once.
+    """
     size, array = work.size, work.array
     blocks = -(-size["K"] // array) * -(-size["C"] // array)
     pixels = size["B"] * size["OX"] * size["OY"]
@@ -369,7 +386,9 @@ def whole_layer_bounds(work: GemminiWork) -> tuple[int, int]:
 
 
 def peak_and_bus_cycles(work: GemminiWork) -> Iterator[float]:
-    """The plain roofline's two terms: all multipliers busy; each tensor once over the bus."""
+    """Two terms of the roofline: cycles if all multipliers are busy, and cycles to move each tensor once over the
+    bus.
+    """
     size = work.size
     yield prod(size.values()) / work.array**2
     pixels = prod(

@@ -1,9 +1,9 @@
-"""The set `gpu-gemm`: matrix products on A100 and H100 in three serving frameworks, as tiles in waves over
-multiprocessors.
+"""Set `gpu-gemm`: matrix products on A100 and H100 in three serving frameworks, modelled as waves of tiles.
 
-A matrix product is out[m, n] = x[m, k] w[k, n]. A library cuts the output into tiles, one thread block each, one at a
-time on a multiprocessor; where there are few tiles it cuts the sum over k too, and adds the parts up at the end. Which
-it chooses is not published: the best of the tiles that NVIDIA's CUTLASS has is taken.
+A matrix product is out[m, n] = x[m, k] w[k, n]. A library cuts the output into tiles. One thread block computes a tile,
+and a multiprocessor runs one thread block at a time. If there are few tiles, the library also splits the sum over k,
+and adds the partial sums at the end. The choice of the library is not published. The model takes the best of the tile
+sizes that NVIDIA's CUTLASS has.
 """
 
 import statistics
@@ -22,11 +22,11 @@ from tilewright_evidence.court.rows import read_rows
 
 TILES = tuple((m, n) for m in (16, 32, 64, 128, 256) for n in (32, 64, 128, 256) if m * n <= 256 * 128)
 STEP = 64
-"""Elements of k in a step of a thread block."""
+"""Number of elements of k in one step of a thread block."""
 SPLITS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32)
-"""Parts of the sum over k."""
+"""Possible numbers of parts into which the sum over k is split."""
 LEAST_STEPS = 4
-"""Least steps of a part of a sum that is cut."""
+"""Smallest number of steps of a part, if the sum over k is split."""
 SUM_BYTES = 4
 BF16_BYTES = 2
 WEIGHT_BYTES = {"bf16": 2, "fp8": 1}
@@ -35,7 +35,7 @@ LARGEST_PART = 0.5
 
 @dataclass(frozen=True)
 class Gpu:
-    """What is published of a GPU."""
+    """Published data of a GPU."""
 
     multiprocessors: int
     flops_per_s: Mapping[str, float]
@@ -47,7 +47,7 @@ class Gpu:
 
 @cache
 def gpus() -> dict[str, Gpu]:
-    """The GPUs of the hardware file by name."""
+    """GPUs of the hardware file, by name."""
     document: dict[str, dict[str, Any]] = yaml.safe_load((DATA / "hardware" / "gpus.yaml").read_text())
     return {
         name: Gpu(
@@ -64,27 +64,27 @@ def gpus() -> dict[str, Gpu]:
 
 @dataclass(frozen=True)
 class Product:
-    """A matrix product and the numbers that decide its time, those of tiles and splits as arrays of all choices."""
+    """Matrix product with the numbers that decide its time. Arrays have one entry for each choice of tile and split."""
 
     gpu: Gpu
     flops: float
     peak: float
-    """FLOP/s."""
+    """Peak performance of the GPU, in FLOP/s."""
     data_bytes: float
-    """Weights, inputs and outputs once."""
+    """Bytes of weights, inputs and outputs, each counted once."""
     quantised_bytes: float
-    """Read and written by the kernel that quantises the inputs; 0 where there is none."""
+    """Bytes that the kernel which quantises the inputs reads and writes; 0 if there is no such kernel."""
     tile_flops: np.ndarray
-    """Operations of the thread blocks that run one after the other on a multiprocessor."""
+    """[choice] Operations of the thread blocks that run one after the other on a multiprocessor."""
     steps: np.ndarray
-    """Steps of those blocks."""
+    """[choice] Steps of the same thread blocks."""
     l2_bytes: np.ndarray
-    """Loads of all blocks."""
+    """[choice] Bytes that all thread blocks load from L2."""
     sum_bytes: np.ndarray
-    """Parts of sums, written and read again."""
+    """[choice] Bytes of partial sums that are written and read again."""
 
     def seconds(self, constants: Values) -> tuple[float, str]:
-        """Time of the best choice, and what takes most of it."""
+        """(time of the best choice in seconds, part that takes most of this time)."""
         gpu, efficiency = self.gpu, constants["memory_efficiency"]
         tensor = self.tile_flops / (self.peak / gpu.multiprocessors * constants["tensor_efficiency"])
         waiting = self.steps * constants["step_us"] * 1e-6
@@ -102,7 +102,9 @@ class Product:
 
 
 def product(gpu: Gpu, kind: str, m: int, n: int, k: int) -> Product:
-    """A product of m x k times k x n; `kind` is `bf16`, or `fp8`, whose inputs are quantised from bf16 first."""
+    """Product of an m x k and a k x n matrix. `kind` is `bf16` or `fp8`; for `fp8`, the inputs are first quantised from
+    bf16.
+    """
     tile_m, tile_n, split = (np.array(one, dtype=float) for one in zip(*_choices(k), strict=True))
     element = WEIGHT_BYTES[kind]
     of_k = np.ceil(k / split / STEP) * STEP
@@ -130,9 +132,9 @@ def _choices(k: int) -> list[tuple[int, int, int]]:
 NAME = "gpu-gemm"
 SALT, SHARE = f"court|{NAME}", 6
 FRAMEWORKS = ("sglang_us", "vllm_us", "trtllm_us")
-"""The typical time is the median of those that were measured."""
+"""Columns with the times in the three frameworks. The typical time is the median of the times that were measured."""
 CAMPAIGNS = (*FRAMEWORKS, "sglang_repeat_us")
-"""The shortest time is that of all."""
+"""Columns with all times, of which the shortest is compared with the bound."""
 _TIME = (float, type(None))
 COLUMNS: dict[str, type | tuple[type, ...]] = {
     "device": str,
@@ -146,13 +148,19 @@ COLUMNS: dict[str, type | tuple[type, ...]] = {
     "sglang_repeat_us": _TIME,
 }
 MEANINGS = (
-    ("launch_us", "us", "a kernel is launched and ends", 1.0, 8.0),
-    ("tensor_efficiency", "", "of the peak, in a block of threads: clock under power, feeding", 0.3, 1.0),
-    ("memory_efficiency", "", "of the bandwidth of DRAM and L2", 0.4, 1.0),
-    ("step_us", "us", "a step of 64 in k takes, however little there is to do", 0.02, 2.0),
+    ("launch_us", "us", "time to launch and end a kernel", 1.0, 8.0),
+    (
+        "tensor_efficiency",
+        "",
+        "share of the peak that a thread block reaches (clock under load, supply of data)",
+        0.3,
+        1.0,
+    ),
+    ("memory_efficiency", "", "share of the bandwidth of DRAM and L2 that is reached", 0.4, 1.0),
+    ("step_us", "us", "least time of a step of 64 in k", 0.02, 2.0),
 )
 FITTED = {"a100": (3.66, 0.798, 0.63, 0.819), "h100": (2.65, 0.833, 0.78, 0.471)}
-"""Values in the order of MEANINGS."""
+"""Fitted values of the constants of each GPU, in the order of MEANINGS."""
 
 
 def constants() -> dict[str, tuple[Constant, ...]]:
@@ -182,7 +190,7 @@ class _Prepared:
 
     @property
     def device(self) -> str:
-        """The GPU."""
+        """Name of the GPU."""
         return str(self.row["device"])
 
     @property
@@ -192,11 +200,11 @@ class _Prepared:
 
     @property
     def drawn_by(self) -> str:
-        """The shape of the weights, of all devices and types together."""
+        """Text with the shape of the weights, which is the same for all devices and data types."""
         return _drawn_by(self.row)
 
     def case(self, constants: Mapping[str, Values]) -> Case:
-        """What we say of it, in us."""
+        """Case with our predictions for the row, in microseconds."""
         row, one = self.row, self.product
         times = [row[name] for name in CAMPAIGNS if row.get(name) is not None]
         estimate, cause = one.seconds(constants[row["device"]])
@@ -216,7 +224,7 @@ class _Prepared:
 
 
 def prepare(files: Sequence[Path]) -> list[_Prepared]:
-    """The rows. Raises InputError with everything that is wrong."""
+    """Rows of the files. Raises InputError with all mistakes."""
     rows, known = read_rows(files, COLUMNS), gpus()
     problems = [
         Problem("no such device", path="device", value=repr(name), allowed=", ".join(known))

@@ -1,6 +1,7 @@
 """`python -m tilewright_evidence.court.make_sample FOLDER`: writes the samples of the package from the full sets.
 
-A sample has the rows that constants are fitted to, and of the others those whose hash is smallest, some of each part.
+A sample has the rows to which constants are fitted and, from each part, some other rows: those with the smallest
+hashes.
 """
 
 import json
@@ -44,7 +45,7 @@ def _rows(folder: Path, name: str, patterns: Any, columns: Any) -> list[JsonObje
 
 
 def _chosen(rows: list[dict[str, Any]], is_fitted: Any, part_of: Any, each: int = OF_EACH_PART) -> list[dict[str, Any]]:
-    """The fitted rows and `each` others of each part, in the order of the set."""
+    """Fitted rows and `each` other rows of each part, in the order of the set."""
     others = defaultdict(list)
     for place, row in enumerate(rows):
         if not is_fitted(row):

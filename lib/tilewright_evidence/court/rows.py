@@ -1,4 +1,4 @@
-"""Reads the rows of a set of measurements, with every problem of the file."""
+"""Reader of the rows of a set of measurements, which reports all mistakes in the files."""
 
 import csv
 import gzip
@@ -15,14 +15,15 @@ MOST_PROBLEMS = 20
 
 
 MAPPING = "mapping"
-"""Key of a list of memories, innermost first, each with its loops, inner to outer."""
+"""Key of a list of memories, innermost first; each memory has a list of loops, inner to outer."""
 
 
 def read_rows(files: Sequence[Path], needed: Mapping[str, type | tuple[type, ...]]) -> list[dict[str, Any]]:
-    """The rows of all files. `needed` are the keys that a row must have, dotted ones within objects, with their types.
+    """Rows of all files. `needed` maps keys that a row must have to their types; a dotted key is a key in a nested
+    object.
 
-    Cells of CSV files that should be numbers become numbers; empty ones None. Raises InputError with everything that is
-    wrong, the first twenty places.
+    Cells of CSV files that should be numbers are converted to numbers; empty cells become None. Raises InputError with
+    the first twenty mistakes and the number of further mistakes.
     """
     problems: list[Problem] = []
     rows = []
@@ -39,7 +40,7 @@ def read_rows(files: Sequence[Path], needed: Mapping[str, type | tuple[type, ...
                 rows.append(row)
     if problems:
         left = len(problems) - MOST_PROBLEMS
-        more = [Problem(f"and {left} more problems of rows")] if left > 0 else []
+        more = [Problem(f"and {left} more mistakes in rows")] if left > 0 else []
         raise InputError(problems[:MOST_PROBLEMS] + more)
     return rows
 
@@ -47,7 +48,7 @@ def read_rows(files: Sequence[Path], needed: Mapping[str, type | tuple[type, ...
 def _raw_rows(
     file: Path, needed: Mapping[str, type | tuple[type, ...]], problems: list[Problem]
 ) -> Iterator[tuple[int, JsonObject]]:
-    """(line, row) of a file that can be read at all."""
+    """(line, row) of each row of a file that can be parsed."""
     told = Problems()
     text = told.attempt(_text, file)
     if text is None:
@@ -91,14 +92,16 @@ def _cell(value: str | None, kinds: type | tuple[type, ...] | None) -> Any:
 
 
 def _value(row: Any, key: str) -> Any:
-    """Value of a row at a dotted key; None where there is nothing. `mapping` is None if it is none."""
+    """Value of a row at a dotted key; None if there is no value. For the key `mapping`, also None if the value is not a
+    mapping.
+    """
     for name in key.split("."):
         row = row.get(name) if isinstance(row, dict) else None
     return row if key != MAPPING or _is_mapping(row) else None
 
 
 def _is_mapping(value: Any) -> bool:
-    """Whether it is a list of memories with loops."""
+    """Whether a value is a list of memories with loops."""
     return isinstance(value, list) and all(
         isinstance(memory, dict) and all(_are_loops(memory.get(kind)) for kind in ("temporal", "spatial"))
         for memory in value

@@ -1,17 +1,20 @@
-"""The set `timeloop-points`: mappings on Gemmini-like architectures, costed as Timeloop and Accelergy count.
+"""Set `timeloop-points`: mappings on Gemmini-like architectures, costed by the rules of Timeloop and Accelergy.
 
-Four memories (register of a weight in each multiplier, an accumulator for each column, scratchpad, DRAM), K over the
-columns and C over the rows. The rules are Timeloop's (Parashar et al., ISPASS 2019; its nest analysis and buffers):
+The architectures have four memories: a register for a weight in each multiplier, an accumulator for each column, a
+scratchpad, and DRAM. K is unrolled over the columns, C over the rows. The rules are taken from Timeloop (Parashar et
+al., ISPASS 2019; its nest analysis and buffers):
 
-* a tile is moved once in each iteration of the loops above it, from the first loop on that changes it. Of inputs only
-  what is new is moved if the window slides: see `_InputFills`;
-* the first partial sum is not read back; DRAM moves whole blocks of 64 words, the scratchpad whole rows, each of each
-  operand and direction;
-* a memory whose words a cycle exceed its bandwidth slows everything down: cycles = ceil(loops / slowdown), computed in
-  the order of Timeloop's floating-point sums, since the last bit decides over a cycle.
+* A tile is moved once in each iteration of the loops above its memory, beginning with the innermost loop that changes
+  the tile. If the window of the inputs slides, only new inputs are moved: see `_InputFills`.
+* The first partial sum is not read back. DRAM moves complete blocks of 64 words and the scratchpad complete rows, for
+  each operand and direction separately.
+* If a memory needs more words per cycle than its bandwidth, it slows down all parts of the machine:
+  cycles = ceil(loops / slowdown). Sums are computed in the order of Timeloop's floating-point sums, because their last
+  bit can change the result by a cycle.
 
-Energy of a byte in a memory of this collection is (97 + 5 KiB) / 199 pJ whatever the memory, registers of one byte too:
-a closed form behind the six digits of the published tables, found here. With it energies are those of the source.
+The energy of a byte in every memory of this set, including registers of one byte, is (97 + 5 x size in KiB) / 199 pJ.
+This closed form was found here; it reproduces the six digits of the published tables, and with it the energies equal
+the energies of the source.
 """
 
 import math
@@ -29,10 +32,10 @@ from tilewright_evidence.court.rows import read_rows
 DIMENSIONS = ("B", "K", "C", "OY", "OX", "FY", "FX")
 WEIGHTS, OUTPUTS = frozenset(("K", "C", "FX", "FY")), frozenset(("B", "K", "OY", "OX"))
 REGISTERS, ACCUMULATOR, SCRATCHPAD, DRAM = range(4)
-"""Places of the memories in a mapping."""
+"""Indexes of the memories in a mapping."""
 Loops = Sequence[tuple[str, int]]
 Point = tuple[int, int, int, int]
-"""Place in the input: batch, channel, row, column."""
+"""Position in the input: (batch, channel, row, column)."""
 
 
 @dataclass(frozen=True)
@@ -40,9 +43,9 @@ class TimeloopArchitecture:
     """Sizes, bandwidths and energies of one architecture."""
 
     side: int
-    """Columns, and words of a row of the scratchpad."""
+    """Number of columns of the array, which is also the number of words in a row of the scratchpad."""
     accumulator_bytes: int
-    """Bytes of one column."""
+    """Bytes of the accumulator of one column."""
     scratchpad_bytes: int
     accumulator_words_per_cycle: float
     scratchpad_words_per_cycle: float
@@ -54,35 +57,35 @@ class TimeloopArchitecture:
 
 @dataclass(frozen=True)
 class TimeloopCounts:
-    """Words that a mapping moves."""
+    """Numbers of words that a mapping moves."""
 
     macs: int
     loops: int
-    """Product of all temporal loops."""
+    """Product of the sizes of all temporal loops."""
     columns: int
     rows: int
-    """Rows of the array that are in use."""
+    """Number of rows of the array that the mapping uses."""
     outputs: int
     register_fills: int
     weight_fills: int
-    """Weight fills of the scratchpad."""
+    """Words of weights that are written into the scratchpad."""
     input_fills: int
     output_moves: int
-    """Written from the accumulators to DRAM."""
+    """Words that are written from the accumulators to DRAM."""
 
     @property
     def updates(self) -> int:
-        """Partial sums that reach the accumulators."""
+        """Number of partial sums that reach the accumulators."""
         return self.macs // self.rows
 
     @property
     def input_reads(self) -> int:
-        """Input reads of the scratchpad: an input goes to all columns at once."""
+        """Number of inputs that are read from the scratchpad. An input goes to all columns at the same time."""
         return self.macs // self.columns
 
 
 def counts_of(layer: Mapping[str, int], mapping: Sequence[Mapping[str, Any]]) -> TimeloopCounts:
-    """What a mapping moves; memories innermost first, loops inner to outer."""
+    """Numbers of words that a mapping moves. In `mapping`, memories are innermost first and loops inner to outer."""
     spatial = [(name, size) for memory in mapping for name, size in memory["spatial"]]
     columns, rows = (math.prod(size for name, size in spatial if name == side) for side in ("K", "C"))
     temporal: list[list[tuple[str, int]]] = [[(name, size) for name, size in one["temporal"]] for one in mapping]
@@ -110,18 +113,20 @@ def _product(loops: Loops, relevant: frozenset[str]) -> int:
 
 
 def _moves(temporal: Sequence[Loops], memory: int, relevant: frozenset[str]) -> int:
-    """How often the tile in a memory is exchanged: iterations above it, from the first loop on that changes it."""
+    """Number of times that the tile in a memory is replaced: the product of the loops above the memory, beginning with
+    the innermost loop that changes the tile.
+    """
     above = [(name, size) for loops in temporal[memory + 1 :] for name, size in loops if size > 1]
     first = next((place for place, (name, _) in enumerate(above) if name in relevant), len(above))
     return math.prod(size for _, size in above[first:])
 
 
 class _InputFills:
-    """Words of inputs that DRAM sends.
+    """Counter of the words of inputs that DRAM sends.
 
-    Timeloop runs the first two iterations of each loop and takes the second one for all others. Of a tile it moves what
-    the tile before did not have, as long as it goes on in the same direction by the same step; at a change of
-    direction, which standing still is too, everything is moved and the direction is forgotten.
+    Timeloop simulates the first two iterations of each loop and counts all later iterations like the second one. While
+    the tile moves by the same step in the same direction, only data that the tile before did not contain are moved. If
+    the direction changes or the tile stands still, the complete tile is moved, and there is no direction afterwards.
     """
 
     def __init__(self, layer: Mapping[str, int], sizes: Mapping[str, int], loops: Loops) -> None:
@@ -133,7 +138,7 @@ class _InputFills:
         self.direction: Point | None = None
 
     def words(self) -> int:
-        """All of them."""
+        """Total number of words."""
         return self._visit(len(self.steps), (0, 0, 0, 0))
 
     def _visit(self, depth: int, at: Point) -> int:
@@ -164,7 +169,7 @@ class _InputFills:
 
 
 def _steps(sizes: dict[str, int], loops: Loops, x: int, y: int) -> Iterator[tuple[Point, int]]:
-    """How far each loop moves the tile of inputs, with its size, inner to outer."""
+    """(distance by which the loop moves the tile of inputs, size of the loop) of each loop, inner to outer."""
     for name, size in loops:
         far = sizes[name]
         sizes[name] *= size
@@ -174,15 +179,16 @@ def _steps(sizes: dict[str, int], loops: Loops, x: int, y: int) -> Iterator[tupl
 
 
 def cycles(counts: TimeloopCounts, architecture: TimeloopArchitecture) -> int:
-    """Cycles as Timeloop has them."""
+    """Number of cycles by the rules of Timeloop."""
     slowest = min((limit / used for _, used, limit in rates(counts, architecture) if used > limit), default=1.0)
     return math.ceil(counts.loops / slowest)
 
 
 def rates(counts: TimeloopCounts, architecture: TimeloopArchitecture) -> Iterator[tuple[str, float, float]]:
-    """(memory, words a cycle that it would move at full speed, words a cycle that it can), summed in Timeloop's order.
+    """(memory, words per cycle that the memory would have to move at full speed, words per cycle that it can move).
+    Sums are in the order of Timeloop.
 
-    Of accumulators: those of one column.
+    For the accumulators, the numbers are for one column.
     """
     one, columns, loops = counts, counts.columns, counts.loops
     sums_read, sums_written = (one.updates - one.outputs) / columns, (one.updates + one.output_moves) / columns
@@ -198,7 +204,7 @@ def _rate(words: Sequence[int], loops: int) -> float:
 
 
 def energies_pj(counts: TimeloopCounts, architecture: TimeloopArchitecture) -> dict[str, float]:
-    """Energy by place."""
+    """Energy in pJ, by memory or array."""
     one, side, block = counts, architecture.side, architecture.dram_block_words
     scratchpad = sum(
         _up(words, side) for words in (one.register_fills, one.input_reads, one.weight_fills, one.input_fills)
@@ -215,7 +221,7 @@ def energies_pj(counts: TimeloopCounts, architecture: TimeloopArchitecture) -> d
 
 
 def byte_pj(size_bytes: int) -> float:
-    """Energy of a byte that is read from or written to a memory of a size."""
+    """Energy in pJ to read or write one byte of a memory with `size_bytes`."""
     return (97 + 5 * size_bytes / 1024) / 199
 
 
@@ -252,7 +258,7 @@ ARCHITECTURE_COLUMNS: dict[str, type | tuple[type, ...]] = {
 
 @dataclass(frozen=True)
 class _Prepared:
-    """One figure of a row: its cycles or its energy."""
+    """Number of cycles or energy of one row."""
 
     row: Mapping[str, Any]
     counts: TimeloopCounts
@@ -263,7 +269,7 @@ class _Prepared:
     device: str = ""
 
     def case(self, constants: Mapping[str, Values]) -> Case:
-        """What we say of it."""
+        """Case with our predictions for the row."""
         return self._energy() if self.is_energy else self._cycles()
 
     def _cycles(self) -> Case:
@@ -303,7 +309,7 @@ class _Prepared:
         )
 
     def _least_words(self) -> int:
-        """Words of DRAM that no mapping saves: weights and outputs once, and one input for each."""
+        """Number of words that every mapping moves to or from DRAM: all weights and all outputs once."""
         layer = self.row["layer"]
         weights = 1
         for name in WEIGHTS:
@@ -312,7 +318,7 @@ class _Prepared:
 
 
 def last_digit(value: float) -> float:
-    """What the last digit of a figure in pJ stands for that was printed in uJ with six digits: 1 pJ or more."""
+    """Value in pJ of the last digit of a number that was printed in uJ with six digits; at least 1 pJ."""
     digits, unit = round(value), 1.0
     while digits and digits % 10 == 0:
         digits, unit = digits // 10, unit * 10
@@ -320,7 +326,7 @@ def last_digit(value: float) -> float:
 
 
 def prepare(files: Sequence[Path]) -> list[_Prepared]:
-    """The rows, two figures of each. Raises InputError with everything that is wrong."""
+    """Two entries for each row, one for cycles and one for energy. Raises InputError with all mistakes."""
     architectures = {}
     for folder in sorted({file.parent for file in files}):
         for row in read_rows([folder / ARCHITECTURES], ARCHITECTURE_COLUMNS):

@@ -1,7 +1,8 @@
-"""The set `tpu-v6e`: matrix products and attention of Llama-3.1-8B on one TPU v6e.
+"""Set `tpu-v6e`: matrix products and attention of Llama-3.1-8B on one TPU v6e.
 
-A product takes the longer of computing, in tokens padded to eight, and moving its data once. What a row
-holds is not always the product that it is named after (docs/accuracy.md#measurements-by-others).
+The time of a product is the maximum of two times: the time to compute it, with the number of tokens rounded up to a
+multiple of eight, and the time to move its data once. The operator that was measured is not always the operator after
+which a row is named (docs/accuracy.md#measurements-by-others).
 """
 
 from collections.abc import Mapping, Sequence
@@ -21,7 +22,9 @@ NAME = "tpu-v6e"
 DEVICE = "tpu_v6e"
 SALT, SHARE = f"court|{NAME}", 6
 BLOCK = 64
-"""Tokens of a group: rows of neighbouring m are fitted together or not at all."""
+"""Number of tokens of a group. Rows whose numbers of tokens m are in the same group are either all fitted or not fitted
+at all.
+"""
 BF16_BYTES = 2
 OWN, UP_DOWN, GATE_UP, Q, ON_CHIP, IMPLAUSIBLE = (
     "own",
@@ -34,7 +37,9 @@ OWN, UP_DOWN, GATE_UP, Q, ON_CHIP, IMPLAUSIBLE = (
 PARTS = {OWN: "products", UP_DOWN: "products", GATE_UP: "products", Q: "q or q+k+v", ON_CHIP: "weights on chip"}
 HEADS, KEY_VALUE_HEADS = 32, 8
 SCORE_BYTES = 12
-"""Bytes of a score: written and read in 32 bits, and as a probability in 16 bits."""
+"""Bytes that are moved for one attention score: it is written and read in 32 bits, and once more as a probability in 16
+bits.
+"""
 MATMUL_COLUMNS: dict[str, type | tuple[type, ...]] = {
     "op": str,
     "m": int,
@@ -53,14 +58,14 @@ ATTENTION_COLUMNS: dict[str, type | tuple[type, ...]] = {
     "kv_bytes": float,
 }
 CONSTANTS = (
-    Constant("matrix_efficiency", "", "of the peak, in the matrix units", 0.853, 0.4, 1.0),
-    Constant("memory_efficiency", "", "of the bandwidth of HBM", 0.97, 0.5, 1.0),
+    Constant("matrix_efficiency", "", "share of the peak that the matrix units reach", 0.853, 0.4, 1.0),
+    Constant("memory_efficiency", "", "share of the bandwidth of HBM that is reached", 0.97, 0.5, 1.0),
 )
 
 
 @dataclass(frozen=True)
 class Tpu:
-    """What is published of the chip."""
+    """Published data of the chip."""
 
     flops_per_s: float
     hbm_bytes_per_s: float
@@ -69,7 +74,7 @@ class Tpu:
 
 @cache
 def tpu() -> Tpu:
-    """The chip of the hardware file."""
+    """Data of the chip from the hardware file."""
     entry: dict[str, Any] = yaml.safe_load((DATA / "hardware" / "tpu_v6e.yaml").read_text())
     return Tpu(float(entry["flops_per_s"]), float(entry["hbm_bytes_per_s"]), entry["sublanes"])
 
@@ -90,7 +95,7 @@ def _group(row: Mapping[str, Any]) -> str:
 
 @dataclass(frozen=True)
 class _Product:
-    """A row of matrix products."""
+    """Row with a matrix product."""
 
     row: Mapping[str, Any]
     device: str = DEVICE
@@ -102,11 +107,11 @@ class _Product:
 
     @property
     def drawn_by(self) -> str | None:
-        """Operator and block of tokens, of a product."""
+        """Text with the operator and the group of tokens; None if the row is never fitted."""
         return _drawn_by(self.row)
 
     def case(self, constants: Mapping[str, Values]) -> Case:
-        """What we say of it, in ns."""
+        """Case with our predictions for the row, in ns."""
         row, chip, values = self.row, tpu(), constants[DEVICE]
         m, n, k, contents = row["m"], row["n"], row["k"], row["contents"]
         count = 2 if contents in (UP_DOWN, GATE_UP) else 1
@@ -134,7 +139,9 @@ class _Product:
 
 @dataclass(frozen=True)
 class _Attention:
-    """A row of attention. The software is not fused: keys and values are expanded to all heads, scores go to memory."""
+    """Row with attention. The software does not fuse operators: keys and values are expanded to all heads, and scores
+    are written to memory.
+    """
 
     row: Mapping[str, Any]
     is_fitted: bool = False
@@ -142,7 +149,7 @@ class _Attention:
     device: str = DEVICE
 
     def case(self, constants: Mapping[str, Values]) -> Case:
-        """What we say of it, in ns."""
+        """Case with our predictions for the row, in ns."""
         row, chip, values = self.row, tpu(), constants[DEVICE]
         computing = 1e9 * row["flops"] / chip.flops_per_s
         moving = 1e9 * row["kv_bytes"] / chip.hbm_bytes_per_s
@@ -163,13 +170,13 @@ class _Attention:
 
 
 def prepare(files: Sequence[Path]) -> list[_Product | _Attention]:
-    """The rows of both kinds. Raises InputError with everything that is wrong."""
+    """Rows of both kinds. Raises InputError with all mistakes."""
     attention = [file for file in files if file.name.startswith("attention")]
     products = read_rows([file for file in files if file not in attention], MATMUL_COLUMNS)
     unknown = sorted({row["contents"] for row in products} - {*PARTS, IMPLAUSIBLE})
     if unknown:
         known = ", ".join((*PARTS, IMPLAUSIBLE))
-        raise InputError([Problem("unknown", path="contents", value=repr(one), allowed=known) for one in unknown])
+        raise InputError([Problem("is unknown", path="contents", value=repr(one), allowed=known) for one in unknown])
     found = read_rows(attention, ATTENTION_COLUMNS)
     return [*map(_Product, products), *map(_Attention, found)]
 

@@ -1,4 +1,4 @@
-"""`tilewright accuracy`: our predictions beside measurements of others, set by set."""
+"""Command `tilewright accuracy`: comparison of our predictions with measurements by others, set by set."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 DEFAULT_DATA = Path("../shared/third-party")
-"""Where the full sets are looked for if no folder is given."""
+"""Folder of the full sets that is used if no folder is given."""
 
 
 @click.command()
@@ -35,15 +35,18 @@ DEFAULT_DATA = Path("../shared/third-party")
 @click.option(
     "--data",
     type=FILE,
-    help=f"Folder with a folder of rows for each set; default: {DEFAULT_DATA} if it is there, otherwise the samples of "
-    "the package.",
+    help=f"Folder that has a folder of rows for each set. Default: {DEFAULT_DATA} if it exists, otherwise the samples "
+    "of the package.",
 )
-@click.option("--package-samples", is_flag=True, help="The samples of the package, whatever lies elsewhere.")
+@click.option(
+    "--package-samples", is_flag=True, help="Use the samples of the package, even if there is a folder of full sets."
+)
 @click.option("--refit", is_flag=True, help="Fit the constants again, to the rows that the rule of each set chooses.")
 @click.option(
     "--draws",
     type=click.IntRange(min=1),
-    help="Fit the constants to so many other draws of as many rows, too, and tell how much the errors hang on that.",
+    help="Number of other random draws of the fitted rows. The constants are also fitted to each draw, "
+    "and the spread of the errors is printed.",
 )
 @click.option("-o", "--output", type=FILE, help=f"Folder for {COURT_TABLE}, {COURT} and the figures.")
 @common_options
@@ -57,10 +60,10 @@ def command(
     verbose: bool,
     as_json: bool,
 ) -> int:
-    """Compare predictions with what others measured: all sets, or those that are named.
+    """Compare our predictions with measurements by others, for all sets or for the named sets.
 
-    Prints a table for each set; exit code 1 if a measurement is below our bound and nothing explains it. What we get
-    wrong, and why, is in docs/accuracy.md#measurements-by-others.
+    Prints a table for each set. The exit code is 1 if a measurement is below our bound without a known reason. Our
+    errors and their reasons are described in docs/accuracy.md#measurements-by-others.
 
     Example: tilewright accuracy gemmini-rtl -o results/court
     """
@@ -91,9 +94,9 @@ def accuracy(
     draws: int = 0,
     output: FilePath | None = None,
 ) -> "list[Heard]":
-    """What we predict beside what others measured, for each set: its cases and the verdict on its parts.
+    """Comparison of our predictions with measurements by others: the cases of each set, and the errors of its parts.
 
-    Arguments are those of the command. Raises InputError with everything that is wrong.
+    The arguments have the same meaning as for the command. Raises InputError with all mistakes.
     """
     folder = None if package_samples else _folder(None if data is None else Path(data))
     found = _heard(tuple(sets), folder, refit, [], draws)
@@ -104,20 +107,20 @@ def accuracy(
 
 @dataclass(frozen=True)
 class Heard:
-    """A set with what came of it."""
+    """Set of measurements with the results of the comparison."""
 
     court_set: "CourtSet"
     cases: "list[Case]"
     parts: "list[VerdictPart]"
     constants: dict[str, dict[str, float]]
-    """Constants as they were used."""
+    """Values of the constants that were used, by device and name."""
     is_sample: bool
     draws: "list[Draws]"
-    """What other draws of the fitted rows give, if that was asked."""
+    """Errors with other draws of the fitted rows; [] if no draws were requested."""
 
 
 def _folder(data: Path | None) -> Path | None:
-    """The folder of the full sets; None where there is none. Raises InputError if one is named that is not there."""
+    """Folder of the full sets; None if there is none. Raises InputError if a folder is named that does not exist."""
     if data is None:
         return DEFAULT_DATA if DEFAULT_DATA.is_dir() else None
     if not data.is_dir():
@@ -126,7 +129,7 @@ def _folder(data: Path | None) -> Path | None:
 
 
 def _heard(names: Sequence[str], folder: Path | None, refit: bool, notices: list[str], draws: int) -> list[Heard]:
-    """The sets with their verdicts. Raises InputError for everything that is wrong with any of them."""
+    """Sets with the results of their comparison. Raises InputError with all mistakes in any of the sets."""
     from tilewright_evidence.court.case import DATA, set_files
 
     problems = [
@@ -142,7 +145,7 @@ def _heard(names: Sequence[str], folder: Path | None, refit: bool, notices: list
             continue
         place = (folder or DATA) / name
         if folder is not None and not names and not place.is_dir():
-            notices.append(f"{name}: nothing in {folder}, so that the sample of the package is used")
+            notices.append(f"{name}: {folder} has no folder for this set; the sample of the package is used")
             place = DATA / name
         try:
             found.append(_of_set(court_set, set_files(place, court_set.patterns), refit, DATA in place.parents, draws))
@@ -176,13 +179,13 @@ def _constants_text(one: Heard) -> str:
 def _draw_lines(one: Heard) -> list[str]:
     return [
         f"  other draws of the fitted rows, {draws.part}: median error {draws.low:.1%} to {draws.high:.1%} in eight of"
-        f" ten, {draws.middle:.1%} in the middle; {draws.worse:.0%} of them do worse than the rule"
+        f" ten, {draws.middle:.1%} in the middle; {draws.worse:.0%} of the draws give a larger error than the rule"
         for draws in one.draws
     ]
 
 
 def _object(found: Sequence[Heard]) -> list[JsonObject]:
-    """The verdicts as JSON values."""
+    """Results as JSON values."""
     return [
         {
             "set": one.court_set.name,
@@ -203,7 +206,7 @@ def _object(found: Sequence[Heard]) -> list[JsonObject]:
 
 
 def _write(found: Sequence[Heard], folder: Path) -> list[Path]:
-    """Write table, figures of the verdict and figures; returns the paths."""
+    """Write the table of all cases, the results as JSON, and the figures; returns the paths."""
     keep_font_cache_here()
     import pandas
     from tilewright.base.artifacts.digests import document_text

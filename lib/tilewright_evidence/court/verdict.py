@@ -1,4 +1,4 @@
-"""Verdict on a set of cases: errors by part and broken bounds, in figures and as a table."""
+"""Verdict on a set of cases: errors by part and broken bounds, as numbers and as a table."""
 
 from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass, fields
@@ -10,56 +10,60 @@ from tilewright.base.harmless import terminal_lines
 from tilewright_evidence.court.case import Case, CourtSet
 
 LOW, HIGH = 50, 90
-"""Quantiles of the error that are told, in percent."""
+"""Quantiles of the error that are reported, in percent."""
 
 
 @dataclass(frozen=True)
 class Errors:
-    """How far a prediction is from the measurements of some rows; errors are relative."""
+    """Relative errors of a prediction, compared with the measurements of some rows."""
 
     rows: int
     median: float
     high: float
-    """90 % quantile."""
+    """90 % quantile of the absolute value of the error."""
     bias: float
     """Median of predicted / measured - 1."""
     rank_correlation: float | None
-    """Spearman's; None for fewer than three rows."""
+    """Spearman's rank correlation; None for fewer than three rows or equal values."""
 
 
 @dataclass(frozen=True)
 class VerdictPart:
-    """The verdict on a part of a set. Errors are of rows to whose origin no constant was fitted."""
+    """Verdict on a part of a set. Errors are over unseen rows: no constant was fitted to a row of the same origin."""
 
     name: str
     rows: int
     fitted: int
     related: int
-    """Rows of the origin of a fitted one (the same layer on another array), which do not count as unseen either."""
+    """Number of rows that have the same origin as a fitted row (for example the same layer on another array). They do
+    not count as unseen, either.
+    """
     broken: int
-    """Rows that were faster than the bound allows."""
+    """Number of rows that were measured to be faster than the bound allows."""
     unexplained: int
-    """Broken bounds that nothing explains."""
+    """Number of rows below the bound without a known reason."""
     equal: int | None
-    """Rows whose estimate is the figure of the source to its last digit; None where that is no question."""
+    """Number of rows whose estimate is equal to the number of the source to its last digit; None if this is not
+    checked.
+    """
     errors: dict[str, Errors]
-    """Errors of each prediction: `bound`, `estimate`, `roofline`, `peer`, `second` as far as there are any."""
+    """Errors of each prediction that exists: `bound`, `estimate`, `roofline`, `peer`, `second`."""
     causes: dict[str, Errors]
-    """Causes of the estimate, by what limits it."""
+    """Errors of the estimate, by the part of the machine that limits it."""
 
 
 PREDICTIONS = ("estimate", "bound", "roofline", "peer", "second")
 
 
 def parts_of(cases: Sequence[Case]) -> list[VerdictPart]:
-    """The verdict on each part, by name."""
+    """Verdict on each part of a set, sorted by the name of the part."""
     names = sorted({case.part for case in cases})
     seen = seen_groups(cases)
     return [_part(name, [case for case in cases if case.part == name], seen) for name in names]
 
 
 def seen_groups(cases: Sequence[Case]) -> set[str]:
-    """The origins of the fitted rows."""
+    """Origins of the fitted rows."""
     return {case.group for case in cases if case.fitted}
 
 
@@ -83,7 +87,7 @@ def _part(name: str, cases: Sequence[Case], seen: Set[str]) -> VerdictPart:
 
 
 def errors_of(cases: Sequence[Case], prediction: str) -> Errors:
-    """The errors of one prediction, a field of the cases."""
+    """Errors of one prediction, which is a field of the cases."""
     predicted = np.array([getattr(case, prediction) for case in cases], dtype=float)
     measured = np.array([case.measured for case in cases])
     relative = predicted / measured - 1.0
@@ -95,7 +99,9 @@ def errors_of(cases: Sequence[Case], prediction: str) -> Errors:
 
 
 def table(cases: Sequence[Case]) -> pandas.DataFrame:
-    """A row for each case, with all of its fields, the error of the estimate, and whether that is told of."""
+    """Table with a row for each case: all fields of the case, the error of the estimate, whether the bound is broken,
+    and whether the row is unseen.
+    """
     seen = seen_groups(cases)
     names = [field.name for field in fields(Case)]
     frame = pandas.DataFrame([[getattr(case, name) for name in names] for case in cases], columns=names)
@@ -106,7 +112,7 @@ def table(cases: Sequence[Case]) -> pandas.DataFrame:
 
 
 def set_text(court_set: CourtSet, parts: Sequence[VerdictPart]) -> str:
-    """The verdict on a set, for people."""
+    """Text of the verdict on a set, for people."""
     columns = [("rows", 6), ("fitted", 8), ("below bound", 12), ("median", 8), ("90 %", 8), ("rank", 6)]
     others = [("roofline", "roofline")]
     others += [("peer", court_set.peer)] if court_set.peer else []
@@ -153,7 +159,7 @@ def _rank(errors: Errors) -> str:
 
 
 LEGEND = (
-    "fitted: rows that constants were fitted to, + others of the same layers;\n"
+    "fitted: rows to which constants were fitted, + other rows of the same layers;\n"
     "median, 90 %: relative error of the estimate on all other rows; rank: Spearman's;\n"
     "below bound: rows that were measured to be faster than the bound allows (* with an explanation);\n"
     "columns after that: median error of other predictions on the same rows"

@@ -121,7 +121,7 @@ def test_files_say_what_is_assumed(runs: Path, tmp_path: Path, capsys: pytest.Ca
         ("lanes:lanes-1", "wide", [], "the design has no results for two_layers: "),
         ("lanes:lanes-0", "lanes:lanes-2", ["--network", "three"], "no such network, got three"),
         ("wide", "narrow", ["--network", "two_layers"], "applies only to designs of a space"),
-        ("none:x", "wide", [], "no results of a space (space.parquet) in this folder"),
+        ("none:x", "wide", [], "the folder has no results of a space (space.parquet)"),
     ],
 )
 def test_what_cannot_be_compared_is_refused(

@@ -136,7 +136,7 @@ def test_a_luckier_search_takes_nothing_away() -> None:
     assert made.hardware_gain(one) == pytest.approx(0.01)
     told = advice_text(made)
     assert "for nothing" not in told
-    assert "change latency by -20.0% on the hardware as it is: that is of the search" in told
+    assert "change latency by -20.0%: this gain comes from the search" in told
     free = Advice(change(more=False), now, Outcome(90.0, 800.0))
     ((_, one),) = Advices.of("latency", now, [free], searched=True, known=known).spare
     assert one is free, "with the mappings of the run"
@@ -156,8 +156,9 @@ def test_where_no_change_helps_alone_the_fewest_are_named() -> None:
     assert made.together is not None
     assert [one.key for one in made.together.changes] == ["key1", "key3"]
     assert "No single change saves 0.1% of latency." in advice_text(made)
-    assert "Together they do, same mappings: key1 (16 -> 32) and key3 (16 -> 32): -47.0% of latency." in advice_text(
-        made
+    assert (
+        "Together, these changes do, same mappings: key1 (16 -> 32) and key3 (16 -> 32): -47.0% of latency."
+        in advice_text(made)
     )
 
 
@@ -192,7 +193,7 @@ def test_energies_per_bit_follow_the_widths_of_ports() -> None:
     assert {str(one.after) for one in changes if one.key == "memories.d.r_cost"} == {"4 pJ/b"}
     for memory, words in (
         ("d", "energies of a memory with an energy per bit follow"),
-        ("m", "has the energy of a word"),
+        ("m", "is counted with the old energy per word"),
     ):
         rows = [
             (0, Advice(one, Outcome(1, 1), None))

@@ -66,8 +66,9 @@ def test_leakage_that_is_known_of_some_designs_alone_is_told() -> None:
     """Those of which it is not known look better for it."""
     rows = [costs(10.0 - n, 10.0, 1.0) | {"energy_leakage_pj": n or float("nan")} for n in (0.0, 2.0, 5.0)]
     told = (
-        "The static power of 1 of 3 designs is not known, and their energy leaves it out; in the other designs it is"
-        " 25.0% to 100.0% of the energy. So the energies of designs with and without it are not comparable."
+        "The static power of 1 of 3 designs is not known, and their energy does not include it; in the other designs"
+        " it is 25.0% to 100.0% of the energy. Therefore the energies of designs with and without static power are not"
+        " comparable."
     )
     assert answer_of(exploration(rows)).assumptions[-1] == told
     for alike in (rows[1:], [costs(1.0, 1.0, 1.0), costs(2.0, 0.5, 1.0)]):
@@ -149,7 +150,7 @@ def test_a_long_front_is_spread_over_the_text() -> None:
     """Twenty rows, both ends among them, and how many there are."""
     rows = [{"energy_pj": 1e6 * n, "latency_cycles": 1e3 - n, "area_mm2": 1.0} for n in range(1, 101)]
     text = answer_text(answer_of(exploration(rows)))
-    assert "20 of the 100, evenly over the front" in text
+    assert "20 of the 100 designs on the front, evenly spread" in text
     assert "design-0 " in text
     assert "design-99 " in text
     assert "no design has results" in answer_text(answer_of(exploration([])))
@@ -161,5 +162,5 @@ def test_what_is_not_evaluated_yet_is_said() -> None:
     assert answer.design_count == 112
     text = answer_text(answer)
     assert "112 designs: 12 excluded by constraints, 40 not evaluated yet, 60 evaluated" in text
-    assert "assumed: 40 designs are not evaluated yet: this is the answer of the others." in text
+    assert "assumed: 40 designs are not evaluated yet: this answer covers only the evaluated designs." in text
     assert front_table(answer)["assumes"].str.startswith("40 designs are not evaluated yet").all()

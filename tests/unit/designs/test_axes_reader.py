@@ -142,19 +142,19 @@ def test_without_names_designs_are_counted(tmp_path: Path) -> None:
     [
         ("", ["1 the file is empty"]),
         ("rows\n", ["1 holds no design"]),
-        ("design\nx\n", ["1 no column says anything of a design"]),
+        ("design\nx\n", ["1 the sheet has no column besides the names of the designs"]),
         (
             "rows columns\n8 9\n8\n8 9 10\n",
             [
-                "3 a row of another width than the heading, got 1 cells (allowed: 2)",
-                "4 a row of another width than the heading, got 3 cells (allowed: 2)",
+                "3 the number of cells differs from the number of columns in the heading, got 1 cells (allowed: 2)",
+                "4 the number of cells differs from the number of columns in the heading, got 3 cells (allowed: 2)",
             ],
         ),
-        ("rows rows\n8 9\n", ["1 rows: two columns of this name"]),
-        ("rows  x\n8 9 10\n", ["1 a column without a name, got column 2"]),
-        ("rows\n8\n8x\n", ["3 rows: not a number, as others in this column are, got '8x'"]),
-        ("rows\n8\nnan\n", ["3 rows: not a number, as others in this column are, got 'nan'"]),
-        ("rows\n8\n1e999\n", ["3 rows: not a finite number, got '1e999'"]),
+        ("rows rows\n8 9\n", ["1 rows: two columns have this name"]),
+        ("rows  x\n8 9 10\n", ["1 a column has no name, got column 2"]),
+        ("rows\n8\n8x\n", ["3 rows: is not a number, although other values in this column are numbers, got '8x'"]),
+        ("rows\n8\nnan\n", ["3 rows: is not a number, although other values in this column are numbers, got 'nan'"]),
+        ("rows\n8\n1e999\n", ["3 rows: is not a finite number, got '1e999'"]),
         ("rows columns\n8 9\n 9\n", ["3 rows: no value"]),
         ("rows\n8\n9\n8\n", ["4 the same values as on line 2"]),
         (

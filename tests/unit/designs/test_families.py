@@ -124,5 +124,5 @@ def test_a_word_that_is_narrow_for_one_family_is_not_for_another() -> None:
 
 def test_a_design_of_several_cores_is_in_no_family() -> None:
     """Families are priced on one core."""
-    with pytest.raises(InputError, match="the base is of one core, the design of several cores"):
+    with pytest.raises(InputError, match="the base has one core, but the design has several cores"):
         FigureReader(system_space().base).whole(())

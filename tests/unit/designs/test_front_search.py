@@ -94,7 +94,7 @@ def test_processes_change_nothing(tmp_path: Path) -> None:
 def test_what_has_no_families_is_refused(tmp_path: Path) -> None:
     """Other searches, and designs that are compared by an area that they do not have."""
     path = write_space(tmp_path, options={"temporal_mapping_search_engine": "salsa"})
-    with pytest.raises(InputError, match="which one search looks at"):
+    with pytest.raises(InputError, match="which only one search engine computes"):
         found(path, tmp_path / "salsa")
     laws = {key: law for key, law in front_space()["laws"].items() if key != "memories.sram.area"}
     axes = front_space()["axes"] | {"area": {"path": "memories.sram.area", "values": [0, 1]}}

@@ -66,4 +66,4 @@ def test_a_space_of_systems_names_the_rule_of_schedules() -> None:
         }
     )
     (sentence,) = slower_with_more_memory(system_space(), table)
-    assert "a schedule fetches what fits a core before it is used" in sentence
+    assert "the scheduler prefetches all data that fit into a core" in sentence

@@ -152,9 +152,9 @@ def test_values_of_any_kind_are_used_or_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        ([1, "1"], "k.values[1]: is written in tables as another value of the list is, got '1'"),
-        ([True, "true"], "is written in tables as another value"),
-        ([2**63, 1], "a whole number that is too large"),
+        ([1, "1"], "k.values[1]: has the same text in tables as another value of the list, got '1'"),
+        ([True, "true"], "has the same text in tables as another value"),
+        ([2**63, 1], "is an integer that is too large"),
         ([float("inf")], "must be a finite number"),
         ([None, 1], "k.values[0]"),
     ],

@@ -72,7 +72,7 @@ def test_the_words_of_the_page() -> None:
     for words in (
         "Networks: mobilenet, bert.",
         "<li>model corrected</li>",
-        "energies, latencies and EDPs are added up, an area counts once",
+        "energies, latencies and EDPs are added up; the area is counted only once",
         "72 designs: 12 excluded by constraints, 60 evaluated",
         "conv48: 4,048 bits do not fit sram",
         "a bandwidth of 0 &lt;bits&gt;",

@@ -156,14 +156,14 @@ def test_designs_that_leak_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_in_memory_arrays_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """Neither of what is computed from their figures."""
     monkeypatch.setattr(pricing, "DIGITAL", "another kind")
-    with pytest.raises(InputError, match="no complete fronts of in-memory arrays"):
+    with pytest.raises(InputError, match="complete fronts are not available for in-memory computing arrays"):
         priced(read_space(front_space()))
 
 
 def test_cycles_that_cannot_be_counted_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """As a design alone refuses them."""
     monkeypatch.setattr(pricing, "MOST_CYCLES", 10)
-    with pytest.raises(InputError, match="too large for the narrowest words"):
+    with pytest.raises(InputError, match="too large for the narrowest ports"):
         priced(read_space(front_space()))
 
 

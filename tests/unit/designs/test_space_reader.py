@@ -73,7 +73,7 @@ def test_beside_the_designs(parts: dict[str, str], said: str, tmp_path: Path) ->
         ("{path: name, values: [4, null]}", "axes.x.values[1]: must be a number, text, true or false"),
         ("{path: name, values: [4, [5]]}", "axes.x.values[1]: must be a number, text, true or false"),
         ("{path: name, values: [.nan]}", "axes.x.values[0]: must be a finite number"),
-        ("{path: name, values: [4], from: 3}", "axes.x.from: is of a range, not with `values`"),
+        ("{path: name, values: [4], from: 3}", "axes.x.from: belongs to a range and cannot be combined with `values`"),
         ("{path: name, from: 3, factor: 2}", "axes.x: a range needs `to`"),
         ("{path: name, to: 3, factor: 2}", "axes.x: a range needs `from`"),
         ("{path: name, from: 3, to: 9}", "axes.x: a range needs one of `factor` and `step`"),
@@ -86,8 +86,14 @@ def test_beside_the_designs(parts: dict[str, str], said: str, tmp_path: Path) ->
         ("{choices: {}}", "axes.x.choices: too few items"),
         ("{choices: {a: 3}}", "axes.x.choices.a: must be a table of keys"),
         ("{choices: {a: {memories.srm.size: 3}}}", "axes.x.choices.a.memories.srm.size: 'memories.srm.size': the base"),
-        ("{choices: {a: {}}, path: name}", "axes.x.path: not with `choices`, which say what they set"),
-        ("{choices: {a: {}}, values: [3]}", "axes.x.values: not with `choices`, which say what they set"),
+        (
+            "{choices: {a: {}}, path: name}",
+            "axes.x.path: cannot be combined with `choices`, which already name the values that they set",
+        ),
+        (
+            "{choices: {a: {}}, values: [3]}",
+            "axes.x.values: cannot be combined with `choices`, which already name the values that they set",
+        ),
         ("{choices: {a: {memories.sram: {}, memories.sram.area: 3}}}", "sets what axes.x.choices.a.memories.sram sets"),
         ("{values: [3]}", "axes.x: nothing uses this axis"),
         (f"{{path: {ROWS}, values: [3]}}", "axes.x.path: sets what axes.rows.path sets too"),
@@ -121,9 +127,9 @@ def test_names_that_axes_and_laws_cannot_have(name: str, tmp_path: Path) -> None
             "laws.x: no function 'lg2', got 'lg2(kib)' (allowed: abs, ceil, floor, log2, max, min, sqrt) (did",
         ),
         ("{x: kb + 1}", "laws.x: no axis, law or result has this name, got 'kb'"),
-        ("{x: y, y: kib}", "laws.x: 'y' is no name yet: the law for it stands further down"),
-        ("{x: x}", "laws.x: 'x' is no name yet"),
-        ("{x: energy_pj}", "laws.x: 'energy_pj' is known after evaluation only"),
+        ("{x: y, y: kib}", "laws.x: 'y' is not defined yet: it is the name of this law or of a law further down"),
+        ("{x: x}", "laws.x: 'x' is not defined yet"),
+        ("{x: energy_pj}", "laws.x: 'energy_pj' is a result and is known only after evaluation"),
         ("{x: [3]}", "laws.x: must be a number, text, true or false"),
         ("{rows: 3}", "laws.rows: is the name of an axis"),
         (
@@ -132,7 +138,10 @@ def test_names_that_axes_and_laws_cannot_have(name: str, tmp_path: Path) -> None
         ),
         (f"{{{ROWS}: kib}}", f"laws.{ROWS}: sets what axes.rows.path sets too"),
         ("{memories.sram: 3, memories.sram.size: 3}", "laws.memories.sram.size: sets what laws.memories.sram sets too"),
-        ("{x: 1 / (kib - kib)}", "laws: no design is left of 4; the first one: x: division by zero"),
+        (
+            "{x: 1 / (kib - kib)}",
+            "laws: none of the 4 designs can be evaluated; reason for the first design: x: division by zero",
+        ),
     ],
 )
 def test_a_law(laws: str, said: str, tmp_path: Path) -> None:
@@ -144,11 +153,14 @@ def test_a_law(laws: str, said: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("constraint", "said"),
     [
-        ("rows * kib", "constraints[0]: compares nothing"),
+        ("rows * kib", "constraints[0]: is not a comparison"),
         ("rws < 3", "constraints[0]: no axis, law or result has this name, got 'rws'"),
         ("area_mm < 3", "(did you mean 'area_mm2'?)"),
         ("rows << 3", "constraints[0]: LShift is not possible"),
-        ("rows > 99", "constraints: no design is left of 4; the first one: does not meet rows > 99"),
+        (
+            "rows > 99",
+            "constraints: none of the 4 designs can be evaluated; reason for the first design: does not meet rows > 99",
+        ),
     ],
 )
 def test_a_constraint(constraint: str, said: str, tmp_path: Path) -> None:
@@ -237,8 +249,8 @@ def test_a_fixed_mapping_of_arrays_that_vary(tmp_path: Path) -> None:
     path = file_of(tmp_path, text_with(mapping="map.yaml"))
     read_space(path, notices)
     assert notices == [
-        f"{path}:4 mapping: gives spatial mappings, whose factors larger arrays leave unused; "
-        "axes.rows.path may set such arrays"
+        f"{path}:4 mapping: fixes the factors of spatial mappings, so a larger array has unused units; "
+        "axes.rows.path can set larger arrays"
     ]
     (tmp_path / "map.yaml").write_text("- {name: default}\n")
     notices.clear()

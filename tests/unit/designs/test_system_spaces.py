@@ -94,8 +94,8 @@ def _others() -> dict[int, str]:
     [
         ({"axes": {"x": {"path": "core_files.k16.memories", "values": [1]}}}, "got 'k16' (did you mean 'k16_c16'?)"),
         ({"axes": {"x": {"path": "cores.0", "values": ["other", "k16_c16"]}}}, "core_files has no such core"),
-        ({"core_files": {"k16_c16": str(K16)}}, "core_files.k16_c16: the accelerator has a core of this name"),
-        ({"core_files": {"a.b": str(K16)}}, "core_files.a.b: has a dot"),
+        ({"core_files": {"k16_c16": str(K16)}}, "core_files.k16_c16: the accelerator already has a core of this name"),
+        ({"core_files": {"a.b": str(K16)}}, "core_files.a.b: contains a dot"),
         ({"core_files": {"own": "nowhere.yaml"}}, "core_files.own: no such file"),
         ({"options": {"exploit_data_locality": True}}, "options.exploit_data_locality: no such setting"),
         ({"options": {"stack_cutoffs": [3, 1]}}, "options.stack_cutoffs: must rise"),
@@ -112,7 +112,7 @@ def _others() -> dict[int, str]:
                 "axes": {"x": {"path": "name", "values": ["x"]}},
                 "options": {},
             },
-            "core_files.own: is for an accelerator of several",
+            "core_files.own: is only for an accelerator with several",
         ),
     ],
 )

@@ -54,9 +54,9 @@ def test_every_problem_at_once() -> None:
         enable_weight_diagonal_mapping=True,
     )
     assert "did you mean 'loma_lpf_limit'" in found["loma_lpf_limt"]
-    assert "InterCoreMappingStage would" in found["nb_ga_generations"]
-    assert "is the same keyword as accelerator" in found["accelerator_path"]
-    assert "WorkloadParserStage needs it, and nobody gives it" in found["mapping"]
+    assert "InterCoreMappingStage reads it" in found["nb_ga_generations"]
+    assert "is another spelling of accelerator" in found["accelerator_path"]
+    assert "WorkloadParserStage needs this keyword, but it is not given" in found["mapping"]
     assert "no counterpart" in found["enable_weight_diagonal_mapping"]
     assert len(found) == 5
 
@@ -77,8 +77,8 @@ def test_what_has_no_counterpart_may_be_off(name: str) -> None:
 def test_a_save_needs_its_place() -> None:
     """And names the stage."""
     found = told(f"WorkloadParserStage SimpleSaveStage PickleSaveStage {ONE_CORE.partition(' ')[2]}", **files())
-    assert "SimpleSaveStage needs it" in found["dump_folder"]
-    assert "PickleSaveStage needs it" in found["pickle_filename"]
+    assert "SimpleSaveStage needs this keyword" in found["dump_folder"]
+    assert "PickleSaveStage needs this keyword" in found["pickle_filename"]
 
 
 def test_places_of_files() -> None:
@@ -174,7 +174,7 @@ def test_a_dump_that_exists_is_skipped() -> None:
 
 def test_no_stage_and_unknown_stages() -> None:
     """Both are told."""
-    with pytest.raises(tilewright.InputError, match="no stage is given"):
+    with pytest.raises(tilewright.InputError, match="the list has no stage"):
         MainStage([]).run()
     with pytest.raises(AttributeError, match="did you mean LomaStage"):
         _ = main_stage.LomaStages

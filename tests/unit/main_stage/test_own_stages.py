@@ -91,7 +91,7 @@ def test_a_filter_leaves_layers_out(place: str) -> None:
 
 def test_a_filter_below_a_reduction_that_leaves_nothing_is_told() -> None:
     """The reduction has nothing to keep: the stage is named with file and line."""
-    with pytest.raises(tilewright.InputError, match=r"own_stages.py:\d+ FastEnough: passed on nothing for layer"):
+    with pytest.raises(tilewright.InputError, match=r"own_stages.py:\d+ FastEnough: yielded nothing for layer"):
         run(WorkloadStage, MinimalLatencyStage, own.FastEnough, *BELOW[1:], most_cycles=1)
 
 
@@ -159,7 +159,7 @@ def test_one_that_yields_nothing_and_one_that_returns_nothing() -> None:
         run(own.ReturnsNothing, WorkloadStage, *BELOW)
     (problem,) = error.value.problems
     assert (Path(problem.file).name, problem.line) == ("own_stages.py", line_of(own.ReturnsNothing, "def run"))
-    with pytest.raises(tilewright.InputError, match=r"YieldsNumbers: run yielded .* it has to yield pairs"):
+    with pytest.raises(tilewright.InputError, match=r"YieldsNumbers: run yielded .* it must yield pairs"):
         run(WorkloadStage, own.YieldsNumbers, *BELOW)
 
 
@@ -235,7 +235,7 @@ def test_what_stages_say_comes_through(place: int) -> None:
 
 def test_a_keyword_that_a_stage_of_a_users_needs() -> None:
     """And that nobody gives is told with the stage, before anything runs."""
-    with pytest.raises(tilewright.InputError, match="spatial_mapping_of_mine: GivenSpatialMapping needs it"):
+    with pytest.raises(tilewright.InputError, match="spatial_mapping_of_mine: GivenSpatialMapping needs this keyword"):
         run(WorkloadStage, own.GivenSpatialMapping, *BELOW)
 
 
@@ -250,7 +250,7 @@ def test_one_that_keeps_a_keyword_to_itself_is_named(place: int) -> None:
     """The stage below needs it."""
     stages: list[Any] = [WorkloadStage, *BELOW]
     stages.insert(place, own.Forgets)
-    with pytest.raises(tilewright.InputError, match=r"own_stages.py:\d+ Forgets: accelerator is not handed on"):
+    with pytest.raises(tilewright.InputError, match=r"own_stages.py:\d+ Forgets: accelerator is not passed on"):
         run(*stages)
 
 

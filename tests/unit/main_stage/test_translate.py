@@ -56,7 +56,7 @@ def test_the_command_says_it(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["translate", str(script)]) == 0
     said = capsys.readouterr().out
     assert "tilewright map --hardware" in said
-    assert "script.py:5 Mine: a stage in this form cannot stand in a pipeline" in said
+    assert "script.py:5 Mine: a stage in this form cannot be used in a pipeline" in said
     assert "loma_show_progress_bar: here long searches show" in said
     assert main(["translate", str(script), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["remarks"]

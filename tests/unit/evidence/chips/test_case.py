@@ -115,7 +115,7 @@ def test_a_number_that_is_none_is_unknown_and_a_notice_says_so(
     """YAML reads 6.18e6 as text."""
     case = read_case("tiny", write_case(tmp_path, expected={"measured": {"latency": value}}))
     assert case.expected.measured_cycles == number
-    assert any("measured.latency: is no number above 0" in notice for notice in case.notices) == (number is None)
+    assert any("measured.latency: is not a number above 0" in notice for notice in case.notices) == (number is None)
 
 
 def test_a_file_of_results_must_be_a_table(tmp_path: Path) -> None:

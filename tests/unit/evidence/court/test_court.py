@@ -95,7 +95,7 @@ def test_wrong_input_is_told_at_once(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert "no such folder" in capsys.readouterr().err
     (tmp_path / "gemmini-rtl").mkdir()
     assert main(["accuracy", "gemmini-rtl", "--data", str(tmp_path)]) == 2
-    assert "no rows here" in capsys.readouterr().err
+    assert "the folder has no files with rows" in capsys.readouterr().err
     (tmp_path / "gemmini-rtl" / "rows.jsonl").write_text('{"id": 3}\nnothing\n')
     assert main(["accuracy", "gemmini-rtl", "--data", str(tmp_path)]) == 2
     told = capsys.readouterr().err
