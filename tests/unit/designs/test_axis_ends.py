@@ -18,7 +18,7 @@ SIZES = {"rows": (8, 16, 32, 64, 128), "sram": (32, 128, 512, 2048), "dram": ("L
 
 
 def space_of(cost: Any, axes: dict[str, tuple[Any, ...]] = AXES, **changes: Any) -> Any:
-    """The exploration of all designs of two axes, with energy and latency of a design by its values; None: no result."""
+    """The exploration of all designs of two axes; `cost` gives energy and latency of a design, None: no result."""
     rows = []
     for rows_value, sram in product(*axes.values()):
         found = cost(rows_value, sram)
