@@ -57,12 +57,12 @@ class TilingEntry:
 
 @dataclass(frozen=True)
 class GivenReach:
-    """Topmost memory of the core that each operand of a layer uses, by name. It is the result of the search for data
-    locality."""
+    """Name of the topmost memory of the core that each operand of a layer uses, as the search for data locality
+    decided."""
 
     topmost: tuple[tuple[str, str], ...]
-    """Pairs (layer operand, name of the topmost memory that it uses). Inputs start in this memory, outputs end in
-    it."""
+    """Pairs (layer operand, name of the topmost memory that the operand uses). Inputs start in this memory, and outputs
+    end in this memory."""
     occupied_bits: tuple[tuple[str, int], ...] = ()
     """Pairs (memory name, bits that data of other layers occupy in this memory while the layer runs)."""
 
@@ -74,7 +74,7 @@ BETWEEN_CORES = (
     "inter_core_tiling",
     "layer_dimension_names",
 )
-"""Fields of an entry that distribute the network over several cores. They have no effect on a single core."""
+"""Fields of an entry that distribute the network over several cores. The fields have no effect on a single core."""
 
 
 @dataclass(frozen=True)
@@ -90,32 +90,36 @@ class MappingConstraints:
     temporal_ordering: tuple[TemporalOrderingEntry, ...] = ()
     """Loops of the temporal ordering, from the innermost to the outermost."""
     level_boundaries: tuple[tuple[str, tuple[int, ...]], ...] = ()
-    """Pairs (layer operand, (n1, n2, ...)). n1 is the number of loops of a complete temporal ordering up to the first
-    memory level, n2 up to the second, and so on.
+    """Pairs (layer operand, (n1, n2, ...)). Of the loops of a complete temporal ordering, the first n1 belong to the
+    first memory level, the first n2 to the first two levels, and so on.
 
-    () leaves the choice to the allocator.
+    If the field is (), the allocator chooses the boundaries.
     """
     core_allocation: tuple[int, ...] = ()
-    """Ids of the cores that can run the layer; () allows every core that is able to."""
+    """Ids of the cores that can run the layer; () allows every core that has the operator type and the memories for the
+    layer."""
     core_allocation_is_fixed: bool = False
-    """True if group g of the layer runs on core g of the list, False if it can run on any core of the list."""
+    """True if group g of the layer runs on core g of `core_allocation`. False if each group can run on any core of
+    `core_allocation`."""
     intra_core_tiling: tuple[TilingEntry, ...] = ()
     """Tiles that run one after another, innermost loop first."""
     inter_core_tiling: tuple[TilingEntry, ...] = ()
     """Tiles that run on several cores, innermost loop first."""
     layer_dimension_names: tuple[str, ...] = ()
-    """Names that this entry uses for the loop dimensions of its layers, in the order of these dimensions; () keeps the
-    original names."""
+    """Names that this entry uses for the loop dimensions of its layers, in the order of these dimensions. If the field
+    is (), the entry uses the names of the layer."""
     memory_reach: GivenReach | None = None
     """Topmost memory that each operand of the layer uses.
 
-    If it is None, the search for data locality decides. Without this search, the data go up to the top memory.
+    If the field is None, the search for data locality decides. Without this search, all data start and end in the top
+    memory.
     """
     temporal_mapping_type: TemporalMappingType | None = None
-    """Type of level boundaries, `uneven` or `even`, which overrides the option of the search; None keeps the option."""
+    """Type of level boundaries, `uneven` or `even`, which overrides the option of the search. None means that the
+    option of the search applies."""
     access_same_data_considered_as_no_access: bool | None = None
-    """False if an input that the array uses again in the next cycle is read again. None keeps the option of the
-    search."""
+    """False if an input that the array uses again in the next cycle is read again. None means that the option of the
+    search applies."""
 
 
 @dataclass(frozen=True)
@@ -127,18 +131,19 @@ class Mapping:
     def constraints_for(self, layer: Layer) -> MappingConstraints:
         """Entry for a layer. The order of precedence is: exact name, operator type, kind of layer, name glob, default.
 
-        For a part of a split layer, the name of the split layer counts after the name of the part. For a part of an
-        operator that is costed in parts (such as Softmax), the operator's name and type count after those of the part.
-        If several entries select the layer in the same way, the first one counts.
+        A part of a split layer is selected by its own name first, then by the name of the split layer. A part of an
+        operator that is costed in parts (such as Softmax) is selected by its own name and type first, then by the name
+        and type of the operator. If several entries select the layer in the same way, the first of these entries
+        counts.
 
-        Raises KeyError if there is no default entry (a validated mapping always has one).
+        Raises KeyError if there is no default entry (a validated mapping always has a default entry).
         """
         for entry in self.entries_for(layer):
             return entry
         raise KeyError(DEFAULT)
 
     def entries_for(self, layer: Layer) -> Iterator[MappingConstraints]:
-        """All entries that select a layer, in order of precedence. An entry can occur twice."""
+        """All entries that select a layer, in order of precedence. The same entry can appear twice."""
         whole = whole_name(layer.name)
         for name in (layer.name, whole, layer.operator_type, *layer.part_of):
             if name in self._entry_of:
@@ -157,7 +162,7 @@ class Mapping:
             yield self._entry_of[DEFAULT]
 
     def constraints_of(self, workload: "Workload") -> dict[int, MappingConstraints]:
-        """Entry for each layer of a network, by node id."""
+        """Entry that applies to each layer of a network, by node id."""
         return {node.node_id: self.constraints_for(node.layer) for node in workload.nodes if node.layer is not None}
 
     @cached_property

@@ -1,7 +1,7 @@
 """Spatial mappings of a layer on one of several cores: from the mapping file, or from the dataflows of the core.
 
-A core with `exclusive_dataflows` in its file runs only its dataflows. Then no array dimension is searched. A mapping
-file can only select one of the dataflows, or use fewer of its lanes.
+A core with `exclusive_dataflows` in its file runs only the dataflows in this file. Then no array dimension is searched.
+A mapping file can only select one of the dataflows, or use fewer lanes than the dataflow has.
 """
 
 from collections.abc import Iterator, Mapping
@@ -17,13 +17,15 @@ Loops = tuple[tuple[str, int], ...]
 def constraints_on_core(constraints: MappingConstraints, layer: Layer, core: Core) -> tuple[MappingConstraints, ...]:
     """Entries of the mapping file for a layer on this core, one for each spatial mapping to try.
 
-    The spatial mapping of the file counts if the core has all array dimensions that it names. Systems of different
-    cores can therefore share one file. Otherwise every dataflow of the core counts, but only on array dimensions where
-    it has a loop of the layer. A dataflow without such an array dimension is left out. The other array dimensions are
-    searched. If no dataflow counts, all array dimensions are searched.
+    The spatial mapping of the mapping file is used only if the core has all array dimensions that the mapping names.
+    Systems of different cores can therefore share one mapping file. Otherwise the dataflows of the core are used. A
+    dataflow fixes only those array dimensions on which it has a loop of the layer; the other array dimensions are
+    searched. A dataflow without any loop of the layer is left out. If no dataflow is left, all array dimensions are
+    searched.
 
-    With exclusive dataflows nothing is searched: array dimensions without a loop are idle. If no dataflow counts, all
-    of them are idle. The result is () if no dataflow allows the spatial mapping of the file (`refusal`).
+    With exclusive dataflows no array dimension is searched. Array dimensions without a loop of the layer are idle. If
+    no dataflow has a loop of the layer, all array dimensions are idle. The result is () if no dataflow allows the
+    spatial mapping of the mapping file (see `refusal`).
     """
     given = _given(constraints, core)
     if core.exclusive_dataflows:
@@ -37,7 +39,8 @@ def constraints_on_core(constraints: MappingConstraints, layer: Layer, core: Cor
 
 
 def refusal(constraints: MappingConstraints, layer: Layer, core: Core) -> str:
-    """Reason why a core with exclusive dataflows cannot run the spatial mapping of the mapping file; '' if it can."""
+    """Reason why a core with exclusive dataflows cannot run the spatial mapping of the mapping file; '' if the core can
+    run it."""
     if constraints_on_core(constraints, layer, core):
         return ""
     asked = _text(tuple((name, _lanes(layer, loops)) for name, loops in constraints.spatial_mapping))
@@ -47,19 +50,20 @@ def refusal(constraints: MappingConstraints, layer: Layer, core: Core) -> str:
 
 
 def has_no_dataflow(layer: Layer, core: Core) -> bool:
-    """True if no exclusive dataflow of a core has a loop of the layer, so that one unit of the array runs it."""
+    """True if the core has exclusive dataflows, but no dataflow has a loop of the layer. The layer then runs on one
+    unit of the array."""
     return core.exclusive_dataflows and not any(_uses_lanes(dataflow, layer) for dataflow in core.dataflows)
 
 
 def _given(constraints: MappingConstraints, core: Core) -> Unrolling:
-    """Spatial mapping of the mapping file if the core has its array dimensions, else ()."""
+    """Spatial mapping of the mapping file if the core has all array dimensions of this mapping, else ()."""
     given = constraints.spatial_mapping
     return given if all(name in core.operational_array.size_of for name, _ in given) else ()
 
 
 def _closed(given: Unrolling, layer: Layer, core: Core) -> Iterator[Unrolling]:
-    """Spatial mappings over all array dimensions: one for each dataflow that allows `given`, which replaces the loops
-    of the dataflow."""
+    """Spatial mappings that fix all array dimensions, one for each dataflow that allows `given`. On the array
+    dimensions of `given`, the loops of `given` replace those of the dataflow."""
     own = dict(given)
     for dataflow in core.dataflows:
         flow = dict(dataflow)
@@ -74,8 +78,8 @@ def _closed(given: Unrolling, layer: Layer, core: Core) -> Iterator[Unrolling]:
 
 
 def _is_within(lanes: Loops, allowed: Mapping[str, int]) -> bool:
-    """True if `allowed` (a dataflow on one array dimension) has all loops of `lanes`, each with at least as many
-    lanes."""
+    """True if `allowed` (the loops of a dataflow on one array dimension) contains all loops of `lanes`, each with at
+    least as many lanes."""
     return all(factor <= allowed.get(dimension, 1) for dimension, factor in lanes)
 
 
@@ -90,7 +94,7 @@ def _uses_lanes(unrolling: Unrolling, layer: Layer) -> bool:
 
 
 def _part_for(layer: Layer, core: Core, dataflow: Dataflow) -> Dataflow:
-    """Part of a dataflow: the array dimensions on which it has a loop of the layer."""
+    """Part of a dataflow for a layer: the array dimensions on which the dataflow has a loop of the layer."""
     return tuple(
         (name, factors)
         for name, factors in dataflow
@@ -100,6 +104,6 @@ def _part_for(layer: Layer, core: Core, dataflow: Dataflow) -> Dataflow:
 
 
 def _text(unrolling: Unrolling) -> str:
-    """Text of an unrolling for messages: D1 K 16, D2 C 16."""
+    """Text of an unrolling for messages, such as `D1 K 16, D2 C 16`."""
     sides = ((name, " x ".join(f"{dimension} {factor}" for dimension, factor in loops)) for name, loops in unrolling)
     return ", ".join(f"{name} {loops}" for name, loops in sides if loops) or "nothing"

@@ -20,8 +20,8 @@ from tilewright.workload.graph import Workload
 def check_mapping_against_core(mapping: Mapping, core: Core, file: str | Path = "") -> list[Problem]:
     """Problems of a mapping that names array dimensions, memory operands or memories that the core does not have.
 
-    `file` is the file from which the mapping was read; with it, problems have lines. A factor larger than the array is
-    not a problem, because it is reduced. Hints for other arrays are not checked.
+    `file` is the file from which the mapping was read. If it is given, problems have line numbers. A factor larger than
+    the array is not a problem, because it is reduced. Hints for other arrays are not checked.
     """
     document = document_behind(mapping, str(file))
     problems = Problems(document)
@@ -55,7 +55,8 @@ def _check_reach(index: int, entry: MappingConstraints, core: Core, problems: Pr
 
 
 def check_mapping_against_workload(mapping: Mapping, workload: Workload, file: str | Path = "") -> list[Problem]:
-    """Problems of loop dimensions that neither the network nor any usual kind of layer has. They are probably misspelt.
+    """Problems of loop dimensions that neither the network nor any usual kind of layer has. Such names are probably
+    misspelt.
 
     A usual dimension that this network lacks is not a problem, because several networks can share a mapping file.
     Entries that select no layer are not checked. `unused_entries.note_unused` reports both cases.
@@ -98,10 +99,10 @@ def named_loops(entry: MappingConstraints) -> list[tuple[KeyPath, str]]:
 
 
 def document_behind(mapping: Mapping, file: str) -> YamlDocument:
-    """Document from which a mapping was read, which has the lines of the entries. If `file` has another mapping, the
-    result has no lines.
+    """Document from which a mapping was read, with the line numbers of the entries. If `file` contains a different
+    mapping, the result has no line numbers.
 
-    The mapping can have one more entry than the document: `default`, which has no line.
+    The mapping can have an entry `default` that the document does not have. This entry has no line number.
     """
     known = YamlDocument(file, [_lists_of(entry) for entry in mapping.entries])
     try:
@@ -114,6 +115,6 @@ def document_behind(mapping: Mapping, file: str) -> YamlDocument:
 
 
 def _lists_of(entry: MappingConstraints) -> dict[str, Any]:
-    """Name and lists of an entry as plain data. Paths of problems are resolved on them."""
+    """Name and lists of an entry as plain data, in which the paths of problems are looked up."""
     keys = ("core_allocation", "intra_core_tiling", "inter_core_tiling", "temporal_ordering")
     return {"name": entry.name} | {key: list(getattr(entry, key)) for key in keys}

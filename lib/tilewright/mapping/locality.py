@@ -3,12 +3,14 @@
 There are two steps. `find_memory_reach` decides for a whole network the topmost memory of each operand of each layer.
 `remove_unused_memories` returns the smaller core on which a layer is then mapped.
 
-All data that are live at the same time fit. The rules of the reference do not ensure this (B32). Data that are joined
-without cost must be in one memory, so they are placed together, as a *group*. A group stays in the lowest memory with
-three properties: all its writers and readers use the memory, the memory has one instance, and it has room in each step
-of the group's life. A memory has room if three things fit together: the data kept in it, the whole of each operand of
-the running layer that starts or ends there, and a smallest tile of each operand that passes through. Groups that save
-the most traffic for the room that they take are placed first. Weights, which are never freed, are placed last.
+All data that are live at the same time fit in their memories. The reference tool does not ensure this (see B32 in
+docs/model.md). If an operator joins tensors without cost, its inputs and its output must be in one memory. They are
+therefore placed together, as a *group*. A group stays in the lowest memory with three properties: all writers and
+readers of the group use the memory, the memory has one instance, and the memory has room in each step of the group's
+life. A memory has room if three things fit together: the data that are kept in the memory, the whole of each operand of
+the running layer that starts or ends in the memory, and the smallest tile of each operand that passes through the
+memory. Groups are placed in descending order of the traffic that they save per occupied bit and step. Weights are
+placed last, because they are never freed.
 
 Steps count the layers in order of execution. Data that are live in step s occupy memory while layer s runs. The step
 after the last layer stands for the time after the network. Operators that only pass data on have no cost and take no
@@ -43,19 +45,21 @@ class KeptData:
     last_step: int
     element_bits: int
     traffic_bits: int = 0
-    """Bits that are written and read. If the data are kept in a memory, this traffic above the memory is saved."""
+    """Number of bits of the data that layers write and read. If the data are kept in a memory, this traffic does not
+    reach the memories above."""
     is_network_end: bool = False
     """True for inputs and outputs of the network."""
 
     @property
     def occupied_bit_steps(self) -> int:
-        """Size in bits times life in steps."""
+        """Size in bits, multiplied by the number of steps in which the data are live."""
         return self.bits * (self.last_step - self.first_step + 1)
 
 
 @dataclass(frozen=True)
 class OperandSize:
-    """Size of an operand of a layer, by the mapping of the layer. Partial sums can be wider than outputs."""
+    """Size of an operand of a layer, with the memory operand that the mapping of the layer assigns to the operand.
+    Partial sums can be wider than outputs."""
 
     operand: str
     memory_operand: str
@@ -79,12 +83,12 @@ class OperandUse:
 
 @dataclass(frozen=True)
 class LayerUse:
-    """Layer as a user of data in its step."""
+    """Operands and sizes of the layer that runs in a step."""
 
     layer: Layer
     operands: tuple[OperandUse, ...]
     sizes: tuple[OperandSize, ...]
-    """Sizes of all operands."""
+    """Sizes of all operands of the layer, weights included."""
     weight: str | None
     """Memory operand of constant weights; None if the layer has none."""
     weight_bits: int
@@ -96,13 +100,13 @@ class DataFlow:
 
     tensors: list[KeptData] = field(default_factory=list)
     layers: list[LayerUse] = field(default_factory=list)
-    """Layers by step."""
+    """Users of the data, one layer per step."""
     joined: list[tuple[int, ...]] = field(default_factory=list)
     """Tensors that must be in the same memory: the inputs of a join without cost, and the output of the join."""
 
     @property
     def step_count(self) -> int:
-        """Number of steps, including the one after the last layer."""
+        """Number of steps, including the step after the last layer."""
         return len(self.layers) + 1
 
 
@@ -142,18 +146,19 @@ class _FlowReader:
         return (self._join(sources, node.output_elements),)
 
     def keep_to_the_end(self, tensors: tuple[int, ...] | list[int]) -> None:
-        """Keep outputs of the network until after its last layer."""
+        """Keep outputs of the network until after the last layer of the network."""
         for tensor in tensors:
             self.flow.tensors[tensor].last_step = len(self.step_of)
             self.flow.tensors[tensor].is_network_end = True
 
     def _sources(self, node: WorkloadNode, operand: str | None = None) -> tuple[int, ...]:
-        """Tensors that reach a node, or one operand of it."""
+        """Tensors that reach a node; with `operand`, only the tensors of this operand."""
         ids = [source for name, source in node.sources if operand in (None, name)]
         return tuple(dict.fromkeys(tensor for source in ids for tensor in self.tensors_of[source]))
 
     def _join(self, sources: tuple[int, ...], elements: int) -> int:
-        """New tensor that a join makes. It is live from the step after the one in which its last source is made."""
+        """Add the tensor that a join makes, and return its index. The tensor is live from the step after its last input
+        is complete."""
         ready = max(self.made_at[source] for source in sources)
         element_bits = max(self.flow.tensors[source].element_bits for source in sources)
         joined = self._add(KeptData(elements * element_bits, ready + 1, ready + 1, element_bits), ready)
@@ -192,8 +197,8 @@ class _FlowReader:
         return output.tensors
 
     def _size(self, layer: Layer, operand: str, memory_operand: str) -> OperandSize:
-        """Size of an operand. An output that is accumulated has the bits of partial sums first and the bits of final
-        outputs later."""
+        """Size of an operand. An accumulated output first has the bits of partial sums and later the bits of final
+        outputs."""
         elements = operand_elements(layer, operand, self.profile)
         most = least = layer.bits_of[operand]
         if operand == OUTPUT:
@@ -203,7 +208,8 @@ class _FlowReader:
         return OperandSize(operand, memory_operand, most, elements * most, elements * least)
 
     def _input(self, node: WorkloadNode, layer: Layer, size: OperandSize, step: int) -> OperandUse:
-        """Use of an input. A tensor that no node makes is an input of the network, which is live from the start."""
+        """Use of an input. If no node makes the input, a new tensor is added, which is an input of the network and live
+        from the start."""
         tensors = self._sources(node, size.operand)
         if not tensors:
             source = KeptData(size.most_bits, 0, step, size.element_bits, is_network_end=True)
@@ -235,10 +241,11 @@ def live_reach(
     data_always_from_top_memory: bool,
     even_mapping: bool,
 ) -> tuple[MemoryReach, ...]:
-    """Reach of each layer, and the bits that other layers occupy meanwhile, in order of execution.
+    """Topmost memory of each operand of each layer, and the bits that data of other layers occupy while the layer runs;
+    in order of execution.
 
-    With `even_mapping`, operands that share a memory share its level boundary. If one operand ends in a memory and
-    another one passes through it, the other one must therefore fit in the memory as a whole.
+    With `even_mapping`, operands that share a memory share its level boundary. An operand that passes through a memory
+    in which another operand ends must therefore fit in this memory as a whole.
     """
     flow = data_flow(workload, mapping, profile)
     ends_stay_at_top = data_always_from_top_memory and profile.effective_top_memory_option
@@ -266,7 +273,7 @@ def _groups_by_worth(flow: DataFlow) -> list[Group]:
 
 
 def _groups(flow: DataFlow) -> list[Group]:
-    """Groups of tensors. Tensors that are joined are in one group."""
+    """Groups of tensors. Tensors that a join connects are in the same group."""
     group_of = {tensor: {tensor} for tensor in range(len(flow.tensors))}
     for joined in flow.joined:
         merged = set().union(*(group_of[tensor] for tensor in joined))
@@ -276,7 +283,7 @@ def _groups(flow: DataFlow) -> list[Group]:
 
 
 class _Placement:
-    """Placement of data in memories, as decided so far. Later decisions keep all earlier ones valid."""
+    """Placement of data in memories. Each decision keeps all earlier decisions valid."""
 
     def __init__(self, core: Core, flow: DataFlow, even_mapping: bool) -> None:
         self.memories = core.memories
@@ -290,15 +297,16 @@ class _Placement:
         self.flow = flow
         self.even_mapping = even_mapping
         self.memory_of: dict[int, int] = {}
-        """Memory below the top in which each tensor is kept."""
+        """Memory in which each tensor is kept, by tensor. Tensors that stay in the top memory are not listed."""
         self.weights_at: dict[int, int] = {}
-        """Memory below the top in which the weights of a layer stay, by step of the layer."""
+        """Memory in which the weights of a layer stay, by step of the layer. Weights that come from the top memory are
+        not listed."""
         self.live_bits = [[0] * flow.step_count for _ in self.memories]
-        """Bits of the tensors that are kept, per memory and step."""
+        """[memory][step] Bits of the tensors that are kept in the memory."""
         self.weight_bits = [0] * len(self.memories)
         self.needs: dict[int, list[int]] = {}
-        """Bits that are needed per memory and step, without weights that stay there. The numbers are valid as soon as
-        all groups are placed."""
+        """[memory][step] Bits that the memory needs, without weights that stay in the memory. The numbers are valid
+        only after all groups are placed."""
         self.memory_operands: dict[int, set[str]] = {tensor: set() for tensor in range(len(flow.tensors))}
         """Memory operands under which layers write and read each tensor."""
         for use in (use for layer in flow.layers for use in layer.operands):
@@ -318,9 +326,9 @@ class _Placement:
     def place_weights(self, step: int) -> None:
         """Keep the weights of a layer permanently in the outermost memory below their top memory, if there is room.
 
-        Lower memories are not used: weights there save no further traffic of the top memory, and tiles need that room.
-        Operands of other layers that fit in the memory as a whole must still fit, because they would otherwise be
-        fetched repeatedly.
+        Lower memories are not used, because weights in lower memories save no further traffic of the top memory and
+        take the room of tiles. If an operand of another layer fits in the memory as a whole without the weights, it
+        must also fit with the weights. Otherwise it would be fetched repeatedly.
         """
         layer = self.flow.layers[step]
         candidates = list(self._candidates(set() if layer.weight is None else {layer.weight}))
@@ -335,7 +343,7 @@ class _Placement:
                 self._update_needs(memory, step)
 
     def reach(self, step: int) -> MemoryReach:
-        """Topmost memories of one layer's operands, and the bits that are reserved in memories."""
+        """Topmost memories of the operands of the layer of a step, and the bits that are reserved in each memory."""
         layer = self.flow.layers[step].layer
         outermost = {size.operand: memory for size, memory in self._operands(step)}
         weight = weight_operand(layer)
@@ -349,7 +357,7 @@ class _Placement:
         )
 
     def _keep(self, group: Group, memory: int, sign: int) -> None:
-        """Add a group to a memory, or (sign -1) remove it."""
+        """Add a group to a memory if `sign` is 1, or remove the group if `sign` is -1."""
         for index in group:
             tensor = self.flow.tensors[index]
             for step in range(tensor.first_step, tensor.last_step + 1):
@@ -360,7 +368,7 @@ class _Placement:
                 del self.memory_of[index]
 
     def _candidates(self, memory_operands: set[str]) -> Iterator[int]:
-        """Memories below the top that hold all given operands and have one instance, lowest first."""
+        """Memories below the top memory that hold all of `memory_operands` and have one instance, lowest first."""
         if not memory_operands:
             return
         for index in range(min(self.holders[operand][-1] for operand in memory_operands)):
@@ -372,7 +380,7 @@ class _Placement:
         return all(self._reserved_bits(memory, step) + self._layer_bits(memory, step) <= size for step in steps)
 
     def _update_needs(self, memory: int, changed_step: int) -> None:
-        """Update the needs of a memory. Only the step of the layer whose weights were placed changes."""
+        """Update `needs` of a memory. Placing weights changes only the step of their layer, `changed_step`."""
         steps = [changed_step] if memory in self.needs else range(self.flow.step_count)
         needs = self.needs.setdefault(memory, [0] * self.flow.step_count)
         for step in steps:
@@ -383,8 +391,8 @@ class _Placement:
             )
 
     def _reserved_bits(self, memory: int, step: int) -> int:
-        """Bits that are kept in a memory during a step, without those that the mapping of the running layer itself
-        counts."""
+        """Bits that are kept in a memory during a step. Bits that the mapping of the running layer counts are left
+        out."""
         bits = self.live_bits[memory][step] + self.weight_bits[memory]
         if step == len(self.flow.layers):
             return bits
@@ -399,11 +407,10 @@ class _Placement:
         return bits
 
     def _layer_bits(self, memory: int, step: int, *, for_whole_operands: bool = False) -> int:
-        """Bits that the running layer needs in a memory: the whole of operands that end there, and a smallest tile of
-        operands that pass through.
+        """Bits that the running layer needs in a memory: the whole of each operand that ends in the memory, and the
+        smallest tile of each operand that passes through.
 
-        With `for_whole_operands`, operands that pass through count as a whole too, if the memory is large enough for
-        them.
+        With `for_whole_operands`, an operand that passes through also counts as a whole if it fits in the memory.
         """
         if step == len(self.flow.layers):
             return 0
@@ -418,7 +425,7 @@ class _Placement:
         return bits
 
     def _operands(self, step: int) -> Iterator[tuple[OperandSize, int]]:
-        """Pairs (operand of a layer, outermost memory that it uses)."""
+        """Pairs (operand of the layer, outermost memory that the operand uses) of the layer of a step."""
         layer = self.flow.layers[step]
         kept_at = {use.size.operand: self.memory_of.get(use.tensors[0]) for use in layer.operands}
         for size in layer.sizes:
@@ -426,7 +433,7 @@ class _Placement:
             yield size, self.holders[size.memory_operand][-1] if memory is None else memory
 
     def _passing_bits(self, memory: int, size: OperandSize) -> int:
-        """Number of bits in which some tile of an operand that only passes through a memory always fits.
+        """Bits that the smallest tile of an operand needs in a memory through which the operand only passes.
 
         The tile is as large as the storage below the memory: the capacity of the memories below, or one element per
         array element. It is never larger than the whole operand. The number is doubled for double buffering, because
@@ -445,9 +452,11 @@ class _Placement:
 
 
 ReachRule = Callable[[Workload, Core, Mapping, ModelProfile, bool], tuple[MemoryReach, ...]]
-"""Function that returns the reach of each layer. The last argument is `data_always_from_top_memory`."""
+"""Function that returns the topmost memories (the reach) of each layer. The last argument is
+`data_always_from_top_memory`."""
 OTHER_RULES: Registry[ReachRule] = Registry(__name__)
-"""Rules by name of the model profile, for profiles that do not use `live_reach`."""
+"""Further rules, by name of a model profile. A profile without the switch `live_tensor_capacity` uses the rule of the
+reference profile. All other profiles use `live_reach`."""
 
 
 def find_memory_reach(
@@ -459,11 +468,11 @@ def find_memory_reach(
     *,
     even_mapping: bool = False,
 ) -> tuple[MemoryReach, ...]:
-    """Reach of each layer, in order of execution (`Workload.layers_in_order`).
+    """Topmost memory that each operand of each layer uses, in order of execution (`Workload.layers_in_order`).
 
-    With `data_always_from_top_memory`, inputs of the network come from the top memory and its outputs go there. In the
-    reference this option has no effect (`effective_top_memory_option`). With `even_mapping`, operands share level
-    boundaries when the layers are mapped.
+    With `data_always_from_top_memory`, inputs of the network come from the top memory, and outputs of the network go to
+    the top memory. In the reference tool, this option has no effect (switch `effective_top_memory_option` of the model
+    profile). With `even_mapping`, operands share level boundaries when the layers are mapped.
 
     Raises MappingError if an operand of a layer has no memory.
     """

@@ -25,7 +25,7 @@ class LayerRoles:
 
 @dataclass(frozen=True)
 class MemoryReach:
-    """Outermost memory that each role of a layer uses, by index into `Core.memories`.
+    """Outermost memory that the activation, the output and the weights of a layer use, by index into `Core.memories`.
 
     The data of the layer start or end in this memory, because they are kept there before and after the layer runs.
     """
@@ -47,16 +47,16 @@ def layer_roles(layer: Layer, links: Links) -> LayerRoles:
 
 
 def top_memory(core: Core, memory_operand: str) -> int:
-    """Index of the last memory that holds an operand; -1 if none does."""
+    """Index of the last memory that holds an operand; -1 if no memory holds it."""
     return max((k for k, memory in enumerate(core.memories) if memory_operand in memory.operands), default=-1)
 
 
 def remove_unused_memories(core: Core, layer: Layer, links: Links, reach: MemoryReach) -> Core:
-    """Core as a layer sees it: each operand has memories only up to its reach, and sizes are reduced by the bits of
-    other tensors.
+    """Core as a layer sees it. Each operand uses memories only up to its topmost memory in `reach`, and the size of
+    each memory is reduced by the bits that other tensors occupy.
 
-    Operands in a memory are ordered activation, weight, output, as in the reference. Memories and ports that serve
-    nothing any more are removed, but still draw static power. The name of the core stays the same.
+    Operands in a memory are ordered activation, weight, output, as in the reference. Memories and ports that serve no
+    operand any more are removed. The removed memories still draw static power. The name of the core stays the same.
     """
     reserved, left = dict(reach.reserved_bits), operands_left(core, layer, links, reach)
     memories = (
@@ -72,7 +72,8 @@ def remove_unused_memories(core: Core, layer: Layer, links: Links, reach: Memory
 
 
 def operands_left(core: Core, layer: Layer, links: Links, reach: MemoryReach) -> tuple[tuple[str, ...], ...]:
-    """Operands of a layer that each memory still holds, given the reach of each operand."""
+    """Operands of a layer that each memory still holds if every operand uses memories only up to its topmost memory in
+    `reach`."""
     roles = layer_roles(layer, links)
     limits = {roles.activation: reach.activation}
     if roles.weight is not None and reach.weight is not None:
@@ -113,7 +114,8 @@ def core_for(layer: Layer, core: Core, constraints: MappingConstraints) -> Core:
 
 
 def reach_of_core(core: Core, reduced: Core, layer: Layer, links: Links) -> GivenReach | None:
-    """Reach that turns the whole core into the smaller core of a layer; None if no reach does this."""
+    """Topmost memories that turn the whole core into the smaller core of a layer; None if no choice of memories does
+    this."""
     sizes = {memory.name: memory.size_bits for memory in reduced.memories}
     link = dict(links)
     if any(top_memory(reduced, link[operand]) < 0 for operand in layer.operands):
@@ -151,19 +153,19 @@ def _reach_by_index(core: Core, layer: Layer, links: Links, given: GivenReach) -
 
 @dataclass(frozen=True)
 class ReachFault:
-    """Fault in a reach from a mapping file: a part that does not fit the core."""
+    """Fault in `memory_reach` of a mapping file: an entry that does not fit the core."""
 
     path: tuple[str, str]
-    """Keys of the part within `memory_reach`."""
+    """Keys of the faulty entry within `memory_reach`."""
     message: str
     value: str | int
     is_unknown: bool = False
-    """True if the core has no memory of this name."""
+    """True if the core has no memory of the name in the entry."""
 
 
 def reach_faults(core: Core, links: Links, given: GivenReach) -> list[ReachFault]:
-    """Faults of a reach: unknown memories, memories that do not hold their operand, and memories that are smaller than
-    the occupied bits."""
+    """Faults of `memory_reach`: unknown memories, memories that do not hold their operand, and memories that are
+    smaller than the bits that other data occupy."""
     memories, link = {memory.name: memory for memory in core.memories}, dict(links)
     named = [("topmost", *pair) for pair in given.topmost]
     named += [("occupied_bits", name, name) for name, _ in given.occupied_bits]

@@ -36,7 +36,7 @@ def element_fit_problems(layers: Iterable[Layer], core: Core, mapping: Mapping, 
     """Problems of memories that are too small for one element of an operand.
 
     Each problem names the layers concerned and the line in the file of the core. `source` is the source from which the
-    core was read. Problems have lines only if it is a file that a person wrote.
+    core was read. If the source is an artifact or not a file, problems have no lines.
     """
     elements: dict[str, dict[str, None]] = {}
     hit: dict[str, dict[str, None]] = {}
@@ -54,7 +54,8 @@ def element_fit_problems(layers: Iterable[Layer], core: Core, mapping: Mapping, 
 
 
 def hardware_document(source: object, core: Core) -> YamlDocument:
-    """Document from which a core was read. It has lines only if a person wrote the file."""
+    """Document from which a core was read. An artifact, or a source that is not a file, gives a document without
+    lines."""
     file = file_of(source)
     if file and not is_artifact(Path(file)):
         try:
@@ -68,10 +69,10 @@ ACTIVATIONS, WEIGHTS = "activations", "weights"
 
 
 def array_width_notices(layers: Iterable[Layer], core: Core, mapping: Mapping, source: object) -> list[str]:
-    """Notices of operands that are wider than the numbers for which the array is built. They name the layers and the
-    line in the core's file.
+    """Notices of operands that are wider than the numbers for which an in-memory array is built. Each notice names the
+    layers and the line in the core's file.
 
-    In this case zigzag-dse computes cycles and energy for the array's own width, and so do all model profiles. `source`
+    For these operands, zigzag-dse and all model profiles compute cycles and energy for the width of the array. `source`
     is the source from which the core was read.
     """
     array = core.operational_array
@@ -91,21 +92,23 @@ def array_width_notices(layers: Iterable[Layer], core: Core, mapping: Mapping, s
     problems = Problems(hardware_document(source, core))
     for (role, bits), names in hit.items():
         where = f"{count_of(len(names), 'layer')}: {some_of(names)}"
-        told = f"energy and cycles are those of {role} of {most[role]} bits, but {role} have {bits} (in {where})"
+        told = f"energy and cycles are computed for {role} of {most[role]} bits, but {role} have {bits} (in {where})"
         problems.notice(("operational_array", "input_precision"), told)
     return problems.notices
 
 
 def note_idle_units(problems: Problems, mapping: Mapping, core: Core, workload: Workload | None = None) -> None:
-    """Note each array dimension that no entry fills, once, at the entry that uses most of it.
+    """Note each array dimension that every entry fixes and no entry fills. The notice is at the entry that uses most of
+    its units.
 
-    `problems` belongs to the document of the mapping. If a network is given, only entries of its layers count.
+    `problems` belongs to the document of the mapping. If a network is given, only the entries of layers of this network
+    count.
     """
     whose = "no entry of this file" if workload is None else f"no entry that layers of {workload.name} have"
     for side, place, lanes in _idle_sides(mapping, core, _places(mapping, workload)):
         units = core.operational_array.size_of[side]
         message = (
-            f"{whose} takes more than {lanes} of the {units} units of {side} of {core.name}: the others never work"
+            f"{whose} takes more than {lanes} of the {units} units of {side} of {core.name}: the other units never work"
         )
         problems.notice((place, "spatial_mapping", side), message)
 
@@ -119,9 +122,10 @@ def _places(mapping: Mapping, workload: Workload | None) -> list[int]:
 
 
 def _idle_sides(mapping: Mapping, core: Core, places: Iterable[int]) -> Iterator[tuple[str, int, int]]:
-    """Array dimensions for which all entries fix the lanes, but no entry uses all units.
+    """Array dimensions for which all entries fix the lanes, but none of the entries uses all units.
 
-    Each item is (array dimension, index of the entry that uses most lanes on it, number of these lanes).
+    Each item is (array dimension, index of the entry that uses most of its lanes, number of lanes that this entry
+    uses).
     """
     entries = [(place, dict(mapping.entries[place].spatial_mapping)) for place in places]
     for side, units in core.operational_array.dimensions:

@@ -1,8 +1,9 @@
-"""Cores that can run a layer, the reasons why other cores cannot, and the work that gets no cost.
+"""Cores that can run a layer, the reasons why other cores cannot run it, and the work that gets no cost.
 
-The accelerator file or the core file gives the operators that a core can run (`operator_types`). If neither does, the
-mapping file decides: a core that it names runs the layer. If it names no core, the role decides: a compute core runs
-everything, a pooling core runs pooling, and a vector unit (simd) runs layers that need one.
+The accelerator file or the core file gives the operators that a core can run (`operator_types`). If neither file gives
+them, the mapping file decides: a core that it names for the layer can run the layer. If the mapping file names no core,
+the role of the core decides: a compute core runs all operators, a pooling core runs pooling, and a vector unit (simd)
+runs layers that need a vector unit.
 """
 
 import math
@@ -31,18 +32,18 @@ from tilewright.workload.layer import OUTPUT, Layer
 
 NOT_RUN = "not run by the core"
 WITHOUT_WEIGHTS = ("Pooling", "Add")
-"""Operator types that an in-memory array does not run. They are those of layers without weights in YAML files.
+"""Operator types that an in-memory array does not run. In YAML files, layers without weights have these types.
 
 An in-memory array needs weights in its cells (zigzag-dse 3.9.1).
 """
 NOT_MODELLED = "not modelled"
-"""Reason why work gets no cost: the model profile has no layer for it.
+"""Reason why work gets no cost: the model profile has no layer for the operator.
 
 The other reason, NOT_RUN, is that the core's `operator_types` do not include the operator.
 """
 
 UNSUPPORTED = "unsupported"
-"""Status of a node whose work the reader does not model (see coverage.json)."""
+"""Status of a node if the reader of the network file has no model of the work of the node (see coverage.json)."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +51,8 @@ class UncostedWork:
     """Operators of one type that get no cost, all for the same reason."""
 
     operator_type: str
-    """Operator type as in the network file. For a decomposed operator, it is the type of the whole operator."""
+    """Operator type as in the network file. For an operator that is costed in parts, this is the type of the whole
+    operator."""
     reason: str
     """NOT_RUN or NOT_MODELLED."""
     node_count: int
@@ -71,7 +73,7 @@ class UncostedWork:
 
     @property
     def text(self) -> str:
-        """Line of output, such as: 17 Relu (2,308,992 operations) not run by the core."""
+        """Line of output, such as `17 Relu (2,308,992 operations) not run by the core`."""
         counts = [
             f"{count:,} {what}"
             for count, what in ((self.mac_count, "MACs"), (self.operation_count, "operations"))
@@ -84,22 +86,22 @@ class UncostedWork:
 def can_run(core: Core, node: WorkloadNode) -> bool:
     """True if a core can run the layer of a node.
 
-    One of three names must be listed: the unit that the layer needs, the operator type of the layer, or the type of the
-    operator of which the layer is a part. A layer that needs no particular unit (from a YAML file) counts as one for
-    multipliers. In-memory arrays cannot run layers without weights.
+    The `operator_types` of the core must list one of three names: the unit that the layer needs, the operator type of
+    the layer, or the type of the operator of which the layer is a part. A layer that needs no particular unit (from a
+    YAML file) counts as a layer for the MAC array. In-memory arrays cannot run layers without weights.
     """
     return can_run_listed(core, core.operator_types, node)
 
 
 def can_run_listed(core: Core, listed: tuple[str, ...], node: WorkloadNode) -> bool:
-    """True if a core can run a layer, with `listed` in place of the operators in the core's own file."""
+    """True if a core can run a layer. `listed` replaces the list of operators in the core's own file."""
     if core.operational_array.is_in_memory and node.operator_type in WITHOUT_WEIGHTS:
         return False
     return _listed(listed, node)
 
 
 def restrict_to_core(workload: Workload, core: Core) -> tuple[Workload, tuple[UncostedWork, ...]]:
-    """Network as a core runs it, and a row for each operator type that the core does not run.
+    """Network as a core runs it, and the uncosted work for each operator type that the core does not run.
 
     A layer that the core cannot run becomes a node that passes its data on at no cost. If the core runs all layers, the
     workload itself is returned.
@@ -124,9 +126,10 @@ def restrict_to_core(workload: Workload, core: Core) -> tuple[Workload, tuple[Un
 
 
 def without_layers_left_out(workload: Workload) -> Workload:
-    """Network without the layers that a core leaves out. Runs are compared by this network.
+    """Network without the layers that in-memory arrays cannot run. Two runs can be compared if this network is the
+    same.
 
-    Cores that leave out the same layers run the same network, even if their arrays keep different data of these layers.
+    Cores that cannot run the same layers run the same network, even if `layer_left_out` of the nodes differs.
     """
     if not any(node.layer_left_out for node in workload.nodes):
         return workload
@@ -134,15 +137,15 @@ def without_layers_left_out(workload: Workload) -> Workload:
 
 
 def unmodelled_work(workload: Workload) -> tuple[UncostedWork, ...]:
-    """Row for each operator type that does work but has no layer in the model profile."""
+    """Uncosted work for each operator type that does work but has no layer in the model profile."""
     return _rows((node for node in workload.nodes if is_unmodelled(workload, node)), NOT_MODELLED)
 
 
 def is_unmodelled(workload: Workload, node: WorkloadNode) -> bool:
     """True if a node, as read from the network file, does work for which there is no layer.
 
-    Some profiles have layers for a few operators only, and know no tensors. With them, every other node that computes
-    counts as not modelled.
+    Some model profiles have layers for a few operators only, and their workloads have no tensors. With these profiles,
+    every node that computes but has no layer counts as not modelled.
     """
     if node.layer is not None:
         return False
@@ -150,7 +153,7 @@ def is_unmodelled(workload: Workload, node: WorkloadNode) -> bool:
 
 
 def work_of(nodes: Iterable[WorkloadNode]) -> tuple[int, int]:
-    """Number of multiply-accumulates and of other operations of all layers of some nodes."""
+    """Numbers of multiply-accumulates and of other operations, summed over the layers of some nodes."""
     macs = operations = 0
     for node in nodes:
         if node.layer is not None:
@@ -194,7 +197,7 @@ def _output_elements(workload: Workload, node: WorkloadNode) -> int:
 
 
 def _rows(nodes: Iterable[WorkloadNode], reason: str) -> tuple[UncostedWork, ...]:
-    """Rows by operator type, those with most nodes first. The parts of one operator count as one node."""
+    """Uncosted work by operator type. Types with most nodes come first. The parts of one operator count as one node."""
     by_type: dict[str, list[WorkloadNode]] = {}
     for node in nodes:
         by_type.setdefault(node.origin_type or node.operator_type, []).append(node)
@@ -221,7 +224,7 @@ def _may_do_macs(operator_type: str) -> bool:
 
 
 COMPUTES_NOTHING = ", which computes nothing"
-"""Ending of the reasons of cores that only store."""
+"""Ending of the reason for cores that only store data."""
 _TYPES_OF_ROLE = {POOLING: ("pooling",), SIMD: (VECTOR,)}
 
 
@@ -230,10 +233,10 @@ class CoreChoice:
     """Cores that can run a layer."""
 
     core_ids: tuple[int, ...]
-    """Ids of the cores, in the order of the mapping entry, or ascending if the entry names none."""
+    """Ids of the cores, in the order of the mapping entry. If the entry names no core, the ids are ascending."""
     reasons: tuple[tuple[int, str], ...]
-    """Pairs (core id, reason) of the cores that cannot run the layer. Only cores that the entry names are listed, or
-    all cores on chip if it names none."""
+    """Pairs (core id, reason why the core cannot run the layer). If the entry names cores, only these cores are listed.
+    Otherwise all cores on chip are considered."""
 
 
 def core_choice(node: WorkloadNode, entry: MappingConstraints, accelerator: MultiCoreAccelerator) -> CoreChoice:
@@ -246,27 +249,29 @@ def core_choice(node: WorkloadNode, entry: MappingConstraints, accelerator: Mult
 
 
 def runs_operator(place: CorePlace, node: WorkloadNode, is_named: bool) -> bool:
-    """True if a core runs the operator of a node. `is_named` is true if the mapping entry names the core."""
+    """True if the operator types of a core include the operator of a node. `is_named` is true if the mapping entry
+    names the core."""
     return _listed(_operator_types(place, is_named), node)
 
 
 def _operator_types(place: CorePlace, is_named: bool) -> tuple[str, ...]:
-    """Operator types that a core is declared to run. Without a declaration, the mapping entry or the role of the core
-    decides."""
+    """Operator types that the files of the hardware declare for a core. Without a declaration, the mapping entry or the
+    role of the core decides."""
     if place.operator_types is not None:
         return place.operator_types
     return (ALL,) if is_named else _TYPES_OF_ROLE.get(place.role, (ALL,))
 
 
 def _listed(listed: tuple[str, ...], node: WorkloadNode) -> bool:
-    """True if a layer is listed by its unit, its operator type, or the type of the operator of which it is a part."""
+    """True if `listed` contains the unit of a layer, its operator type, or the type of the operator of which the layer
+    is a part."""
     if ALL in listed or (VECTOR if node.unit == VECTOR_UNIT else MAC) in listed:
         return True
     return is_listed(node.operator_type, listed) or is_listed(node.origin_type, listed)
 
 
 def _reason(node: WorkloadNode, entry: MappingConstraints, accelerator: MultiCoreAccelerator, core_id: int) -> str:
-    """Reason why a core cannot run a layer; '' if it can."""
+    """Reason why a core cannot run a layer; '' if the core can run it."""
     place = accelerator.place_of[core_id]
     if place.role == OFFCHIP:
         return f"is the off-chip core{COMPUTES_NOTHING}"

@@ -28,7 +28,7 @@ def parse_mapping(source: MappingSource, notices: list[str] | None = None) -> Ma
 
 
 def given_mapping(source: MappingSource | None, notices: list[str]) -> Mapping:
-    """Mapping of a run. Raises InputError if none is given or if the mapping has problems."""
+    """Mapping of a run. Raises InputError if no mapping is given or if the mapping has problems."""
     if source is None:
         raise InputError("no mapping is given")
     return parse_mapping(source, notices)
@@ -37,7 +37,8 @@ def given_mapping(source: MappingSource | None, notices: list[str]) -> Mapping:
 def names_unknown_to(mapping: Mapping, core: Core, network: Workload, source: str) -> list[Problem]:
     """Problems of names in a mapping that the core or the network does not have.
 
-    `source` is the file of the mapping, '' if there is none. If it is an artifact, problems have its name but no lines.
+    `source` is the file of the mapping, or '' if there is no file. For an artifact, problems have the name of the file
+    but no line numbers.
     """
     from tilewright.mapping.file_checks import check_mapping_against_core, check_mapping_against_workload
 

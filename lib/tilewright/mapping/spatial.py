@@ -1,7 +1,7 @@
 """Conversion of a spatial mapping to spatial loops per operand and architecture level (zigzag-dse 3.9.1).
 
-There are two representations. *Fractional* factors spread an unrolling evenly if it does not divide its dimension. Loop
-sizes, capacity and energy use them. Latency uses *integer* factors.
+There are two representations. *Fractional* factors spread an unrolling evenly if it does not divide its dimension.
+Fractional factors are used for loop sizes, capacity and energy. *Integer* factors are used for latency.
 """
 
 import math
@@ -20,7 +20,8 @@ from tilewright.workload.layer import Layer
 
 SpatialLoops = tuple[tuple[str, float], ...]
 OperandLevels = tuple[tuple[str, tuple[SpatialLoops, ...]], ...]
-"""Pairs (layer operand, loops of architecture levels 0..M). Level 0 is between the array and the innermost memory."""
+"""Pairs (layer operand, spatial loops at each architecture level from 0 to M). Level 0 is between the array and the
+innermost memory."""
 _Factor = Fraction | float
 _ArrayFactors = list[tuple[str, list[tuple[str, _Factor]]]]
 
@@ -30,11 +31,12 @@ class ConvertedSpatialMapping:
     """Spatial mapping in all forms that the model needs."""
 
     unrolling: Unrolling
-    """Unrolling as given: array dimension -> loop dimension -> factor."""
+    """Unrolling as given, a table of tables: array dimension -> loop dimension -> factor."""
     fractional: OperandLevels
     integer: OperandLevels
     temporal_sizes: tuple[tuple[str, int], ...]
-    """Iterations that remain for temporal loops, in layer order. Only sizes above 1 are listed."""
+    """Number of iterations that remain for temporal loops, by loop dimension, in layer order. Sizes of 1 are left
+    out."""
 
 
 def convert_spatial_mapping(
@@ -55,7 +57,7 @@ def convert_spatial_mapping(
 def _converted(
     unrolling: Unrolling, layer: Layer, core: Core, links: tuple[tuple[str, str], ...], profile: ModelProfile
 ) -> ConvertedSpatialMapping:
-    """Converted spatial mapping. All cores that differ only in figures share it."""
+    """Converted spatial mapping. All cores with the same `Core.frame` share the result."""
     together = profile.whole_tiles
     fractional = _spread_factors(unrolling, layer, core, lambda quotient: quotient, together=together)
     rounding = math.ceil if profile.round_up_spatial_factors else int
@@ -76,8 +78,8 @@ def _converted(
 
 
 def spread_lanes(unrolling: Unrolling, layer: Layer, core: Core, together: bool) -> dict[str, dict[str, float]]:
-    """Average number of busy lanes: array dimension -> loop dimension -> lanes. The work is spread evenly over
-    iterations.
+    """Average number of busy lanes, a table of tables: array dimension -> loop dimension -> number of lanes. The work
+    is spread evenly over the iterations.
 
     Raises MappingError if a factor exceeds the size of its layer dimension.
     """
@@ -93,12 +95,13 @@ def _spread_factors(
     exact: bool = False,
     together: bool = False,
 ) -> _ArrayFactors:
-    """Converted factors per array dimension, in the order of the mapping.
+    """Converted factors of each array dimension, in the order of the mapping.
 
     The largest factor of a loop dimension is replaced by size / iterations, so that the work is spread evenly over
-    ceil(size / factor) iterations. `finish` rounds the new factor to an integer where required. A loop dimension can be
-    unrolled over several array dimensions. The reference then considers only the factors before the largest one. With
-    `together` all factors are considered, so that lanes times iterations give exactly the size of the layer.
+    ceil(size / factor) iterations. `finish` rounds the new factor to an integer where required. If a loop dimension is
+    unrolled over several array dimensions, the reference tool considers only the factors before the largest factor.
+    With `together` all factors are considered, so that lanes times iterations give exactly the size of the layer
+    dimension.
     """
     sizes = layer.size_of
     array_sizes = core.operational_array.size_of
@@ -136,8 +139,8 @@ def _spread_factors(
 
 
 def _distribute(factors: _ArrayFactors, layer: Layer, core: Core, links: tuple[tuple[str, str], ...]) -> OperandLevels:
-    """Loops of each operand at each level. Each array dimension is assigned to the innermost memory of the operand that
-    serves it. If no memory serves it, it is assigned to the level above the top memory."""
+    """Loops of each operand at each level. An array dimension belongs to the innermost memory of the operand that
+    serves this array dimension, or to the level above the top memory if no memory of the operand serves it."""
     hierarchy = memory_hierarchy(core)
     link = dict(links)
     by_array_dimension = dict(factors)
@@ -164,7 +167,8 @@ def _merged(array_dimensions: list[str], factors: dict[str, list[tuple[str, Frac
 
 
 def _temporal_sizes(layer: Layer, spatial_loops: list[tuple[str, float]]) -> tuple[tuple[str, int], ...]:
-    """Iterations that remain per dimension, with the reference's division, which rounds twice (B6)."""
+    """Iterations that remain per dimension. As in the reference tool, the division is rounded twice (B6 in
+    docs/model.md)."""
     sizes = dict(layer.loop_sizes)
     for dimension, factor in spatial_loops:
         if dimension in sizes:
@@ -177,7 +181,8 @@ def _temporal_sizes(layer: Layer, spatial_loops: list[tuple[str, float]]) -> tup
 
 
 def _exact_temporal_sizes(layer: Layer, factors: _ArrayFactors) -> tuple[tuple[str, int], ...]:
-    """Iterations that remain per dimension: ceil(size / product of its factors), in exact arithmetic."""
+    """Iterations that remain per dimension: ceil(size / product of the factors of the dimension), in exact
+    arithmetic."""
     unrolled: dict[str, Fraction] = {}
     for _, pairs in factors:
         for dimension, factor in pairs:

@@ -33,17 +33,17 @@ def spatial_candidates(
     count: int = 3,
     mixed: bool = False,
 ) -> list[Unrolling]:
-    """Spatial mappings to try. If the user's mapping decides every array dimension, there is only this one, else the
-    `count` best.
+    """Spatial mappings to try. If the user's mapping fixes every array dimension, the result is only this mapping.
+    Otherwise the result is the `count` best mappings.
 
-    With `count` 0 all valid mappings are returned. Raises MappingError if none is valid.
+    With `count` 0 all valid mappings are returned. Raises MappingError if no mapping is valid.
     """
     return list(_candidates(layer, _what_matters(core), constraints, profile, count, mixed))
 
 
 def _what_matters(core: Core) -> Core:
-    """Core reduced to the parts that affect spatial mappings. Of the memories, only the innermost ones limit spatial
-    mappings."""
+    """Core reduced to the parts that affect spatial mappings. The only memories that affect them are the innermost
+    ones."""
     inner = memory_hierarchy(core).inner_memories
     memories = tuple(
         replace(memory, read_energy_pj=0.0, write_energy_pj=0.0, area_mm2=0.0, cost_source=None)
@@ -78,8 +78,8 @@ def _candidates(
 def maximum_unrolling(
     layer: Layer, core: Core, constraints: MappingConstraints, profile: ModelProfile
 ) -> MaximumUnrolling:
-    """Largest factor of each loop dimension on each array dimension, limited by the sizes and by the bandwidth of inner
-    memories."""
+    """Largest factor of each loop dimension on each array dimension. The sizes of the layer and the array limit the
+    factor, and so does the bandwidth of inner memories."""
     limits = size_limits(layer, core)
     for ceiling in port_ceilings(layer, core, constraints, profile):
         for name in ceiling.served:
@@ -90,7 +90,8 @@ def maximum_unrolling(
 
 @dataclass(frozen=True)
 class PortCeiling:
-    """Upper bound of lanes that a port of an inner memory sets, on the array dimensions that the memory serves."""
+    """Upper bound of the number of lanes, set by a port of an inner memory, on the array dimensions that the memory
+    serves."""
 
     operand: str
     memory: str
@@ -104,7 +105,7 @@ class PortCeiling:
 def port_ceilings(
     layer: Layer, core: Core, constraints: MappingConstraints, profile: ModelProfile
 ) -> Iterator[PortCeiling]:
-    """Upper bounds that the ports of all inner memories set."""
+    """Upper bounds of the number of lanes, set by the ports of all inner memories."""
     for operand, memory_index, served in inner_operands(layer, core, constraints):
         bits = layer.bits_of[operand]
         memory = core.memories[memory_index]
@@ -118,7 +119,8 @@ def port_ceilings(
 
 
 def size_limits(layer: Layer, core: Core) -> MaximumUnrolling:
-    """Largest factor of each loop dimension on each array dimension, limited only by their sizes."""
+    """Largest factor of each loop dimension on each array dimension, limited only by the sizes of the loop and array
+    dimensions."""
     return {
         name: {dimension: min(size, array_size) for dimension, size in layer.loop_sizes}
         for name, array_size in core.operational_array.dimensions
@@ -128,7 +130,7 @@ def size_limits(layer: Layer, core: Core) -> MaximumUnrolling:
 def inner_operands(
     layer: Layer, core: Core, constraints: MappingConstraints
 ) -> Iterator[tuple[str, int, tuple[str, ...]]]:
-    """Triples (layer operand, memory index, served array dimensions) of all inner memories."""
+    """Triples (layer operand, memory index, array dimensions that the memory serves) of all inner memories."""
     layer_operand = {m: o for o, m in constraints.memory_operand_links if o in layer.operands}
     for index in memory_hierarchy(core).inner_memories:
         memory = core.memories[index]
@@ -140,7 +142,8 @@ def inner_operands(
 def given_draft(
     layer: Layer, core: Core, constraints: MappingConstraints, limits: MaximumUnrolling, profile: ModelProfile
 ) -> _Draft:
-    """User's mapping as the profile accepts it. Factors that do not fit are either removed or reduced (B45).
+    """User's mapping in the form that the model profile accepts. Factors that do not fit are removed or reduced,
+    depending on the switch `keep_given_unrolling` of the profile (B45 in docs/model.md).
 
     Raises MappingError as `clean_user_mapping` does.
     """
@@ -152,9 +155,9 @@ def given_draft(
 def cut_user_mapping(given: Unrolling, layer: Layer, core: Core) -> _Draft:
     """User's mapping without unknown loop dimensions, reduced to the sizes of the layer and of each array dimension.
 
-    Factors are reduced in the order in which they are written. Each factor can use what earlier factors leave: the
-    iterations of its loop dimension that other array dimensions do not cover, and the units of its array dimension that
-    are still free. Raises MappingError for unknown array dimensions.
+    Factors are reduced in the order in which they are written. A factor can use the iterations of its loop dimension
+    and the units of its array dimension that earlier factors have left free. Raises MappingError for unknown array
+    dimensions.
     """
     array_size = core.operational_array.size_of
     sizes = layer.size_of
@@ -179,8 +182,8 @@ def _unknown_array_dimension(name: str, core: Core) -> MappingError:
 
 
 def clean_user_mapping(given: Unrolling, layer: Layer, core: Core, limits: MaximumUnrolling) -> _Draft:
-    """User's mapping without unknown loop dimensions. Factors are limited to the largest possible ones, and factors
-    that do not fit are removed.
+    """User's mapping without unknown loop dimensions. Factors are limited to `limits`, and factors that do not fit are
+    removed.
 
     The order of removal follows the reference's set order. Raises MappingError for unknown array dimensions, and for
     loop dimensions that the bandwidth of a memory forbids.
@@ -222,7 +225,7 @@ def divisors(number: int) -> list[int]:
 
 
 def hinted_dimensions(name: str, layer: Layer, constraints: MappingConstraints) -> list[str]:
-    """Loop dimensions to unroll over an array dimension, in the reference's set order."""
+    """Loop dimensions to try on an array dimension, in the reference's set order."""
     hint = dict(constraints.spatial_mapping_hint).get(name, ())
     if not any(dimension in layer.size_of for dimension in hint):
         hint = tuple(layer.size_of)
@@ -232,7 +235,8 @@ def hinted_dimensions(name: str, layer: Layer, constraints: MappingConstraints) 
 def _options(
     name: str, array_size: int, layer: Layer, constraints: MappingConstraints, limits: MaximumUnrolling, mixed: bool
 ) -> list[dict[str, int]]:
-    """Candidate unrollings of one array dimension that the user leaves open, in the reference's order."""
+    """Candidate unrollings of one array dimension that the user's mapping leaves open, in the order of the reference
+    tool."""
     hinted = hinted_dimensions(name, layer, constraints)
     table = limits[name]
     options = [{d: factor} for d in hinted for factor in reversed(divisors(table[d]))]
@@ -272,7 +276,7 @@ def _generate(
         count = best_combinations(table, start, sizes, fixed, 0)[2]
     scores, index, _ = best_combinations(table, start, sizes, fixed, count)
     # Candidates share the unrollings of generated array dimensions, as in the reference: if the capacity limit reduces
-    # a factor, it is reduced for all candidates that share it (B38).
+    # a factor, it is reduced for all candidates that share it (B38 in docs/model.md).
     chosen = [
         {name: dict(factors) for name, factors in draft.items()}
         | {name: options[a][row[a] - start[a]] for a, name in enumerate(open_dimensions)}
@@ -297,9 +301,9 @@ def limit_to_capacity(
 ) -> _Draft:
     """Reduce factors so that each inner memory holds the elements that its array dimensions need at once.
 
-    The first of the largest factors is reduced by one until the product fits. As in the reference, all factors of equal
-    value change together, and no factor falls below 1. Factors of array dimensions in `fixed` do not change; the other
-    factors make room for them.
+    The largest factor is reduced by one, repeatedly, until the product of the factors fits. As in the reference tool,
+    all factors of equal value change together, and no factor falls below 1. Factors of array dimensions in `fixed` do
+    not change; only the other factors are reduced.
     """
     for operand, memory_index, served in inner_operands(layer, core, constraints):
         bits = layer.bits_of[operand]
@@ -324,15 +328,16 @@ def limit_to_capacity(
 
 
 Cut = tuple[str, str]
-"""Pair (array dimension, reason why lanes on it are cut)."""
+"""Pair (array dimension, reason why the number of lanes on it is reduced)."""
 
 
 def note_cut_lanes(
     problems: Problems, mapping: Mapping, cuts: Iterable[tuple[str, MappingConstraints, Iterable[Cut]]]
 ) -> None:
-    """Note every reason why lanes are cut, once, with the layers concerned.
+    """Note every reason why lanes are cut, one time each, with the names of the layers concerned.
 
-    `problems` belongs to the document of the mapping. `cuts` has the names of layers with their entries and cuts.
+    `problems` belongs to the document of the mapping. Each item of `cuts` is (name of a layer, entry of the layer, cuts
+    of the layer).
     """
     place_of = {id(entry): place for place, entry in enumerate(mapping.entries)}
     found: dict[tuple[int, str, str], dict[str, None]] = {}
@@ -346,7 +351,7 @@ def note_cut_lanes(
 
 
 def cuts_by_array(layer: Layer, core: Core, constraints: MappingConstraints) -> Iterator[Cut]:
-    """Cuts of lanes because an array dimension has fewer units than the mapping asks for."""
+    """Cuts of lanes on array dimensions that have fewer units than the mapping asks for."""
     array = core.operational_array.size_of
     for name, factors in constraints.spatial_mapping:
         if name in array and math.prod(_usable(layer, factors).values()) > array[name]:
@@ -355,10 +360,10 @@ def cuts_by_array(layer: Layer, core: Core, constraints: MappingConstraints) -> 
 
 
 def cuts_on_core(layer: Layer, core: Core, constraints: MappingConstraints, profile: ModelProfile) -> Iterator[Cut]:
-    """All cuts of lanes of a layer on a core: by the size of the array, and by other array dimensions with the same
-    loop.
+    """All cuts of lanes of a layer on a core. Lanes are cut by the size of the array, and by other array dimensions
+    with the same loop.
 
-    If the profile does not keep given factors, also cuts by ports and capacity of inner memories.
+    If the profile does not keep given factors, lanes are also cut by ports and by the capacity of inner memories.
     """
     yield from cuts_by_array(layer, core, constraints)
     if not set(dict(constraints.spatial_mapping)) <= set(core.operational_array.size_of):
@@ -401,7 +406,8 @@ def _cuts_by_ports(layer: Layer, core: Core, constraints: MappingConstraints, pr
 
 
 def cuts_to_layer(layer: Layer, core: Core, constraints: MappingConstraints) -> Iterator[Cut]:
-    """Cuts of lanes because several array dimensions together take more of a loop than the layer has."""
+    """Cuts of lanes of loops for which several array dimensions together ask for more lanes than the loop has
+    iterations."""
     array = core.operational_array.size_of
     takes: dict[str, dict[str, int]] = {}
     for name, factors in constraints.spatial_mapping:
@@ -412,14 +418,16 @@ def cuts_to_layer(layer: Layer, core: Core, constraints: MappingConstraints) -> 
         if len(sides) > 1 and asked > size:
             yield (
                 list(sides)[-1],
-                f"{' and '.join(sides)} together take {asked} of {dimension}, cut to the {size} that there are",
+                f"{' and '.join(sides)} together take {asked} lanes of {dimension}, but the layer has only {size}:"
+                " the others are cut",
             )
 
 
 def _left_out(
     layer: Layer, core: Core, constraints: MappingConstraints, draft: dict[str, dict[str, int]]
 ) -> Iterator[Cut]:
-    """Loops that are dropped because several array dimensions together take more of them than the layer has."""
+    """Loops that are dropped because several array dimensions together ask for more lanes of the loop than it has
+    iterations."""
     array = core.operational_array.size_of
     for name, factors in constraints.spatial_mapping:
         usable = _usable(layer, factors)
@@ -427,13 +435,13 @@ def _left_out(
             continue  # reported as more lanes than the array has
         for dimension, factor in usable.items():
             if factor > 1 and dimension not in draft[name]:
-                yield name, f"{dimension} is left out: all array dimensions together take more of it than there is"
+                yield name, f"{dimension} is left out: all array dimensions together take more lanes of it than it has"
 
 
 def _overfull(
     draft: dict[str, dict[str, int]], layer: Layer, core: Core, constraints: MappingConstraints, profile: ModelProfile
 ) -> list[str]:
-    """Inner memories that cannot hold the elements that all lanes need at once."""
+    """Names of the inner memories that cannot hold the elements that all lanes need at once."""
     found = []
     for operand, memory_index, served in inner_operands(layer, core, constraints):
         irrelevant = operand_relevancy(layer, operand, profile).irrelevant

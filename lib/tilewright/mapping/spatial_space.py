@@ -1,8 +1,9 @@
-"""All spatial mappings that an exact search covers, most lanes first, made one at a time.
+"""All spatial mappings that an exact search covers, made one at a time, in descending order of the number of lanes.
 
-An array dimension that the mapping file leaves open gets one loop dimension, several if loops may be mixed, or none.
-The factor of a loop dimension is a divisor of its size, or of the largest factor that has room. Mappings are made
-lazily. A search that stops early therefore still has a lower bound of the passes of all mappings that follow.
+An array dimension that the mapping file leaves open gets no loop dimension, one, or (if loops can be mixed) several.
+The factor of a loop dimension is a divisor of the size of the dimension, or a divisor of the largest factor that fits.
+Mappings are made lazily. Because mappings with more lanes come first, a search that stops early has a lower bound of
+the passes of all mappings that follow.
 """
 
 import heapq
@@ -31,18 +32,19 @@ _Factors = tuple[tuple[str, int], ...]
 
 @dataclass(frozen=True)
 class SpatialChoice:
-    """Spatial mapping of a layer, with lower bounds of its passes."""
+    """Spatial mapping of a layer, with lower bounds of the number of passes (iterations of the temporal loops)."""
 
     unrolling: Unrolling
     passes: int
-    """Lower bound of the iterations (passes) of any loop order of this mapping."""
+    """Lower bound of the passes of this mapping, for any loop order."""
     rest_passes: float
-    """Lower bound of the iterations of this mapping and of all that follow."""
+    """Lower bound of the passes of this mapping and of all mappings that follow."""
 
 
 @dataclass(frozen=True)
 class SpatialSpace:
-    """Spatial mappings of a layer on a core, most lanes first. Ties are ordered by array dimension and loop."""
+    """Spatial mappings of a layer on a core, in descending order of the number of lanes. Ties are ordered by array
+    dimension and loop."""
 
     layer: Layer
     core: Core
@@ -51,7 +53,8 @@ class SpatialSpace:
     mixed: bool = False
 
     def __iter__(self) -> Iterator[SpatialChoice]:
-        """Iterate over all mappings, each once. Raises MappingError if the part that is given is impossible."""
+        """Iterate over all mappings, each one time. Raises MappingError if the part that the mapping file gives is
+        impossible."""
         limits = maximum_unrolling(self.layer, self.core, self.constraints, self.profile)
         given_limits = size_limits(self.layer, self.core) if self.profile.keep_given_unrolling else limits
         draft = given_draft(self.layer, self.core, self.constraints, given_limits, self.profile)
@@ -73,7 +76,8 @@ class SpatialSpace:
         return math.prod(size for _, size in self.layer.loop_sizes)
 
     def _options(self, name: str, limits: MaximumUnrolling, given_limits: MaximumUnrolling) -> list[_Factors]:
-        """Options for an open array dimension, most lanes first. One option is to leave it idle."""
+        """Options for an open array dimension, in descending order of the number of lanes. One option leaves the array
+        dimension idle."""
         hinted = hinted_dimensions(name, self.layer, self.constraints)
         size_of, room = self.layer.size_of, self.core.operational_array.size_of[name]
         factors = {
@@ -91,8 +95,8 @@ class SpatialSpace:
         return sorted([*dict.fromkeys(found), ()], key=lambda option: -_lanes(option))
 
     def _variants(self, mapping: dict[str, _Factors], fixed: frozenset[str]) -> Iterator[Unrolling]:
-        """Variants of a mapping: unchanged, if the profile accepts it from a file, and reduced to the innermost
-        memories.
+        """Variants of a mapping. One variant is reduced to the capacity of the innermost memories. If the profile keeps
+        given factors, another variant is the mapping itself.
 
         Mappings that unroll a loop beyond its size are left out.
         """
@@ -113,10 +117,11 @@ class SpatialSpace:
             yield tuple((name, tuple(factors.items())) for name, factors in cut.items())
 
     def _orders(self, mapping: dict[str, _Factors], total: dict[str, int]) -> list[tuple[str, ...]]:
-        """Orders of the array dimensions: given ones first, as in generated mappings; then the order of the array.
+        """Orders of the array dimensions. In the first order, the array dimensions that the mapping file gives come
+        first, as in generated mappings. The second order is the order of the array.
 
-        The second order is added only if the model distinguishes the two. This is so if a loop has lanes on several
-        array dimensions and these lanes do not divide it.
+        The second order is added only if the model gives it a different result. This happens if a loop has lanes on
+        several array dimensions and the number of these lanes does not divide the size of the loop.
         """
         array = tuple(name for name, _ in self.core.operational_array.dimensions)
         given_first = tuple(dict.fromkeys((*(name for name, _ in self.constraints.spatial_mapping), *array)))
@@ -126,7 +131,7 @@ class SpatialSpace:
 
 
 def passes_of(layer: Layer, unrolling: Unrolling) -> int:
-    """Lower bound of the iterations of a layer: the product over loops of size / lanes, rounded up."""
+    """Lower bound of the passes of a layer: the product, over all loops, of size / lanes rounded up."""
     lanes: dict[str, int] = {}
     for _, factors in unrolling:
         for dimension, factor in factors:
@@ -139,11 +144,11 @@ def _lanes(factors: "Iterator[tuple[str, int]] | _Factors") -> int:
 
 
 def _most_lanes_first(options: Sequence[Sequence[_Factors]]) -> Iterator[tuple[int, tuple[_Factors, ...]]]:
-    """All combinations as (lanes, one option per array dimension), most lanes first.
+    """All combinations as (lanes, one option per array dimension), in descending order of the number of lanes.
 
-    The options of each array dimension are sorted by lanes. Each combination has one predecessor: it has the previous
-    option on the last array dimension that is not at its first option. Each combination is therefore reached once, and
-    never before one with more lanes.
+    The options of each array dimension are sorted by lanes. Each combination has exactly one predecessor. The
+    predecessor differs only on the last array dimension that is not at its first option; there it has the option
+    before. Each combination is therefore reached one time, after all combinations with more lanes.
     """
     lanes = [[_lanes(option) for option in choices] for choices in options]
 

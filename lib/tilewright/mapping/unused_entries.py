@@ -1,8 +1,8 @@
 """Unused parts of a mapping file for a network and its cores: entries, loop dimensions, array dimensions, overruled
 keys.
 
-Entries for a kind of layers or for an operator are meant for any network. It is therefore not reported if this network
-has no such layer.
+Entries for a kind of layers or for an operator are meant for any network. They are therefore not reported if this
+network has no such layer.
 """
 
 from collections.abc import Iterable, Sequence
@@ -35,9 +35,9 @@ def note_unused(problems: Problems, mapping: Mapping, workload: Workload, on_one
 
 
 def note_unused_on(problems: Problems, mapping: Mapping, workload: Workload | None, cores: Sequence[Core]) -> None:
-    """Note the parts of a mapping that have no effect on a set of cores. Each of the cores can run any layer.
+    """Note the parts of a mapping that have no effect on any of `cores`. Each of the cores can run any layer.
 
-    If the network is known, its layers are considered too.
+    If the network is given, parts that have no effect on any layer of the network are noted too.
     """
     if len(cores) <= 1:
         _note_between_cores(problems, mapping)
@@ -50,7 +50,7 @@ def note_unused_on(problems: Problems, mapping: Mapping, workload: Workload | No
 
 
 def _note_between_cores(problems: Problems, mapping: Mapping) -> None:
-    """Note fields about several cores in entries of a run on a single core."""
+    """Note the fields that have an effect only on several cores, in the mapping of a run on a single core."""
     plain = MappingConstraints("")
     for index, entry in enumerate(mapping.entries):
         for key in BETWEEN_CORES:
@@ -59,7 +59,8 @@ def _note_between_cores(problems: Problems, mapping: Mapping) -> None:
 
 
 def note_unused_sides(problems: Problems, index: int, entry: MappingConstraints, sides: Iterable[str]) -> None:
-    """Note hints for array dimensions that no core has on which the layers of the entry can run."""
+    """Note hints for array dimensions that are not in `sides`, the array dimensions of the cores that can run the
+    layers of the entry."""
     known = list(sides)
     for side, _ in entry.spatial_mapping_hint:
         if side not in known:
@@ -69,8 +70,8 @@ def note_unused_sides(problems: Problems, index: int, entry: MappingConstraints,
 
 
 def note_unused_entries(problems: Problems, mapping: Mapping, workload: Workload) -> None:
-    """Note entries that select no layer, and entries that are preceded by other entries for every layer that they
-    select.
+    """Note entries that select no layer, and entries that have no effect because, for every layer that they select,
+    another entry has precedence.
 
     Entries for operators that other networks can have are not noted. `problems` belongs to the document of the mapping.
     """
@@ -94,13 +95,13 @@ def note_unused_entries(problems: Problems, mapping: Mapping, workload: Workload
 
 
 def is_for_any_network(name: str) -> bool:
-    """True if an entry is the default, or if it is for an operator or a kind of layers, which other networks can
+    """True if an entry is the default, or if its name is an operator type or a kind of layers that other networks can
     have."""
     return name == DEFAULT or (name.startswith("@") and name[1:] in LAYER_KINDS) or bare_type(name) in KNOWN_TYPES
 
 
 def _nearest(name: str, workload: Workload) -> str:
-    """Layer name or operator type nearest to an unknown selector."""
+    """Layer name or operator type that is spelt most like an unknown selector."""
     layers = [node.layer for node in workload.nodes if node.layer is not None]
     whole = (name for layer in layers for name in layer.part_of)
     own = [*(layer.name for layer in layers), *(layer.operator_type for layer in layers)]
@@ -108,7 +109,7 @@ def _nearest(name: str, workload: Workload) -> str:
 
 
 def _note_loops(problems: Problems, entry: MappingConstraints, layers: list[Layer]) -> None:
-    """Note loop dimensions that no layer of the entry has."""
+    """Note loop dimensions that no layer selected by the entry has."""
     known = dict.fromkeys(dimension for layer in layers for dimension in layer.size_of)
     for path, dimension in named_loops(entry):
         if dimension not in known and is_usual_loop(dimension):  # all other dimensions are reported as problems
@@ -126,7 +127,8 @@ def _note_odd_loops(problems: Problems, entry: MappingConstraints, workload: Wor
 
 
 def _note_overruled(problems: Problems, entry: MappingConstraints, on_one_core: bool) -> None:
-    """Note hints for array dimensions that the entry itself fixes, and dimension names that no tiling uses."""
+    """Note hints for array dimensions whose loops the entry itself fixes, and dimension names that no tiling of the
+    entry uses."""
     fixed = dict(entry.spatial_mapping)
     for side, _ in entry.spatial_mapping_hint:
         if side in fixed:

@@ -1,6 +1,6 @@
 """Words that mapping files and options share.
 
-The module imports nothing heavy, because options are checked with it.
+The module imports no large library, because it is imported when command-line options are checked.
 """
 
 from typing import Literal
@@ -8,7 +8,7 @@ from typing import Literal
 ALL_TILES = "all"
 """Word for a tiling with one tile per iteration of the dimension."""
 TemporalMappingType = Literal["uneven", "even"]
-"""Type of the boundaries of memory levels.
+"""Type of the boundaries between memory levels.
 
-uneven: each operand has boundaries of its own; even: operands share their boundaries.
+uneven: each operand has boundaries of its own. even: operands that share a memory share the boundary of this memory.
 """

@@ -28,7 +28,7 @@ _NOT_READ = (
 
 
 def refuse_multi_core(data: Any, problems: Problems) -> bool:
-    """True if the file uses keys of the newest multi-core dialect, which are recorded as problems."""
+    """True if the file uses keys of the newest multi-core dialect. Each such key is recorded as a problem."""
     entries = [((), data)] if isinstance(data, dict) else [((index,), entry) for index, entry in enumerate(items(data))]
     for path, entry in entries:
         for key in table(entry):
@@ -58,7 +58,7 @@ def check_mapping(problems: Problems, entries: list[MappingEntry]) -> None:
 def _check_boundaries(problems: Problems, entry: MappingEntry) -> None:
     """Record problems of level boundaries, which count the loops of the temporal ordering.
 
-    The ordering must be complete, and boundaries must not fall from one level to the next.
+    The ordering must be complete, and the boundary of a level must not be smaller than the boundary of the level below.
     """
     if entry.level_boundaries is None:
         return
@@ -69,14 +69,14 @@ def _check_boundaries(problems: Problems, entry: MappingEntry) -> None:
         counts = whole(getattr(entry.level_boundaries, operand))
         if counts != sorted(counts):
             path = ("level_boundaries", operand)
-            problems.at(path, "a level cannot end before the one below it", str(counts))
+            problems.at(path, "a level cannot have fewer loops than the level below", str(counts))
 
 
 def _check_cores(problems: Problems, entry: MappingEntry) -> None:
-    """Record problems of cores and names.
+    """Record problems of the lists of cores and of dimension names.
 
-    A core can occur twice only if groups are fixed to cores. A name can occur only once. If cores are fixed, they must
-    be given.
+    An entry that fixes groups to cores (`core_allocation_is_fixed`) must list the cores. Only in such an entry can a
+    core occur twice. A dimension name can occur only one time.
     """
     if not entry.core_allocation_is_fixed:
         problems.repeated(("core_allocation",), entry.core_allocation or (), "this core is named twice")
@@ -133,9 +133,9 @@ def mapping_of(document: YamlDocument, notices: list[str] | None = None) -> Mapp
 def readable_mapping(document: YamlDocument) -> Mapping:
     """Valid part of a mapping. This function never raises an error for invalid content.
 
-    Items of lists keep their places. An entry `default` is appended if there is none. If the cores or tiles of an entry
-    are broken, `core_allocation_is_fixed` is dropped too. Otherwise the numbers of groups and cores would not match
-    only because of the broken items.
+    Items of lists keep their places. An entry `default` is appended if the file has none. If the cores or tiles of an
+    entry are invalid, `core_allocation_is_fixed` is dropped too. Otherwise the invalid items would cause a second
+    problem: that the numbers of groups and cores differ.
     """
     if not isinstance(document.data, list):  # another form of mapping files, or another kind of file
         return Mapping((MappingConstraints(DEFAULT),))
@@ -189,7 +189,8 @@ def _constraints(entry: MappingEntry, written: dict[str, Any]) -> MappingConstra
 
 
 def _links(links: LinksEntry | None, written: dict[str, Any]) -> tuple[tuple[str, str], ...]:
-    """Memory operand of each layer operand, in the order of the file. Operands are processed in this order."""
+    """Memory operand of each layer operand, in the order of the file. Later steps process the operands in this
+    order."""
     if links is None or any(memory_operand is None for _, memory_operand in links):
         return MappingConstraints.memory_operand_links
     return tuple(written["memory_operand_links"].items())

@@ -91,13 +91,13 @@ Boundaries = Annotated[list[Annotated[int, Field(ge=0, le=LARGEST_WHOLE_NUMBER)]
 
 
 class BoundariesEntry(TableModel):
-    """Number of loops of the temporal ordering up to and including each memory level, by operand, from the innermost
-    level on."""
+    """Number of loops of the temporal ordering up to and including each memory level, for each operand. The innermost
+    level comes first."""
 
     O: Boundaries  # noqa: E741
     """Boundaries of the layer's output."""
     W: Boundaries | None = None
-    """Boundaries of the layer's weights. A layer with one input has none."""
+    """Boundaries of the layer's weights. A layer with one input has no weights."""
     I: Boundaries  # noqa: E741
     """Boundaries of the layer's input."""
 
@@ -106,15 +106,16 @@ class TopmostEntry(TableModel):
     """Name of the topmost memory of the core that each operand of the layer uses."""
 
     O: Name  # noqa: E741
-    """Topmost memory of the layer's output; the output ends there."""
+    """Topmost memory of the layer's output. The output ends in this memory."""
     W: Name | None = None
-    """Topmost memory of the layer's weights; they come from there. A layer with one input has none."""
+    """Topmost memory of the layer's weights. The weights come from this memory. A layer with one input has no
+    weights."""
     I: Name  # noqa: E741
-    """Topmost memory of the layer's input; it comes from there."""
+    """Topmost memory of the layer's input. The input comes from this memory."""
 
 
 class ReachEntry(TableModel):
-    """Topmost memories that the operands of the layer use. They are the result of data locality."""
+    """Topmost memories that the operands of the layer use, as data locality has decided."""
 
     topmost: TopmostEntry
     """Topmost memory of the core that each operand of the layer uses."""
@@ -128,9 +129,10 @@ class MappingEntry(TableModel):
     name: Name
     """Selector of layers: a layer name, an operator type, a kind of layer, a glob over layer names, or `default`.
 
-    A kind of layer is `@depthwise`, `@vector`, `@pooling`, ... If several entries match a layer, the kind of selector
-    that comes first in this list counts. For the parts of an operator that is costed in parts (such as `Softmax`), name
-    and type of the part count before those of the operator. An entry called `default` is required.
+    A kind of layer is `@depthwise`, `@vector`, `@pooling`, ... If several entries match a layer, the entry with the
+    kind of selector that comes first in this list is used. A part of an operator that is costed in parts (such as
+    `Softmax`) is selected by its own name and type first, then by the name and type of the operator. An entry called
+    `default` is required.
     """
     spatial_mapping: dict[ArrayDimension, list[Unrolling]] | None = None
     """Loops that are unrolled over each array dimension, such as `K, 32`. Array dimensions that are left out are
@@ -140,8 +142,8 @@ class MappingEntry(TableModel):
     memory_operand_links: LinksEntry | None = None
     """Memory operand of each layer operand, one to one. Default: O: O, W: I2, I: I1."""
     temporal_ordering: list[OrderingLoop] | None = None
-    """Loops from innermost to outermost: [OX, 112], or [OX, "*"] for any size, or ["*", "*"] for any loops in
-    between."""
+    """Loops from innermost to outermost. `[OX, 112]` is a loop with its size, `[OX, "*"]` is a loop of any size, and
+    `["*", "*"]` stands for any loops."""
     level_boundaries: BoundariesEntry | None = None
     """Memory level that keeps each loop of a complete temporal ordering.
 
@@ -150,26 +152,28 @@ class MappingEntry(TableModel):
     memory_reach: ReachEntry | None = None
     """One core only: topmost memories that the data of the layer use.
 
-    A run with `exploit_data_locality` decides them and writes them into its mapping. Without this key, the top memory
-    is used.
+    A run with `exploit_data_locality` decides these memories and writes them into its mapping. Without this key, all
+    data use the top memory.
     """
     temporal_mapping_type: TemporalMappingType | None = None
-    """Type of level boundaries: `even` if operands that share a memory share its boundaries, else `uneven`.
+    """Type of level boundaries: `even` if operands that share a memory share the boundary of this memory, else
+    `uneven`.
 
     By default the option of the search decides.
     """
     access_same_data_considered_as_no_access: bool | None = None
     """`false`: an input that the array uses again in the next cycle is read again.
 
-    By default the parameter of SpatialMappingConversion decides.
+    By default the parameter of the stage SpatialMappingConversion decides.
     """
     core_allocation: Annotated[list[Count], Field(min_length=1)] | None = None
-    """Several cores only: ids of the cores that can run the layer. Without this key, every core that is able to can run
-    it."""
+    """Several cores only: ids of the cores that can run the layer. By default, the layer can run on every core that
+    supports it."""
     core_allocation_is_fixed: bool = False
-    """Several cores only: `true` if group g of the layer (a part of `inter_core_tiling`) runs on core g of the list."""
+    """Several cores only: `true` if part g of the layer (from `inter_core_tiling`) runs on core g of `core_allocation`.
+    Otherwise each part can run on any of these cores."""
     intra_core_tiling: list[IntraCoreLoop] | None = None
-    """Several cores only: loops that cut a layer into tiles, innermost first. The tiles run one after the other.
+    """Several cores only: loops that cut a layer into tiles, innermost first. The tiles run one after another.
 
     Example: `OY, 4` for 4 tiles, or `OY, all` for one tile per line. Dimensions that a layer does not have are ignored.
     """
@@ -179,7 +183,8 @@ class MappingEntry(TableModel):
     `K, *` makes one part for each core of `core_allocation`.
     """
     layer_dimension_names: list[LoopDimension] | None = None
-    """Names that the tilings of this entry use for the loop dimensions of the layer, in the order of the layer."""
+    """Names that the tilings of this entry use for the loop dimensions of the layer, in the order in which the layer
+    lists these dimensions."""
 
 
 MappingFile = Annotated[list[MappingEntry], Field(min_length=1)]

@@ -1,4 +1,4 @@
-"""Writer of the entries of a mapping as data or text of a mapping file; reading the file gives the same entries."""
+"""Writer of the entries of a mapping, as data or as the text of a mapping file that reads back as the same entries."""
 
 from collections.abc import Sequence
 from typing import Any

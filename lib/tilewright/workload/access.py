@@ -1,9 +1,10 @@
 """Access relations: which elements of one tensor depend on which elements of another, as affine functions of loops.
 
-An operator that computes (Conv) and an operator that only moves data (Slice) have the same form. The form has loops
-with sizes. For each axis of the output and of the input it has an index `offset + sum(coefficient * loop)`. For each
-combination of loop values, the output element depends on the input element if both elements lie inside their tensors.
-An input index outside the input tensor is padding. An output index outside the output tensor is a cropped result.
+Operators that compute (Conv) and operators that only move data (Slice) have relations of the same form. A relation has
+loops with sizes. For each axis of the output and of the input, it has an index `offset + sum(coefficient * loop)`. For
+each combination of loop values, the output element depends on the input element if both elements lie inside their
+tensors. An input index outside the input tensor is padding. An output index outside the output tensor is a cropped
+result.
 """
 
 from collections.abc import Iterable, Mapping
@@ -35,21 +36,19 @@ class TensorAccess:
 
 @dataclass(frozen=True)
 class IndexMap:
-    """Dependences of one output tensor on one input tensor, or a part of these dependences.
+    """Map of some or all dependences of one output tensor on one input tensor.
 
     The dependences of a node are the union of its maps.
     """
 
     loops: tuple[tuple[str, int], ...]
-    """Pairs (loop, size). A loop that only the input uses is a reduction: an output element depends on the input
-    elements of all values of the loop.
-    """
+    """Pairs (loop, size). A loop that only the input uses is a reduction: each output element depends on the input
+    elements of all values of this loop."""
     output: TensorAccess
     input: TensorAccess
     operand: str = ""
-    """Operand of the node's layer that this input is. '' for data movement and for a bias, because neither has an
-    operand.
-    """
+    """Name of the layer operand that the input tensor is. The name is '' for data movement and for a bias, which are
+    not operands of a layer."""
     is_exact: bool = True
     """False if the map is a superset of the true dependences, because the true dependences are not affine."""
 

@@ -8,13 +8,12 @@ import numpy.typing as npt
 from tilewright.workload.access import AxisIndex, IndexMap, Shape, index_range
 
 Boxes = npt.NDArray[np.int64]
-"""[boxes, axes, 2] Boxes of elements: first index and end (exclusive) along every axis."""
+"""[box, axis, 2] Boxes of elements. The last axis has the first index and the end (exclusive) along the axis."""
 _Range = tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]
-"""Smallest and largest value of each box, as two arrays [boxes]."""
+"""Pair of arrays [box] with the smallest and the largest value of each box."""
 _SWEEPS = 2
-"""Number of sweeps over the axes. A second sweep helps because the bounds that one axis gives for a loop can tighten
-the bounds from another axis.
-"""
+"""Number of sweeps over the output axes. A second sweep helps, because the bounds of a loop from one axis can tighten
+the bounds of loops of another axis."""
 
 
 def input_boxes(
@@ -22,14 +21,15 @@ def input_boxes(
 ) -> tuple[Boxes, npt.NDArray[np.bool_]]:
     """Boxes of the input elements that output boxes depend on.
 
-    Returns an array [boxes, input axes, 2] of input boxes, and an array [boxes] that is True for output boxes with at
-    least one dependence. A box without dependences is all 0. Output boxes may reach outside the output tensor.
+    Returns an array [box, input axis, 2] of input boxes, and an array [box] that is True for output boxes with at least
+    one dependence. A box without dependences is all 0. Output boxes may reach outside the output tensor.
 
-    A returned box is the smallest possible one if every axis has at most one loop, or loops that do not overlap.
+    A returned box is the smallest possible box if every axis has at most one loop, or loops that do not overlap.
     Otherwise the box can be larger.
 
     Interval arithmetic on the output axes bounds the loops: each term of an axis is bounded by the range of the other
-    terms. The limits of the input tensor bound the loops too, because no element outside the tensor (padding) is read.
+    terms. The limits of the input tensor also bound the loops, because elements outside the tensor (padding) are not
+    read.
     """
     boxes = np.asarray(output_boxes, dtype=np.int64)
     count = len(boxes)
@@ -68,9 +68,8 @@ def input_boxes(
 
 
 def _box_of_all(index_map: IndexMap, boxes: Boxes, output_shape: Shape, input_shape: Shape) -> Boxes | None:
-    """Box [input axes, 2] of all elements that a map reads. The function returns None if some output box does not
-    contain all elements that the map writes, or if an index of the map lies outside a tensor.
-    """
+    """Box [input axis, 2] of all elements that a map reads. The result is None if an output box does not contain all
+    elements that the map writes, or if an index of the map lies outside a tensor."""
     reached = [
         [index_range(axis, index_map.size_of) for axis in access.axes] for access in (index_map.output, index_map.input)
     ]
@@ -95,8 +94,7 @@ def _reach(axis: AxisIndex, ranges: Mapping[str, _Range]) -> _Range:
 
 def _bound_loops(axis: AxisIndex, bounds: _Range, ranges: dict[str, _Range]) -> npt.NDArray[np.bool_]:
     """Narrow the ranges of the loops of an axis so that the index of the axis lies within `bounds`. Returns an array
-    [boxes] that is False for boxes where no loop values give such an index.
-    """
+    [box] that is False for boxes in which no loop values give such an index."""
     possible = bounds[0] <= bounds[1]
     if not axis.terms:
         return possible & (bounds[0] <= axis.offset) & (axis.offset <= bounds[1])
@@ -122,7 +120,8 @@ def _common_part(axis: AxisIndex, output_axis: AxisIndex) -> tuple[int, AxisInde
     """Pair (factor, rest) such that axis = factor * terms of the output axis + rest. Returns (0, axis) if there is no
     such factor.
 
-    Loops that together count one output index (rows and columns of a flat axis) can only be bounded together.
+    Loops that form one output index together (such as rows and columns of a flattened axis) can only be bounded
+    together.
     """
     wanted = {name: coefficient for name, coefficient in output_axis.terms if coefficient}
     own = dict(axis.terms)

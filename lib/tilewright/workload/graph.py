@@ -27,7 +27,7 @@ class Tensor:
     element_type: str = ""
     """The ONNX element type, such as FLOAT or INT8."""
     precision_source: str = ""
-    """Source of `bits`: override, quantisation, element type or assumed."""
+    """Source of the number `bits`: `override`, `quantisation`, `element type` or `assumed`."""
     is_constant: bool = False
     """Whether the value is known before run time. True for weights and for tensors that are computed from constants
     only.
@@ -55,7 +55,7 @@ class WorkloadNode:
     sources: tuple[tuple[str, int], ...] = ()
     """Pairs (operand, id of the producing node), one per edge, in edge order. Constant operands have no edge."""
     output_elements: int | None = None
-    """Number of elements of all outputs of a pass-through operator. None if the number is not known, and for layers."""
+    """Number of elements of all outputs of a pass-through operator. None for layers, and if the number is not known."""
     is_network_output: bool = False
     """Whether an output of this node is also an output of the network."""
     unit: str = ""
@@ -63,15 +63,13 @@ class WorkloadNode:
     layer.
     """
     origin: str = ""
-    """Name of the operator in the network file that this node comes from; '' if there is no such operator."""
+    """Name of the operator in the network file from which this node is made; '' if there is no such operator."""
     origin_type: str = ""
-    """Type of the operator named `origin`. For example, the parts ReduceMax, Sub, Exp, ... of a Softmax have the type
-    Softmax here. '' if there is no such operator.
-    """
+    """Type of the operator named `origin`. For example, the type is Softmax for the parts ReduceMax, Sub, Exp, ... of a
+    Softmax. '' if there is no such operator."""
     status: str = ""
-    """`modelled`, `approximated`, `pass-through` or `unsupported`, as in coverage.json; '' for a node that is not from
-    an ONNX file.
-    """
+    """Status `modelled`, `approximated`, `pass-through` or `unsupported`, as in coverage.json; '' for a node that is
+    not from an ONNX file."""
     inputs: tuple[str, ...] = ()
     """Names of the tensors that the node reads, constants included."""
     outputs: tuple[str, ...] = ()
@@ -79,9 +77,8 @@ class WorkloadNode:
     index_maps: tuple[IndexMap, ...] = ()
     """Dependences of the outputs on the inputs. The maps of a layer have the loops of the layer."""
     layer_left_out: Layer | None = None
-    """Layer that an in-memory array cannot run. This layer has no costs, but the reference tool counts it as a layer
-    in the analysis of data locality.
-    """
+    """Layer of this node that an in-memory array cannot run. The layer gets no cost, but the reference tool includes it
+    in the analysis of data locality."""
     repeats: int = field(default=1, metadata=LEFT_OUT)
     """Number of equal nodes of the network that this node represents, such as the repeated blocks of a language model.
     The equal nodes run one after another, and all totals count each of them.
@@ -107,12 +104,12 @@ class WorkloadNode:
 
 @dataclass(frozen=True)
 class Workload:
-    """Network. Its nodes are in file order, and each edge comes from an earlier node."""
+    """Network of nodes. The nodes are in file order, and each edge comes from an earlier node."""
 
     name: str
     nodes: tuple[WorkloadNode, ...]
     tensors: tuple[Tensor, ...] = ()
-    """Tensors that some node reads or produces; () if the model profile reads only the layers."""
+    """Tensors that the nodes read or produce; () if the model profile reads only the layers."""
     inputs: tuple[str, ...] = ()
     """Names of the tensors that the network receives at run time."""
     outputs: tuple[str, ...] = ()
@@ -125,7 +122,7 @@ class Workload:
 
     @cached_property
     def is_folded(self) -> bool:
-        """Whether some node represents several equal nodes."""
+        """Whether at least one node represents several equal nodes."""
         return any(node.repeats > 1 for node in self.nodes)
 
     @cached_property
@@ -143,8 +140,8 @@ class Workload:
     def layers_in_order(self) -> tuple[WorkloadNode, ...]:
         """Nodes with a layer, in topological order. Layers are executed and summed in this order.
 
-        The order goes by topological generations. Within a generation, a node comes at the place where its last
-        incoming edge is met, as in zigzag-dse 3.9.1.
+        Topological generations follow one another. Within a generation, nodes are ordered by the visit of their last
+        incoming edge, as in zigzag-dse 3.9.1.
         """
         by_id = {node.node_id: node for node in self.nodes}
         sorter = TopologicalSorter({node.node_id: [] for node in self.nodes})
@@ -155,9 +152,8 @@ class Workload:
 
 
 def refuse_folded(workload: Workload, why: str) -> None:
-    """Raise InputError if a node represents several equal nodes. `why` says, as a sentence without its period, what
-    needs each node by itself.
-    """
+    """Raise InputError if a node represents several equal nodes. `why` is a sentence without its period. It says
+    which step needs each node by itself."""
     if workload.is_folded:
         folded = next(node for node in workload.nodes if node.repeats > 1)
         told = f"{why}, but here a layer represents several equal layers: set `written_out: true` in the workload file"

@@ -1,9 +1,9 @@
 """Layer: a loop nest over named dimensions with affine operand accesses.
 
-A part of a split layer has a name such as `conv1#2of4`, the second of four parts of `conv1`. An entry of a mapping
-file that selects a layer by name or glob also applies to the parts of the layer, unless another entry names the part.
+A part of a split layer has a name such as `conv1#2of4`, the second of four parts of `conv1`. An entry of a mapping file
+that selects a layer by name or glob also applies to the parts of the layer, unless another entry names the part.
 
-Which input of a layer is the activation and which input is the weight is decided by the rule of zigzag-dse 3.9.1.
+The functions `activation_operand` and `weight_operand` follow the rule of zigzag-dse 3.9.1.
 
 Equations have the form `O[b][k] += I[b][c] * W[c][k]`. Sliding windows have the form `ix = 2*ox + 1*fx`.
 """
@@ -30,7 +30,7 @@ class DimensionRelation(NamedTuple):
 
     data_dimension: str
     terms: tuple[tuple[str, int], tuple[str, int]]
-    """((loop dimension, coefficient), (loop dimension, coefficient)), in the order of the text, left to right."""
+    """((loop dimension, coefficient), (loop dimension, coefficient)), in the order of the text from left to right."""
 
 
 @dataclass(frozen=True)
@@ -43,12 +43,13 @@ class Layer:
     name: str
     operator_type: str
     operand_dimensions: tuple[tuple[str, tuple[str, ...]], ...]
-    """Pairs (operand, its dimensions) in equation order, the output first."""
+    """Pairs (operand, dimensions of the operand) in equation order. The output is first."""
     loop_sizes: tuple[tuple[str, int], ...]
     """Pairs (loop dimension, size) in the layer's order, including dimensions of size 1."""
     relations: tuple[DimensionRelation, ...] = ()
     precision_bits: tuple[tuple[str, int], ...] = ()
-    """Bits of each input operand, of partial sums (`O`) and of final outputs (`O_final`)."""
+    """Pairs (key, bits) with the bits of each input operand, of partial sums (key `O`) and of final outputs (key
+    `O_final`)."""
     padding: tuple[tuple[str, tuple[int, int]], ...] = ()
     """Pairs (data dimension, (padding before, padding after)), in elements."""
     data_dimension_sizes: tuple[tuple[str, int], ...] = ()
@@ -56,12 +57,11 @@ class Layer:
     explicit size is ignored.
     """
     constant_operands: tuple[str, ...] = ()
-    """Input operands known before run time (weights)."""
+    """Input operands that are known before run time (weights)."""
     part_of: tuple[str, ...] = field(default=(), compare=False, repr=False, metadata=DERIVED)
     """Name and types of the operator that this layer is a part of. For example, the maximum, the exponentials, the sum
-    and the quotients of a softmax are parts of the softmax. () for a layer that is a whole operator. This field does
-    not change any cost.
-    """
+    and the quotients of a softmax are parts of the softmax. The field is () for a layer that is a whole operator. It
+    does not change any cost."""
 
     @cached_property
     def size_of(self) -> dict[str, int]:
@@ -107,9 +107,8 @@ def part_name(name: str, place: int, count: int) -> str:
 
 
 def whole_name(name: str) -> str:
-    """Name of the layer that a part belongs to. A part of a part gives the name of the whole layer. Any other name is
-    returned unchanged.
-    """
+    """Name of the layer that a part belongs to. If parts were split again, the result is the name of the original
+    layer. Any other name is returned unchanged."""
     match = _PART.fullmatch(name) if "#" in name else None
     return match[1] if match else name
 
@@ -117,8 +116,8 @@ def whole_name(name: str) -> str:
 def activation_operand(layer: Layer) -> str:
     """Input operand that other layers produce: the input that is not constant.
 
-    If neither input is constant, the second input is the activation. If both inputs are constant, the activation is
-    the last input with the first sliding window, or the first input if no input has that window.
+    If neither input is constant, the activation is the second input. If both inputs are constant, the activation is the
+    last input that has the first sliding window of the layer, or the first input if no input has this window.
     """
     inputs = layer.input_operands
     constants = layer.constant_operands
@@ -133,7 +132,7 @@ def activation_operand(layer: Layer) -> str:
 
 
 def weight_operand(layer: Layer) -> str | None:
-    """Input operand that is not the activation; None if there is only one input."""
+    """Input operand that is not the activation; None if the layer has only one input."""
     activation = activation_operand(layer)
     others = [operand for operand in layer.input_operands if operand != activation]
     return others[0] if others else None
@@ -201,7 +200,8 @@ def parse_relation(text: str) -> DimensionRelation:
 
 
 def operand_bits_of(precisions: Iterable[Mapping[str, int]]) -> dict[str, list[int]]:
-    """Bits of each operand over some layers, given the bits by operand of each layer: distinct numbers, ascending."""
+    """Bits that each operand has in some layers: distinct numbers, ascending. `precisions` gives the bits by operand
+    for each layer."""
     found: dict[str, set[int]] = {}
     for precision in precisions:
         for operand, bits in precision.items():

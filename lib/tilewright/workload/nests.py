@@ -1,8 +1,8 @@
 """Conversion of loop nests to layers, the form that the cost model takes.
 
 In the cost model, a loop dimension is relevant or irrelevant to an operand, and a sliding window has two loops. If
-several loops index an axis without overlap (channels of groups, `g * channels + c`), each loop becomes a dimension. If
-two loops overlap on an axis, they become a sliding window.
+several loops index one axis without overlap (channels of groups, `g * channels + c`), each loop becomes a dimension of
+the layer. If two loops overlap on an axis, they become a sliding window.
 """
 
 from collections.abc import Mapping
@@ -29,10 +29,10 @@ def nest_layer(
     operands: Mapping[str, NestOperand],
     partial_sum_bits: int,
 ) -> Layer:
-    """Layer of a loop nest. `operands` are in equation order, and the output `O` is first.
+    """Layer of a loop nest. `operands` are in equation order, with the output `O` first.
 
-    Raises ValueError if three loops overlap on an axis, or if the output has a window. Such a nest must be written in
-    another form.
+    Raises ValueError if three loops overlap on an axis, or if the output has a sliding window. Such a nest must be
+    written in another form.
     """
     sizes = dict(loop_sizes)
     dimensions = []
@@ -47,7 +47,7 @@ def nest_layer(
                 own += [loop for loop, _ in axis.terms if loop not in own]
                 continue
             if len(terms) > 2 or operand == OUTPUT:
-                raise ValueError(f"{name}: no layer has an operand {operand} with the window {terms}")
+                raise ValueError(f"{name}: operand {operand} of a layer cannot have the window {terms}")
             data = _window_name(operand, terms, sizes, relations)
             relations.append(DimensionRelation(data, (terms[0], terms[1])))
             low, high = index_range(axis, sizes)
@@ -95,7 +95,8 @@ def accumulates(loop_sizes: tuple[tuple[str, int], ...], output: TensorAccess) -
 def _window_name(
     operand: str, terms: tuple[tuple[str, int], ...], sizes: Mapping[str, int], relations: list[DimensionRelation]
 ) -> str:
-    """Name of a window: IY for a window over OY, for example. If the name is taken, a number is appended."""
+    """Name of a sliding window, such as IY for a window over OY. If another dimension has this name, a number is
+    appended."""
     outer = terms[0][0]
     base = name = operand + (outer[1:] if outer.startswith("O") else outer)
     taken = {relation.data_dimension for relation in relations} | set(sizes)
@@ -115,5 +116,6 @@ _STANDARD_NAMES: Mapping[int, tuple[str, ...]] = {
 
 
 def dimension_names(rank: int) -> tuple[str, ...]:
-    """Names of the loop dimensions of an elementwise nest: B, K, OY, OX for rank 4; D0, D1, ... beyond rank 5."""
+    """Names of the loop dimensions of an elementwise nest: B, K, OY, OX for rank 4, and D0, D1, ... for ranks above
+    5."""
     return _STANDARD_NAMES.get(rank) or tuple(f"D{axis}" for axis in range(rank))

@@ -7,13 +7,13 @@ from tilewright.base.json_values import JsonObject
 
 ASSUMED, FILE = "assumed", "file"
 PRECISIONS = (ASSUMED, FILE)
-"""`assumed`: floating-point tensors have 8 bits per element, as if quantised, as in zigzag-dse. `file`: they have the
-bits that the file stores.
-"""
+"""`assumed`: as in zigzag-dse, floating-point tensors have 8 bits per element, as if they were quantised. `file`:
+floating-point tensors have the bits that the file stores."""
 BRANCHES = ("then", "else")
 WEIGHTS, ACTIVATIONS, PARTIAL = "weights", "activations", "partial"
 BIT_OPERANDS = (WEIGHTS, ACTIVATIONS, PARTIAL)
-"""Operands whose bits can be given: constants; inputs and final outputs; partial sums."""
+"""Operands whose bits a user can give. WEIGHTS are constants, ACTIVATIONS are inputs and final outputs, PARTIAL are
+partial sums."""
 MOST_BITS = 1024
 
 
@@ -21,9 +21,8 @@ class NetworkOptions(NamedTuple):
     """Sizes, branches and precision with which an ONNX model is read. Tables are tuples of pairs."""
 
     dims: tuple[tuple[str, int], ...] = ()
-    """Sizes of dynamic dimensions, by symbol (`sequence`) or by position (`input_ids[1]`). The default of a batch size
-    is 1.
-    """
+    """Sizes of dynamic dimensions, by symbol (`sequence`) or by position (`input_ids[1]`). If no size is given for a
+    batch dimension, it is 1."""
     input_shapes: tuple[tuple[str, tuple[int, ...]], ...] = ()
     """Shapes of network inputs, by name."""
     branches: tuple[tuple[str, str], ...] = ()
@@ -34,7 +33,8 @@ class NetworkOptions(NamedTuple):
     """Bits of floating-point tensors: `assumed` counts 8 bits per element; `file` counts the stored bits."""
 
     bits: tuple[tuple[str, int], ...] = ()
-    """Bits of operands: `weights`, `activations`, `partial`; `Conv.weights` for one operator type or one operator."""
+    """Bits of operands. A key is `weights`, `activations` or `partial`. `Conv.weights` applies to one operator type,
+    `conv1.weights` to one operator."""
 
     def check(self) -> None:
         """Raise InputError for an unknown precision, branch or operand, and for bits out of range."""
@@ -52,7 +52,7 @@ class NetworkOptions(NamedTuple):
             raise InputError(problems)
 
     def stated(self) -> JsonObject:
-        """Options as plain data for the provenance."""
+        """Options as plain data, for the record of provenance."""
         return {
             "dims": [list(pair) for pair in self.dims],
             "input_shapes": [[name, list(shape)] for name, shape in self.input_shapes],
@@ -63,7 +63,7 @@ class NetworkOptions(NamedTuple):
 
 
 def _faults_of_bits(pairs: tuple[tuple[str, int], ...]) -> list[Problem]:
-    """Problems of the bits of operands, by themselves."""
+    """Problems in the bits of operands that can be found without reading the network."""
     problems = []
     for key, bits in pairs:
         operand = str(key).rpartition(".")[2]

@@ -15,8 +15,8 @@ from tilewright.workload.layer import DimensionRelation, Layer
 class OperandRelevancy:
     """Relevant and irrelevant loop dimensions of one operand, and the sliding windows of this operand.
 
-    A dimension of size 1 may be in neither list. A dimension in neither list that occurs in one of `relations` is
-    partially relevant.
+    A dimension of size 1 can be missing in both lists. A dimension that is missing in both lists is partially relevant
+    if it occurs in one of `relations`.
     """
 
     relevant: tuple[str, ...]
@@ -49,18 +49,18 @@ def operand_relevancy(layer: Layer, operand: str, profile: ModelProfile) -> Oper
 
 
 NO_STEP = 2**40
-"""Step that is larger than any loop. With this step, no two iterations touch the same positions."""
+"""Step that is larger than any loop. It means that no two iterations touch the same positions."""
 
 
 @dataclass(frozen=True)
 class WindowGroup:
-    """Sliding windows of an operand that share loops, directly or through other windows."""
+    """Sliding windows of an operand that share loops, either directly or through other windows of the group."""
 
     relations: tuple[DimensionRelation, ...]
     step: tuple[tuple[str, int], ...]
-    """Pairs (loop dimension, distance between two iterations that touch the same positions)."""
+    """Pairs (loop dimension, step). Two iterations that differ by the steps in all loops touch the same positions."""
     is_joint: bool
-    """Whether the group has several windows, or a loop of the group is also a dimension of the operand."""
+    """Whether the group has several windows, or has a loop that is also a dimension of the operand."""
 
 
 @lru_cache(maxsize=2048)
@@ -81,7 +81,7 @@ def window_groups(layer: Layer, operand: str, relations: tuple[DimensionRelation
 
 
 def _step(relations: list[DimensionRelation], own: tuple[str, ...], layer: Layer) -> tuple[tuple[str, int], ...]:
-    """Smallest step in all loops of a group that leaves all positions the same; NO_STEP if there is no such step."""
+    """Smallest step in all loops of a group that leads to the same positions; NO_STEP if there is no such step."""
     names = list(dict.fromkeys(name for relation in relations for name, _ in relation.terms))
     change = {names[0]: Fraction(1)}
     consistent = all(name in layer.size_of and name not in own for name in names)
@@ -103,8 +103,8 @@ def _step(relations: list[DimensionRelation], own: tuple[str, ...], layer: Layer
 def distinct_positions(coefficients: tuple[int, int], first: int, second: int, exact: bool) -> int:
     """Number of distinct values of c1*i + c2*j for i < first, j < second.
 
-    If `exact` is False, the second factor is not clipped at 0, as in the reference tool (B12). The result is then too
-    large if a dilation is larger than the tile.
+    If `exact` is False, the second factor of the overlap is not clipped at 0, as in the reference tool (B12 in
+    docs/model.md). The result is then too large if a dilation is larger than the tile.
     """
     divisor = math.gcd(*coefficients)
     outer = second - coefficients[0] // divisor
@@ -113,10 +113,10 @@ def distinct_positions(coefficients: tuple[int, int], first: int, second: int, e
 
 
 def data_dimension_size(layer: Layer, relation: DimensionRelation, profile: ModelProfile) -> int:
-    """Full size of the data dimension of a sliding window. The size given in the layer is used; otherwise the size is
-    computed from loops and padding.
+    """Full size of the data dimension of a sliding window. If the layer gives this size, it is used. Otherwise the size
+    is computed from loops and padding.
 
-    The result is at least 1: one real position remains if the padding exceeds the exact count of positions.
+    The result is at least 1, also if there is more padding than positions.
     """
     explicit = dict(layer.data_dimension_sizes)
     if relation.data_dimension in explicit:
@@ -128,18 +128,18 @@ def data_dimension_size(layer: Layer, relation: DimensionRelation, profile: Mode
 
 
 def outputs_have_windows(layer: Layer) -> bool:
-    """Whether a sliding window addresses the outputs."""
+    """Whether the output has a sliding window."""
     own = dict(layer.operand_dimensions)[layer.operands[0]]
     return any(relation.data_dimension in own for relation in layer.relations)
 
 
 def joins_windows(profile: ModelProfile) -> bool:
-    """Whether windows that share loops are counted together, so that each position counts only one time."""
+    """Whether windows that share loops are counted together, so that a position in several windows counts one time."""
     return profile.exact_window_sizes and profile.whole_tiles
 
 
 def group_positions(layer: Layer, operand: str, group: WindowGroup, profile: ModelProfile) -> int:
-    """Number of distinct positions of a group of windows in the whole layer."""
+    """Number of distinct positions that a group of windows has in the whole layer."""
     own = dict(layer.operand_dimensions)[operand]
     sizes = [layer.size_of.get(name, 1) for name, _ in group.step]
     again = math.prod(max(0, size - abs(step)) for size, (_, step) in zip(sizes, group.step, strict=True))

@@ -1,6 +1,6 @@
-"""Sources of a workload: files (YAML, ONNX, artifacts) and Python objects, with a function that reads each kind.
+"""Sources of a workload: files (YAML, ONNX, artifacts) and Python objects, with a function to read each kind of source.
 
-Files are given by path. Objects are a list of dicts, the dict of a language model, an ONNX model, or a parsed
+Files are given by path. An object is a list of dicts, the dict of a language model, an ONNX model, or a parsed
 workload.
 """
 
@@ -25,13 +25,12 @@ if TYPE_CHECKING:
 
 WorkloadSource = Union[FilePath, Sequence[dict[str, Any]], dict[str, Any], "onnx.ModelProto", Workload]
 PARSED, LAYERS, NETWORK = "parsed", "layers", "network"
-"""Kinds of sources: an already parsed workload, a description of layers, an ONNX network."""
+"""Kinds of sources: a workload that is already parsed, a description of layers, and an ONNX network."""
 
 
 def kind_of_source(source: WorkloadSource) -> str:
-    """Kind of a source: PARSED, LAYERS or NETWORK. A missing file has a kind too; the error is raised when the file is
-    read.
-    """
+    """Kind of a source: PARSED, LAYERS or NETWORK. A missing file also has a kind; the error is raised only when the
+    file is read."""
     if isinstance(source, Workload):
         return PARSED
     if isinstance(source, list | tuple | dict):
@@ -45,7 +44,7 @@ def kind_of_source(source: WorkloadSource) -> str:
 
 
 def refuse_options(source: WorkloadSource, options: NetworkOptions) -> None:
-    """Raise InputError for options that apply only to ONNX files if the source is not an ONNX file or model."""
+    """Raise InputError if the source is not an ONNX file or model, but options that apply only to ONNX are given."""
     if kind_of_source(source) == NETWORK:
         return
     default = NetworkOptions()
@@ -67,7 +66,7 @@ def refuse_options(source: WorkloadSource, options: NetworkOptions) -> None:
 
 
 def read_parsed(source: Any) -> Workload:
-    """Workload of an artifact; a parsed workload is returned as it is. Raises InputError."""
+    """Workload of an artifact. A workload that is already parsed is returned unchanged. Raises InputError."""
     if isinstance(source, Workload):
         return source
     return read_object(Workload, existing_file(source, "workload"), "tilewright/workload")
@@ -76,8 +75,8 @@ def read_parsed(source: Any) -> Workload:
 def read_layers(source: Any, notices: list[str] | None = None, model: str = "zigzag-3.9.1") -> Workload:
     """Workload of a YAML file, of a list of dicts, or of the dict of a step of a language model.
 
-    The workload has tensors if the profile models every operator; a step of a language model always has tensors.
-    Raises InputError with all problems.
+    The workload of a list of layers has tensors if the model profile models every operator. The workload of a language
+    model always has tensors. Raises InputError with all problems.
     """
     from tilewright.workload.yaml_reader import read_workload_yaml
 
@@ -96,7 +95,7 @@ def read_network(
 ) -> "tuple[Workload, Coverage]":
     """Workload and coverage of an ONNX network. Raises InputError with all problems.
 
-    Notices on unused parts of the file are appended to `notices`. All other notices are in the coverage.
+    Notices on unused parts of the file are appended to `notices`. All other notices are in the returned coverage.
     """
     if isinstance(source, str | PathLike):
         source = existing_file(source, "workload")
@@ -122,9 +121,9 @@ def parse_workload(
 ) -> Workload:
     """Workload of a YAML or ONNX file, a list of dicts, an ONNX model or an artifact.
 
-    `model` is the model profile. It decides how ONNX axes are read, and whether layers get tensors. `options` give the
-    properties that an ONNX file does not fix; `dims` are the sizes of dynamic dimensions. Notices on unusual or unused
-    input are appended to `notices`. Raises InputError with all problems.
+    `model` is the model profile. The profile decides how ONNX axes are read, and whether layers get tensors. `options`
+    are the properties that an ONNX file does not fix. `dims` are the sizes of dynamic dimensions. Notices on unusual or
+    unused input are appended to `notices`. Raises InputError with all problems.
     """
     kind = kind_of_source(source)
     refuse_options(source, options or NetworkOptions())

@@ -54,7 +54,7 @@ class PrecisionEntry(TableModel):
     """Bits of one element of each operand."""
 
     W: Bits
-    """Bits of the weights; 0 for an operand without costs, such as the weights of pooling."""
+    """Bits of the weights. The number is 0 for an operand without costs, such as the weights of pooling."""
     I: Bits  # noqa: E741
     """Bits of the inputs."""
     O: PositiveBits  # noqa: E741
@@ -67,9 +67,9 @@ class SourcesEntry(TableModel):
     """Layers that produce the inputs of a layer."""
 
     W: int | None = None
-    """Id of the layer that produces the weights; for constants, the id of the layer that reads them."""
+    """Id of the layer that produces the weights. If the weights are constant, this is the layer's own id."""
     I: int | None = None  # noqa: E741
-    """Id of the layer that produces the input; for constants, the id of the layer that reads them."""
+    """Id of the layer that produces the input. If the input is constant, this is the layer's own id."""
 
 
 class LayerEntry(TableModel):
@@ -108,7 +108,7 @@ class LayerEntry(TableModel):
     pr_loop_dims: list[LoopDimension] | None = None
     """Dimensions that sliding windows declare, in the order of `pr_loop_sizes` and `padding`."""
     pr_loop_sizes: list[PositiveCount] | None = None
-    """Sizes of `pr_loop_dims`. If sizes are given, padding is not used."""
+    """Sizes of `pr_loop_dims`. If this key is given, `padding` has no effect."""
     padding: list[Padding] | None = None
     """Padding `[before, after]` for each dimension of `pr_loop_dims`."""
 
@@ -131,7 +131,7 @@ integers.
 
 
 def check_workload(problems: Problems, entries: list[LayerEntry]) -> None:
-    """Record every problem that a single field does not show, because it concerns several fields or layers."""
+    """Record every problem that concerns several fields or several layers."""
     _check_identities(problems, entries)
     for index, entry in each(entries):
         layer = problems.within(index)
@@ -153,7 +153,9 @@ def _note_wide_results(problems: Problems, entries: list[LayerEntry]) -> None:
         if bits is not None and bits.O is not None and bits.O_final is not None and bits.O_final > bits.O:
             found.setdefault((bits.O, bits.O_final), []).append(index)
     for (partial, final), indices in found.items():
-        message = f"final outputs of {final} bits are wider than partial sums (O) of {partial}; this adds no accuracy"
+        message = (
+            f"final outputs of {final} bits are wider than partial sums (O) of {partial} bits; this adds no accuracy"
+        )
         others = f" (in {len(indices)} layers of the file)" if len(indices) > 1 else ""
         problems.notice((indices[0], "operand_precision", "O_final"), message + others)
 
@@ -194,7 +196,7 @@ def _check_loops(problems: Problems, entry: LayerEntry) -> None:
 
 
 def _check_relations(problems: Problems, entry: LayerEntry) -> list[DimensionRelation] | None:
-    """Sliding windows of the layer; None if some of them are invalid."""
+    """Sliding windows of the layer; None if a sliding window is invalid."""
     relations, is_broken = whole(entry.dimension_relations), problems.has("dimension_relations")
     known = names_of(entry.loop_dims)
     earlier: set[str] = set()
@@ -237,7 +239,7 @@ def _check_windows(problems: Problems, entry: LayerEntry, relations: list[Dimens
     problems.repeated(("pr_loop_dims",), names or (), "the dimension is given twice")
     for index, name in each(names):
         if name not in known:
-            problems.unknown_name(("pr_loop_dims", index), "no sliding window declares this", name, known)
+            problems.unknown_name(("pr_loop_dims", index), "no sliding window declares this dimension", name, known)
     for key, values in (("pr_loop_sizes", entry.pr_loop_sizes), ("padding", entry.padding)):
         if values and names is None and not problems.has("pr_loop_dims"):
             problems.at((key,), "needs `pr_loop_dims`, which names the dimensions")
@@ -255,7 +257,7 @@ def _check_windows(problems: Problems, entry: LayerEntry, relations: list[Dimens
 
 
 def _note_contradictions(problems: Problems, entry: LayerEntry, relations: dict[str, DimensionRelation]) -> None:
-    """Note padding that contradicts given sizes, which take precedence."""
+    """Note padding that contradicts the sizes in the file. The sizes take precedence."""
     extents = dict(zip(entry.loop_dims or (), entry.loop_sizes or (), strict=False))
     given = zip(entry.pr_loop_dims or (), entry.pr_loop_sizes or (), entry.padding or (), strict=False)
     for index, (name, size, padding) in enumerate(given):
@@ -268,7 +270,7 @@ def _note_contradictions(problems: Problems, entry: LayerEntry, relations: dict[
         # If an input is a little longer than needed, its last positions are in no window.
         if not reach <= size + sum(padding) < reach + max(factor for _, factor in terms):
             why = "has no effect, because pr_loop_sizes is given, and contradicts pr_loop_sizes"
-            told = f"{name} has {size} + {sum(padding)} positions, but the loops reach over {reach}"
+            told = f"{name} has {size} + {sum(padding)} positions, but the loops reach over {reach} positions"
             problems.unused(("padding", index), f"{why}: {told}")
 
 
@@ -321,7 +323,7 @@ def workload_of(document: YamlDocument, name: str, notices: list[str] | None = N
 
 
 def _unique_names(names: list[str]) -> list[str]:
-    """Names made unique: repetitions of a name get `__2`, `__3`, ..."""
+    """Names of which no two are equal. If a name is repeated, the repetitions get `__2`, `__3`, ..."""
     unique: list[str] = []
     for name in names:
         candidates = itertools.chain((name,), (f"{name}__{number}" for number in itertools.count(2)))

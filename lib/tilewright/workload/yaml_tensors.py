@@ -1,16 +1,15 @@
 """Tensors and index maps of a network that is given as a list of layers, so that its layers can be cut and fused.
 
-A list of layers says which layer produces an operand, but not how the axes of the producer's output and of the
-consumer's input correspond. The axes are matched by position: O[b][k][oy][ox] of a producer is I[b][c][iy][ix] of its
-consumer, and the names of the axes do not matter. If the shapes differ, the first of these rules that fits applies:
+A list of layers says which layer produces an operand. It does not say which axis of the producer's output is which axis
+of the consumer's input. The axes are therefore matched by position: O[b][k][oy][ox] of a producer is I[b][c][iy][ix] of
+its consumer. The names of the axes do not matter. If the shapes differ, the first of these rules that fits applies:
 
-1. An axis of size 1 is repeated, and a window may reach into padding that is not given. Then all elements that the
-   window can reach are needed.
-2. Two shapes with equally many elements are a reshape in row-major order.
-3. All elements along the axes that differ are needed. If the numbers of axes differ, the whole tensor is needed.
+1. An axis of size 1 is repeated. A window can reach into padding that is not given; all elements that the window can
+   reach are then needed.
+2. If the two shapes have the same number of elements, the data are reshaped in row-major order.
+3. All elements along axes with different sizes are needed. If the numbers of axes differ, the whole tensor is needed.
 
-A match that is assumed gives a superset of the true dependences (`IndexMap.is_exact` False), and a notice names both
-layers.
+An assumed match gives a superset of the true dependences (`IndexMap.is_exact` False), and a notice names both layers.
 
 Groups and channels, [g][k] or [g][c], are one axis. The groups are the outer loop of this axis.
 """
@@ -44,7 +43,7 @@ class OperandAxis:
 
     index: AxisIndex
     size: int
-    """Size of the axis, without padding."""
+    """Size of the axis in elements, without padding."""
     reach: int
     """Number of indices that the loops cover, minus the given padding."""
     window: Window | None = None
@@ -56,13 +55,12 @@ class AxisMatch:
 
     index: AxisIndex
     extra_loop: tuple[tuple[str, int], ...] = ()
-    """Pair (name, size) of a loop that is not a loop of the layer; it runs over all elements that can be needed. () if
-    there is no such loop.
-    """
+    """((name, size),) of an additional loop that is not a loop of the layer. The loop runs over all elements that can
+    be needed. () if there is no such loop."""
     assumption: str = ""
     """Assumption in words; '' if nothing is assumed."""
     is_whole: bool = False
-    """Whether the axes do not match. Then the whole axis is needed."""
+    """Whether the axes do not match, so that the whole axis is needed."""
 
 
 def operand_axes(layer: Layer, operand: str) -> tuple[OperandAxis, ...]:
@@ -95,7 +93,7 @@ def _axis(layer: Layer, dimension: str) -> OperandAxis:
 
 
 def _window(layer: Layer, relation: DimensionRelation) -> Window:
-    """Window of a relation: the loop of the output moves the window, the other loop runs inside it."""
+    """Window of a relation. The loop of the output moves the window; the other loop runs inside the window."""
     made = dict(layer.operand_dimensions)[OUTPUT]
     first, second = relation.terms
     (_, step), (inner, coefficient) = (first, second) if first[0] in made or second[0] not in made else (second, first)
@@ -122,10 +120,11 @@ def is_reshape(axes: Sequence[OperandAxis], shape: Shape) -> bool:
 
 
 def match_axis(axis: OperandAxis, size: int, loop_name: str) -> AxisMatch:
-    """Match of an axis of an operand with an axis of `size` indices. `loop_name` is the name for an extra loop.
+    """Match of an axis of an operand with an axis of `size` indices. `loop_name` is the name of the additional loop, if
+    one is needed.
 
-    If padding is not given, each position of the window is possible that leaves less than a window of padding at each
-    end.
+    If padding is not given, the window is assumed to reach into the padding at each end by any number of indices that
+    is smaller than its length.
     """
     lacking = axis.reach - size
     if axis.window is None:
@@ -151,7 +150,7 @@ _Loops = tuple[tuple[str, int], ...]
 
 @dataclass
 class _Reading:
-    """State while the tensors of a network are added."""
+    """State of a reading, while the tensors of a network are added."""
 
     notices: list[str]
     next_id: int
@@ -163,20 +162,20 @@ class _Reading:
     """Name of each layer, by node id."""
 
     def add(self, name: str, shape: tuple[int, ...], bits: int, is_constant: bool = False) -> Tensor:
-        """Add a tensor. The name of a layer with the name of an operand is unique, because names of
-        layers are unique.
-        """
+        """Add a tensor. Its name is made of the name of a layer and an operand, which is unique because names of layers
+        are unique."""
         self.tensors[name] = Tensor(name, shape, bits, "", _PRECISION_SOURCE, is_constant)
         return self.tensors[name]
 
 
 def with_tensors(workload: Workload, notices: list[str] | None = None) -> Workload:
-    """Workload of a list of layers with its tensors, the index maps of its layers, its inputs and its outputs.
+    """Workload of a list of layers, completed with tensors, index maps of the layers, network inputs and network
+    outputs.
 
     Outputs of the network are the tensors that no layer reads. Inputs of the network are the operands I that no layer
     produces. An operand of 0 bits that no layer produces (weights of pooling) has no tensor. A reshape between layers
-    becomes a pass-through node before the layer that reads its output; the layers keep their `sources`. Assumptions
-    are appended to `notices`. A workload that already has tensors is returned unchanged.
+    becomes a pass-through node before the layer that reads its output; the `sources` of the layers do not change.
+    Assumptions are appended to `notices`. A workload that already has tensors is returned unchanged.
     """
     if workload.tensors:
         return workload
@@ -197,7 +196,8 @@ def with_tensors(workload: Workload, notices: list[str] | None = None) -> Worklo
 
 
 def _with_maps(node: WorkloadNode, layer: Layer, reading: _Reading) -> Iterator[WorkloadNode]:
-    """Layer with its index maps, after the reshape nodes of the tensors that the layer reads."""
+    """Nodes of a layer: first a reshape node for each tensor that the layer reads in another shape, then the layer with
+    its index maps."""
     sources = dict(node.sources)
     output_axes = operand_axes(layer, OUTPUT)
     made = Tensor(f"{layer.name}.{OUTPUT}", sizes_of(output_axes), layer.bits_of[FINAL_OUTPUT])

@@ -224,7 +224,7 @@ CASES = {
         "[IY, IZ]",
         "  pr_loop_dims",
         "conv.pr_loop_dims[1]",
-        ["no sliding window declares this", "IX"],
+        ["no sliding window declares this dimension", "IX"],
     ),
     "window sizes": (
         "padding: [[1, 2], [0, 1]]",

@@ -38,7 +38,7 @@ def test_boundaries_are_read() -> None:
     [
         ({"temporal_ordering": [["K", "*"]]}, "gives every loop"),
         ({"temporal_ordering": None}, "gives every loop"),
-        ({"level_boundaries": {"O": [2, 1], "W": [1], "I": [1]}}, "before the one below"),
+        ({"level_boundaries": {"O": [2, 1], "W": [1], "I": [1]}}, "fewer loops than the level below"),
         ({"level_boundaries": {"O": [2], "W": [1]}}, "missing"),
         ({"level_boundaries": {"O": [2], "W": [1], "I": [-1]}}, "0"),
     ],

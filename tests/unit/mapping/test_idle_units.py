@@ -28,7 +28,7 @@ def notes(capsys: pytest.CaptureFixture[str]) -> list[str]:
 def test_half_of_a_doubled_array_never_works(doubled: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """By validate for the whole file, by map for the entries that the network has, by explain of its layers."""
     assert main(["validate", str(doubled), str(MAPPING)]) == 0
-    said = "no entry of this file takes more than 12 of the 24 units of D2 of doubled: the others never work"
+    said = "no entry of this file takes more than 12 of the 24 units of D2 of doubled: the other units never work"
     assert notes(capsys) == [f"note: {MAPPING}:5 default.spatial_mapping.D2: {said}"]
     described = ["--hardware", str(doubled), "--workload", str(NETWORK), "--mapping", str(MAPPING)]
     run = tmp_path / "run"

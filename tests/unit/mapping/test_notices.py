@@ -34,7 +34,7 @@ def test_each_width_once_with_its_layers(
     mapping = Mapping((MappingConstraints("default", memory_operand_links=links),))
     found = array_width_notices(layers, core, mapping, HARDWARE)
     line = next(n for n, text in enumerate(HARDWARE.read_text().splitlines(), 1) if "input_precision" in text)
-    where = f"{HARDWARE}:{line} operational_array.input_precision: energy and cycles are those of "
+    where = f"{HARDWARE}:{line} operational_array.input_precision: energy and cycles are computed for "
     assert found == [where + one for one in told]
     assert (
         array_width_notices(layers, read_accelerator(HARDWARE.with_name("tpu_like.yaml")).cores[0], mapping, "") == []
@@ -52,4 +52,4 @@ def test_a_run_says_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> No
     )
     said = [line for line in capsys.readouterr().err.splitlines() if "input_precision" in line]
     assert len(said) == 1
-    assert "energy and cycles are those of activations of 4 bits, but activations have 8 (in 8 layers:" in said[0]
+    assert "energy and cycles are computed for activations of 4 bits, but activations have 8 (in 8 layers:" in said[0]

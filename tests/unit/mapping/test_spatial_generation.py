@@ -101,7 +101,7 @@ def test_several_sides_that_share_a_loop_are_cut_to_it() -> None:
     (entry,) = read_mapping([{"name": "default", "spatial_mapping": both}]).entries
     (given,) = spatial_candidates(layer(K=4, C=5, OX=27), core(wide), entry, profile_by_name("corrected"))
     assert given == (("D1", (("OX", 14),)), ("D2", (("C", 5), ("OX", 2))))
-    told = ("D2", "D1 and D2 together take 28 of OX, cut to the 27 that there are")
+    told = ("D2", "D1 and D2 together take 28 lanes of OX, but the layer has only 27: the others are cut")
     assert cuts(wide, both, "corrected", K=4, C=5, OX=27) == [told]
     spatial = convert_spatial_mapping(given, layer(K=4, C=5, OX=27), core(wide), LINKS, profile_by_name("corrected"))
     assert dict(spatial.temporal_sizes) == {"K": 4}

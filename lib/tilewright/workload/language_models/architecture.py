@@ -27,9 +27,8 @@ LAYER_NORM = Norm(is_centred=True, has_shift=True)
 
 @dataclass(frozen=True)
 class Attention:
-    """Attention in which each query head has a key head of its own (MHA), or a group of query heads shares one key
-    head (GQA), or all query heads share one key head (MQA).
-    """
+    """Attention with groups of query heads. All query heads of a group share one key head. A group is one query head
+    (MHA), several query heads (GQA), or all query heads (MQA)."""
 
     heads: int
     key_heads: int
@@ -50,9 +49,8 @@ class Attention:
 
 @dataclass(frozen=True)
 class LatentAttention:
-    """Attention whose cache holds one latent vector and one rotary key per token. All heads share these two
-    (DeepSeek's MLA).
-    """
+    """Attention whose cache holds one latent vector and one rotary key per token. All heads share the vector and the
+    key (DeepSeek's MLA)."""
 
     heads: int
     query_rank: int | None
@@ -109,10 +107,10 @@ class Mixture:
 
 @dataclass(frozen=True)
 class Block:
-    """One layer of the model, in the sense in which its configuration counts layers."""
+    """One layer of the model. The configuration of the model counts such layers."""
 
     name: str
-    """Name of the kind of block; '' if all blocks are of one kind."""
+    """Name of the kind of block; '' if all blocks of the model are of one kind."""
     mixer: Attention | LatentAttention | StateSpace
     feed_forward: FeedForward | Mixture | None
     norm: Norm
@@ -136,7 +134,7 @@ class Architecture:
     scales_embedding: bool = False
     has_output_softcap: bool = False
     most_tokens: int | None = None
-    """Number of positions that the model was made for; None if the configuration does not give this number."""
+    """Number of positions for which the model was made; None if the configuration does not give this number."""
 
     @property
     def kinds(self) -> dict[Block, int]:

@@ -1,11 +1,11 @@
 """Scores, softmax and weighted values over the pieces of queries and keys.
 
-Each visible pair of a query and a key takes one product for the scores, one operation for scaling, four operations for
-the softmax, and one product with the values. The soft cap takes one more operation.
+Each visible pair of a query and a key needs one product for the scores, one operation for scaling, four operations for
+the softmax, and one product with the values. A soft cap needs one more operation per pair.
 
 If the pairs of a request are in several pieces (`visible_keys`), each piece is a layer. Further layers then merge the
-row maxima, the row sums and the outputs of the pieces. A FOLDED piece counts one row statistic for two rows, which is
-too few by half a query.
+row maxima, the row sums and the outputs of the pieces. A FOLDED piece counts one row statistic for two rows. This count
+is too low by half a query.
 """
 
 from typing import NamedTuple
@@ -18,9 +18,8 @@ from tilewright.workload.language_models.visible_keys import FOLDED, WRAPPED, Pi
 
 
 def attend(builder: Builder, heads: Heads, pieces: tuple[Piece, ...]) -> str:
-    """Name of the tensor softmax(scale * queries * keys) * values over the pieces. The shape of the tensor is [rows of
-    the group, heads * value width].
-    """
+    """Name of the tensor softmax(scale * queries * keys) * values, computed over the pieces. The shape of the tensor is
+    [rows of the group, heads * value width]."""
     rows, first = heads.group.rows, len(builder.nodes)
     scores = [_scores(builder, heads, piece) for piece in pieces]
     scaled = [_stage(builder, heads, piece, "scale", "Mul", one) for piece, one in zip(pieces, scores, strict=True)]
@@ -47,9 +46,8 @@ def _part(name: str, piece: Piece) -> str:
 
 
 def _query(piece: Piece, is_other: bool = False) -> AxisIndex:
-    """Index of the query in row D of a piece. With `is_other`, the index of the query in row D of the triangle that is
-    folded onto the piece.
-    """
+    """Index of the query in row D of a piece. With `is_other`, row D of the smaller triangle, which is folded onto the
+    piece, is meant."""
     if is_other:
         return AxisIndex((("D", -1),), piece.first_query - 1)
     return AxisIndex((("D", 1),), piece.first_query)
@@ -68,9 +66,8 @@ def _key(piece: Piece, name: str, is_other: bool = False) -> AxisIndex:
 def _other_keys(
     heads: Heads, piece: Piece, kept: Kept, loops: Loops, output: TensorAccess, names: tuple[str, str]
 ) -> list[IndexMap]:
-    """Maps of the second keys of columns; [] for a rectangle, which has no second keys. `names` are the loops of
-    columns and of channels.
-    """
+    """Maps of the second keys of columns. The result is [] for a rectangle, which has no second keys. `names` are the
+    names of the loops over columns and channels."""
     column, channel = names
     other = at(kept.tensor, "B", "G", _key(piece, column, True), channel)
     if piece.kind == WRAPPED and piece.wrapped_keys:
@@ -109,9 +106,8 @@ def _scores(builder: Builder, heads: Heads, piece: Piece) -> str:
 def _stage(
     builder: Builder, heads: Heads, piece: Piece, name: str, operator_type: str, source: str, row: str = ""
 ) -> str:
-    """Name of the result of one operation per pair. If `row` is given, it names a tensor [requests, heads, queries],
-    and the operation also reads the element of its row.
-    """
+    """Name of the result of one operation per pair of query and key. If `row` is given, it names a tensor [requests,
+    heads, queries], and the operation also reads the element of this tensor for its query."""
     loops = (*heads.outer, ("D", piece.queries), ("K", piece.keys))
     target = builder.tensor(_part(name, piece) + ".out", builder.shape(source))
     output = at(target, "B", "G", "H", "D", "K")
@@ -191,7 +187,7 @@ def _together(
 
 
 class _Rows(NamedTuple):
-    """Results of some consecutive queries."""
+    """Results of consecutive queries, in one tensor."""
 
     tensor: str
     first_query: int
@@ -208,9 +204,8 @@ def _of_queries(heads: Heads, shape: tuple[int, ...], queries: int) -> tuple[int
 def _side_by_side(
     builder: Builder, heads: Heads, name: str, rows: list[_Rows], start: int, shape: tuple[int, ...]
 ) -> str:
-    """Name of a tensor of `shape` with the results of the queries from `start` on. The node that makes this tensor
-    only moves data.
-    """
+    """Name of a tensor of `shape` with the results of the queries from `start` on. The tensor is made by a node that
+    only moves data."""
     if len(rows) == 1 and rows[0].blocks == 1:
         return rows[0].tensor
     target = builder.tensor(name, shape)

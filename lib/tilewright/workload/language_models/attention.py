@@ -1,7 +1,7 @@
-"""Attention of one block: projections, positions, cache and groups of requests; also DeepSeek's latent attention
-(MLA).
+"""Attention of one block: projections, positions, cache and groups of requests; also DeepSeek's latent attention (MLA).
 
-In latent attention, the cache has one latent vector and one rotary key per token. There are two ways to compute it:
+In latent attention, the cache has one latent vector and one rotary key per token. There are two ways to compute latent
+attention:
 
 * ABSORBED: the up-projections of keys and values are applied to the queries and to the outputs. Attention then runs on
   the latent vectors, with one key head.
@@ -24,7 +24,7 @@ from tilewright.workload.language_models.visible_keys import Piece, first_positi
 
 
 def attention(builder: Builder, source: str, attention: Attention, step: ModelStep) -> str:
-    """Name of the output of attention, [rows, hidden], computed from `source`, the normalised hidden states."""
+    """Name of the output of attention, [rows, hidden]. The input is `source`, the normalised hidden states."""
     hidden, rows = builder.shape(source)[1], builder.shape(source)[0]
     groups, cache_bits = step.groups, builder.precision.cache
     queries = _projected(builder, "q", source, attention, attention.heads, None)
@@ -59,7 +59,7 @@ def pieces_of(group: Requests, step: ModelStep, window: int | None = None) -> tu
 
 
 def _projected(builder: Builder, which: str, source: str, attention: Attention, heads: int, bits: int | None) -> str:
-    """Name of the queries or of the keys. The last operation on them stores `bits` per element."""
+    """Name of the projected queries or keys. The last operation of the projection stores `bits` per element."""
     width = attention.width
     has_norm = attention.head_norm is not None
     last = None if has_norm or attention.is_rotary else bits
@@ -96,8 +96,8 @@ def kept(
 ) -> Kept:
     """Keys or values of the requests of a group: the cache as it was before the step, followed by the new rows.
 
-    `size` is (heads, width). The channels of `new` from `start` on are these keys or values. The new rows were stored
-    when they were computed; here they only get their place behind the cached rows.
+    `size` is (heads, width). The keys or values of the new rows are the channels of `new` from `start` on. An earlier
+    layer has stored the new rows. This function only places them behind the cached rows.
     """
     heads, width = size
     bits, tokens = builder.precision.cache, group.tokens
@@ -128,7 +128,7 @@ def join_rows(builder: Builder, parts: list[str], shape: tuple[int, int], name: 
 
 
 def latent_attention(builder: Builder, source: str, attention: LatentAttention, step: ModelStep) -> str:
-    """Name of the output of attention, [rows, hidden], computed from `source`, the normalised hidden states."""
+    """Name of the output of attention, [rows, hidden]. The input is `source`, the normalised hidden states."""
     rows, hidden = builder.shape(source)
     query = _queries(builder, source, attention)
     latent, turned = _latent(builder, source, attention)

@@ -43,18 +43,16 @@ class Builder:
     prefix: str = ""
     repeats: int = 1
     attentions: list[AttentionSite] = field(default_factory=list)
-    """Attentions that have been added so far. Each entry covers the scores, the softmax and the weighted values of one
-    attention.
-    """
+    """Attentions that have been added so far. Each item covers the scores, the softmax and the weighted values of one
+    attention."""
     _producer_of: dict[str, int] = field(default_factory=dict)
 
     # --- scope of names -------------------------------------------------------------------------------------------
 
     @contextmanager
     def scope(self, name: str, repeats: int = 1) -> Iterator[None]:
-        """Scope in which names begin with `name/`. Every node that is added in the scope represents `repeats` times as
-        many nodes.
-        """
+        """Scope in which names begin with `name/`. Every node that is added in the scope represents `repeats` times
+        more nodes."""
         before = self.prefix, self.repeats
         self.prefix, self.repeats = f"{self.prefix}{name}/" if name else self.prefix, self.repeats * repeats
         try:
@@ -75,9 +73,8 @@ class Builder:
         return self._tensor(name, shape, self.precision.weights, is_constant=True)
 
     def tied(self, source: str, name: str, shape: tuple[int, ...]) -> str:
-        """Add a constant that holds the numbers of `source`, transposed. The constant does not count as a further
-        weight.
-        """
+        """Add a constant that holds the numbers of `source`, transposed, and return its full name. The constant does
+        not count as a further weight."""
         target = self._tensor(name, shape, self.precision.weights, is_constant=True)
         rows, columns = shape
         loops = (("D", rows), ("K", columns))
@@ -130,9 +127,9 @@ class Builder:
         """Add a layer that reads the operands I, or I and W, and writes `output`; return the name of its result.
 
         * `others` are tensors that the layer also reads, at no cost (a bias).
-        * `further` has additional maps of an operand.
-        * `superset` names the operands of which the layer can need any element.
-        * `sizes` are the shapes of operands of which the layer sees only a part of the tensor.
+        * `further` are additional maps, by operand.
+        * `superset` names the operands of which each output can depend on any element.
+        * `sizes` are the shapes of those operands that are only a part of their tensor.
         * `operator` is (name, type) of the operator that the layer is a part of.
         * `sums` are the bits of partial sums if they differ from the default.
         """
@@ -237,9 +234,8 @@ class Builder:
     def linear(
         self, name: str, source: str, outputs: int, *, has_bias: bool = False, bits: int | None = None, start: int = 0
     ) -> str:
-        """Add a matrix product with weights [inputs, outputs] and return its result. The product reads the features of
-        `source` from `start` on.
-        """
+        """Add a matrix product with weights [inputs, outputs] and return its result. The inputs of the product are the
+        features of `source` from `start` on."""
         rows, width = self.shape(source)
         return self.product(name, source, (rows, width - start, outputs), has_bias=has_bias, bits=bits, start=start)
 
@@ -278,9 +274,8 @@ class Builder:
     def _scaled(
         self, name: str, product: str, sizes: tuple[int, int, int], others: Sequence[TensorAccess], bits: int | None
     ) -> str:
-        """Add the scaling by groups of weights. It takes one operation per output and group, which reads a scale and a
-        zero point.
-        """
+        """Add the scaling by groups of weights. Each output needs one operation per group, which reads a scale and a
+        zero point."""
         rows, inputs, outputs = sizes
         groups = self.precision.groups(inputs)
         scales = self._tensor(f"{name}.scales", (groups, outputs), self.precision.group_bits, is_constant=True)
@@ -309,8 +304,8 @@ class Builder:
     def norm(
         self, name: str, source: str, norm: Norm, heads: int = 1, width: int | None = None, bits: int | None = None
     ) -> str:
-        """Add a normalisation along the features, or along the features of each head, in the same parts as ONNX's
-        operators.
+        """Add a normalisation along all features, or along the features of each head. It has the same parts as the
+        normalisation operators of ONNX.
 
         `width` is the number of features that are normalised; the default is all features of a head. The result has
         `bits` per element.
@@ -358,7 +353,7 @@ class Builder:
         return self.nest(f"{name}.div", "Div", loops, result, {"I": powers, "W": total}, operator=whole)
 
     def rotary(self, name: str, source: str, heads: int, width: int, places: tuple[int, int], bits: int | None) -> str:
-        """Add the rotation of the channels of each head by the position of the token: two products and one sum per
+        """Add the rotation of the channels of each head by the position of the token, with two products and one sum per
         channel.
 
         `places` is (number of features from one head to the next, first feature that is rotated).

@@ -43,7 +43,8 @@ WITHOUT_COST = frozenset(
         *("scale_attn_weights", "scale_attn_by_inverse_layer_idx", "reorder_and_upcast_attn", "use_flash_attn"),
     )
 )
-"""Fields that do not change the amount of work. Some of them describe storage, which the workload file gives itself."""
+"""Fields that do not change the amount of work. Some of these fields describe storage, which the workload file gives
+instead."""
 
 SAID_BY_THE_WORKLOAD = {
     "quantization_config": "has no effect: bits and scales of weights are set in the workload file (`precision`)"
@@ -62,9 +63,8 @@ class Fields:
     asked: list[str] = field(default_factory=list)
 
     def count(self, name: str, default: int | None = None, most: int = 1 << 40) -> int:
-        """Whole number from 1 on. The field is required if it has no default. A wrong value is recorded as a problem,
-        and the result is then the default or 1.
-        """
+        """Whole number of at least 1. The field is required if there is no default. A wrong value is recorded as a
+        problem, and the result is then the default or 1."""
         value = self._value(name)
         if value is None:
             if default is None:
@@ -76,11 +76,11 @@ class Fields:
         return value
 
     def optional_count(self, name: str) -> int | None:
-        """Whole number from 1 on; None if the field is missing."""
+        """Whole number of at least 1; None if the field is missing."""
         return None if self._value(name) is None else self.count(name)
 
     def number(self, name: str, default: int, most: int = 1 << 40) -> int:
-        """Whole number from 0 on. A wrong value is recorded as a problem, and the result is then the default."""
+        """Whole number of at least 0. A wrong value is recorded as a problem, and the result is then the default."""
         value = self._value(name)
         if value is not None and (isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= most):
             self.problems.at((*self.path, name), "must be a whole number", value, f"0 to {most:,}")
@@ -88,20 +88,21 @@ class Fields:
         return default if value is None else value
 
     def has_cap(self, name: str) -> bool:
-        """Whether numbers are limited: yes if the field is missing, and no if the field is null or 0."""
+        """Whether a field sets a limit: yes if the field is missing or above 0, and no if it is null or 0."""
         value = self._value(name)
         if value is not None and (isinstance(value, bool) or not isinstance(value, int | float) or not value >= 0):
             self.problems.at((*self.path, name), "must be a number from 0 on, or null", value)
         return name not in self.data or bool(value)
 
     def even(self, name: str, width: int) -> None:
-        """Refuse heads of an odd width, because rotary positions rotate the two halves of a head."""
+        """Record a problem if `width`, the width of a head, is odd. Rotary positions need an even width, because they
+        rotate the two halves of a head."""
         sizes = {name, "hidden_size", "num_attention_heads"}
         if width % 2 and not any(self.problems.has(*self.path, one) for one in sizes):
             self.problems.at((*self.path, name), "gives heads of an odd width, but rotary positions need even", width)
 
     def flag(self, name: str, default: bool) -> bool:
-        """True or false; the default if the field is missing or wrong."""
+        """Truth value of the field; the default if the field is missing or wrong."""
         value = self._value(name)
         if value is not None and not isinstance(value, bool):
             self.problems.at((*self.path, name), "must be true or false", value)
@@ -109,7 +110,7 @@ class Fields:
         return default if value is None else value
 
     def choice(self, name: str, known: Sequence[str], default: str | None = None) -> str:
-        """One of the known texts. A wrong value is recorded as a problem."""
+        """Value of the field, which must be one of the texts `known`. A wrong value is recorded as a problem."""
         value = self._value(name)
         if value is None and default is not None:
             return default
@@ -121,9 +122,8 @@ class Fields:
         return value if value in known else known[0]
 
     def texts(self, name: str, known: Sequence[str], length: int) -> list[str] | None:
-        """List of `length` known texts; None if the field is missing or wrong. A wrong field is
-        recorded as a problem.
-        """
+        """List of `length` texts, each one of `known`; None if the field is missing or wrong. A wrong field is recorded
+        as a problem."""
         value = self._value(name)
         if value is None:
             return None
@@ -137,9 +137,8 @@ class Fields:
         return None if wrong else value
 
     def only(self, name: str, allowed: Any, meaning: str) -> None:
-        """Refuse every value except `allowed`. A missing field counts as `allowed`. `meaning` says what the other
-        values mean.
-        """
+        """Record a problem for every value except `allowed`. A missing field counts as `allowed`. `meaning` says what
+        the other values mean."""
         value = self._value(name)
         if value is not None and (value != allowed or isinstance(value, bool) != isinstance(allowed, bool)):
             self.problems.at((*self.path, name), f"is not modelled: {meaning}", value, str(allowed).lower())
@@ -152,7 +151,7 @@ class Fields:
         return True
 
     def finish(self) -> None:
-        """Record a problem for every field that was not read and that can change the cost."""
+        """Record a problem for every field that was not read but could change the cost."""
         known = sorted({*self.asked, "model_type"})
         for name in self.data:
             if name not in known and name not in WITHOUT_COST:
@@ -203,7 +202,7 @@ def _activation(fields: Fields, name: str, default: str) -> str:
 def _grouped(
     fields: Fields, *, has_bias: bool | None = None, output_bias: bool | None = None, width: int | None = None
 ) -> Attention:
-    """Grouped-query attention as in Llama. If `has_bias` is given, `attention_bias` is not read."""
+    """Grouped-query attention as in Llama. If `has_bias` is given, it replaces the field `attention_bias`."""
     hidden, heads = fields.count("hidden_size"), fields.count("num_attention_heads")
     key_heads = fields.count("num_key_value_heads", heads)
     given = fields.optional_count("head_dim") or width
@@ -276,7 +275,8 @@ def _mixture(fields: Fields, experts: str, expert: FeedForward, shared: FeedForw
 
 
 def _kinds_of_attention(fields: Fields, window: int | None, default: list[str]) -> list[int | None]:
-    """Window of each layer, from `layer_types` or else from the default of the family. None means full attention."""
+    """Window of each layer, from the field `layer_types` or else from the default of the family. The window None means
+    full attention."""
     types = fields.texts("layer_types", (_FULL, _SLIDING), len(default)) or default
     if window is None and _SLIDING in types:
         fields.problems.at((*fields.path, "sliding_window"), "is needed, because some layers have sliding attention")
@@ -404,7 +404,7 @@ def _gpt2(fields: Fields, name: str) -> Architecture:
 
 
 _OPT_OFFSET = 2
-"""Number of rows of OPT's table of positions that come before the row of the first position."""
+"""Number of rows in OPT's table of positions before the row of the first position."""
 
 
 def _opt(fields: Fields, name: str) -> Architecture:
@@ -439,9 +439,8 @@ def _falcon(fields: Fields, name: str) -> Architecture:
 
 
 _STEP_RANK_OF = 16
-"""Divisor of the hidden size. If the configuration says `auto`, the rank of the step sizes is the quotient, rounded
-up.
-"""
+"""Number by which the hidden size is divided to get the rank of the step sizes (rounded up), if the configuration says
+`auto`."""
 
 
 def _mamba(fields: Fields, name: str) -> Architecture:
@@ -480,4 +479,4 @@ FAMILIES: dict[str, Callable[[Fields, str], Architecture]] = {
     "falcon": _falcon,
     "mamba": _mamba,
 }
-"""Functions that read the fields of a family, by `model_type`."""
+"""Functions that read the fields of each family, by `model_type` of the configuration."""

@@ -12,7 +12,7 @@ class Kept:
 
     tensor: str
     width: int
-    """Number of channels that are used, counted from the first channel."""
+    """Number of channels of the tensor that are used, counted from the first channel."""
 
 
 @dataclass(frozen=True)
@@ -39,11 +39,11 @@ class Heads:
         return (("B", self.group.count), ("G", self.key_heads), ("H", self.shared))
 
     def row(self, query: AxisIndex) -> AxisIndex:
-        """Row of a query of request B in the tensors of all requests."""
+        """Row, in the tensors of all requests, of a query of request B."""
         return AxisIndex((("B", self.group.tokens), *query.terms), self.first_row + query.offset)
 
     def channel(self, width: int, inner: str) -> AxisIndex:
-        """Index of a channel of query head (G, H)."""
+        """Index of a channel of the query head with the indices (G, H)."""
         return affine(("G", self.shared * width), ("H", width), (inner, 1))
 
 

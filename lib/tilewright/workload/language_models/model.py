@@ -35,9 +35,8 @@ from tilewright.workload.language_models.request import ALL, EXPECTED, ModelStep
 
 
 def feed_forward(builder: Builder, source: str, part: FeedForward) -> str:
-    """Name of the result [rows, hidden]: down(activation(gate(x)) * up(x)), or down(activation(up(x))) if there is no
-    gate.
-    """
+    """Name of the result [rows, hidden]. The result is down(activation(gate(x)) * up(x)), or down(activation(up(x))) if
+    there is no gate."""
     hidden = builder.shape(source)[1]
     up = builder.linear("up_proj", source, part.width, has_bias=part.has_bias)
     if part.is_gated:
@@ -49,12 +48,12 @@ def feed_forward(builder: Builder, source: str, part: FeedForward) -> str:
 
 
 def expert_loads(mixture: Mixture, tokens: int, load: str | tuple[int, ...]) -> dict[int, int]:
-    """Number of experts for each number of tokens per expert, with the largest number of tokens first.
+    """Number of experts that get each number of tokens: number of tokens -> number of experts, most tokens first.
 
     BALANCED uses as many experts as possible. EXPECTED uses the expected number of experts that get a token if each
-    token goes to random experts: experts * (1 - (1 - chosen / experts) ** tokens), rounded. Both spread tokens evenly
-    over the experts that are used. Otherwise `load` gives the tokens of each expert. Experts without tokens are left
-    out.
+    token goes to random experts: experts * (1 - (1 - chosen / experts) ** tokens), rounded. In both cases, tokens are
+    spread evenly over the experts that are used. If `load` is a tuple, it gives the tokens of each expert. Experts
+    without tokens are left out.
     """
     if not isinstance(load, str):
         counts = Counter(tokens for tokens in load if tokens)
@@ -100,7 +99,7 @@ def mixture_of_experts(
 
 
 def _chosen(builder: Builder, shares: str, count: int) -> str:
-    """Name of the normalised router scores of the chosen experts: [rows, chosen]."""
+    """Name of the normalised router scores of the experts that are chosen for each token: [rows, chosen]."""
     rows, experts = builder.shape(shares)
     best = builder.tensor("router_choice.out", (rows, count))
     loops = (("D", rows), ("C", experts))
@@ -115,9 +114,8 @@ def _chosen(builder: Builder, shares: str, count: int) -> str:
 
 
 def _expert(builder: Builder, source: str, expert: FeedForward, rows: int, chosen: str, total: str) -> str:
-    """Name of the sum [all rows, hidden] of `total` and the weighted output of one expert. The expert runs on `rows`
-    of the tokens.
-    """
+    """Name of the sum [all rows, hidden] of the tensor `total` and the weighted output of one expert. The expert runs
+    on `rows` of the tokens."""
     tokens, hidden = builder.shape(source)
     picked = builder.tensor("tokens", (rows, hidden))
     found = feed_forward(builder, builder.move("tokens", "Gather", builder.any_of(picked, source)), expert)
@@ -134,7 +132,7 @@ def _expert(builder: Builder, source: str, expert: FeedForward, rows: int, chose
 def state_space(
     builder: Builder, source: str, mixer: StateSpace, groups: tuple[Requests, ...], *, is_written_out: bool
 ) -> str:
-    """Name of the output of the mixer, [rows, hidden], computed from `source`, the normalised hidden states."""
+    """Name of the output of the mixer, [rows, hidden]. The input is `source`, the normalised hidden states."""
     rows, hidden = builder.shape(source)
     both = builder.linear("in_proj", source, 2 * mixer.width, has_bias=mixer.has_bias)
     parts, first = [], 0
@@ -199,9 +197,8 @@ def _convolution(builder: Builder, both: str, first: int, group: Requests, mixer
 
 
 def _discrete(builder: Builder, inner: str, chosen: str, steps: str, mixer: StateSpace) -> tuple[str, str]:
-    """(decay of each element of the state, update that is added to this element), for each token: [rows, width,
-    state].
-    """
+    """(decay of the state, update that is added to the state) for each element of the state and each token: [rows,
+    width, state]."""
     rows = builder.shape(inner)[0]
     shape = (rows, mixer.width, mixer.state)
     loops = (("D", rows), ("K", mixer.width), ("C", mixer.state))
@@ -256,9 +253,8 @@ def _step(
     shape: tuple[int, int, int],
     mixer: StateSpace,
 ) -> tuple[str, str]:
-    """(new state, output [requests, width]) of one token per request. `row` is (first row, number of rows from one
-    request to the next).
-    """
+    """(new state, output [requests, width]) of one token per request. `row` is (row of the token of the first request,
+    number of rows from one request to the next)."""
     decays, updates, chosen = sources
     index = AxisIndex((("B", row[1]),), row[0])
     loops = (("B", shape[0]), ("K", shape[1]), ("C", shape[2]))
@@ -287,9 +283,8 @@ def _with_skip(builder: Builder, found: str, inner: str, mixer: StateSpace) -> s
 
 
 def language_model_workload(model: Architecture, step: ModelStep, name: str = "") -> Workload:
-    """Workload of one step. Its inputs are the caches before the step. Its outputs are the caches after the step and
-    the logits.
-    """
+    """Workload of one step. The inputs of the workload are the caches before the step. The outputs are the caches after
+    the step and the logits."""
     return _built(model, step).workload(name or model.name)
 
 
@@ -317,7 +312,7 @@ def _built(model: Architecture, step: ModelStep) -> Builder:
 
 
 def _embedding(builder: Builder, model: Architecture, step: ModelStep) -> str:
-    """Name of the embeddings of the tokens. They are rows of a table; reading them moves data at no cost."""
+    """Name of the embeddings of the tokens. The embeddings are rows of a table. Reading them moves data at no cost."""
     rows = step.rows
     table = builder.weight("embed_tokens.weight", model.vocabulary, model.hidden)
     hidden = builder.tensor("embed_tokens", (rows, model.hidden))

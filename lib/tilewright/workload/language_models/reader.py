@@ -1,7 +1,7 @@
 """Reader of a workload file of a language model, which names the model and the step that the model runs.
 
-The model is a configuration as in Hugging Face's `config.json`, in a separate file or in the workload file. Invalid
-fields are recorded as problems. In the typed tree of the file they are empty.
+The model is given by a configuration in the form of Hugging Face's `config.json`, in a separate file or in the workload
+file. Invalid fields are recorded as problems. In the typed tree of the file they are empty.
 """
 
 from dataclasses import dataclass, replace
@@ -62,9 +62,8 @@ class PrecisionOfModel(TableModel):
     partial_sums: Bits | None = None
     """Bits of partial sums; by default twice the widest input of a layer."""
     weight_group: Tokens | None = None
-    """Number of weights that share a scale. They are consecutive inputs of one output of a matrix product. By default,
-    weights have no scales.
-    """
+    """Number of weights that share a scale. These weights are consecutive inputs of one output of a matrix product. By
+    default, weights have no scales."""
     weight_scale: Bits | None = None
     """Bits of each scale; the default is 16."""
     weight_zero_point: Bits | None = None
@@ -79,11 +78,11 @@ class RequestsEntry(TableModel):
     tokens: Tokens
     """Number of new tokens of each request."""
     context: Context
-    """Number of tokens of each request that are in its cache before the step."""
+    """Number of tokens of each request that are in the cache of the request before the step."""
 
 
 class LanguageModelFile(TableModel):
-    """Step of a language model, with the model that runs it."""
+    """Workload file with a step of a language model: the model, and the requests of the step."""
 
     language_model: str | dict[str, Any]
     """Path of a configuration (`config.json` of Hugging Face) relative to the folder of this file, or the fields
@@ -100,7 +99,8 @@ class LanguageModelFile(TableModel):
     tokens: Tokens | None = None
     """Number of new tokens of each request; in decode, the default is 1."""
     context: Context | None = None
-    """Number of tokens of each request that are in its cache before the step; in prefill, the default is 0."""
+    """Number of tokens of each request that are in the cache of the request before the step; in prefill, the default is
+    0."""
     requests: Annotated[list[RequestsEntry], Field(min_length=1)] | None = None
     """Requests of several kinds in one step. This key replaces `phase`, `batch`, `tokens` and `context`."""
     precision: PrecisionOfModel | None = None
@@ -114,15 +114,13 @@ class LanguageModelFile(TableModel):
     computed from the latent vectors. The default is `absorbed` if every request has one new token, else `expanded`.
     """
     key_block: Tokens | None = None
-    """Number of keys that attention processes at a time, with running results of each row. By default, attention
-    processes all keys at once.
-    """
+    """Number of keys that attention processes at a time. Running results of each row are then kept and updated. By
+    default, attention processes all keys at once."""
     logits: Literal["last", "all"] = "last"
     """Tokens for which logits are computed: the last token of each request (`last`), or all tokens (`all`)."""
     written_out: bool = False
-    """Whether every block and every expert has layers of its own. If false, one repeated layer represents all equal
-    layers.
-    """
+    """Whether every block and every expert has separate layers in the workload. If false, one repeated layer represents
+    all equal layers."""
 
 
 @dataclass(frozen=True)
@@ -193,7 +191,7 @@ def _configuration(file: Path, notices: list[str]) -> YamlDocument:
 
 
 def _groups(entry: LanguageModelFile, problems: Problems) -> tuple[Requests, ...]:
-    """Requests of the step; () if the file does not give them correctly."""
+    """Requests of the step; () if the requests in the file are invalid."""
     single = ("phase", "batch", "tokens", "context")
     if problems.has("requests"):
         return ()
@@ -241,9 +239,9 @@ def _check_experts(
 
 
 def _check_scales(precision: PrecisionOfModel | None, model: Architecture, problems: Problems) -> None:
-    """Check that scales have groups, and that a model with latent attention has no scales.
+    """Check that scales are given only with groups of weights, and not for a model with latent attention.
 
-    Scales are not modelled for latent attention, because its up-projection is split into two parts.
+    Scales are not modelled for latent attention, because its up-projection is split into two matrix products.
     """
     if precision is None or problems.has("precision", "weight_group"):
         return
@@ -258,9 +256,8 @@ def _check_scales(precision: PrecisionOfModel | None, model: Architecture, probl
 
 
 def _check_positions(model: Architecture, groups: tuple[Requests, ...], problems: Problems) -> None:
-    """Check the positions of tokens. A position beyond the learned position embeddings is a problem. For a model
-    without learned positions, a position beyond those that it was made for gives a notice.
-    """
+    """Check the positions of tokens. For a model with learned position embeddings, a position beyond the last embedding
+    is a problem. For any other model, a position beyond the positions for which the model was made gives a notice."""
     last = max((group.context + group.tokens for group in groups), default=0)
     told = beyond_positions(model, last)
     if told and model.positions:

@@ -17,9 +17,8 @@ over as many experts as possible.
 DEFAULT_BITS = 8
 DEFAULT_SCALE_BITS = 16
 DEFAULT_BLOCK = 1024
-"""Number of keys that attention processes at a time, and number of prompt tokens per step, if costs are computed for
-many contexts.
-"""
+"""Number of keys that attention processes at a time, and number of prompt tokens per step. The value applies if costs
+are computed for many contexts."""
 
 
 @dataclass(frozen=True)
@@ -30,9 +29,8 @@ class Requests:
     tokens: int
     """Number of new tokens of each request."""
     context: int
-    """Number of tokens of each request that earlier steps processed. Their keys and values, or their state, are in the
-    cache.
-    """
+    """Number of tokens of each request that earlier steps have processed. The cache holds the keys and values of these
+    tokens, or a state."""
 
     @property
     def rows(self) -> int:
@@ -53,9 +51,8 @@ class Precision:
     these bits.
     """
     weight_group: int | None = None
-    """Number of weights that share a scale. They are consecutive inputs of one output. None if
-    weights have no scales.
-    """
+    """Number of weights that share a scale. These weights are consecutive inputs of one output. None if weights have no
+    scales."""
     weight_scale: int = 0
     """Bits of a scale."""
     weight_zero_point: int = 0
@@ -63,7 +60,7 @@ class Precision:
 
     @property
     def group_bits(self) -> int:
-        """Bits of scale and zero point together, for each group of weights."""
+        """Bits of a scale and a zero point together. Each group of weights has one of each."""
         return self.weight_scale + self.weight_zero_point if self.weight_group else 0
 
     def groups(self, inputs: int) -> int:
@@ -86,9 +83,8 @@ class ModelStep:
     logits: str = LAST
     """Tokens for which logits are computed: LAST or ALL."""
     is_written_out: bool = False
-    """Whether every block and every expert has layers of its own. If false, one repeated layer represents all equal
-    layers.
-    """
+    """Whether every block and every expert has separate layers in the workload. If false, one repeated layer represents
+    all equal layers."""
 
     @property
     def rows(self) -> int:

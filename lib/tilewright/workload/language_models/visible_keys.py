@@ -27,34 +27,29 @@ RECTANGLE, FOLDED, WRAPPED = "rectangle", "folded", "wrapped"
 
 
 class Piece(NamedTuple):
-    """Some queries with some keys. Queries are numbered from the first new query. Keys are numbered from the first key
-    that any query sees.
-    """
+    """Rectangle of queries times keys. Queries are numbered from the first new query. Keys are numbered from the first
+    key that any query sees."""
 
     kind: str
     name: str
     first_query: int
     queries: int
-    """Number of queries. For a FOLDED piece, this is the number of queries of the larger triangle. The smaller
-    triangle has the `other_queries` queries before them.
-    """
+    """Number of queries. In a FOLDED piece, this is the number of queries of the larger triangle. The `other_queries`
+    queries of the smaller triangle come before these queries."""
     first_key: int
     keys: int
     other_queries: int = 0
     repeats: int = 1
-    """Number of equal pieces that this piece represents. They are consecutive blocks of keys, and this piece is the
-    first of them.
-    """
+    """Number of equal pieces that this piece represents. The pieces are consecutive blocks of keys, and this piece is
+    the first of them."""
     wrap: int = 0
     """Distance between the two keys of a column of a WRAPPED piece."""
     first_row: int = 0
-    """Row, within its block, of the first query of a WRAPPED piece. In row r of a block, the columns before r have
-    their second key.
-    """
+    """Row of the first query of a WRAPPED piece, counted from the first query of its block. In row r of a block, the
+    first r columns have their second key."""
     query_blocks: int = 1
-    """Number of equal pieces that this piece represents. They are consecutive blocks of queries, and this piece is the
-    first of them.
-    """
+    """Number of equal pieces that this piece represents. The pieces are consecutive blocks of queries, and this piece
+    is the first of them."""
 
     @property
     def stands_for(self) -> int:
@@ -73,21 +68,22 @@ class Piece(NamedTuple):
 
     @property
     def wrapped_keys(self) -> int:
-        """Number of columns of a WRAPPED piece that have a second key. They are the first columns of the piece."""
+        """Number of columns of a WRAPPED piece that have a second key. These columns are the first columns of the
+        piece."""
         return self.first_row + self.queries - 1 if self.kind == WRAPPED else 0
 
 
 class Strip(NamedTuple):
-    """Set of queries. A piece has either all of its queries in the set, or no query."""
+    """Consecutive queries, with their pieces. All queries of a piece are in the same strip."""
 
     first_query: int
     queries: int
     parts: tuple[tuple[Piece, ...], ...]
-    """Sequences of consecutive pieces. No query occurs two times in a sequence."""
+    """Sequences of consecutive pieces of the strip. A query occurs at most one time in a sequence."""
 
 
 def first_position(context: int, window: int | None) -> int:
-    """Position of the first key that some new query sees; earlier keys need not be cached."""
+    """Position of the first key that a new query sees. Earlier keys need not be cached."""
     return 0 if window is None else max(0, context - window + 1)
 
 
@@ -110,9 +106,8 @@ def visible_pieces(
 
 
 def strips(pieces: Iterable[Piece]) -> tuple[Strip, ...]:
-    """Strips of queries, in the order of their queries. Each strip has its pieces in the order in which they are
-    merged.
-    """
+    """Strips of queries, in the order of their queries. The pieces of each strip are in the order in which they are
+    merged."""
     found: list[list[list[Piece]]] = []
     end = 0
     for piece in pieces:

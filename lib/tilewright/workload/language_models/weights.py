@@ -20,10 +20,10 @@ from tilewright.workload.language_models.request import Precision
 
 
 class Weight(NamedTuple):
-    """Weight tensors of one name and shape."""
+    """All weight tensors with the same name and shape."""
 
     name: str
-    """Name of the weight in checkpoints: q_proj, input_layernorm, ..."""
+    """Name of the weight in checkpoints, such as `q_proj` or `input_layernorm`."""
     shape: tuple[int, ...]
     copies: int = 1
     """Number of tensors of this name and shape."""
@@ -53,7 +53,7 @@ def weight_bits(model: Architecture, precision: Precision) -> int:
 
 
 def active_parameter_count(model: Architecture) -> int:
-    """Number of parameters that one token uses. Of the experts, only those that the token is sent to count."""
+    """Number of parameters that one token uses. Experts to which the token is not sent do not count."""
     unused = 0
     for block, count in model.kinds.items():
         mixture = block.feed_forward
@@ -165,7 +165,7 @@ def _mixture_weights(mixture: Mixture, hidden: int) -> Iterator[Weight]:
 def kept_numbers(model: Architecture, tokens: int) -> int:
     """Number of cached elements of a request with `tokens` tokens: keys and values, latent vectors, or states.
 
-    With a window, only the tokens count that the next token will see.
+    With a window, only tokens that the next token sees are counted.
     """
     total = 0
     for block, count in model.kinds.items():

@@ -1,10 +1,10 @@
 """Work of single operators that have no layers of their own.
 
-Such an operator is read as a model with only this operator, with every operator modelled. Its multiply-accumulates are
-those of the layers that result.
+Such an operator is read as a model that contains only this operator, with a model profile that models every operator.
+The multiply-accumulates of the operator are those of the layers that result.
 
-An operator that ONNX or the model defines by a function counts as the operators in that function. The work of all
-other operators without a family is unknown. Unknown work never counts as free.
+If ONNX or the model defines the operator by a function, the operators in this function are counted. The work of all
+other operators that no operator family covers is unknown. Unknown work never counts as free.
 """
 
 from collections.abc import Mapping
@@ -37,7 +37,7 @@ class Work:
     mac_count: int | None
     """Number of multiply-accumulates; None if it is not known."""
     is_known: bool
-    """Whether the work of the operator is known completely."""
+    """Whether all work of the operator is known."""
 
     @property
     def is_free(self) -> bool:
@@ -49,9 +49,8 @@ NOTHING, UNKNOWN = Work(0, is_known=True), Work(None, is_known=False)
 
 
 def works_alone(node: OnnxNode, functions: Mapping[tuple[str, str, str], onnx.FunctionProto]) -> bool:
-    """Whether the work of an operator is found by reading a model with only this operator. This needs the shapes of
-    all its inputs.
-    """
+    """Whether the work of an operator is found by reading a model that contains only this operator. Such a reading
+    needs the shapes of all inputs of the operator."""
     proto = node.proto
     key = (standard_domain(proto.domain), proto.op_type, proto.overload)
     if key in functions or (proto.op_type in _CONTROL_FLOW and proto.domain in STANDARD_DOMAINS):
@@ -69,7 +68,8 @@ class WorkCounter:
     model: onnx.ModelProto
     shapes: Shapes
     branches: Mapping[str, str] = field(default_factory=dict)
-    """Branch that the user has chosen for each operator `If`, by operator name; `*` stands for all of them."""
+    """Branch that the user has chosen for each operator `If`, by operator name. The name `*` stands for all of these
+    operators."""
 
     def work_of(self, node: OnnxNode) -> Work:
         """Work of one operator of the graph."""

@@ -26,13 +26,13 @@ class OperatorCoverage:
     status: str
     node_count: int
     mac_count: int | None
-    """Number of multiply-accumulates of these operators; None if it is not known for one of them."""
+    """Number of multiply-accumulates of these operators; None if the number is not known for one of them."""
     operation_count: int | None = 0
-    """Number of other operations (comparisons, additions, exponentials, ...); None if it is not known for one
-    operator.
-    """
+    """Number of other operations (comparisons, additions, exponentials, ...); None if the number is not known for one
+    of the operators."""
     moved_bits: int | None = 0
-    """Bits of all tensors that these operators read and write; None if they are not known for one operator."""
+    """Bits of all tensors that these operators read and write; None if the number is not known for one of the
+    operators."""
 
 
 @dataclass(frozen=True)
@@ -59,23 +59,20 @@ class Coverage:
     @property
     def modelled_mac_share(self) -> float | None:
         """Share (0 to 1) of the multiply-accumulates that have costs. 1 for a network without multiply-accumulates;
-        None if their number is not known for an operator.
-        """
+        None if an operator has an unknown number of them."""
         return _share(self.modelled_mac_count, [row.mac_count for row in self.operators])
 
     @property
     def modelled_operation_share(self) -> float | None:
-        """Share (0 to 1) of the other operations that have costs. 1 for a network without other operations; None if
-        their number is not known for an operator.
-        """
+        """Share (0 to 1) of the other operations that have costs. 1 for a network without other operations; None if an
+        operator has an unknown number of them."""
         costed = sum(row.operation_count or 0 for row in self.operators if _is_costed(row))
         return _share(costed, [row.operation_count for row in self.operators])
 
     @property
     def modelled_bits_share(self) -> float | None:
-        """Share (0 to 1) of the bits that operators read and write, for operators that are not unsupported. None if
-        the bits are not known for an operator.
-        """
+        """Share (0 to 1) of moved bits: the bits that operators of any status except `unsupported` read and write,
+        divided by the bits that all operators read and write. None if an operator has an unknown number of bits."""
         costed = sum(row.moved_bits or 0 for row in self.operators if row.status != UNSUPPORTED)
         return _share(costed, [row.moved_bits for row in self.operators])
 
@@ -86,7 +83,7 @@ class Coverage:
 
     @property
     def unsupported(self) -> tuple[OperatorCoverage, ...]:
-        """Operators that do work that has no costs."""
+        """Operators whose work has no costs."""
         return tuple(row for row in self.operators if row.status == UNSUPPORTED)
 
     def to_dict(self) -> JsonObject:

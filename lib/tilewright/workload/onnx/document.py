@@ -14,7 +14,7 @@ _HEADING, _NEXT = "### Operators\n", "## The parsed workload\n"
 def operator_table() -> str:
     """Table with one row for each family of operators: the work of the family, and its operators.
 
-    An operator of another domain than the standard domain is listed with its domain.
+    An operator that is not in the standard domain is listed with its domain.
     """
     register_operators()
     families: dict[str, list[str]] = defaultdict(list)

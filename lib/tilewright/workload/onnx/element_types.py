@@ -1,8 +1,8 @@
 """Bits of the element types of ONNX, derived from the names of the types, so that types of newer versions are known
 too.
 
-Narrow types count as the standard packs them: two elements of four bits in a byte, four elements of two bits in a
-byte, four elements of six bits in three bytes. A boolean takes a byte.
+Types narrower than a byte are counted as the standard packs them: two elements of four bits in a byte, four elements of
+two bits in a byte, four elements of six bits in three bytes. A boolean takes a byte.
 """
 
 import re
@@ -11,7 +11,8 @@ from collections.abc import Mapping
 import onnx
 
 _REAL_BITS = {"FLOAT": 32, "DOUBLE": 64, "FLOAT16": 16, "BFLOAT16": 16, "COMPLEX64": 64, "COMPLEX128": 128}
-"""Types that are not quantised formats. Their bits depend on the option `precision`."""
+"""Types of real and complex numbers that are not quantised formats. The option `precision` decides how many bits these
+types count."""
 _BOOL_BITS = 8
 _NAMED_BITS = re.compile(r"(?:U?INT|FLOAT)(\d+)(?:E\d+M\d+\w*)?")
 _WIDEST_QUANTISED = 32

@@ -1,7 +1,8 @@
 """Bits of operands that a person gives for an ONNX network: weights, activations and partial sums.
 
-A name in front of an operand selects operators: `Conv.weights` of one operator type, `conv1.weights` of one operator.
-The name of an operator counts before its type, and its type before the operands of all operators.
+A name in front of an operand selects operators: `Conv.weights` selects one operator type, and `conv1.weights` selects
+one operator. Bits for an operator take precedence over bits for its type. Bits for a type take precedence over bits for
+all operators.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -22,12 +23,13 @@ _QUANTISERS = frozenset({"QuantizeLinear", "DequantizeLinear", "DynamicQuantizeL
 
 @dataclass(frozen=True)
 class BitsOfNetwork:
-    """Bits that were given, as (selector and operand, bits): `weights`, `Conv.activations`."""
+    """Bits that the user gives, as pairs (key, bits). A key is an operand, such as `weights`, or a selector and an
+    operand, such as `Conv.activations`."""
 
     pairs: tuple[tuple[str, int], ...]
 
     def of(self, node: OnnxNode) -> GivenBits:
-        """Bits of the operands of an operator."""
+        """Bits that the user gives for the operands of an operator."""
         found: dict[str, int] = {}
         for selector in (_ALL, node.operator_type, node.name):
             found |= self._table.get(selector, {})
@@ -42,16 +44,16 @@ class BitsOfNetwork:
         return table
 
     def nodes(self, nodes: Sequence[OnnxNode]) -> tuple[OnnxNode, ...]:
-        """Operators with their bits; those that nothing is given for are unchanged."""
+        """Operators with their bits. An operator for which no bits are given is unchanged."""
         if not self.pairs:
             return tuple(nodes)
         return tuple(replace(node, given=self.of(node)) for node in nodes)
 
     def tensors(self, nodes: Sequence[OnnxNode], tensors: Mapping[str, TensorFacts]) -> dict[str, TensorFacts]:
-        """Floating-point tensors with the bits that the operators give which make or read them.
+        """All tensors. A floating-point tensor gets the bits that are given for the operators that make or read it.
 
-        Constants have the bits of weights, all others those of activations. If operators give a tensor different bits,
-        the largest count.
+        Constants get the bits of weights, and all other tensors get the bits of activations. If a tensor gets different
+        bits from several operators, the largest number is used.
         """
         bits: dict[str, int] = {}
         for node in nodes:
@@ -65,7 +67,8 @@ class BitsOfNetwork:
         return {**tensors, **{name: replace(tensors[name], given_bits=number) for name, number in bits.items()}}
 
     def faults(self, nodes: Sequence[OnnxNode], tensors: Mapping[str, TensorFacts]) -> Iterator[Problem]:
-        """Problems: selectors of no operator, and networks whose file says the bits by quantisation."""
+        """Problems of selectors that select no operator, and of networks whose file itself gives the bits, by
+        quantisation."""
         known = dict.fromkeys(name for node in nodes for name in (node.operator_type, node.name))
         for key, bits in self.pairs:
             selector = key.rpartition(".")[0]
@@ -75,13 +78,13 @@ class BitsOfNetwork:
         quantised = [name for name, facts in tensors.items() if facts.given_bits and facts.quantised_bits is not None]
         quantised += [node.name for node in nodes if node.operator_type in _QUANTISERS and node.given != GivenBits()]
         if quantised:
-            message = f"the file says bits by quantisation ({some_of(quantised)})"
+            message = f"the file itself gives the bits, by quantisation ({some_of(quantised)})"
             allowed = f"networks, or operators of a network, without {' and '.join(sorted(_QUANTISERS))}"
             given = ", ".join(f"{key}={bits}" for key, bits in self.pairs)
             yield Problem(message, path=_OPTION, value=given, allowed=allowed)
 
     def unused(self, workload: Workload) -> Iterator[Problem]:
-        """Problems: operands that no layer of the selected operators has."""
+        """Problems of operands that no layer of the selected operators has."""
         for key, bits in self.pairs:
             selector, _, operand = key.rpartition(".")
             layers = [

@@ -1,6 +1,6 @@
 """Index maps of operators that move data, as few affine pieces: from indices per axis, from strides, and of reshapes.
 
-A piece is a box of positions in which the index is an affine function of the position.
+A piece is a box of output positions. Within a piece, the input index is an affine function of the output position.
 """
 
 import math
@@ -19,7 +19,7 @@ MOST_PIECES = 4096
 _MOST_PERIODS = 256
 _FEW_RUNS = 4
 NOWHERE = -1
-"""Index that means that a position depends on no element."""
+"""Index for a position that depends on no element."""
 
 
 class TooManyPiecesError(Exception):
@@ -50,8 +50,8 @@ class AxisPiece:
 
 
 def grid_pieces(values: Integers, kept: npt.NDArray[np.bool_] | None = None) -> list[GridPiece]:
-    """Affine pieces that cover an array of index vectors [..., components]. Each position with `kept` is in exactly
-    one piece.
+    """Affine pieces that cover an array of index vectors [..., component]. Each position at which `kept` is True is in
+    exactly one piece.
 
     Raises TooManyPiecesError.
     """
@@ -73,8 +73,8 @@ def axis_pieces(indices: Sequence[int] | Integers) -> list[AxisPiece]:
     """Affine pieces that cover the input index of every position along an output axis. NOWHERE means that a position
     has no input index.
 
-    Patterns that repeat with a constant shift, such as those of repetition or nearest-neighbour resizing, become two
-    loops. Raises TooManyPiecesError.
+    A pattern that repeats with a constant shift, such as that of nearest-neighbour resizing, becomes two loops. Raises
+    TooManyPiecesError.
     """
     values = np.asarray(indices, dtype=np.int64)
     kept = values != NOWHERE
@@ -134,9 +134,8 @@ def _runs(values: Integers, kept: npt.NDArray[np.bool_]) -> list[GridPiece]:
 
 
 def _pieces_of_rows(values: Integers, kept: npt.NDArray[np.bool_]) -> list[list[GridPiece]]:
-    """Pieces of every row. Raises TooManyPiecesError if there are so many different pieces that merging cannot leave
-    few enough.
-    """
+    """Pieces of every row. Raises TooManyPiecesError if there are too many different pieces, so that merging cannot
+    reduce their number enough."""
     rows: list[list[GridPiece]] = []
     forms: set[tuple[object, ...]] = set()
     for place in range(len(values)):
@@ -148,7 +147,8 @@ def _pieces_of_rows(values: Integers, kept: npt.NDArray[np.bool_]) -> list[list[
 
 
 def _merged(rows: list[list[GridPiece]]) -> list[GridPiece]:
-    """Pieces after merging. Equal pieces of consecutive rows are merged if their bases differ by a constant step."""
+    """Pieces of an array, from the pieces of its rows. Equal pieces of consecutive rows are merged if their bases
+    differ by a constant step."""
     places: dict[tuple[object, ...], list[tuple[int, GridPiece]]] = {}
     for number, row in enumerate(rows):
         for piece in row:
@@ -184,17 +184,15 @@ def _axis_piece(run: GridPiece, offset: int) -> AxisPiece:
 
 
 def _periods(runs: list[GridPiece]) -> list[int]:
-    """Distances between runs, in ascending order. They start from each of the first three runs, because the first runs
-    of a pattern can differ from later runs.
-    """
+    """Distances between the starts of runs, in ascending order. The distances are measured from each of the first three
+    runs, because the first runs of a pattern can differ from later runs."""
     starts = [run.starts[0] for run in runs[: _MOST_PERIODS + 1]]
     return sorted({start - first for first in starts[:3] for start in starts if start > first})
 
 
 def _folded(values: Integers, kept: npt.NDArray[np.bool_], period: int, offset: int) -> list[AxisPiece] | None:
-    """Pieces of one period with a loop over the periods, and the pieces of the rest. None if the values do not repeat
-    with this period.
-    """
+    """Pieces of one period with a loop over the periods, and the pieces of the positions after the last full period.
+    None if the values do not repeat with this period."""
     count = len(values) // period
     if count < 2 or (kept[period:] != kept[:-period]).any():
         return None
@@ -213,7 +211,7 @@ def _folded(values: Integers, kept: npt.NDArray[np.bool_], period: int, offset: 
 
 _MOST_RESHAPE_PIECES = 1024
 Coefficients = Mapping[int, int]
-"""Coefficient of each axis, by axis."""
+"""Coefficient by number of the axis."""
 
 
 @dataclass(frozen=True)
@@ -243,9 +241,8 @@ def strided_map(
     *,
     is_exact: bool = True,
 ) -> IndexMap:
-    """Map with a loop for each of `strides`, from the given first elements (0 by default). Loops of size 1 are left
-    out.
-    """
+    """Map with one loop for each of `strides`. The map begins at the elements `output_start` and `source_start` (0 by
+    default). Loops of size 1 are left out."""
     moving = [stride for stride in strides if stride.size != 1]
     named = [(f"D{number}", stride) for number, stride in enumerate(moving)]
 
@@ -273,9 +270,8 @@ def grid_map(
     *,
     is_exact: bool = True,
 ) -> IndexMap:
-    """Map of a piece. Axis n of the array is output axis places[n]. Component n of the values is input axis
-    components[n].
-    """
+    """Map of a piece. Axis n of the array of the piece is output axis `places[n]`. Component n of its index vectors is
+    input axis `components[n]`."""
     strides = [
         Stride(size, {place: 1}, {axis: step for axis, step in zip(components, steps, strict=True) if step})
         for place, size, steps in zip(places, piece.sizes, piece.steps, strict=True)
@@ -308,17 +304,17 @@ def separable_maps(ends: Ends, axes: Sequence[Sequence[AxisPiece]]) -> list[Inde
 
 
 def reshape_maps(ends: Ends) -> list[IndexMap]:
-    """Maps between two shapes of the same elements in row-major order.
+    """Maps of a reshape: both shapes have the same elements in row-major order.
 
     There is one exact map if each suffix product of one shape divides the larger suffix products of the other shape.
-    Otherwise there are several exact pieces. If these are too many, there is one superset, which mixes only the axes
-    between common suffix products.
+    Otherwise there are several exact maps. If there would be too many of them, one map with a superset of the
+    dependences is returned. This map mixes only axes between common suffix products.
     """
     total = math.prod(ends.source_shape)
     if total == 0:
         return []
     if math.prod(ends.output_shape) != total:
-        raise ValueError(f"{ends.source_shape} has not as many elements as {ends.output_shape}")
+        raise ValueError(f"{ends.source_shape} and {ends.output_shape} have different numbers of elements")
     boundaries = {*_suffix_products(ends.output_shape), *_suffix_products(ends.source_shape)}
     runs = [_Run(0, (), total)]
     try:
@@ -331,7 +327,7 @@ def reshape_maps(ends: Ends) -> list[IndexMap]:
 
 @dataclass(frozen=True)
 class _Run:
-    """Set of row-major positions `base + sum(stride * loop) + 0..length-1`."""
+    """Set of row-major positions: `base + sum(stride * loop)`, and the `length - 1` positions after each of these."""
 
     base: int
     loops: tuple[tuple[int, int], ...]
@@ -340,9 +336,8 @@ class _Run:
 
 
 def _suffix_products(shape: Shape) -> list[int]:
-    """Number of all elements, then the number of positions of one step along each axis, with the
-    outermost axis first.
-    """
+    """Suffix products of a shape. The first is the number of all elements. The others are the number of row-major
+    positions of one step along each axis, with the outermost axis first."""
     products = [1]
     for size in reversed(shape):
         products.append(products[-1] * size)
@@ -413,9 +408,8 @@ def _run_map(ends: Ends, run: _Run) -> IndexMap:
 
 
 def _mixed_map(ends: Ends) -> IndexMap:
-    """Map that mixes all axes between two suffix products that both shapes have. The map is a superset of the
-    dependences.
-    """
+    """Map that mixes all axes between two suffix products that both shapes share. The map has a superset of the
+    dependences."""
     outputs, sources = _suffix_products(ends.output_shape), _suffix_products(ends.source_shape)
     strides: list[Stride] = []
     common = sorted({*outputs} & {*sources}, reverse=True)

@@ -1,8 +1,8 @@
 """Loading of an ONNX model from a file or from memory, without its weights.
 
-Data of large constants are removed before the model is decoded, so that weights take no memory. The code walks the
-wire format of protocol buffers (protobuf.dev, "Encoding") along the messages of onnx.proto3 that hold tensors. It
-skips data fields that are longer than the data of any constant whose values are needed.
+The data of large constants are removed before the model is decoded, so that weights take no memory. The code reads the
+wire format of protocol buffers (protobuf.dev, "Encoding") and follows the messages of onnx.proto3 that hold tensors.
+Data fields that are longer than LARGEST_DATA_BYTES are skipped. Constants whose values are needed are always smaller.
 """
 
 import mmap
@@ -15,9 +15,8 @@ from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
 from tilewright.base.errors import InputError, Problem
 
 LARGEST_DATA_BYTES = 2**20
-"""Length of the longest data that are kept, in bytes. A constant whose values are needed (see `evaluation`) has at
-most half as many bytes.
-"""
+"""Length of the longest data field that is kept, in bytes. A constant whose values are needed (see `evaluation`) has at
+most half as many bytes."""
 _DEEPEST = 64
 _LENGTH_DELIMITED = 2
 _FIXED_BYTES = {1: 8, 5: 4}
@@ -31,7 +30,8 @@ _INNER: Mapping[str, Mapping[int, str]] = {
     "sparse": {1: "tensor", 2: "tensor"},
     "tensor": {},
 }
-"""Field numbers of inner messages that can contain tensors, by the kind of message that contains them."""
+"""Kind of the inner message in each field that can contain tensors, by kind of the outer message and number of the
+field."""
 _TENSOR_DATA = frozenset({4, 5, 6, 7, 9, 10, 11})
 """Fields of a tensor that hold its elements: float, int32, string, int64, raw, double, uint64."""
 
@@ -71,7 +71,7 @@ def _stripped(content: memoryview, kind: str, depth: int) -> Iterator[bytes]:
 
 
 def _varint(content: memoryview, place: int) -> tuple[int, int]:
-    """(value, position after the value)."""
+    """(integer in the variable-length encoding, position after this integer)."""
     value = shift = 0
     while place < len(content) and shift < 70:
         byte = content[place]
@@ -104,11 +104,10 @@ IN_MEMORY = "<model>"
 """File name in messages about a model that is given as an object."""
 _FIRST_IR_WITH_OPSETS = 3
 LARGEST_FILE_BYTES = 2**31 - 1
-"""Size in bytes of the largest file that protobuf decodes. Larger models keep their weights in other files."""
+"""Size of the largest file that protobuf decodes, in bytes. Larger models store their weights in other files."""
 LARGEST_GRAPH = 500_000
-"""Largest number of operators of a graph. It is larger than that of any known network, and small enough to be read
-within seconds.
-"""
+"""Largest number of operators of a graph. No known network has so many operators, and a graph of this size is read
+within seconds."""
 
 
 def load_model(source: str | Path | onnx.ModelProto) -> tuple[onnx.ModelProto, str, str]:

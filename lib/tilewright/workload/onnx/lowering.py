@@ -65,7 +65,7 @@ class Lowering:
     """Precision policy, ASSUMED or FILE; see `tensor_precision`."""
     lowered: list[LoweredNode] = field(default_factory=list)
     temporaries: dict[str, Tensor] = field(default_factory=dict)
-    """Tensors between the parts of a decomposed operator."""
+    """Tensors between the parts of the operator, if it is decomposed."""
     status: str = ""
     remarks: list[str] = field(default_factory=list)
 
@@ -78,13 +78,14 @@ class Lowering:
         return opsets.get("" if self.node.proto.domain in STANDARD_DOMAINS else self.node.proto.domain, 1)
 
     def has_input(self, index: int) -> bool:
-        """Whether input `index` is given. An optional input that is not given is missing or has an empty name."""
+        """Whether input `index` is given. An optional input that is not given is missing in the list of inputs, or has
+        an empty name."""
         return index < len(self.node.inputs) and bool(self.node.inputs[index])
 
     def input(self, index: int = 0) -> str:
         """Name of the tensor at input `index`. Raises InputError if it is missing."""
         if not self.has_input(index):
-            raise self.node.error(f"{self.node.operator_type} needs input {index}, and it is missing")
+            raise self.node.error(f"{self.node.operator_type} needs input {index}, which is missing")
         return self.node.inputs[index]
 
     def output(self, index: int = 0) -> str:
@@ -98,7 +99,7 @@ class Lowering:
         return index < len(self.node.outputs) and bool(self.node.outputs[index])
 
     def facts(self, tensor: str) -> TensorFacts:
-        """Facts about a tensor of the file. Raises InputError if its shape is not known."""
+        """Facts about a tensor of the file. Raises InputError if the shape of the tensor is not known."""
         if tensor not in self.graph.tensors:
             raise self.node.error(
                 f"the shape of tensor '{tensor}' is neither stored in the file nor can it be inferred"
@@ -110,11 +111,11 @@ class Lowering:
         return self.temporaries[tensor].shape if tensor in self.temporaries else self.facts(tensor).shape
 
     def input_shape(self, index: int = 0) -> Shape:
-        """Shape of input `index`. Raises InputError if the input is missing or its shape is not known."""
+        """Shape of input `index`. Raises InputError if the input is missing or if the shape is not known."""
         return self.shape(self.input(index))
 
     def output_shape(self, index: int = 0) -> Shape:
-        """Shape of output `index`. Raises InputError if the output is missing or its shape is not known."""
+        """Shape of output `index`. Raises InputError if the output is missing or if the shape is not known."""
         return self.shape(self.output(index))
 
     def is_constant(self, tensor: str) -> bool:
@@ -122,7 +123,7 @@ class Lowering:
         return tensor not in self.temporaries and self.facts(tensor).is_constant
 
     def values(self, index: int) -> np.ndarray | None:
-        """Values of input `index` if they are constant and in the file. None otherwise, also for a missing input."""
+        """Values of input `index`. None if the input is missing, is not constant, or has no values in the file."""
         return self.facts(self.input(index)).values if self.has_input(index) else None
 
     # --- nodes of the operator ------------------------------------------------------------------------------------
@@ -161,13 +162,14 @@ class Lowering:
     ) -> None:
         """Add a loop nest: one layer that reads `inputs` and writes `output`.
 
-        * `inputs` has operand I, or I and W, in equation order. If I is constant and W is computed, the two names are
-          exchanged, so that I is the computed tensor.
-        * `others` are also read, at no cost (a bias).
-        * `costed` replaces accesses (key O, I, W) in the layer if the cost model has no form for the true accesses.
+        * `inputs` are the accesses of operand I, or of I and W, in equation order. If I is constant and W is computed,
+          the two names are exchanged, so that I is the computed tensor.
+        * `others` are accesses to tensors that are also read, at no cost (a bias).
+        * `costed` are accesses by operand (O, I, W) that replace the true accesses in the layer, if a layer cannot
+          describe the true accesses.
         * `layer` replaces the whole layer. By default, the layer follows from the accesses.
         * `further` are additional maps, for inputs that the loops of the layer cannot index.
-        * `part` and `operator_type` name a part of a decomposed operator.
+        * `part` and `operator_type` are the name and the type of a part, if the operator is decomposed.
 
         The number of operations of the nest (multiply-accumulates on the MAC array) is the product of its loop sizes.
         """
@@ -194,7 +196,7 @@ class Lowering:
         self._raise_status(MODELLED)
 
     def move(self, *maps: IndexMap, part: str = "", operator_type: str = "") -> None:
-        """Add a move of data at no cost. Its outputs depend on its inputs as `maps` say."""
+        """Add a move of data at no cost. `maps` give the dependences of the outputs on the inputs."""
         name = f"{self.node.name}/{part}" if part else self.node.name
         outputs = dict.fromkeys(index_map.output.tensor for index_map in maps)
         if not part:  # outputs without dependences are outputs of the move too
@@ -203,7 +205,7 @@ class Lowering:
         self._raise_status(PASS_THROUGH)
 
     def approximated(self, reason: str) -> None:
-        """Record that cost or dependences are approximated, with the reason."""
+        """Record that costs or dependences of the operator are approximated, with the reason."""
         self._raise_status(APPROXIMATED)
         self.remarks.append(reason)
 
@@ -225,7 +227,7 @@ class Lowering:
     # --- helpers --------------------------------------------------------------------------------------------------
 
     def _are_exchanged(self, inputs: Mapping[str, TensorAccess]) -> bool:
-        """Whether I is constant and W is computed. The two names are then exchanged."""
+        """Whether I is constant and W is computed, so that the two names are exchanged."""
         if set(inputs) != {"I", "W"}:
             return False
         return self.is_constant(inputs["I"].tensor) and not self.is_constant(inputs["W"].tensor)
@@ -242,7 +244,7 @@ class Lowering:
         for access_of in (one for index_map in maps for one in (index_map.output, index_map.input)):
             if len(access_of.axes) != len(self.shape(access_of.tensor)):
                 rank = len(self.shape(access_of.tensor))
-                raise self.node.error(f"rank of tensor '{access_of.tensor}'", str(rank), str(len(access_of.axes)))
+                raise self.node.error(f"wrong rank of tensor '{access_of.tensor}'", str(rank), str(len(access_of.axes)))
         read = tuple(dict.fromkeys(index_map.input.tensor for index_map in maps))
         self.lowered.append(LoweredNode(name, operator_type, layer, unit, read, tuple(outputs), tuple(maps)))
 
@@ -339,9 +341,8 @@ def lower(op: Lowering) -> None:
 
 
 def _is_empty(op: Lowering) -> bool:
-    """Whether all outputs, or a computed input, have no elements. (An empty constant input means that the input is not
-    given.)
-    """
+    """Whether all outputs, or a computed input, have no elements. (An empty constant stands for an input that is not
+    given.)"""
     known = op.graph.tensors
     made = [known[name] for name in op.node.outputs if name in known]
     read = [known[name] for name in op.node.inputs if name in known and not known[name].is_constant]
@@ -368,9 +369,8 @@ _MAY_BE_EMPTY: Mapping[tuple[str, str], tuple[int, ...]] = {
     ("com.microsoft", "GroupQueryAttention"): (3, 4),
     ("com.microsoft", "MultiHeadAttention"): (6, 7),
 }
-"""Inputs that can be empty although the operator does work, by (domain, operator). They are caches before the first
-token and lists of indices.
-"""
+"""Inputs that can be empty although the operator does work, by (domain, operator). These inputs are caches before the
+first token, and lists of indices."""
 _EVERY_INPUT_MAY_BE_EMPTY = frozenset({"Concat", "Loop", "QLinearConcat", "Scan"})
 
 

@@ -13,9 +13,10 @@ from tilewright.workload.onnx.products import conv_geometry
 
 
 def counted_macs(node: OnnxNode, shapes: Shapes) -> int | None:
-    """Number of multiply-accumulates of one operator, from its shapes; None if the shapes do not determine it.
+    """Number of multiply-accumulates of one operator, computed from shapes; None if the shapes do not determine the
+    number.
 
-    The number is 0 only in two cases: the family of the operator does not multiply and accumulate, or the operator is
+    The number is 0 only in two cases: operators of this family do not multiply and accumulate, or the operator is
     listed as an operator without multiply-accumulates. An unknown operator never counts as 0.
     """
     if node.operator_type in (*UNMODELLED_WITHOUT_MACS, *SEQUENCE_TYPES):

@@ -16,7 +16,8 @@ class MatrixProduct:
 
     out_batch: Shape
     left_batch: Shape
-    """Batch sizes of the left operand, as many as in `out_batch`. A size is 1 if all batches share the left operand."""
+    """Batch sizes of the left operand, as many as in `out_batch`. A batch size is 1 if all batches share the left
+    operand."""
     right_batch: Shape | None
     """Batch sizes of the right operand; None if its shape is not known."""
     rows: int
@@ -32,8 +33,9 @@ class MatrixProduct:
 def matrix_product(node: OnnxNode, shapes: Shapes) -> MatrixProduct:
     """Sizes of a Gemm or MatMul, checked. Raises InputError.
 
-    As ONNX defines, vectors become matrices of one row or one column, and operands of lower rank are repeated over the
-    batches. More than two batch dimensions become two: the first, and the product of the others.
+    As in the definition of ONNX, vectors become matrices of one row or one column, and operands of lower rank are
+    repeated over the batches. If there are more than two batch dimensions, all except the first are merged into one
+    dimension.
     """
     left, out = node.input_shape(0, shapes), node.output_shape(shapes)
     right = shapes.get(node.inputs[1]) if len(node.inputs) > 1 else None
@@ -52,7 +54,7 @@ def matrix_product(node: OnnxNode, shapes: Shapes) -> MatrixProduct:
     if left[-2] != out[-2]:
         raise node.error("rows of the first operand and of the output differ", f"{left[-2]} and {out[-2]}")
     if right is not None and (right[-2] != left[-1] or right[-1] != out[-1]):
-        raise node.error("shape of the second operand", str(list(right)), f"[..., {left[-1]}, {out[-1]}]")
+        raise node.error("wrong shape of the second operand", str(list(right)), f"[..., {left[-1]}, {out[-1]}]")
     if min(out[-2], out[-1], left[-1]) < 1:
         raise node.error("an operand of this matrix product has an empty or negative dimension")
     rank = len(out)
@@ -80,7 +82,7 @@ def _batch_sizes(shape: Shape, rank: int) -> Shape:
 def gemm_layer(node: OnnxNode, product: MatrixProduct, roles: OperandRoles, profile: ModelProfile) -> Layer:
     """Layer of a matrix product: O[b][h][d][k] += I[b][h][d][c] * W[c][k].
 
-    Bias, alpha and beta cost nothing, as in zigzag-dse 3.9.1. In that version, W has the batch dimensions exactly if W
+    Bias, alpha and beta cost nothing, as in zigzag-dse 3.9.1. In that tool, W has the batch dimensions if and only if W
     is not constant. With the switch `trace_onnx_constants`, an operand has the batch dimensions of its tensor.
     """
     names = ("B", "H")[: len(product.out_batch)]
@@ -108,6 +110,7 @@ def gemm_layer(node: OnnxNode, product: MatrixProduct, roles: OperandRoles, prof
 
 
 def _dims_carried(product: MatrixProduct, batch: Shape, names: tuple[str, ...]) -> tuple[str, ...]:
-    """Batch dimensions over which an operand varies. A dimension of size 1 in the output counts as such a dimension."""
+    """Batch dimensions over which an operand varies. A dimension of size 1 in the output counts as a dimension over
+    which all operands vary."""
     sizes = zip(names, batch, product.out_batch, strict=True)
     return tuple(name for name, own, full in sizes if own > 1 or full == 1)

@@ -20,7 +20,7 @@ STANDARD_DOMAINS = frozenset({"", "ai.onnx"})
 
 @dataclass(frozen=True)
 class GivenBits:
-    """Bits of operands that a person gives for an operator; None: not given."""
+    """Bits that the user gives for the operands of an operator. None means that no bits are given."""
 
     weights: int | None = None
     activations: int | None = None
@@ -35,17 +35,15 @@ class OnnxNode:
     name: str
     proto: onnx.NodeProto
     opsets: Mapping[str, int] = field(default_factory=dict)
-    """Version of each operator set, by domain. It is given only for an operator of a function that imports other
-    versions than the model.
-    """
+    """Version of each operator set, by domain. The versions are given only for an operator of a function that imports
+    other versions than the model."""
     given: GivenBits = GivenBits()
-    """Bits that a person gives for the operands; they count before attributes of the file."""
+    """Bits that the user gives for the operands. These bits take precedence over attributes in the file."""
 
     @property
     def operator_type(self) -> str:
-        """Operator type, for example Conv. An operator of another domain than the standard domain has its domain in
-        front, as in com.example::Gelu.
-        """
+        """Operator type, such as Conv. If the operator is not in the standard domain, the domain comes first, as in
+        com.example::Gelu."""
         domain = self.proto.domain
         return self.proto.op_type if domain in STANDARD_DOMAINS else f"{domain}::{self.proto.op_type}"
 
@@ -89,7 +87,7 @@ class OnnxNode:
         """Value of the attribute `name`, `count` integers above 0. Raises InputError if the value is different."""
         values = self.integers(name, default)
         if len(values) != count or any(value < 1 for value in values):
-            raise self.error(f"attribute '{name}'", str(list(values)), f"{count} positive integers")
+            raise self.error(f"wrong attribute '{name}'", str(list(values)), f"{count} positive integers")
         return values
 
     def text(self, name: str, default: str) -> str:
@@ -102,13 +100,13 @@ class OnnxNode:
         return attribute.s.decode("utf-8", "replace")
 
     def input_shape(self, index: int, shapes: Shapes) -> Shape:
-        """Shape of input `index`. Raises InputError if the input is missing or its shape is not known."""
+        """Shape of input `index`. Raises InputError if the input is missing or if the shape is not known."""
         if index >= len(self.inputs) or not self.inputs[index]:
-            raise self.error(f"{self.operator_type} needs input {index}, and it is missing")
+            raise self.error(f"{self.operator_type} needs input {index}, which is missing")
         return self._shape(self.inputs[index], shapes)
 
     def output_shape(self, shapes: Shapes) -> Shape:
-        """Shape of the first output. Raises InputError if there is no output or its shape is not known."""
+        """Shape of the first output. Raises InputError if there is no output or if the shape is not known."""
         if not self.outputs or not self.outputs[0]:
             raise self.error(f"{self.operator_type} has no output")
         return self._shape(self.outputs[0], shapes)
@@ -125,9 +123,8 @@ class OnnxNode:
 
 @dataclass(frozen=True)
 class OperandRoles:
-    """Operands of one layer: the node inputs that they are, the constant operands, and the nodes that produce the
-    other operands.
-    """
+    """Sources of the operands of one layer: the inputs of the operator that are I and W, the constant operands, and the
+    nodes that produce the other operands."""
 
     activation_input: int
     """Index of the node input that is operand I."""
@@ -151,7 +148,7 @@ _DEFAULT_BITS = 8
 SELECTING = frozenset(
     {"MaxPool", "GlobalMaxPool", "MaxRoiPool", "ReduceMax", "ReduceMin", "ArgMax", "ArgMin", "TopK", "Hardmax"}
 )
-"""Operators that choose one of many values. Their partial results are no wider than the result."""
+"""Operators that select one of several values. Partial results of such an operator are no wider than its result."""
 _WIDEST_ACCUMULATOR_BITS = 32
 """Bits of accumulators under the policy FILE, unless an input is wider."""
 
@@ -167,8 +164,8 @@ class TensorPrecision:
 def tensor_precision(facts: TensorFacts, policy: str) -> TensorPrecision:
     """Precision of a tensor without overrides. `policy` is ASSUMED or FILE.
 
-    Bits that a person gives come first. Under both policies quantised tensors and integers have their stored bits. A
-    float has 8 bits if ASSUMED.
+    Bits that the user gives take precedence. Quantised tensors and integers have their stored bits under both policies.
+    Under ASSUMED, a floating-point tensor has 8 bits.
     """
     if facts.given_bits is not None:
         return TensorPrecision(facts.given_bits, "given")
@@ -181,15 +178,16 @@ def tensor_precision(facts: TensorFacts, policy: str) -> TensorPrecision:
 
 
 def partial_sum_bits(node: OnnxNode, operand_bits: int, final_bits: int, accumulates: bool, policy: str) -> int:
-    """Bits of partial sums.
+    """Bits of partial sums. The first of these rules that applies gives the number:
 
-    Bits that a person gives come first (`--bits`), if results are summed. Then comes the attribute `output_size` of the
-    node. Otherwise, if results are summed, the bits are
-    twice those of the widest input under ASSUMED; under FILE they are 32, or the bits of the widest input if these are
-    more. If nothing is summed, they are the bits of the result.
+    * If results are summed: the bits that the user gives (`--bits`).
+    * The attribute `output_size` of the node.
+    * If results are not summed: the bits of the result.
+    * Under the policy ASSUMED: twice the bits of the widest input.
+    * Under the policy FILE: 32 bits, or the bits of the widest input if these are more.
 
-    Without `output_size`, partial sums are never narrower than the result: a product of bytes that is stored as INT32
-    is summed in 32 bits. Raises InputError for an `output_size` that is not positive.
+    Under the last two rules, partial sums are never narrower than the result: a product of bytes that is stored as
+    INT32 is summed in 32 bits. Raises InputError for an `output_size` that is not positive.
     """
     if node.given.partial is not None and accumulates:
         return node.given.partial
@@ -217,8 +215,8 @@ def overridden_bits(node: OnnxNode, *, is_weight: bool) -> int | None:
 def precision_bits(node: OnnxNode, *, weight_is_activation: bool = False) -> tuple[tuple[str, int], ...]:
     """Bits of W, I, O_final and O (partial sums) from the attributes weight_size, act_size and output_size.
 
-    The defaults are 8, 8 and twice act_size, as in zigzag-dse 3.9.1. ONNX element types are ignored. A W that is an
-    activation has the bits of activations. Raises InputError for values that are not positive integers.
+    The defaults are 8, 8 and twice act_size, as in zigzag-dse 3.9.1. ONNX element types are ignored. If W is an
+    activation, it has the bits of activations. Raises InputError for values that are not positive integers.
     """
     given = node.given
     activation = given.activations or _bits(node, "act_size", _DEFAULT_BITS)
@@ -235,5 +233,5 @@ def precision_bits(node: OnnxNode, *, weight_is_activation: bool = False) -> tup
 def _bits(node: OnnxNode, attribute: str, default: int) -> int:
     bits = node.integer(attribute, default)
     if bits < 1:
-        raise node.error(f"attribute '{attribute}' (bits)", str(bits), "integer >= 1")
+        raise node.error(f"wrong attribute '{attribute}' (bits)", str(bits), "integer >= 1")
     return bits

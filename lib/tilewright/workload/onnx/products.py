@@ -39,7 +39,8 @@ class ConvGeometry(ConvSizes):
 
     @property
     def mac_count(self) -> int:
-        """Number of multiply-accumulates: output elements times the number of inputs that each output element sums."""
+        """Number of multiply-accumulates: the number of output elements, times the number of products that are summed
+        in each of them."""
         outputs = self.batch * self.out_channels * math.prod(self.out_size)
         return outputs * (self.in_channels // self.groups) * math.prod(self.kernel)
 
@@ -51,7 +52,7 @@ class ConvGeometry(ConvSizes):
 
 
 def conv_geometry(node: OnnxNode, shapes: Shapes) -> ConvGeometry:
-    """Geometry of a convolution with any number of spatial axes, checked. Raises InputError."""
+    """Geometry of a convolution with any number of spatial axes. Raises InputError if the sizes do not fit together."""
     weight_input = WEIGHT_INPUT.get(node.proto.op_type, 1)
     data, out = node.input_shape(0, shapes), node.output_shape(shapes)
     if len(data) < 3 or len(out) != len(data):
@@ -81,7 +82,7 @@ def conv_geometry(node: OnnxNode, shapes: Shapes) -> ConvGeometry:
 def _spatial(node: OnnxNode, attribute: str, default: Shape, axes: int) -> Shape:
     values = node.integers(attribute, default)
     if len(values) != axes or any(value < 1 for value in values):
-        raise node.error(f"attribute '{attribute}'", str(list(values)), f"{axes} positive integers")
+        raise node.error(f"wrong attribute '{attribute}'", str(list(values)), f"{axes} positive integers")
     return values
 
 
@@ -101,7 +102,7 @@ def _check(node: OnnxNode, geometry: ConvGeometry, data: Shape, weights: Shape |
     elif weights is not None:
         expected = (geometry.out_channels, geometry.in_channels // groups, *geometry.kernel)
         if weights != expected:
-            problems += node.error("shape of the weights", str(list(weights)), str(list(expected))).problems
+            problems += node.error("wrong shape of the weights", str(list(weights)), str(list(expected))).problems
     if problems:
         raise InputError(problems)
 
@@ -111,7 +112,7 @@ def _with_pads(node: OnnxNode, geometry: ConvGeometry) -> ConvGeometry:
     pads = node.integers("pads", (0,) * (2 * axes))
     auto_pad = node.text("auto_pad", "NOTSET")
     if len(pads) != 2 * axes:
-        raise node.error("attribute 'pads'", str(list(pads)), f"{2 * axes} integers")
+        raise node.error("wrong attribute 'pads'", str(list(pads)), f"{2 * axes} integers")
     before, after = pads[:axes], pads[axes:]
     if auto_pad in ("SAME_UPPER", "SAME_LOWER"):
         total = [
@@ -131,8 +132,8 @@ def conv_layer(node: OnnxNode, geometry: ConvGeometry, roles: OperandRoles, prof
     """Layer of a convolution over one or two spatial axes. A single axis is X.
 
     Dimension order, operand order and precisions are those of zigzag-dse 3.9.1. That tool assigns index 0 of
-    kernel_shape, strides, dilations and pads (the height) to X (fault B10). This function does the same in two
-    dimensions, unless `profile.onnx_height_is_y` is set. That tool refuses a convolution over one axis.
+    kernel_shape, strides, dilations and pads (the height) to X (B10 in docs/model.md). For two axes, this function does
+    the same, unless `profile.onnx_height_is_y` is set. zigzag-dse refuses a convolution over one axis.
     """
     one_axis = len(geometry.kernel) == 1
     exchange = not (profile.onnx_height_is_y or one_axis)

@@ -39,7 +39,7 @@ from tilewright.workload.onnx.unused_parts import unused_of_model
 Reading = Callable[[onnx.ModelProto, ModelProfile, NetworkOptions], tuple[Workload, Coverage]]
 """Function from a model to its workload (without a name) and its coverage. Raises InputError with all problems."""
 OTHER_READINGS: Registry[Reading] = Registry(__name__)
-"""Readers for the model profiles that do not use `read_every_operator`, by the name of the profile."""
+"""Readers for model profiles without the switch `model_every_operator`, by name of the profile."""
 
 
 @dataclass(frozen=True)
@@ -65,8 +65,8 @@ def read_onnx(
     used (in OTHER_READINGS).
 
     `source` is a path or a model in memory. Weights are never loaded and can be missing. The default of `name` is the
-    file name without its suffix, or the name of the graph. `dims` are sizes of dynamic dimensions; if given, they
-    replace those of `options`. If `notices` is given, the notices of the coverage are appended to it.
+    file name without its suffix, or the name of the graph. `dims` are sizes of dynamic dimensions. If `dims` is given,
+    it replaces the sizes in `options`. If `notices` is given, the notices of the coverage are appended to it.
 
     Raises InputError with all problems: an unreadable file, an inconsistent graph, unknown sizes.
     """
@@ -119,8 +119,8 @@ def read_every_operator(
 class _Reading:
     """State of one reading.
 
-    It holds the nodes so far, the producer of each tensor, the entries of the coverage, and the remarks with their
-    operators.
+    The state holds the nodes that were made so far, the producer of each tensor, the entries of the coverage, and the
+    remarks with the operators that they are about.
     """
 
     graph: ResolvedGraph
@@ -157,9 +157,8 @@ class _Reading:
         return OperatorCoverage(node.operator_type, op.status, 1, macs, operations, bits)
 
     def _uncosted_macs(self, op: Lowering) -> int | None:
-        """Number of multiply-accumulates of an operator that is not modelled. None if the number is not known, and for
-        all other operators.
-        """
+        """Number of multiply-accumulates of an operator that is not modelled. None for any other operator, and if the
+        number is not known."""
         if op.status != UNSUPPORTED:
             return None
         return counted_macs(op.node, {name: facts.shape for name, facts in self.graph.tensors.items()})
@@ -193,9 +192,7 @@ class _Reading:
         self.producer_of.update((output, node_id) for output in lowered.outputs)
 
     def _unique(self, name: str) -> str:
-        """Name that no other node has. A suffix is needed if the name of a part is also the name of
-        another operator.
-        """
+        """Name that no other node has. A suffix is added if another node already has the name."""
         base, number = name, 2
         while name in self.names:
             name, number = f"{base}__{number}", number + 1

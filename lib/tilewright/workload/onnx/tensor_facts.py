@@ -7,7 +7,7 @@ import numpy as np
 
 @dataclass(frozen=True)
 class TensorFacts:
-    """Facts about one tensor: all its sizes, its type, and its values if they are known before run time."""
+    """Facts about one tensor: its shape, its type, and its values if they are known before run time."""
 
     name: str
     shape: tuple[int, ...]
@@ -16,8 +16,8 @@ class TensorFacts:
     is_constant: bool
     """Whether the tensor is known before run time: it is a constant of the file, or computed from constants."""
     values: np.ndarray | None = None
-    """Values of a small constant whose bytes are in the file; None for weights."""
+    """Values of a small constant, if the file holds them; None for weights."""
     quantised_bits: int | None = None
     """Bits of the integer that the tensor is or represents. They are given by a quantiser or by the element type."""
     given_bits: int | None = None
-    """Bits that a person gives for the tensor (`--bits`)."""
+    """Bits that the user gives for the tensor (`--bits`)."""

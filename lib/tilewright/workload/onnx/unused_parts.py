@@ -1,9 +1,9 @@
-"""Unused parts of an ONNX model: attributes that an operator does not know, and unused operator sets.
+"""Unused parts of an ONNX model: attributes that the operator does not define, and operator sets that no operator uses.
 
-Tools add attributes of their own, and users misspell existing attributes. In both cases the default applies. Operators
-that are not known at all are reported in the coverage.
+Some tools add attributes of their own, and users misspell attributes. In both cases the attribute has no effect.
+Operators that are not known at all are reported in the coverage.
 
-Source of attributes of contrib operators and quantisers: ContribOperators.md of ONNX Runtime, operators of qonnx.
+Sources for the attributes of contrib operators and quantisers: ContribOperators.md of ONNX Runtime, operators of qonnx.
 """
 
 import functools
@@ -73,14 +73,14 @@ _QUANTISER = "bit_width has_inf has_nan has_subnormal max_val narrow rounding_mo
 
 
 def unused_of_model(model: onnx.ModelProto) -> list[Unused]:
-    """Notices of unknown parts. A reader adds the file name. Raises InputError if a node has an attribute twice."""
+    """Notices of parts of a model that have no effect. The caller adds the file name. Raises InputError if a node has
+    an attribute twice."""
     return [*_unused_operator_sets(model), *_unused_attributes(model)]
 
 
 def _unused_operator_sets(model: onnx.ModelProto) -> list[Unused]:
-    """Notices of imported operator sets that no operator uses. They are given only if the standard domain is missing,
-    because the model probably meant to import it.
-    """
+    """Notices of imported operator sets that no operator uses. These notices are given only if the model does not
+    import the standard domain, because the unused domain is then probably a mistake for it."""
     versions = _opsets(model.opset_import)
     if "" in versions:
         return []
@@ -91,10 +91,10 @@ def _unused_operator_sets(model: onnx.ModelProto) -> list[Unused]:
 
 
 def _unused_attributes(model: onnx.ModelProto) -> list[Unused]:
-    """Notices of unknown attributes. There is one notice per operator type and attribute name, at the first node that
-    has the attribute.
+    """Notices of attributes that operators do not define. There is one notice per operator type and attribute name, at
+    the first node that has the attribute.
 
-    Raises InputError if a node has an attribute twice, because ONNX does not define which of the two counts.
+    Raises InputError if a node has an attribute twice, because ONNX does not define which of the two values applies.
     """
     functions = {(standard_domain(one.domain), one.name): one for one in model.functions}
     opsets = _opsets(model.opset_import)

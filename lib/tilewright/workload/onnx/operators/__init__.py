@@ -28,9 +28,8 @@ _FAMILIES = (
 
 
 def register_operators() -> None:
-    """Import every family and every module of a plug-in. Each of these modules registers its operators when it is
-    imported.
-    """
+    """Import every module of an operator family, and every module of a plug-in. Each module registers its operators
+    when it is imported."""
     from tilewright.workload.onnx.lowering import OPERATORS
 
     for family in _FAMILIES:

@@ -1,4 +1,4 @@
-"""Standard attention operator, in parts: scores, scaling, mask, softmax and the weighted sum.
+"""Standard attention operator, decomposed into scores, scaling, mask, softmax and the weighted sum.
 
 The parts accept heads in any tensor layout. The modules of other attention operators use these parts too.
 """
@@ -26,10 +26,10 @@ class HeadTensor:
     width: int
     is_flat: bool = False
     start: int = 0
-    """First channel of the heads, for a flat tensor that also holds other channels."""
+    """First channel of the heads. It is above 0 if a flat tensor also holds other channels before the heads."""
 
     def at(self, head: Axis, position: Axis, channel: Axis) -> TensorAccess:
-        """Element of the batch entry of loop B, at the given indices."""
+        """Element of the tensor at the given indices, for the batch entry of loop B."""
         if not self.is_flat:
             return access(self.tensor, "B", head, position, channel)
         index, inner = as_index(head), as_index(channel)
@@ -40,17 +40,17 @@ class HeadTensor:
 
 @dataclass(frozen=True)
 class ScoreParts:
-    """Operations on the scores between the two products."""
+    """Operations on the scores between the two matrix products."""
 
     hides_keys: bool = False
     """Whether at least one key is hidden from at least one query: by causality, by a window, or by lengths that are
     known at run time.
     """
     masks: tuple[str, ...] = ()
-    """Names of tensors that are broadcast to [batch, heads, queries, keys] and added."""
+    """Names of the tensors that are broadcast to [batch, heads, queries, keys] and added to the scores."""
     has_softcap: bool = False
     others: tuple[tuple[str, tuple[Axis, ...]], ...] = ()
-    """Pairs (tensor of lengths that are known at run time, its indices over the loops B, H, D, K)."""
+    """Pairs (tensor of lengths that are known at run time, indices of this tensor over the loops B, H, D, K)."""
     exposed: str = ""
     """Name of the output that holds the scores; '' if there is no such output."""
     exposed_stage: int = 0
@@ -69,14 +69,16 @@ def attention(
     """
     if not query.batch == key.batch == value.batch:
         raise op.node.error(
-            "batches of queries, keys and values", f"{query.batch}, {key.batch}, {value.batch}", "equal"
+            "wrong batches of queries, keys and values", f"{query.batch}, {key.batch}, {value.batch}", "equal"
         )
     shared = query.heads // max(key.heads, 1)
     if key.heads < 1 or query.heads != shared * key.heads or value.heads != key.heads:
-        raise op.node.error("numbers of heads", f"{query.heads}, {key.heads}, {value.heads}", "the first a multiple")
+        raise op.node.error(
+            "wrong numbers of heads", f"{query.heads}, {key.heads}, {value.heads}", "the first a multiple"
+        )
     if query.width != key.width or value.positions != key.positions or value.width != output.width:
         raise op.node.error(
-            "sizes of queries, keys and values",
+            "wrong sizes of queries, keys and values",
             f"widths {query.width}, {key.width}, {value.width}; positions {key.positions}, {value.positions}",
         )
     shape = (query.batch, query.heads, query.positions, key.positions)
@@ -100,7 +102,7 @@ def attention(
         is_exact=not parts.hides_keys,
     )
     if parts.hides_keys:
-        op.approximated("attention that hides keys from queries: work and dependences are counted for all keys")
+        op.approximated("attention hides keys from some queries, but work and dependences are counted for all keys")
 
 
 def _product(op: Lowering, query: HeadTensor, key: HeadTensor, shape: tuple[int, ...], shared: int) -> str:
@@ -180,20 +182,19 @@ def _masked(op: Lowering, scores: str, parts: ScoreParts) -> str:
 
 
 def joined(op: Lowering, past: str, new: HeadTensor, output: str, part: str) -> HeadTensor:
-    """Heads of a cache, followed by the new heads. Unless `output` is '', they are also written to the tensor
-    `output`.
-    """
+    """Heads of a cache, followed by the new heads. If `output` is not '', the result is also written to the tensor
+    `output`."""
     before = op.shape(past)[2] if past else 0
     if not past and not output:
         return new
     shape = (new.batch, new.heads, before + new.positions, new.width)
     if past and op.shape(past) != (new.batch, new.heads, before, new.width):
         raise op.node.error(
-            "shape of a cache", str(list(op.shape(past))), f"[{new.batch}, {new.heads}, .., {new.width}]"
+            "wrong shape of a cache", str(list(op.shape(past))), f"[{new.batch}, {new.heads}, .., {new.width}]"
         )
     target = output or op.temporary(part, shape, new.tensor)
     if op.shape(target) != shape:
-        raise op.node.error(f"shape of output '{target}'", str(list(op.shape(target))), str(list(shape)))
+        raise op.node.error(f"wrong shape of output '{target}'", str(list(op.shape(target))), str(list(shape)))
     loops = (("B", new.batch), ("H", new.heads), ("D", new.positions), ("K", new.width))
     maps = [IndexMap(loops, access(target, "B", "H", affine(("D", 1), offset=before), "K"), new.at("H", "D", "K"))]
     if before:
@@ -213,7 +214,7 @@ def heads_of(op: Lowering, tensor: str, heads: int) -> HeadTensor:
         return HeadTensor(tensor, shape[0], shape[1], shape[2], shape[3])
     if len(shape) != 3 or heads < 1 or shape[2] % heads:
         raise op.node.error(
-            f"heads of tensor '{tensor}'", f"{heads} of {list(shape)}", "rank 4, or a multiple of heads"
+            f"wrong number of heads of tensor '{tensor}'", f"{heads} of {list(shape)}", "rank 4, or a multiple of heads"
         )
     return HeadTensor(tensor, shape[0], heads, shape[1], shape[2] // heads, is_flat=True)
 
@@ -241,19 +242,18 @@ def batch_access(op: Lowering, tensor: str, batch: int) -> tuple[Axis, ...]:
     """Indices of a tensor [batch] or [batch, 1] with one value per batch entry. Raises InputError for another shape."""
     shape = op.shape(tensor)
     if len(shape) > 2 or shape[:1] not in ((batch,), (1,)) or any(size != 1 for size in shape[1:]):
-        raise op.node.error(f"shape of tensor '{tensor}'", str(list(shape)), f"[{batch}]")
+        raise op.node.error(f"wrong shape of tensor '{tensor}'", str(list(shape)), f"[{batch}]")
     return tuple(fixed() if size == 1 else "B" for size in shape)
 
 
 def output_heads(op: Lowering, query: HeadTensor, value: HeadTensor) -> HeadTensor:
-    """Output heads, in the layout that the rank of the output gives. Raises InputError if the output shape does not
-    fit the inputs.
-    """
+    """Output heads, in the layout that follows from the rank of the output. Raises InputError if the output shape does
+    not fit the inputs."""
     shape = op.output_shape()
     flat = (query.batch, query.positions, query.heads * value.width)
     full = (query.batch, query.heads, query.positions, value.width)
     if shape not in (flat, full):
-        raise op.node.error("shape of the output", str(list(shape)), f"{list(flat)} or {list(full)}")
+        raise op.node.error("wrong shape of the output", str(list(shape)), f"{list(flat)} or {list(full)}")
     return HeadTensor(op.output(), query.batch, query.heads, query.positions, value.width, is_flat=len(shape) == 3)
 
 
@@ -281,7 +281,7 @@ _MASK, _PAST_KEY, _PAST_VALUE, _LENGTHS = 3, 4, 5, 6
 def lower_attention(op: Lowering) -> None:
     """Attention over heads with grouped queries, mask, causality, cache and soft cap (since operator set 23).
 
-    The cache comes before the new keys and values. Cache and new entries together are also written to the outputs.
+    The cache comes before the new keys and values. The cache with the new entries is also written to the outputs.
     Raises InputError if shapes do not fit together.
     """
     query = heads_of(op, op.input(0), op.node.integer("q_num_heads", 0))
@@ -298,7 +298,7 @@ def lower_attention(op: Lowering) -> None:
         others.append((mask, broadcast(op, mask, tuple(sizes), sizes).axes))
     stage = op.node.integer("qk_matmul_output_mode", 0)
     if not 0 <= stage < _STAGES:
-        raise op.node.error("attribute 'qk_matmul_output_mode'", str(stage), "0 to 3")
+        raise op.node.error("wrong attribute 'qk_matmul_output_mode'", str(stage), "0 to 3")
     parts = ScoreParts(
         hides_keys=short > 0 or bool(lengths) or _hides_keys(op, query, key, offset),
         masks=(mask,) if mask and short < 0 else (),
@@ -311,9 +311,7 @@ def lower_attention(op: Lowering) -> None:
 
 
 def _hides_keys(op: Lowering, query: HeadTensor, key: HeadTensor, offset: int) -> bool:
-    """Whether causality or a window hides at least one key from at least one query. `offset` is the position of the
-    first query.
-    """
+    """Whether a key is hidden from a query by causality or by a window. `offset` is the position of the first query."""
     left, right = (op.node.integer(f"{side}_window_size", -1) for side in ("left", "right"))
     if op.node.integer("is_causal", 0):
         right = 0

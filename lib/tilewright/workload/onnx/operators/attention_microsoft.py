@@ -28,15 +28,15 @@ _NAMES = ("B", "H", "D", "J", "K")
 
 @lowers("RotaryEmbedding")
 def lower_rotary_embedding(op: Lowering) -> None:
-    """Rotation by position. Inputs are data, cosines, sines and (optional) positions. A rotated element takes three
-    operations.
-    """
+    """Rotation by position. The inputs are data, cosines, sines and (optional) positions. Each rotated element needs
+    three operations."""
     _rotate(op, 1, 2, 3)
 
 
 @lowers("RotaryEmbedding", domain="com.microsoft")
 def lower_microsoft_rotary_embedding(op: Lowering) -> None:
-    """Rotation by position. Inputs are data, positions, cosines and sines. A rotated element takes three operations."""
+    """Rotation by position. The inputs are data, positions, cosines and sines. Each rotated element needs three
+    operations."""
     _rotate(op, 2, 3, 1)
 
 
@@ -48,7 +48,7 @@ def _rotate(op: Lowering, cosines: int, sines: int, positions: int) -> None:
     data = _heads(op, op.input_shape(cosines)[-1])
     turned = op.node.integer("rotary_embedding_dim", 0) or data.width
     if op.output_shape() != op.input_shape():
-        raise op.node.error("shape of the output", str(list(op.output_shape())), str(list(op.input_shape())))
+        raise op.node.error("wrong shape of the output", str(list(op.output_shape())), str(list(op.input_shape())))
     known = _known_places(op, positions)
     angles = [
         angles_of_places(op, data, cache, positions, part, known=known)
@@ -67,14 +67,16 @@ def turn(
     is_interleaved: bool,
     prefix: str = "",
 ) -> None:
-    """Rotate the first `turned` channels of every head. `angles` names the cosines and the sines [batch, positions,
-    turned / 2].
+    """Rotate the first `turned` channels of every head. `angles` are the names of the tensors of cosines and sines,
+    [batch, positions, turned / 2].
 
     Raises InputError if the numbers of channels do not fit together.
     """
     half = turned // 2
     if turned % 2 or turned > data.width or any(op.shape(name)[-1] != half for name in angles):
-        raise op.node.error("channels to rotate", f"{turned} of {data.width}", f"twice {op.shape(angles[0])[-1]}")
+        raise op.node.error(
+            "wrong number of channels to rotate", f"{turned} of {data.width}", f"twice {op.shape(angles[0])[-1]}"
+        )
     step, jump = (2, 1) if is_interleaved else (1, half)
     channel = affine(("J", jump), ("K", step))
     sizes = (data.batch, data.heads, data.positions, 2, half)
@@ -116,7 +118,7 @@ def _heads(op: Lowering, half: int) -> HeadTensor:
 
 
 def _known_places(op: Lowering, positions: int) -> list[list[int]] | None:
-    """Positions [batch, sequence] if they are constant, else None."""
+    """Positions [batch, sequence] if they are constant; None otherwise."""
     numbers = op.values(positions)
     return numbers.tolist() if numbers is not None and numbers.ndim == 2 else None
 
@@ -126,18 +128,18 @@ def angles_of_places(
 ) -> str:
     """Name of the tensor [batch, positions, half] with the values of input `cache` for every position.
 
-    If the input `positions` is missing, input `cache` itself has this form. Otherwise its rows are looked up at these
-    positions. The input `positions` has a position for each token, one value per batch entry, or one value for all.
-    Raises InputError if the cache has another shape.
+    If the input `positions` is missing, input `cache` itself has this form. Otherwise the rows of the cache are looked
+    up at these positions. The input `positions` has one value per token, one value per batch entry, or one value for
+    all tokens. Raises InputError if the cache has another shape.
     """
     given, shape = op.input(cache), op.input_shape(cache)
     wanted = (data.batch, data.positions, shape[-1])
     if not op.has_input(positions):
         if shape != wanted:
-            raise op.node.error(f"shape of input {cache}", str(list(shape)), str(list(wanted)))
+            raise op.node.error(f"wrong shape of input {cache}", str(list(shape)), str(list(wanted)))
         return given
     if len(shape) != 2:
-        raise op.node.error(f"shape of input {cache}", str(list(shape)), "[positions, half of the channels]")
+        raise op.node.error(f"wrong shape of input {cache}", str(list(shape)), "[positions, half of the channels]")
     name = f"{part}_of_place"
     result = op.temporary(name, wanted, given)
     if known is not None and len(known) == data.batch and data.batch * data.positions <= _MOST_ROWS:
@@ -155,7 +157,7 @@ def angles_of_places(
     places = op.input_shape(positions)
     axes = [fixed() if size == 1 else loop(own) for size, own in zip(places, ("B", "D"), strict=False)]
     if len(axes) != len(places) or any(size not in (1, full) for size, full in zip(places, wanted, strict=False)):
-        raise op.node.error(f"shape of input {positions}", str(list(places)), "[batch, sequence] or one value")
+        raise op.node.error(f"wrong shape of input {positions}", str(list(places)), "[batch, sequence] or one value")
     op.move(
         IndexMap((*loops, ("S", shape[0])), written, access(given, "S", "K"), is_exact=False),
         IndexMap(loops, written, access(op.input(positions), *axes)),
@@ -183,10 +185,12 @@ def lower_microsoft_attention(op: Lowering) -> None:
         op.unsupported("com.microsoft::Attention with a cache or with rotary embeddings is not modelled")
         return
     if len(data) != 3 or len(weights) != 2 or weights[0] != data[2] or heads < 1:
-        raise op.node.error("shapes of input and weights", f"{list(data)}, {list(weights)}", "[B, S, C], [C, K]")
+        raise op.node.error("wrong shapes of input and weights", f"{list(data)}, {list(weights)}", "[B, S, C], [C, K]")
     widths = op.node.integers("qkv_hidden_sizes", (weights[1] // 3,) * 3)
     if len(widths) != 3 or sum(widths) != weights[1] or any(width % heads for width in widths):
-        raise op.node.error("channels of queries, keys and values", str(list(widths)), f"{heads} heads of {weights[1]}")
+        raise op.node.error(
+            "wrong channels of queries, keys and values", str(list(widths)), f"{heads} heads of {weights[1]}"
+        )
     packed = _projection(op, weights[1])
     starts = (0, widths[0], widths[0] + widths[1])
     query, key, value = (
@@ -228,7 +232,7 @@ def lower_multi_head_attention(op: Lowering) -> None:
         widths = (0, query.heads * query.width, query.heads * query.width + key.heads * key.width)
         total = widths[2] + value.heads * value.width
         if op.shape(bias) != (total,):
-            raise op.node.error("shape of the bias", str(list(op.shape(bias))), f"[{total}]")
+            raise op.node.error("wrong shape of the bias", str(list(op.shape(bias))), f"[{total}]")
         query, key, value = (
             added_bias(op, data, bias, start, f"bias_{name}")
             for data, start, name in zip((query, key, value), widths, ("query", "key", "value"), strict=True)
@@ -289,9 +293,8 @@ def lower_group_query_attention(op: Lowering) -> None:
 
 
 def _query_key_value(op: Lowering) -> tuple[HeadTensor, HeadTensor, HeadTensor]:
-    """Heads of query, key and value. They are three tensors, or three parts of the first tensor if the other two are
-    missing.
-    """
+    """Heads of query, key and value. They come from three tensors, or from the first tensor if the other two are
+    missing."""
     heads, shared = op.node.integer("num_heads", 0), op.node.integer("kv_num_heads", 0)
     if op.has_input(1):
         query = heads_of(op, op.input(0), heads)
@@ -319,16 +322,15 @@ def _turned(op: Lowering, data: HeadTensor, prefix: str) -> HeadTensor:
 
 
 def _cached(op: Lowering, past: str, new: HeadTensor, present: str, length: str, part: str) -> HeadTensor:
-    """Heads of the cache with the new entries. New entries come after the old ones; in a cache of fixed length, they
-    go to a position that is known at run time.
-    """
+    """Heads of the cache with the new entries. The new entries come after the old entries. In a cache of fixed length,
+    they are written to a position that is known only at run time."""
     before = op.shape(past)[2] if past else 0
     if not present or op.shape(present)[2] == before + new.positions:
         return joined(op, past, new, present, part)
     shape = op.shape(present)
     if len(shape) != 4 or shape[:2] + shape[3:] != (new.batch, new.heads, new.width):
         raise op.node.error(
-            f"shape of output '{present}'", str(list(shape)), f"[{new.batch}, {new.heads}, .., {new.width}]"
+            f"wrong shape of output '{present}'", str(list(shape)), f"[{new.batch}, {new.heads}, .., {new.width}]"
         )
     outer = (("B", new.batch), ("H", new.heads), ("D", shape[2]), ("K", new.width))
     written = access(present, "B", "H", "D", "K")

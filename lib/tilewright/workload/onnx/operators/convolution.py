@@ -21,9 +21,8 @@ Loops = tuple[tuple[str, int], ...]
 
 _MOST_AXES = 3
 _AXES_OF_LAYER = 2
-"""Largest number of axes for which a convolution has the layer of zigzag-dse. With more axes, the layer follows from
-the accesses.
-"""
+"""Largest number of axes for which a convolution gets the same layer as in zigzag-dse. With more axes, the layer
+follows from the accesses."""
 
 
 def spatial_names(axes: int) -> tuple[str, ...]:
@@ -35,7 +34,7 @@ def spatial_names(axes: int) -> tuple[str, ...]:
 def lower_conv(op: Lowering) -> None:
     """Convolution as one nest: O[b][g,k][o*] += W[g,k][c][f*] * I[b][g,c][stride * o* + dilation * f* - padding].
 
-    The multiply-accumulates are output elements times kernel elements times channels of a group; products with padding
+    The number of multiply-accumulates is output elements x kernel elements x channels of a group. Products with padding
     are counted too. The bias costs nothing. Raises InputError if shapes do not fit together.
     """
     _add_conv(op, op.output())
@@ -43,9 +42,8 @@ def lower_conv(op: Lowering) -> None:
 
 @lowers("NhwcConv", "QLinearConv", domain="com.microsoft")
 def lower_conv_of_onnxruntime(op: Lowering) -> None:
-    """Convolution as for Conv, with the channels of input and output last. The layout of filters is that of the
-    standard.
-    """
+    """Convolution as in Conv, except that the channels of input and output are the last axis. The layout of the filters
+    is that of the standard."""
     _add_conv(op, op.output())
 
 
@@ -143,7 +141,8 @@ def _is_channels_last(op: Lowering) -> bool:
 
 
 def _beside(op: Lowering, geometry: ConvGeometry) -> list[TensorAccess]:
-    """Accesses to inputs without costs: the bias, and scales and zero points except one-element constants."""
+    """Accesses to inputs without costs: the bias, and scales and zero points. Scales and zero points that are constants
+    of one element are left out."""
     kind = op.node.proto.op_type
     bias = {"Conv": 2, "FusedConv": 2, "NhwcConv": 2, "NhwcFusedConv": 2, "QLinearConv": 8}.get(kind)
     scales = {"QLinearConv": (1, 2, 4, 5, 6, 7), "ConvInteger": (2, 3)}.get(kind, ())
@@ -157,13 +156,13 @@ def _beside(op: Lowering, geometry: ConvGeometry) -> list[TensorAccess]:
 def bias_access(op: Lowering, index: int, channel: AxisIndex, channels: int) -> TensorAccess:
     """Access to a bias with one value per channel. Raises InputError for another shape."""
     if op.input_shape(index) != (channels,):
-        raise op.node.error("shape of the bias", str(list(op.input_shape(index))), f"[{channels}]")
+        raise op.node.error("wrong shape of the bias", str(list(op.input_shape(index))), f"[{channels}]")
     return TensorAccess(op.input(index), (channel,))
 
 
 @lowers("DeformConv")
 def lower_deformable_conv(op: Lowering) -> None:
-    """Convolution that samples its input at positions from another input. It has the cost of a Conv; the interpolation
+    """Convolution that samples its input at positions from another input. It has the cost of a Conv. The interpolation
     costs nothing.
 
     Each sample depends on the whole image of its channel, on its own offset and on its own mask. Raises InputError.
@@ -193,11 +192,15 @@ def _geometry_of_deformable(op: Lowering) -> ConvGeometry:
     data, weights, out = op.input_shape(), op.input_shape(1), op.output_shape()
     axes = len(data) - 2
     if not 1 <= axes <= _MOST_AXES or len(weights) != len(data) or len(out) != len(data):
-        raise op.node.error("ranks of input, weights and output", f"{len(data)}, {len(weights)}, {len(out)}", "equal")
+        raise op.node.error(
+            "wrong ranks of input, weights and output", f"{len(data)}, {len(weights)}, {len(out)}", "equal"
+        )
     pads = op.node.integers("pads", (0,) * (2 * axes))
     strides, dilations = (op.node.integers(name, (1,) * axes) for name in ("strides", "dilations"))
     if len(pads) != 2 * axes or len(strides) != axes or len(dilations) != axes:
-        raise op.node.error("attributes pads, strides and dilations", "", f"{2 * axes}, {axes} and {axes} integers")
+        raise op.node.error(
+            "wrong attributes pads, strides and dilations", "", f"{2 * axes}, {axes} and {axes} integers"
+        )
     groups = op.node.integer("group", 1)
     if out[0] != data[0]:
         raise op.node.error("input and output batch differ", f"{data[0]} and {out[0]}")
@@ -219,14 +222,16 @@ def _geometry_of_deformable(op: Lowering) -> ConvGeometry:
 
 
 def _sample(op: Lowering, geometry: ConvGeometry, samples: str) -> None:
-    """Add the move from image, offsets and mask to the samples [b, c, f*, o*]."""
+    """Add the move of data from image, offsets and mask to the samples [b, c, f*, o*]."""
     letters = spatial_names(len(geometry.kernel))
     taps = [(f"F{letter}", size) for letter, size in zip(letters, geometry.kernel, strict=True)]
     places = [(f"O{letter}", size) for letter, size in zip(letters, geometry.out_size, strict=True)]
     image = [(f"I{letter}", size) for letter, size in zip(letters, geometry.in_size, strict=True)]
     offset_groups = op.node.integer("offset_group", 1)
     if offset_groups < 1 or geometry.in_channels % offset_groups:
-        raise op.node.error("attribute 'offset_group'", str(offset_groups), f"a divisor of {geometry.in_channels}")
+        raise op.node.error(
+            "wrong attribute 'offset_group'", str(offset_groups), f"a divisor of {geometry.in_channels}"
+        )
     each = geometry.in_channels // offset_groups
     loops = (("B", geometry.batch), ("G", offset_groups), ("C", each), *taps, *places)
     names = [name for name, _ in (*taps, *places)]
@@ -238,7 +243,9 @@ def _sample(op: Lowering, geometry: ConvGeometry, samples: str) -> None:
             size = offset_groups * math.prod(geometry.kernel) * values
             expected = (geometry.batch, size, *geometry.out_size)
             if op.input_shape(index) != expected:
-                raise op.node.error(f"shape of input {index}", str(list(op.input_shape(index))), str(list(expected)))
+                raise op.node.error(
+                    f"wrong shape of input {index}", str(list(op.input_shape(index))), str(list(expected))
+                )
             axis = _flat_axis([("G", offset_groups), *taps, ("D", values)])
             read = access(op.input(index), "B", axis, *(name for name, _ in places))
             maps.append(IndexMap((*loops, ("D", values)), sample, read, is_exact=False))

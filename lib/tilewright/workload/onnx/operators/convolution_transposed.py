@@ -1,13 +1,13 @@
 """ConvTranspose: every input element is multiplied by the whole filter, and results at the same position are summed.
 
 Along an axis, an input position i and a tap f write the output position `stride * i + dilation * f - padding`. Results
-of two taps are summed only if their output positions have the same residue modulo the stride. So the operator is
-several convolutions, one for each residue. Residues with equally many taps share a loop nest: f = F + period * T with
-period = stride / gcd(stride, dilation).
+of two taps are summed only if their output positions have the same residue modulo the stride. The operator therefore
+consists of several convolutions, one for each residue. Residues with the same number of taps share a loop nest: f = F +
+period * T with period = stride / gcd(stride, dilation).
 
-If the output is stride times as long as the input, the loop along the axis goes over outputs, and the input is a
-sliding window. Otherwise the loop goes over inputs. The number of multiply-accumulates is the same in both cases:
-input elements times taps. Results that the padding removes are counted too.
+If the output is stride times as long as the input, the loop along the axis goes over output positions, and the input is
+a sliding window. Otherwise the loop goes over input positions. The number of multiply-accumulates is the same in both
+cases: input elements times taps. Results that the padding removes are counted too.
 """
 
 import math
@@ -30,7 +30,7 @@ _MOST_AXES = 3
 
 @dataclass(frozen=True)
 class _Axis:
-    """One axis of one nest. Its loops are O* over `length` positions, R* over `residues`, and F* over `taps`."""
+    """One axis of one nest. Its loops are O* (of size `length`), R* (of size `residues`) and F* (of size `taps`)."""
 
     letter: str
     length: int
@@ -41,14 +41,13 @@ class _Axis:
     tap: AxisIndex
     """Position in the kernel."""
     partial: AxisIndex
-    """Position in the tensor that holds only the results of these residues. It has `partial_length` positions per
-    residue.
-    """
+    """Position in the tensor that holds only the results of these residues. The tensor has `partial_length` positions
+    per residue."""
     partial_length: int
     output: AxisIndex
     """Position in the output, over the loops P* (positions) and R* (residues)."""
     is_counted_by_input: bool = False
-    """Whether the loop goes over inputs. Several taps then write the same position."""
+    """Whether the loop goes over input positions. Several taps then write the same output position."""
 
     @property
     def loops(self) -> dict[str, int]:
@@ -57,15 +56,14 @@ class _Axis:
 
     @property
     def costed_partial(self) -> AxisIndex:
-        """Index of the partial result in the cost model. It has one dimension for each loop, with the longer one of O*
-        and F*.
-        """
+        """Index of the partial result in the cost model. It has a loop over the residues, and the longer of the loops
+        O* and F*."""
         longer = "O" if self.length >= self.taps else "F"
         return affine((f"{longer}{self.letter}", self.residues), (f"R{self.letter}", 1))
 
     @property
     def costed_source(self) -> AxisIndex:
-        """Index of the input in the cost model, if `costed_partial` is the index of the result."""
+        """Index of the input in the cost model. It belongs to `costed_partial`, the index of the result."""
         if self.length < self.taps:
             return affine((f"O{self.letter}", 1))
         return affine((f"O{self.letter}", 1), (f"F{self.letter}", -1))
@@ -75,7 +73,7 @@ class _Axis:
 def lower_conv_transpose(op: Lowering) -> None:
     """Transposed convolution O[b][g,k][..] += I[b][g,c][..] * W[g,c][k][..], split by residues.
 
-    The multiply-accumulates are input elements times output channels of a group times kernel elements. The bias costs
+    The number of multiply-accumulates is input elements x output channels of a group x kernel elements. The bias costs
     nothing. Raises InputError if shapes do not fit together.
     """
     geometry = _geometry(op)
@@ -97,7 +95,7 @@ def lower_conv_transpose(op: Lowering) -> None:
     if not whole:
         op.move(*maps, *_bias_map(op, geometry), part="interleave", operator_type="DepthToSpace")
     if any(part.is_counted_by_input for nest in nests for part in nest):
-        op.approximated("transposed convolution: results are counted by input positions, without the output borders")
+        op.approximated("transposed convolution: results are counted by input positions, without those at the borders")
 
 
 def _add_nest(op: Lowering, geometry: ConvSizes, parts: Sequence[_Axis], target: str, part: str) -> None:
@@ -137,9 +135,8 @@ def _add_nest(op: Lowering, geometry: ConvSizes, parts: Sequence[_Axis], target:
 
 
 def _axis_parts(geometry: ConvSizes, axis: int, *, exact: bool) -> list[_Axis]:
-    """Nests of one axis. Each nest has a run of residues that have equally many taps and the same first input
-    position.
-    """
+    """Parts of one axis, one for each nest. A nest has consecutive residues with the same number of taps and the same
+    first input position."""
     stride, dilation, kernel = geometry.strides[axis], geometry.dilations[axis], geometry.kernel[axis]
     period = stride // math.gcd(stride, dilation)
     letter = spatial_names(len(geometry.kernel))[axis]
@@ -157,7 +154,8 @@ def _axis_parts(geometry: ConvSizes, axis: int, *, exact: bool) -> list[_Axis]:
 
 
 def _runs_of_shift(geometry: ConvSizes, axis: int, taps: range) -> list[tuple[int, int, int]]:
-    """Runs of first taps that share the input position of output number 0, as (start, length, this input position)."""
+    """Runs of consecutive first taps for which output position 0 reads the same input position, as (start, length, this
+    input position)."""
     stride, dilation, before = geometry.strides[axis], geometry.dilations[axis], geometry.pads_before[axis]
     runs: list[tuple[int, int, int]] = []
     for place, first in enumerate(taps):
@@ -170,9 +168,8 @@ def _runs_of_shift(geometry: ConvSizes, axis: int, taps: range) -> list[tuple[in
 
 
 def _axis_part(geometry: ConvSizes, axis: int, letter: str, run: tuple[int, int, int, int], by_output: bool) -> _Axis:
-    """Part of the axis for the residues `first` to `first + residues - 1`. `shift` is the input position of output
-    number 0.
-    """
+    """Part of the axis for the residues from `first` to `first + residues - 1`. `shift` is the input position that
+    output position 0 reads."""
     first, residues, taps, shift = run
     stride, dilation, length = geometry.strides[axis], geometry.dilations[axis], geometry.in_size[axis]
     period = stride // math.gcd(stride, dilation)
@@ -211,7 +208,8 @@ def _partial_shape(geometry: ConvSizes, parts: Sequence[_Axis]) -> Shape:
 
 
 def _is_whole(op: Lowering, geometry: ConvSizes, parts: Sequence[_Axis]) -> bool:
-    """Whether there is only one nest, and this nest writes each element of the output directly to its position."""
+    """Whether the nest writes each element of the output directly to its position. This requires that there is only one
+    nest."""
     same_shape = _partial_shape(geometry, parts) == op.output_shape()
     return same_shape and all(
         axis.output.offset == 0
@@ -244,14 +242,16 @@ def _geometry(op: Lowering) -> ConvSizes:
     data, weights, out = op.input_shape(), op.input_shape(1), op.output_shape()
     axes = len(data) - 2
     if axes < 1 or len(weights) != len(data) or len(out) != len(data):
-        raise op.node.error("ranks of input, weights and output", f"{len(data)}, {len(weights)}, {len(out)}", "equal")
+        raise op.node.error(
+            "wrong ranks of input, weights and output", f"{len(data)}, {len(weights)}, {len(out)}", "equal"
+        )
     groups = op.node.integer("group", 1)
     strides, dilations, kernel = (
         op.node.positive_integers(name, default, axes)
         for name, default in (("strides", (1,) * axes), ("dilations", (1,) * axes), ("kernel_shape", weights[2:]))
     )
     if kernel != weights[2:]:
-        raise op.node.error("attribute 'kernel_shape'", str(list(kernel)), str(list(weights[2:])))
+        raise op.node.error("wrong attribute 'kernel_shape'", str(list(kernel)), str(list(weights[2:])))
     if groups < 1 or data[1] % groups or weights[0] != data[1] or out[1] != weights[1] * groups:
         channels = f"group {groups}, input {data[1]}, weights {list(weights[:2])}, output {out[1]}"
         raise op.node.error("channels do not fit", channels)
@@ -264,7 +264,8 @@ def _geometry(op: Lowering) -> ConvSizes:
 def _pads_before(
     op: Lowering, in_size: Shape, out_size: Shape, kernel: Shape, strides: Shape, dilations: Shape
 ) -> Shape:
-    """Padding before each axis. It is given, or derived from the difference between full size and output size."""
+    """Padding before each axis. The attributes give it, or it is derived from the difference between full size and
+    output size."""
     axes = len(in_size)
     mode = op.node.text("auto_pad", "NOTSET")
     given = op.node.integers("pads", ())
@@ -272,11 +273,11 @@ def _pads_before(
         return (0,) * axes
     if mode == "NOTSET" and not op.node.has("output_shape"):
         if given and len(given) != 2 * axes:
-            raise op.node.error("attribute 'pads'", str(list(given)), f"{2 * axes} integers")
+            raise op.node.error("wrong attribute 'pads'", str(list(given)), f"{2 * axes} integers")
         return given[:axes] or (0,) * axes
     extra = op.node.integers("output_padding", (0,) * axes)
     if len(extra) != axes:
-        raise op.node.error("attribute 'output_padding'", str(list(extra)), f"{axes} integers")
+        raise op.node.error("wrong attribute 'output_padding'", str(list(extra)), f"{axes} integers")
     before = []
     for size, out, taps, stride, dilation, added in zip(
         in_size, out_size, kernel, strides, dilations, extra, strict=True

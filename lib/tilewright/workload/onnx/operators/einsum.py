@@ -1,4 +1,4 @@
-"""Einsum: products of any number of tensors, two at a time from left to right, and sums, diagonals, transpositions."""
+"""Einsum: sums, diagonals, transpositions, and products of any number of tensors, two at a time from left to right."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -21,21 +21,23 @@ class _Term:
 
 @lowers("Einsum")
 def lower_einsum(op: Lowering) -> None:
-    """Einsum with one nest for each product of two tensors, and with one loop for each label. A single tensor is
-    summed or moved.
+    """Einsum with one nest for each product of two tensors. A nest has one loop for each label. If there is only one
+    tensor, it is summed or moved.
 
-    A label that is neither in a later tensor nor in the output is summed as early as possible. A product with a sum
-    counts as multiply-accumulates; their number is the product of its loop sizes. Raises InputError for an equation
+    A label that is neither in a later tensor nor in the output is summed as early as possible. A product with a sum is
+    counted in multiply-accumulates. Their number is the product of the loop sizes. Raises InputError for an equation
     that does not fit the inputs.
     """
     terms, output = _parsed(op)
     sizes = _sizes(op, terms)
     missing = [label for label in output if label not in sizes]
     if missing or len(set(output)) != len(output):
-        raise op.node.error("attribute 'equation'", repr(_equation(op)), "an output of different labels of the inputs")
+        raise op.node.error(
+            "wrong attribute 'equation'", repr(_equation(op)), "different labels that occur in the inputs"
+        )
     if tuple(sizes[label] for label in output) != op.output_shape():
         wanted = [sizes[label] for label in output]
-        raise op.node.error("shape of the output", str(list(op.output_shape())), str(wanted))
+        raise op.node.error("wrong shape of the output", str(list(op.output_shape())), str(wanted))
     result = _Term(op.output(), output)
     if len(terms) == 1:
         _lower_one(op, terms[0], result, sizes)
@@ -90,7 +92,7 @@ def _loops(labels: Iterable[str], sizes: dict[str, int]) -> tuple[tuple[str, int
 
 
 def _loop_name(label: str) -> str:
-    """Name of the loop of a label: II for I, I for i, and E0 for label 0 of the ellipsis."""
+    """Name of the loop of a label: II for label I, I for label i, and E0 for label 0 of the ellipsis."""
     if label.isalpha():
         return 2 * label if label.isupper() else label.upper()
     return f"E{label}"
@@ -119,13 +121,13 @@ def _parsed(op: Lowering) -> tuple[list[_Term], tuple[str, ...]]:
     texts = left.split(",")
     names = [op.input(index) for index in range(len(op.node.inputs))]
     if not names or len(texts) != len(names):
-        raise op.node.error("attribute 'equation'", repr(equation), f"{len(names)} terms, one for each input")
+        raise op.node.error("wrong attribute 'equation'", repr(equation), f"{len(names)} terms, one for each input")
     hidden = [_hidden_rank(op, text, op.shape(name)) for text, name in zip(texts, names, strict=True)]
     terms = [_Term(name, _labels(text, rank)) for text, name, rank in zip(texts, names, hidden, strict=True)]
     widest = max(hidden)
     if arrow:
         if _ELLIPSIS not in right and _without_ellipsis(op, right) != right:
-            raise op.node.error("attribute 'equation'", repr(equation))
+            raise op.node.error("wrong attribute 'equation'", repr(equation))
         return terms, _labels(right, widest)
     letters = [label for term in terms for label in term.labels if label.isalpha()]
     once = sorted(label for label in set(letters) if letters.count(label) == 1)
@@ -137,14 +139,16 @@ def _hidden_rank(op: Lowering, text: str, shape: Shape) -> int:
     letters = _without_ellipsis(op, text)
     hidden = len(shape) - len(letters)
     if hidden < 0 or (hidden and letters == text):
-        raise op.node.error("a term of attribute 'equation'", repr(text), f"one label for each of {len(shape)} axes")
+        raise op.node.error(
+            "wrong term of attribute 'equation'", repr(text), f"one label for each of {len(shape)} axes"
+        )
     return hidden
 
 
 def _without_ellipsis(op: Lowering, text: str) -> str:
     letters = text.replace(_ELLIPSIS, "", 1)
     if not all(letter.isascii() and letter.isalpha() for letter in letters):
-        raise op.node.error("a term of attribute 'equation'", repr(text), "letters, and at most one ellipsis '...'")
+        raise op.node.error("wrong term of attribute 'equation'", repr(text), "letters, and at most one ellipsis '...'")
     return letters
 
 
@@ -155,12 +159,15 @@ def _labels(text: str, hidden: int) -> tuple[str, ...]:
 
 
 def _sizes(op: Lowering, terms: Sequence[_Term]) -> dict[str, int]:
-    """Size of each label. Size 1 is broadcast. Raises InputError if two other sizes of a label differ."""
+    """Size of each label. Size 1 is broadcast to the other size of the label. Raises InputError if a label has two
+    different sizes and neither of them is 1."""
     sizes: dict[str, int] = {}
     for term in terms:
         for label, size in zip(term.labels, op.shape(term.tensor), strict=True):
             known = sizes.setdefault(label, size)
             if known != size and 1 not in (known, size):
-                raise op.node.error(f"sizes of label '{label}' in attribute 'equation'", f"{known} and {size}")
+                raise op.node.error(
+                    f"different sizes of label '{label}' in attribute 'equation'", f"{known} and {size}"
+                )
             sizes[label] = max(known, size)
     return sizes

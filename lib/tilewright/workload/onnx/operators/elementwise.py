@@ -38,7 +38,8 @@ def _broadcast(axis_size: int, name: str, loop_size: int) -> AxisIndex:
 
 
 def broadcast_shape(shapes: Iterable[Shape]) -> Shape:
-    """Common shape of tensors that are broadcast against each other. Raises ValueError if there is no common shape."""
+    """Shape that results if tensors of these shapes are broadcast against each other. Raises ValueError if they cannot
+    be broadcast."""
     return tuple(int(size) for size in np.broadcast_shapes(*shapes))
 
 
@@ -61,9 +62,9 @@ def elementwise(
 ) -> None:
     """Add the nest `output = f(sources)`, element by element.
 
-    The first two sources with more than one element are the operands I and W. Constants of one element need no memory.
-    All other sources, and `others`, are read at no cost. Raises ValueError if a shape does not broadcast to the
-    output.
+    The operands I and W are the first two sources with more than one element. All other sources, and the tensors
+    `others`, are read at no cost. Constants of one element need no memory. Raises ValueError if a shape does not
+    broadcast to the output.
     """
     shape = op.shape(output)
     if broadcast_shape([shape, *(op.shape(name) for name in (*sources, *others))]) != shape:
@@ -122,9 +123,8 @@ _MANY = ("Max", "Mean", "Min", "Sum")
 @lowers(*_UNARY)
 @lowers("Gelu", "QuickGelu", domain="com.microsoft")
 def lower_unary(op: Lowering) -> None:
-    """Unary operator: one operation per element. Other inputs (such as the type of CastLike) have no effect on the
-    cost.
-    """
+    """Unary operator with one operation per element. Further inputs (such as the type of CastLike) do not affect the
+    cost."""
     elementwise(op, op.output(), [op.input()])
 
 
@@ -134,7 +134,7 @@ def lower_binary(op: Lowering) -> None:
     """Binary operator: one operation per output element. A tensor with fewer axes than the other tensor is broadcast
     along the leading axes.
 
-    Before opset 7, the attribute `axis` gives the position of the second tensor, and slopes of PRelu are per channel.
+    Before opset 7, the attribute `axis` gives the first axis of the second tensor, and PRelu has one slope per channel.
     """
     first, second = op.input(0), op.input(1)
     if op.opset < 7 and 0 < len(op.shape(second)) < len(op.output_shape()) and op.shape(second) != (1,):
@@ -156,31 +156,30 @@ def _lower_aligned(op: Lowering, first: str, second: str, axis: int) -> None:
 
 @lowers(*_MANY)
 def lower_many(op: Lowering) -> None:
-    """Any number of tensors, combined two at a time. A single tensor is passed on. The division of Mean is not
-    counted.
-    """
+    """Operator over any number of tensors, which are combined two at a time. A single tensor is passed on. The division
+    of Mean is not counted."""
     combine(op, op.output(), [op.input(index) for index in range(len(op.node.inputs))], op.node.proto.op_type)
 
 
 @lowers("Clip")
 def lower_clip(op: Lowering) -> None:
-    """Clip: one operation per element. Bounds that are computed at run time are dependences without costs."""
+    """Clip with one operation per element. Bounds that are computed at run time are dependences without costs."""
     bounds = [op.input(index) for index in (1, 2) if op.has_input(index)]
     elementwise(op, op.output(), [op.input()], others=bounds)
 
 
 @lowers("FastGelu", domain="com.microsoft")
 def lower_fast_gelu(op: Lowering) -> None:
-    """FastGelu: one operation per element. An optional bias is added along the last axis."""
+    """FastGelu with one operation per element. An optional bias is added along the last axis."""
     elementwise(op, op.output(), [op.input(index) for index in (0, 1) if op.has_input(index)])
 
 
 @lowers("Where")
 def lower_where(op: Lowering) -> None:
-    """Where: one operation per element. If condition and both choices are tensors, it takes two, because a layer reads
-    at most two tensors.
+    """Where with one operation per element, or two operations if the condition and both choices are tensors, because a
+    layer reads at most two tensors.
 
-    A constant condition always chooses the same elements. The maps still let each output depend on both choices.
+    Each output depends on both choices, also if the condition is constant.
     """
     condition, chosen, other = op.input(0), op.input(1), op.input(2)
     sources, is_exact = [condition, chosen, other], not op.is_constant(condition)
@@ -206,9 +205,8 @@ def lower_identity(op: Lowering) -> None:
 
 @lowers("Dropout")
 def lower_dropout(op: Lowering) -> None:
-    """Dropout. At inference, the input is passed on, and the mask depends on nothing. In training mode, Dropout takes
-    one operation per element.
-    """
+    """Dropout. At inference, the input is passed on, and the mask depends on no element. In training mode, Dropout
+    needs one operation per element."""
     training = op.values(2)
     is_training = op.has_input(2) and (training is None or bool(training.any()))
     if not is_training:
@@ -226,9 +224,8 @@ def lower_dropout(op: Lowering) -> None:
 @lowers("Trilu")
 @lowers("Trilu", domain="com.microsoft")
 def lower_trilu(op: Lowering) -> None:
-    """Trilu: a move of the triangle that is kept; the other elements are zero. If the diagonal is not known, every
-    element can be kept.
-    """
+    """Trilu, which moves the triangle that is kept; the other elements are zero. If the diagonal is not known, every
+    element is assumed to be kept."""
     shape = op.output_shape()
     diagonal = op.values(1)
     if op.has_input(1) and diagonal is None:
@@ -248,16 +245,17 @@ def lower_trilu(op: Lowering) -> None:
 
 @lowers("CumSum", "CumProd")
 def lower_cumulative(op: Lowering) -> None:
-    """Running result with one operation per element, followed by a move without costs. In this move, each result
-    depends on all elements up to it.
-    """
+    """Running sum or product along an axis, with one operation per element. A move without costs follows, in which each
+    result depends on all elements up to its own position."""
     shape = op.output_shape()
     given = op.values(1)
     loops = element_loops(shape)
     running = op.temporary("running", shape, op.output())
     elementwise(op, running, [op.input()], part="running")
     if given is None:
-        op.approximated(f"{op.node.operator_type} along an axis that is computed at run time")
+        op.approximated(
+            f"the axis of {op.node.operator_type} is computed at run time: each result can depend on all elements"
+        )
         axis_map = whole_map(op.output(), shape, op.input(1), op.input_shape(1))
         op.move(whole_map(op.output(), shape, running, shape), axis_map)
         return
@@ -272,5 +270,6 @@ def lower_cumulative(op: Lowering) -> None:
 
 @lowers("RandomNormalLike", "RandomUniformLike")
 def lower_random(op: Lowering) -> None:
-    """Random numbers: one operation per element. Input values do not matter, so the dependences are a superset."""
+    """Random numbers with one operation per element. The values of the input do not matter, so the dependences are a
+    superset."""
     elementwise(op, op.output(), [op.input()], is_exact=False)

@@ -1,6 +1,6 @@
 """Elementwise operators of quantised networks: quantisers of ONNX, onnxruntime, qonnx, and QLinear arithmetic.
 
-Each operator takes one operation per element. Scales and zero points of one element are part of the instruction. A
+Each operator needs one operation per element. Scales and zero points of one element are part of the instruction. A
 scale per channel or per block is an operand.
 """
 
@@ -22,9 +22,8 @@ QONNX_DOMAINS = ("qonnx.custom_op.general", "onnx.brevitas", "finn.custom_op.gen
 @lowers("QuantizeLinear", "DequantizeLinear")
 @lowers("QuantizeLinear", "DequantizeLinear", domain="com.microsoft")
 def lower_linear_quantiser(op: Lowering) -> None:
-    """Quantiser with one operation per element. It has one scale for the whole tensor, one for every index along
-    `axis`, or one for every block of `block_size` elements along `axis`.
-    """
+    """Quantiser with one operation per element. There is one scale for the whole tensor, one scale for every index
+    along `axis`, or one scale for every block of `block_size` elements along `axis`."""
     shape = op.input_shape()
     given = [op.input(index) for index in (1, 2) if op.has_input(index)]
     if all(op.shape(name) in ((), (1,)) for name in given):
@@ -66,15 +65,15 @@ def _settings(op: Lowering, indices: Sequence[int]) -> list[str]:
 
 @lowers("QLinearAdd", "QLinearMul", domain="com.microsoft")
 def lower_quantised_binary(op: Lowering) -> None:
-    """Sum or product. Inputs are A with scale and zero point, B with scale and zero point, and scale and zero point of
-    the result.
-    """
+    """Sum or product. The inputs are A with its scale and zero point, B with its scale and zero point, and the scale
+    and zero point of the result."""
     elementwise(op, op.output(), [op.input(0), op.input(3)], others=_settings(op, (1, 2, 4, 5, 6, 7)))
 
 
 @lowers("QLinearSigmoid", "QLinearLeakyRelu", domain="com.microsoft")
 def lower_quantised_unary(op: Lowering) -> None:
-    """Function of one tensor. Inputs are X with scale and zero point, and scale and zero point of the result."""
+    """Function of one tensor. The inputs are X with its scale and zero point, and the scale and zero point of the
+    result."""
     elementwise(op, op.output(), [op.input()], others=_settings(op, (1, 2, 3, 4)))
 
 
@@ -82,7 +81,8 @@ def lower_quantised_unary(op: Lowering) -> None:
 def lower_quantised_concat(op: Lowering) -> None:
     """Concatenation with one operation per element, and a move of each element to its position along `axis`.
 
-    Inputs are scale and zero point of the result, then (tensor, scale, zero point) for each part.
+    The inputs are the scale and the zero point of the result, then a tensor, its scale and its zero point for each
+    part.
     """
     axis = normalised_axes(op, [op.node.integer("axis", 1)], len(op.output_shape()))[0]
     maps, offset = [], 0

@@ -1,4 +1,4 @@
-"""Embeddings of the domain com.microsoft: tables read at run-time indices, then normalised or dequantised."""
+"""Embeddings of the domain com.microsoft: rows of tables at run-time indices, normalised or dequantised."""
 
 from dataclasses import replace
 
@@ -15,15 +15,15 @@ _CODE_BITS = 8
 
 @lowers("EmbedLayerNormalization", domain=_MICROSOFT)
 def lower_embed_layer_normalization(op: Lowering) -> None:
-    """LayerNormalization of a sum: the rows of the tables of words, positions and segments are added.
+    """LayerNormalization of the sum of rows from the tables of words, positions and segments.
 
-    The mask index is the sum of the mask, with one operation per element. Raises InputError if shapes do not fit
-    together.
+    The output mask index is the sum of the mask, which needs one operation per element. Raises InputError if shapes do
+    not fit together.
     """
     batch, length = op.input_shape(0)
     hidden = op.input_shape(2)[1]
     if op.output_shape() != (batch, length, hidden):
-        raise op.node.error("shape of the output", str(list(op.output_shape())), str([batch, length, hidden]))
+        raise op.node.error("wrong shape of the output", str(list(op.output_shape())), str([batch, length, hidden]))
     rows = [_rows(op, "word", 2, 0), _rows(op, "position", 3, 8 if op.has_input(8) else None)]
     if op.has_input(1) and op.has_input(4):
         rows.append(_rows(op, "segment", 4, 1))
@@ -32,17 +32,16 @@ def lower_embed_layer_normalization(op: Lowering) -> None:
     normalise_last_axis(op, total, 5, 6)
     if op.has_output(1):
         _mask_index(op)
-    op.approximated("the rows that are read from a table are known only at run time: each is assumed to be any row")
+    op.approximated("the rows that are read from a table are known only at run time: each result can depend on any row")
 
 
 def _rows(op: Lowering, part: str, table: int, indices: int | None) -> str:
-    """Name of the rows of a table at the indices of an input. If there is no such input, the rows are those of the
-    positions in the sequence.
-    """
+    """Name of the rows of a table at the indices of an input. Without such an input, the indices are the positions in
+    the sequence."""
     batch, length, hidden = op.output_shape()
     count, width = op.input_shape(table)
     if width != hidden or (indices is None and count < length):
-        raise op.node.error(f"shape of input {table}", str([count, width]), f"[{length} or more, {hidden}]")
+        raise op.node.error(f"wrong shape of input {table}", str([count, width]), f"[{length} or more, {hidden}]")
     result = op.temporary(f"{part}_rows", (batch, length, hidden), op.output())
     loops = (("B", batch), ("D", length), ("K", hidden))
     written = access(result, "B", "D", "K")
@@ -53,7 +52,7 @@ def _rows(op: Lowering, part: str, table: int, indices: int | None) -> str:
         return result
     shape = op.input_shape(indices)
     if shape not in ((batch, length), (1, length)):
-        raise op.node.error(f"shape of input {indices}", str(list(shape)), str([batch, length]))
+        raise op.node.error(f"wrong shape of input {indices}", str(list(shape)), str([batch, length]))
     maps = [IndexMap((*loops, ("V", count)), written, access(op.input(table), "V", "K"), is_exact=False)]
     if not op.is_constant(op.input(indices)):
         own = AxisIndex(()) if shape[0] == 1 and batch > 1 else loop("B")
@@ -84,7 +83,7 @@ def lower_block_gather(op: Lowering) -> None:
     codes = output[-1] // table[-1] if axis < len(table) - 1 else 1
     tail = (*table[axis + 1 : -1], table[-1] * codes) if axis < len(table) - 1 else ()
     if output != (*table[:axis], *indices, *tail):
-        raise op.node.error("shape of the output", str(list(output)), str([*table[:axis], *indices, *tail]))
+        raise op.node.error("wrong shape of the output", str(list(output)), str([*table[:axis], *indices, *tail]))
     gathered = op.temporary("gathered", output, op.input(0))
     if codes > 1:
         op.temporaries[gathered] = replace(op.temporaries[gathered], bits=_CODE_BITS // codes)

@@ -1,7 +1,7 @@
 """Mixtures of experts of the domain com.microsoft: a router sends tokens to experts, whose results are summed.
 
-The work is exact, because every token goes to k experts. The choice of experts is known only at run time, so tokens
-are spread over the experts as evenly as possible.
+The amount of work is exact, because every token goes to k experts. The choice of experts is known only at run time. The
+tokens are therefore spread over the experts as evenly as possible.
 """
 
 from dataclasses import dataclass
@@ -17,9 +17,8 @@ _ACTIVATIONS = {"relu": "Relu", "gelu": "Gelu", "silu": "Swish", "swiglu": "Swis
 
 @dataclass(frozen=True)
 class _Sizes:
-    """Sizes: tokens, channels, inner channels of an expert, experts, and experts per token. The (token, expert) pairs
-    form one group per expert.
-    """
+    """Numbers of tokens, channels, inner channels of an expert, experts, and experts per token. The (token, expert)
+    pairs form one group per expert."""
 
     tokens: int
     hidden: int
@@ -43,14 +42,14 @@ class _Sizes:
 def lower_mixture_of_experts(op: Lowering) -> None:
     """Mixture of experts: softmax of the router, choice of the k best experts, the experts, and the weighted sum.
 
-    Every pair of token and expert has two products, or three with a separate gate, and the activation between them.
-    Raises InputError if shapes do not fit together.
+    Every pair of token and expert has two matrix products (three if the gate is separate), with the activation between
+    them. Raises InputError if shapes do not fit together.
     """
     fusion = op.node.integer("swiglu_fusion", _SEPARATE)
     kind = op.node.text("activation_type", "relu")
     if kind not in _ACTIVATIONS or fusion not in (_SEPARATE, _INTERLEAVED, _CONCATENATED):
         raise op.node.error(
-            "attributes activation_type and swiglu_fusion", f"{kind}, {fusion}", ", ".join(_ACTIVATIONS)
+            "wrong attributes activation_type and swiglu_fusion", f"{kind}, {fusion}", ", ".join(_ACTIVATIONS)
         )
     if kind != "swiglu":
         fusion = _SEPARATE
@@ -74,7 +73,9 @@ def _sizes(op: Lowering, fusion: int) -> _Sizes:
     for size in shape[:-1]:
         tokens *= size
     if len(second) != 3 or not 1 <= chosen <= second[0]:
-        raise op.node.error("experts per token", f"{chosen} of {list(second[:1])}", "1 to the number of experts")
+        raise op.node.error(
+            "wrong number of experts per token", f"{chosen} of {list(second[:1])}", "1 to the number of experts"
+        )
     experts, _, inner = second
     expected = {1: (tokens, experts), 2: (experts, fusion * inner, hidden), 4: (experts, hidden, inner)}
     if op.has_input(6):
@@ -82,14 +83,14 @@ def _sizes(op: Lowering, fusion: int) -> _Sizes:
     for index, fitting in expected.items():
         own = router if index == 1 else op.input_shape(index)
         if own != fitting:
-            raise op.node.error(f"shape of input {index}", str(list(own)), str(list(fitting)))
+            raise op.node.error(f"wrong shape of input {index}", str(list(own)), str(list(fitting)))
     pairs = tokens * chosen
     groups = next(count for count in range(min(experts, pairs), 0, -1) if pairs % count == 0)
     return _Sizes(tokens, hidden, inner, experts, chosen, groups)
 
 
 def _route(op: Lowering, sizes: _Sizes) -> str:
-    """Name of the k largest probabilities of every token after the softmax. Comparisons are counted as for TopK."""
+    """Name of the k largest probabilities of every token after the softmax. Comparisons are counted as in TopK."""
     shape = (sizes.tokens, sizes.experts)
     probabilities = op.temporary("probabilities", shape, op.input(1))
     softmax_parts(op, op.input(1), probabilities, 1, "router_")
@@ -117,7 +118,7 @@ def _dispatch(op: Lowering, sizes: _Sizes) -> str:
 
 
 def _product(op: Lowering, sizes: _Sizes, source: str, index: int, depth: int, width: int, part: str) -> str:
-    """Name of the product of each group with the weights of its expert. The bias costs nothing."""
+    """Name of the matrix product of each group with the weights of its expert. The bias costs nothing."""
     result = op.temporary(part, (sizes.groups, sizes.each, width), op.input(0))
     written, weights = access(result, "G", "D", "K"), op.input(index)
     further = []
@@ -138,9 +139,8 @@ def _product(op: Lowering, sizes: _Sizes, source: str, index: int, depth: int, w
 
 
 def _activated(op: Lowering, sizes: _Sizes, source: str, kind: str, fusion: int) -> str:
-    """Name of the result of the activation. If one product gives both gate and value of SwiGLU, their multiplication
-    is included.
-    """
+    """Name of the result of the activation. If one matrix product gives both the gate and the value of SwiGLU, their
+    multiplication is included."""
     operator = _ACTIVATIONS[kind]
     if not operator:
         return source
@@ -176,7 +176,8 @@ def _combined(
 
 
 def _gather(op: Lowering, sizes: _Sizes, source: str, weights: str) -> None:
-    """Add the move of the k results back to their token, and the sum of these results, weighted by the router."""
+    """Add the move of the k results of each token back to the token, and the sum of these results, weighted by the
+    router."""
     back = op.temporary("returned", (sizes.tokens, sizes.chosen, sizes.hidden), op.output())
     outer = (("T", sizes.tokens), ("S", sizes.chosen), ("K", sizes.hidden))
     op.move(

@@ -39,7 +39,7 @@ _MANY = "the indices have no short pattern"
 
 @lowers("Gather")
 def lower_gather(op: Lowering) -> None:
-    """Slices along one axis at the given indices. The axes of the tensor of indices replace this axis."""
+    """Slices of the data at the given indices along one axis. The axes of the tensor of indices replace this axis."""
     ends, indices = ends_of(op), ends_of(op, 1)
     shape, picked = ends.source_shape, indices.source_shape
     axis = normal_axis(op, op.node.integer("axis", 0), len(shape))
@@ -68,9 +68,8 @@ def lower_gather(op: Lowering) -> None:
 
 @lowers("GatherElements")
 def lower_gather_elements(op: Lowering) -> None:
-    """Gather in which every output element reads the data at its own indices, with the index along
-    one axis replaced.
-    """
+    """Gather of single elements. An output element reads the data at its own indices, except that the index along one
+    axis comes from the tensor of indices."""
     ends, indices = ends_of(op), ends_of(op, 1)
     shape, picked = ends.source_shape, indices.source_shape
     axis = normal_axis(op, op.node.integer("axis", 0), len(shape))
@@ -96,7 +95,8 @@ def lower_gather_elements(op: Lowering) -> None:
 
 @lowers("GatherND")
 def lower_gather_nd(op: Lowering) -> None:
-    """Slices at the index tuples in the last axis of the indices, within the leading batch axes."""
+    """Slices of the data at index tuples, within the leading batch axes. The index tuples are along the last axis of
+    the tensor of indices."""
     ends, indices = ends_of(op), ends_of(op, 1)
     shape, picked = ends.source_shape, indices.source_shape
     batch = op.node.integer("batch_dims", 0)
@@ -130,9 +130,8 @@ def lower_gather_nd(op: Lowering) -> None:
 
 @lowers("OneHot")
 def lower_one_hot(op: Lowering) -> None:
-    """One-hot vectors. Every element along the new axis depends on the index at the remaining axes, and on both
-    values.
-    """
+    """One-hot vectors. An element depends on both values, and on the index at its position along all axes except the
+    new axis."""
     ends = ends_of(op)
     axis = normal_axis(op, op.node.integer("axis", -1), len(ends.output_shape))
     rest = [n for n in range(len(ends.output_shape)) if n != axis]
@@ -147,9 +146,8 @@ def lower_one_hot(op: Lowering) -> None:
 
 @lowers("ReverseSequence")
 def lower_reverse_sequence(op: Lowering) -> None:
-    """Reversal of the first elements along the time axis. The length of the batch entry gives the number of these
-    elements.
-    """
+    """Reversal of the first elements along the time axis. The number of reversed elements is the length of the sequence
+    in the batch."""
     ends = ends_of(op)
     shape = ends.source_shape
     time, batch = op.node.integer("time_axis", 0), op.node.integer("batch_axis", 1)
@@ -169,7 +167,7 @@ def lower_reverse_sequence(op: Lowering) -> None:
         move_all(op, maps)
         return
     if lengths.shape != (shape[batch],) or (lengths < 0).any() or (lengths > shape[time]).any():
-        raise op.node.error("sequence_lens", str(lengths.tolist()), f"{shape[batch]} integers 0 to {shape[time]}")
+        raise op.node.error("wrong sequence_lens", str(lengths.tolist()), f"{shape[batch]} integers 0 to {shape[time]}")
     if shape[time] * shape[batch] > _MOST_INDICES:
         move_superset(op, "the sequences are too many or too long for exact dependences")
         return
@@ -186,7 +184,7 @@ def lower_reverse_sequence(op: Lowering) -> None:
 
 @lowers("Compress")
 def lower_compress(op: Lowering) -> None:
-    """Slices along an axis, or elements, whose condition is true."""
+    """Selection of the slices along an axis, or of the single elements, whose condition is true."""
     ends = ends_of(op)
     shape = ends.source_shape
     condition = op.values(1)
@@ -250,20 +248,19 @@ def pieces_or_none(values: Integers, kept: npt.NDArray[np.bool_] | None = None) 
 
 
 def grid_places(sizes: Sequence[int]) -> Integers:
-    """[..., axes] Index tuple of every position of an array of these sizes."""
+    """[..., axis] Index tuple of every position of an array of these sizes."""
     return np.moveaxis(np.indices(tuple(sizes), dtype=np.int64), 0, -1).copy()
 
 
 _MOST_PLACES = 1 << 19
-"""Largest number of elements of the data of a scatter for which dependences are exact."""
+"""Largest number of elements of the data of a scatter for which exact dependences are computed."""
 _REDUCTIONS = ("none", "add", "mul", "max", "min")
 
 
 @lowers("Scatter", "ScatterElements")
 def lower_scatter_elements(op: Lowering) -> None:
-    """Scatter in which update elements are written at their own indices in the data, with the index along one axis
-    replaced.
-    """
+    """Scatter of single elements. An update element is written to its own indices in the data, except that the index
+    along one axis comes from the tensor of indices."""
     shape, picked, updates = (op.input_shape(number) for number in range(3))
     axis = normal_axis(op, op.node.integer("axis", 0), len(shape))
     if picked != updates or len(picked) != len(shape) or op.output_shape() != shape:
@@ -284,7 +281,8 @@ def lower_scatter_elements(op: Lowering) -> None:
 
 @lowers("ScatterND")
 def lower_scatter_nd(op: Lowering) -> None:
-    """Scatter of update slices to the index tuples in the last axis of the indices."""
+    """Scatter of slices of the updates to index tuples in the data. The index tuples are along the last axis of the
+    tensor of indices."""
     shape, picked, updates = (op.input_shape(number) for number in range(3))
     depth = picked[-1] if picked else 0
     if not 1 <= depth <= len(shape) or updates != picked[:-1] + shape[depth:] or op.output_shape() != shape:
@@ -307,13 +305,13 @@ def lower_scatter_nd(op: Lowering) -> None:
 
 @lowers("TensorScatter")
 def lower_tensor_scatter(op: Lowering) -> None:
-    """Cache with new entries at positions that are known only at run time."""
+    """Cache into which new entries are written at positions that are known only at run time."""
     move_superset(op, "the position of the update is not known before run time")
 
 
 @lowers("Col2Im")
 def lower_col2im(op: Lowering) -> None:
-    """Sum of overlapping blocks in an image, with one addition per element of the columns."""
+    """Sum of overlapping blocks in an image, with one addition per element of the input (the columns)."""
     shape, output = op.input_shape(), op.output_shape()
     block = op.values(2)
     axes = len(output) - 2
@@ -344,11 +342,11 @@ def lower_col2im(op: Lowering) -> None:
         costed={"O": access(op.output(), "B", "C", *apart)},
     )
     if any(size > stride for size, stride in zip(kernel, strides, strict=True)):
-        op.approximated("overlapping blocks have the cost of blocks that do not overlap in the output")
+        op.approximated("overlapping blocks cost as much as blocks that do not overlap in the output")
 
 
 def _scatter_pieces(op: Lowering, targets: Integers, depth: int) -> bool:
-    """Add moves of data and updates by exact pieces. Returns False if there are too many pieces.
+    """Add moves of data and updates with exact dependences. Returns False if too many maps would be needed.
 
     `targets` are the index tuples into the first `depth` axes of the data, one for every position of the updates.
     """
@@ -356,7 +354,7 @@ def _scatter_pieces(op: Lowering, targets: Integers, depth: int) -> bool:
     shape = data.source_shape
     reduction = op.node.text("reduction", "none")
     if reduction not in _REDUCTIONS:
-        raise op.node.error("attribute 'reduction'", reduction, ", ".join(_REDUCTIONS))
+        raise op.node.error("wrong attribute 'reduction'", reduction, ", ".join(_REDUCTIONS))
     if not targets.size:
         move_all(op, [strided_map(data, permuted_strides(shape))])
         return True
@@ -419,9 +417,10 @@ def _data_map(op: Lowering) -> IndexMap:
 
 
 def _computed(op: Lowering) -> list[int]:
-    """Positions of the inputs that cause work or dependences, except the data input.
+    """Numbers of the inputs that cause work or dependences, except the data input.
 
-    They are 2 for the updates, and 1 for the indices if they are computed at run time.
+    Number 2 is the input of updates. Number 1 is the input of indices, which counts only if the indices are computed at
+    run time.
     """
     return [number for number in (1, 2) if number == 2 or not op.is_constant(op.input(number))]
 

@@ -1,7 +1,7 @@
 """Matrix products: Gemm, MatMul of any rank, their integer variants, and those of the domain com.microsoft.
 
-The products of com.microsoft are fused with other operators, are quantised, or have packed weights. Convolutions use
-two helpers of this module: one for accesses to scales and biases, and one for the precision of a given layer.
+The products of com.microsoft are fused with other operators, are quantised, or have packed weights. Convolutions also
+use this module, for accesses to scales and biases and for the precision of a layer.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -20,8 +20,8 @@ Axis = AxisIndex | str
 
 
 def broadcast(op: Lowering, tensor: str, axes: Sequence[Axis], sizes: Mapping[str, int]) -> TensorAccess:
-    """Access to a tensor that is broadcast to a result indexed by `axes`. The last axes are aligned; axes of size 1
-    are repeated.
+    """Access to a tensor that is broadcast to a result indexed by `axes`. The axes are aligned from the last axis on,
+    and axes of size 1 are repeated.
 
     `sizes` are the sizes of the loops. Raises InputError for a tensor that does not broadcast to the result.
     """
@@ -30,23 +30,25 @@ def broadcast(op: Lowering, tensor: str, axes: Sequence[Axis], sizes: Mapping[st
     start = len(axes) - len(shape)
     fits = start >= 0 and all(size in (1, full) for size, full in zip(shape, lengths[start:], strict=True))
     if not fits:
-        raise op.node.error(f"shape of tensor '{tensor}'", str(list(shape)), f"one that is broadcast to {lengths}")
+        raise op.node.error(
+            f"wrong shape of tensor '{tensor}'", str(list(shape)), f"a shape that broadcasts to {lengths}"
+        )
     aligned = zip(shape, indices[start:], strict=True)
     return TensorAccess(tensor, tuple(fixed() if size == 1 else index for size, index in aligned))
 
 
 def as_index(axis: Axis) -> AxisIndex:
-    """Index of an axis. The axis can also be given as the name of a loop."""
+    """Index along an axis, from an index or from the name of a loop."""
     return loop(axis) if isinstance(axis, str) else axis
 
 
 def split_axis(outer: str, size: int, inner: str) -> AxisIndex:
-    """Index `outer * size + inner`, as for channels of groups or features of heads."""
+    """Index `outer * size + inner`, for example of a channel in a group or of a feature in a head."""
     return affine((outer, size), (inner, 1))
 
 
 def scale_accesses(op: Lowering, inputs: Iterable[int], channel: Axis, channels: int) -> list[TensorAccess]:
-    """Accesses to scales and zero points that have one value, or one value per channel.
+    """Accesses to scales and zero points. Each has one value, or one value per channel.
 
     Constants of one element need no memory and are left out. Raises InputError for another shape.
     """
@@ -57,7 +59,7 @@ def scale_accesses(op: Lowering, inputs: Iterable[int], channel: Axis, channels:
         tensor, shape = op.input(index), op.input_shape(index)
         elements = [size for size in shape if size != 1]
         if elements not in ([], [channels]):
-            raise op.node.error(f"shape of input {index}", str(list(shape)), f"one element, or {channels}")
+            raise op.node.error(f"wrong shape of input {index}", str(list(shape)), f"one element, or {channels}")
         if elements or not op.is_constant(tensor):
             axes = tuple(fixed() if size == 1 else as_index(channel) for size in shape)
             accesses.append(TensorAccess(tensor, axes))
@@ -65,14 +67,13 @@ def scale_accesses(op: Lowering, inputs: Iterable[int], channel: Axis, channels:
 
 
 def constant_operands(op: Lowering, tensors: Mapping[str, str]) -> tuple[str, ...]:
-    """Operands that are known before run time, W before I. `tensors` has the tensor of each operand."""
+    """Operands that are known before run time, with W before I. `tensors` gives the tensor of each operand."""
     return tuple(operand for operand in ("W", "I") if op.is_constant(tensors[operand]))
 
 
 def with_tensor_precision(op: Lowering, layer: Layer, tensors: Mapping[str, str]) -> Layer:
-    """Layer with the bits of its tensors, or with the bits that attributes of the node give. `tensors` has the tensor
-    of each operand O, I and W.
-    """
+    """Layer with the bits of its tensors, or with the bits that attributes of the node give. `tensors` gives the tensor
+    of each of the operands O, I and W."""
     bits = {}
     for operand, name in tensors.items():
         tensor = op.tensor(name)
@@ -96,9 +97,8 @@ def declare_superset(op: Lowering, *tensors: str) -> None:
 
 
 def declare_padding(op: Lowering, data: str, weights: str) -> None:
-    """Declare that the dependences of the last nest on `weights` are a superset if padding is multiplied. Products
-    with padding have no effect on the result.
-    """
+    """Declare that the dependences of the last nest on `weights` are a superset if the input is padded. Products with
+    padding have no effect on the result."""
     shape = op.shape(data)
     for index_map in op.lowered[-1].index_maps:
         if index_map.input.tensor == data:
@@ -115,13 +115,13 @@ _MOST_LOOPS = 16
 
 @dataclass(frozen=True)
 class ProductAccesses:
-    """Matrix product, with the axes of both operands and of the output as indices over loops."""
+    """Accesses of a matrix product: the axes of both operands and of the output as indices over loops."""
 
     left: TensorAccess
     right: TensorAccess
     output: TensorAccess
     loops: tuple[tuple[str, int], ...]
-    """Loops C, D, K, then the batches. D or K is missing if an operand is a vector."""
+    """Loops C, D and K, then the loops of the batches. The loop D or K is missing if an operand is a vector."""
 
 
 @lowers("Gemm")
@@ -144,16 +144,15 @@ def lower_gemm(op: Lowering) -> None:
 
 @lowers("MatMul")
 def lower_matmul(op: Lowering) -> None:
-    """Matrix product O[batches][d][k] += I[batches][d][c] * W[batches][c][k] with broadcasting. For a vector, the loop
-    D or K is missing.
-    """
+    """Matrix product O[batches][d][k] += I[batches][d][c] * W[batches][c][k] with broadcasting. If an operand is a
+    vector, the loop D or K is missing."""
     matrix_product(op.node, _shapes(op, (0, 1)))
     add_product(op, product_accesses(op, op.input(0), op.input(1)), [], with_reference_layer=True)
 
 
 @lowers("MatMulInteger", "QLinearMatMul")
 def lower_integer_matmul(op: Lowering) -> None:
-    """Matrix product of integers. Scales and zero points that are not constants of one element are also read."""
+    """Matrix product of integers. Scales and zero points are also read, unless they are constants of one element."""
     is_linear = op.node.proto.op_type == "QLinearMatMul"
     first, second = (0, 3) if is_linear else (0, 1)
     product = product_accesses(op, op.input(first), op.input(second))
@@ -182,7 +181,7 @@ def product_accesses(
     batch = out[: len(out) - len(tail)]
     depth = right[-2] if len(right) > 1 else right[0]
     if left[-1] != depth or out != (*batch, *rows, *columns):
-        raise op.node.error("shapes of the operands and the output", f"{list(left)}, {list(right)}, {list(out)}")
+        raise op.node.error("wrong shapes of the operands and the output", f"{list(left)}, {list(right)}, {list(out)}")
     names = batch_names(len(batch))
     both: list[TensorAccess] = []
     for tensor, shape, own, swap in zip(
@@ -202,12 +201,12 @@ def batch_names(count: int) -> tuple[str, ...]:
 
 def _batch_axes(op: Lowering, own: Shape, batch: Shape, names: tuple[str, ...]) -> list[Axis]:
     if len(own) > len(batch):
-        raise op.node.error("batch dimensions of an operand", str(list(own)), f"at most {len(batch)}")
+        raise op.node.error("wrong batch dimensions of an operand", str(list(own)), f"at most {len(batch)}")
     axes: list[Axis] = []
     start = len(batch) - len(own)
     for size, full, name in zip(own, batch[start:], names[start:], strict=True):
         if size not in (1, full):
-            raise op.node.error("batch dimensions of an operand", str(list(own)), str(list(batch)))
+            raise op.node.error("wrong batch dimensions of an operand", str(list(own)), str(list(batch)))
         axes.append(fixed() if size == 1 else name)
     return axes
 
@@ -220,9 +219,10 @@ def add_product(
     part: str = "",
     with_reference_layer: bool = False,
 ) -> bool:
-    """Add the nest of a product. Returns False if the product is unsupported. A constant first operand is W.
+    """Add the nest of a product. Returns False if the product is unsupported. If the first operand is constant, it is
+    operand W.
 
-    With `with_reference_layer`, a product with up to two batch dimensions has the layer of zigzag-dse.
+    With `with_reference_layer`, a product with up to two batch dimensions gets the same layer as in zigzag-dse.
     """
     if len(product.loops) > _MOST_LOOPS:
         op.unsupported(f"a matrix product with more than {_MOST_LOOPS} dimensions is not modelled")
@@ -248,8 +248,8 @@ def _reference_layer(op: Lowering, inputs: dict[str, TensorAccess], *, exchanged
 def product_scales(
     op: Lowering, product: ProductAccesses, rows: Iterable[int], columns: Iterable[int], whole: Iterable[int] = ()
 ) -> list[TensorAccess]:
-    """Accesses to the scales and zero points at these inputs. They have one value, one value per row or column, or the
-    shape [batches, rows, 1].
+    """Accesses to the scales and zero points at these inputs. Each of them has one value, one value per row or column,
+    or the shape [batches, rows, 1].
 
     Constants of one element need no memory and are left out. Raises InputError if shapes do not fit together.
     """
@@ -269,12 +269,12 @@ def product_scales(
 
 _MICROSOFT = "com.microsoft"
 _CODE_BITS = 8
-"""Bits of the elements in which MatMulNBits stores its packed weights."""
+"""Bits of one element of the tensor in which MatMulNBits stores packed weights."""
 
 
 @lowers("FusedMatMul", "TransposeMatMul", domain=_MICROSOFT)
 def lower_fused_matmul(op: Lowering) -> None:
-    """Matrix product with transposed operands; alpha costs nothing."""
+    """Matrix product with operands that can be transposed. Alpha costs nothing."""
     if op.node.integer("transBatchA", 0) or op.node.integer("transBatchB", 0):
         op.unsupported("FusedMatMul with transposed batches is not modelled")
         return
@@ -283,7 +283,7 @@ def lower_fused_matmul(op: Lowering) -> None:
 
 @lowers("FusedGemm", domain=_MICROSOFT)
 def lower_fused_gemm(op: Lowering) -> None:
-    """Matrix product with a bias, which costs nothing. One operation per element follows: the activation."""
+    """Matrix product with a bias, which costs nothing, followed by the activation, with one operation per element."""
     product = product_accesses(op, op.input(0), op.input(1), _transposed(op))
     others = [broadcast(op, op.input(2), ("D", "K"), dict(product.loops))] if op.has_input(2) else []
     result = op.temporary("product", op.output_shape(), op.output())
@@ -294,9 +294,10 @@ def lower_fused_gemm(op: Lowering) -> None:
 
 @lowers("MatMulIntegerToFloat", "DynamicQuantizeMatMul", domain=_MICROSOFT)
 def lower_matmul_to_float(op: Lowering) -> None:
-    """Product of integers whose result is in floats. Scales, zero points and the bias cost nothing.
+    """Matrix product of integers with a floating-point result. Scales, zero points and the bias cost nothing.
 
-    DynamicQuantizeMatMul also quantises its first operand. This costs nothing here, and a remark says so.
+    DynamicQuantizeMatMul also quantises its first operand. This quantisation costs nothing here, which a remark
+    reports.
     """
     product = product_accesses(op, op.input(0), op.input(1))
     is_dynamic = op.node.proto.op_type == "DynamicQuantizeMatMul"
@@ -306,7 +307,7 @@ def lower_matmul_to_float(op: Lowering) -> None:
         others.append(broadcast(op, op.input(bias), product.output.axes, dict(product.loops)))
     add_product(op, product, others)
     if is_dynamic:
-        op.approximated("DynamicQuantizeMatMul without the cost and the dependencies of its quantisation")
+        op.approximated("the quantisation in DynamicQuantizeMatMul has no cost and no dependencies")
 
 
 @lowers("QGemm", domain=_MICROSOFT)
@@ -324,20 +325,20 @@ def lower_matmul_of_packed_weights(op: Lowering) -> None:
     """Matrix product O[..][k] += I[..][c] * W[k][c] with weights packed as [columns, blocks, bytes]. Scales cost
     nothing.
 
-    A weight has the bits in which it is packed. In an incomplete last block, only existing weights count. Raises
-    InputError if attributes or shapes do not fit together.
+    The bits of a weight are the bits in which it is packed. In an incomplete last block, only weights that exist are
+    counted. Raises InputError if attributes or shapes do not fit together.
     """
     bits, block = op.node.integer("bits", 4), op.node.integer("block_size", 0)
     depth, columns = op.node.integer("K", 0), op.node.integer("N", 0)
     data, packed = op.input_shape(0), op.input_shape(1)
     if bits < 1 or _CODE_BITS % bits or block < 1 or depth < 1 or (block * bits) % _CODE_BITS:
-        raise op.node.error("attributes bits, block_size and K", f"{bits}, {block}, {depth}")
+        raise op.node.error("wrong attributes bits, block_size and K", f"{bits}, {block}, {depth}")
     codes, blocks = _CODE_BITS // bits, -(-depth // block)
     expected = (columns, blocks, block // codes)
     fits = bool(data) and data[-1] == depth and op.output_shape() == (*data[:-1], columns)
     if packed != expected or not fits:
         raise op.node.error(
-            "shapes of the operands", f"{list(data)}, {list(packed)}", f"[.., {depth}], {list(expected)}"
+            "wrong shapes of the operands", f"{list(data)}, {list(packed)}", f"[.., {depth}], {list(expected)}"
         )
     names = (*batch_names(len(data) - 2), "D")[-(len(data) - 1) :] if len(data) > 1 else ()
     outer = tuple(zip(names, data[:-1], strict=True))
@@ -346,15 +347,14 @@ def lower_matmul_of_packed_weights(op: Lowering) -> None:
     ]
     _add_packed_product(op, outer, bits, beside, is_exact=depth % block == 0)
     if any(other is None for other in beside):
-        op.approximated("MatMulNBits without the dependencies on zero points, indices or biases")
+        op.approximated("the dependencies of MatMulNBits on zero points, indices and biases are left out")
 
 
 def _add_packed_product(
     op: Lowering, outer: tuple[tuple[str, int], ...], bits: int, beside: list[TensorAccess | None], *, is_exact: bool
 ) -> None:
-    """Add one loop over the depth. Packed tensors are read block by block. `is_exact` says that all blocks are
-    complete.
-    """
+    """Add a matrix product with one loop over the depth. Packed tensors are read block by block. `is_exact` is true if
+    all blocks are complete."""
     depth, columns = op.input_shape(0)[-1], op.output_shape()[-1]
     names = [name for name, _ in outer]
     loops = (("C", depth), ("K", columns), *outer)

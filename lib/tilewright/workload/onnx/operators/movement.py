@@ -1,4 +1,4 @@
-"""Operators that move data along axes, cut pieces out of tensors, or put tensors into larger ones."""
+"""Operators that move data along axes, cut pieces out of tensors, or place tensors in larger tensors."""
 
 from collections.abc import Sequence
 
@@ -28,7 +28,7 @@ def ends_of(op: Lowering, source: int = 0, output: int = 0) -> Ends:
 
 
 def permuted_strides(shape: Shape, order: Sequence[int] | None = None) -> list[Stride]:
-    """Loops over the axes of an input of this shape. Output axis i is input axis order[i]."""
+    """Loops over the axes of an input of this shape, as strides. Output axis i is input axis `order[i]`."""
     axes = range(len(shape)) if order is None else order
     return [Stride(shape[source], {axis: 1}, {source: 1}) for axis, source in enumerate(axes)]
 
@@ -40,12 +40,13 @@ def whole_map_of(op: Lowering, source: int, output: int = 0, *, is_exact: bool =
 
 
 def move_all(op: Lowering, maps: Sequence[IndexMap]) -> None:
-    """Add a move with these maps. Maps without elements are left out."""
+    """Add a move with these maps. Maps of tensors without elements are left out."""
     op.move(*(index_map for index_map in maps if all(size > 0 for _, size in index_map.loops)))
 
 
 def move_superset(op: Lowering, reason: str) -> None:
-    """Add a move in which every output element depends on every element of the data and of the run-time inputs."""
+    """Add a move in which every output element depends on every element of the data and of the run-time inputs.
+    `reason` is recorded."""
     op.approximated(f"{reason}: dependencies are a superset")
     sources = [number for number in range(len(op.node.inputs)) if op.has_input(number)]
     needed = [number for number in sources if number == 0 or not op.is_constant(op.input(number))]
@@ -54,28 +55,29 @@ def move_superset(op: Lowering, reason: str) -> None:
 
 
 def normal_axis(op: Lowering, axis: int, rank: int) -> int:
-    """Number of an axis, counted from the front. Raises InputError if the tensor has no such axis."""
+    """Number of an axis, counted from the first axis. Raises InputError if the tensor has no such axis."""
     if not -rank <= axis < rank:
-        raise op.node.error("axis", str(axis), f"{-rank} to {rank - 1}")
+        raise op.node.error("the tensor has no such axis", str(axis), f"{-rank} to {rank - 1}")
     return axis % rank
 
 
 def shape_error(op: Lowering, shape: Shape) -> Exception:
-    """Error for an output shape that does not follow from the operator."""
+    """Error that says that the output has another shape than the operator gives."""
     return op.node.error(
         f"the output has the shape {list(op.output_shape())}, but {list(shape)} follows from the inputs"
     )
 
 
 def constant_integers(op: Lowering, index: int) -> npt.NDArray[np.int64] | None:
-    """Values of an integer input as one dimension; None if they are not known."""
+    """Values of an integer input as a one-dimensional array; None if the values are not known."""
     values = op.values(index)
     return None if values is None else np.asarray(values).astype(np.int64).reshape(-1)
 
 
 @lowers("Reshape", "Flatten", "Squeeze", "Unsqueeze")
 def lower_reshape(op: Lowering) -> None:
-    """Reshape: elements keep their row-major order. In the output shape, 0, -1 and allowzero are already resolved."""
+    """Reshape, in which elements keep their row-major order. The values 0 and -1 and the attribute allowzero are
+    already resolved in the output shape."""
     maps = reshape_maps(ends_of(op))
     if not all(index_map.is_exact for index_map in maps):
         op.approximated("the axes of the shapes before and after a reshape do not match: dependencies are a superset")
@@ -84,7 +86,7 @@ def lower_reshape(op: Lowering) -> None:
 
 @lowers("Transpose")
 def lower_transpose(op: Lowering) -> None:
-    """Transposition: output axis i is input axis perm[i]. The default is the reverse order."""
+    """Transposition. Output axis i is input axis `perm[i]`. The default is the reverse order of axes."""
     ends = ends_of(op)
     rank = len(ends.source_shape)
     order = op.node.integers("perm", tuple(reversed(range(rank))))
@@ -97,7 +99,7 @@ def lower_transpose(op: Lowering) -> None:
 
 @lowers("Concat")
 def lower_concat(op: Lowering) -> None:
-    """Inputs one after another along an axis, each at its exact offset."""
+    """Concatenation along an axis. Each input is placed at its exact offset."""
     output = op.output_shape()
     axis = normal_axis(op, op.node.integer("axis", 1), len(output))
     maps, offset = [], 0
@@ -137,7 +139,7 @@ def lower_split(op: Lowering) -> None:
 
 @lowers("Expand")
 def lower_expand(op: Lowering) -> None:
-    """Expansion: axes of size 1 and missing leading axes are repeated."""
+    """Expansion, which repeats axes of size 1 and missing leading axes."""
     ends = ends_of(op)
     missing = len(ends.output_shape) - len(ends.source_shape)
     if missing < 0:
@@ -153,7 +155,7 @@ def lower_expand(op: Lowering) -> None:
 
 @lowers("Tile")
 def lower_tile(op: Lowering) -> None:
-    """Repetition of the input along every axis. The shapes give the number of repetitions."""
+    """Repetition of the input along every axis. The number of repetitions follows from the shapes."""
     ends = ends_of(op)
     if len(ends.output_shape) != len(ends.source_shape):
         raise shape_error(op, ends.source_shape)
@@ -168,18 +170,19 @@ def lower_tile(op: Lowering) -> None:
 
 @lowers("DepthToSpace", "SpaceToDepth")
 def lower_depth_space(op: Lowering) -> None:
-    """Exchange between blocks of an image and channels. The loops are block rows, block columns and channels."""
+    """Exchange of data between channels and the blocks of an image. The loops are block rows, block columns and
+    channels."""
     ends = ends_of(op)
     block = op.node.integer("blocksize", 0)
     if block < 1 or len(ends.source_shape) != 4 or len(ends.output_shape) != 4:
-        raise op.node.error("attribute 'blocksize'", str(block), "integer >= 1, with an input of 4 axes")
+        raise op.node.error("wrong attribute 'blocksize'", str(block), "integer >= 1, with an input of 4 axes")
     to_space = op.node.proto.op_type == "DepthToSpace"
     deep, wide = (ends.source_shape, ends.output_shape) if to_space else (ends.output_shape, ends.source_shape)
     if deep[1] != wide[1] * block * block or deep[2] * block != wide[2] or deep[3] * block != wide[3]:
         raise op.node.error("the shapes do not fit the block size", str(block))
     mode = op.node.text("mode", "DCR")
     if mode not in ("DCR", "CRD"):
-        raise op.node.error("attribute 'mode'", mode, "DCR, CRD")
+        raise op.node.error("wrong attribute 'mode'", mode, "DCR, CRD")
     row, column, channel = (block * wide[1], wide[1], 1) if mode == "DCR" else (block, 1, block * block)
     sides = [
         (deep[0], {0: 1}, {0: 1}),
@@ -195,13 +198,13 @@ def lower_depth_space(op: Lowering) -> None:
 
 @lowers("Shape", "Size", "Constant", "ConstantOfShape", "EyeLike", "RandomNormal", "RandomUniform")
 def lower_source(op: Lowering) -> None:
-    """Operator whose output depends on no element of an input. It depends at most on the shape of the input."""
+    """Operator whose output depends on no element of an input. The output depends at most on the shape of the input."""
     op.move()
 
 
 @lowers("Range")
 def lower_range(op: Lowering) -> None:
-    """Range: every element depends on start and step."""
+    """Range, in which every element depends on start and step."""
     move_all(op, [whole_map_of(op, number, is_exact=False) for number in (0, 2) if not _is_known(op, number)])
 
 
@@ -210,16 +213,14 @@ def _is_known(op: Lowering, index: int) -> bool:
 
 
 _MOST_INDICES = 1 << 22
-"""Largest length of an axis that is padded by reflection or repetition, because its elements are
-examined one by one.
-"""
+"""Largest length of an axis that is padded by reflection or repetition. The elements of such an axis are examined one
+by one."""
 
 
 @lowers("Slice")
 def lower_slice(op: Lowering) -> None:
-    """Slice along axes. Starts, ends, axes and steps are attributes before opset 10. Steps can be negative; ends can
-    lie far outside.
-    """
+    """Slice along axes. Before opset 10, starts, ends, axes and steps are attributes. Steps can be negative, and ends
+    can lie far outside the tensor."""
     ends = ends_of(op)
     shape = ends.source_shape
     chosen = _slice_parameters(op, len(shape))
@@ -239,7 +240,7 @@ def lower_slice(op: Lowering) -> None:
 
 @lowers("Pad")
 def lower_pad(op: Lowering) -> None:
-    """Padding of any mode. Negative amounts crop. Amounts and axes are attributes before opset 11."""
+    """Padding of any mode. Negative amounts of padding crop the tensor. Before opset 11, the amounts are attributes."""
     ends = ends_of(op)
     shape = ends.source_shape
     amounts = _pad_amounts(op, len(shape))
@@ -248,7 +249,7 @@ def lower_pad(op: Lowering) -> None:
         return
     mode = op.node.text("mode", "constant")
     if mode not in ("constant", "reflect", "edge", "wrap"):
-        raise op.node.error("attribute 'mode'", mode, "constant, reflect, edge, wrap")
+        raise op.node.error("wrong attribute 'mode'", mode, "constant, reflect, edge, wrap")
     sizes = tuple(size + before + after for size, (before, after) in zip(shape, amounts, strict=True))
     if sizes != ends.output_shape:
         raise shape_error(op, sizes)
@@ -265,7 +266,8 @@ def lower_pad(op: Lowering) -> None:
 
 @lowers("CenterCropPad")
 def lower_center_crop_pad(op: Lowering) -> None:
-    """Crop or padding of every axis at both ends to its output size. An odd remainder is at the end."""
+    """Crop or padding of every axis at both ends, to the output size. If the number of added or removed elements is
+    odd, the end gets one more than the start."""
     ends = ends_of(op)
     axes = []
     for size, own in zip(ends.output_shape, ends.source_shape, strict=True):
@@ -300,7 +302,7 @@ def _slice_parameters(op: Lowering, rank: int) -> list[tuple[int, int, int, int]
     if len(set(normal)) != len(normal):
         raise op.node.error("an axis is sliced twice", str(list(axes)))
     if 0 in steps:
-        raise op.node.error("a step of 0", str(list(steps)), "any other integer")
+        raise op.node.error("a step is 0", str(list(steps)), "any other integer")
     # For negative steps, an end near the smallest integer means "up to and including the front". Python's slice() has
     # the same rule.
     return list(zip(normal, starts, stops, steps, strict=True))
@@ -321,7 +323,7 @@ def _pad_amounts(op: Lowering, rank: int) -> list[tuple[int, int]] | None:
     else:
         pads = op.node.integers("pads", op.node.integers("paddings", ()))
     if len(pads) != 2 * len(axes):
-        raise op.node.error("pads", str(list(pads)), f"{2 * len(axes)} integers")
+        raise op.node.error("wrong pads", str(list(pads)), f"{2 * len(axes)} integers")
     amounts = [(0, 0)] * rank
     for place, axis in enumerate(axes):
         amounts[axis] = (pads[place], pads[place + len(axes)])
@@ -329,9 +331,8 @@ def _pad_amounts(op: Lowering, rank: int) -> list[tuple[int, int]] | None:
 
 
 def _padded_axis(size: int, before: int, after: int, mode: str) -> list[AxisPiece]:
-    """Pieces of one padded axis. Cropping comes before padding, so that only remaining elements are repeated, as in
-    numpy and ONNX.
-    """
+    """Pieces of one padded axis. The axis is cropped before it is padded, so that only remaining elements are repeated,
+    as in numpy and ONNX."""
     total = size + before + after
     first, kept = max(-before, 0), size + min(before, 0) + min(after, 0)
     if mode == "constant" or (before <= 0 and after <= 0):

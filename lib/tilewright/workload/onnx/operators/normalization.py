@@ -1,8 +1,8 @@
 """Softmax and similar operators, and normalisations by mean and variance, decomposed into parts on the vector unit.
 
-A normalisation has five operations per element: the sum for the mean, the subtraction, the sum of squares, the
-multiplication by the reciprocal deviation, and scale with shift as one operation. The reciprocal root is one operation
-per group of elements.
+A normalisation needs five operations per element: the sum for the mean, the subtraction, the sum of squares, the
+multiplication by the reciprocal deviation, and one operation for scale and shift. The reciprocal root needs one
+operation per group of elements.
 """
 
 import math
@@ -26,7 +26,8 @@ from tilewright.workload.onnx.resolution.custom import has_channels_last
 
 @lowers("LpNormalization")
 def lower_lp_normalization(op: Lowering) -> None:
-    """Norm along an axis and a division: two operations per element. For p = 2, the norm has a root."""
+    """Norm along an axis, followed by a division by the norm: two operations per element. For p = 2, each norm needs
+    one more operation, the root."""
     axes = normalised_axes(op, [op.node.integer("axis", -1)], len(op.input_shape()))
     few = reduced_shape(op.input_shape(), axes)
     is_euclidean = op.node.integer("p", 2) == 2
@@ -43,12 +44,11 @@ def lower_lp_normalization(op: Lowering) -> None:
 
 @lowers("LRN")
 def lower_local_response(op: Lowering) -> None:
-    """Local response normalisation: squares summed over `size` neighbouring channels, a power, and a division. This
-    takes size + 2 operations per element.
-    """
+    """Local response normalisation: squares summed over `size` neighbouring channels, a power, and a division. The
+    operator needs size + 2 operations per element."""
     shape, size = op.input_shape(), op.node.integer("size", 0)
     if size < 1 or len(shape) < 2:
-        raise op.node.error("attribute 'size'", str(size), "an integer >= 1, and an input of two axes or more")
+        raise op.node.error("wrong attribute 'size'", str(size), "an integer >= 1, and an input of two axes or more")
     loops = element_loops(shape)
     names = [name for name, _ in loops]
     window = affine((names[1], 1), ("F", 1), offset=-((size - 1) // 2))
@@ -62,9 +62,8 @@ def lower_local_response(op: Lowering) -> None:
 
 @lowers("DynamicQuantizeLinear")
 def lower_dynamic_quantise(op: Lowering) -> None:
-    """Quantisation with a scale from the data: minimum, maximum, and quantisation. This takes three operations per
-    element.
-    """
+    """Quantisation with a scale that is computed from the data. Minimum, maximum and quantisation need one operation
+    per element each."""
     axes = range(len(op.input_shape()))
     least, most = (op.temporary(part, (), op.input()) for part in ("min", "max"))
     reduce_axes(op, op.input(), least, axes, part="min", operator_type="ReduceMin")
@@ -79,7 +78,8 @@ _Axes = tuple[AxisIndex | str, ...]
 
 @dataclass(frozen=True)
 class _Groups:
-    """Groups of elements that share statistics: the loops over the data, and the indices of data and statistics."""
+    """Groups of elements that share statistics. The loops go over the data; `data` and `statistics` are the indices of
+    these tensors."""
 
     loops: Loops
     data: _Axes
@@ -107,9 +107,9 @@ def _normalise(
     deviation_output: int | None = None,
     target: str = "",
 ) -> None:
-    """Add the parts of the normalisation of `source`. The result is in `target`; the default is output 0.
+    """Add the parts of the normalisation of `source`. The result is written to `target`, by default output 0.
 
-    Statistics are written to the optional outputs of the operator that are used.
+    Statistics are also written to the optional outputs for them, if the network uses these outputs.
     """
     shape, loops = op.shape(source), groups.loops
 
@@ -140,9 +140,8 @@ def _normalise(
 
 
 def _factor(op: Lowering, index: int, groups: _Groups) -> TensorAccess | None:
-    """Access to scale or shift at an input, broadcast against the data. None if the input is missing or is a constant
-    of one element.
-    """
+    """Access to scale or shift at an input, broadcast to the data. None if the input is missing or is a constant of one
+    element."""
     if not op.has_input(index) or is_one_constant(op, op.input(index)):
         return None
     return element_access(op.input(index), op.input_shape(index), groups.loops)
@@ -165,7 +164,7 @@ def lower_layer_normalization(op: Lowering) -> None:
 @lowers("RMSNormalization", "SimplifiedLayerNormalization")
 @lowers("SimplifiedLayerNormalization", domain="com.microsoft")
 def lower_rms_normalization(op: Lowering) -> None:
-    """Normalisation as LayerNormalization, but without mean and shift."""
+    """Normalisation as in LayerNormalization, but without mean and shift."""
     groups = _last_axes(op)
     _normalise(op, op.input(), groups, is_centred=False, scale=_factor(op, 1, groups), deviation_output=1)
 
@@ -215,24 +214,23 @@ def lower_instance_normalization(op: Lowering) -> None:
 
 @lowers("GroupNormalization")
 def lower_group_normalization(op: Lowering) -> None:
-    """Normalisation along the channels of a group (loops G, C) and all spatial axes. Scale and shift are per channel;
-    before opset 21 they can be per group.
-    """
+    """Normalisation along the channels of a group (loops G, C) and all spatial axes. There is one scale and one shift
+    per channel, or (before opset 21) per group."""
     _normalise_groups(op, op.input(), op.node.integer("num_groups", 0), op.output())
 
 
 @lowers("GroupNorm", "SkipGroupNorm", domain="com.microsoft")
 def lower_group_norm_of_onnxruntime(op: Lowering) -> None:
-    """Normalisation as GroupNormalization, by default with the channels last.
+    """Normalisation as in GroupNormalization, but by default the channels are the last axis.
 
-    A skip and a bias can be added first; the bias has the same shape or one value per channel. The activation SiLU can
-    follow. Each of these takes one operation per element.
+    A skip and a bias can be added first. The skip has the shape of the input, or one value per channel of each batch
+    entry. The activation SiLU can follow. Each of these steps needs one operation per element.
     """
     source = op.input()
     if op.node.proto.op_type == "SkipGroupNorm":
         source = op.output(1) if op.has_output(1) else op.temporary("sum", op.input_shape(), op.input())
         if op.input_shape(3) != op.input_shape() and math.prod(op.input_shape(3)[1:-1]) != 1:
-            raise op.node.error("shape of the skip", str(list(op.input_shape(3))), str(list(op.input_shape())))
+            raise op.node.error("wrong shape of the skip", str(list(op.input_shape(3))), str(list(op.input_shape())))
         if len(op.input_shape(3)) != len(op.input_shape()):
             op.unsupported("SkipGroupNorm with a skip of another rank is not modelled")
             return
@@ -280,8 +278,8 @@ def lower_mean_variance_normalization(op: Lowering) -> None:
 def lower_batch_normalization(op: Lowering) -> None:
     """Batch normalisation at inference: one multiplication by a scale and one addition of a shift per element.
 
-    Scale and shift are per channel. Before opset 9, with `spatial` 0, they are per element of an image. They are
-    computed from scale, shift, mean and variance before run time, at no cost.
+    There is one scale and one shift per channel, or (before opset 9, with `spatial` 0) per element of an image. Both
+    are computed before run time, at no cost, from the scale, shift, mean and variance of the operator.
     """
     if op.node.integer("training_mode", 0) or any(op.has_output(index) for index in range(1, len(op.node.outputs))):
         op.unsupported("BatchNormalization in training mode is not modelled")

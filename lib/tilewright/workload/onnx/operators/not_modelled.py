@@ -1,7 +1,8 @@
-"""**Not modelled**, and named in the coverage: work that depends on values or that no loop nest here describes.
+"""**Not modelled**, and listed in the coverage: operators whose work depends on values or fits no loop nest here.
 
-The shapes of these operators are known if onnx infers them. Every output depends on all inputs. An operator in no
-family is not modelled either, unless onnx defines it by a function, which then replaces it.
+The shapes of these operators are known if onnx infers them. Every output depends on all inputs. An operator that
+belongs to no family is not modelled either, except if onnx defines the operator by a function. Then the function
+replaces the operator.
 """
 
 import onnx
@@ -32,7 +33,7 @@ _REASONS = {
     },
     "ai.onnx.preview.training": {"it is a step of training": "Adagrad Adam Gradient Momentum"},
 }
-"""Operators that are not modelled, by domain and by the reason."""
+"""Operators that are not modelled, by (domain, reason)."""
 _REASON_OF = {
     (domain, name): reason
     for domain, reasons in _REASONS.items()
@@ -53,5 +54,5 @@ for _domain, _names in ((domain, " ".join(reasons.values()).split()) for domain,
 
 
 def is_not_modelled(node: onnx.NodeProto) -> bool:
-    """Whether an operator is listed here as not modelled."""
+    """Whether the operator is listed in this module as not modelled."""
     return ("" if node.domain == "ai.onnx" else node.domain, node.op_type) in _REASON_OF

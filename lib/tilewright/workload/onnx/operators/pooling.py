@@ -1,7 +1,7 @@
 """Pooling on the vector unit: windows over one to three spatial axes, and whole images.
 
-A pool takes one operation per element of every window; padding counts too. The division of an average and the root of
-an Lp pool belong to the last operation.
+A pool needs one operation per element of every window. Padding is counted too. The division of an average and the root
+of an Lp pool belong to the last operation.
 """
 
 from collections.abc import Sequence
@@ -33,13 +33,13 @@ def pool_windows(op: Lowering) -> PoolWindows:
     axes = len(data) - 2
     if axes not in _SPATIAL_NAMES or len(output) != len(data):
         allowed = "the same rank, 3 to 5"
-        raise op.node.error("ranks of the input and output of a pool", f"{len(data)}, {len(output)}", allowed)
+        raise op.node.error("wrong ranks of the input and output of a pool", f"{len(data)}, {len(output)}", allowed)
     kernel = op.node.positive_integers("kernel_shape", (), axes)
     strides = op.node.positive_integers("strides", (1,) * axes, axes)
     dilations = op.node.positive_integers("dilations", (1,) * axes, axes)
     pads = op.node.integers("pads", (0,) * (2 * axes))
     if len(pads) != 2 * axes:
-        raise op.node.error("attribute 'pads'", str(list(pads)), f"{2 * axes} integers")
+        raise op.node.error("wrong attribute 'pads'", str(list(pads)), f"{2 * axes} integers")
     before = pads[:axes]
     auto_pad = op.node.text("auto_pad", "NOTSET")
     if auto_pad == "VALID":
@@ -55,12 +55,13 @@ def pool_windows(op: Lowering) -> PoolWindows:
 
 
 def channels_second(op: Lowering, shape: Shape) -> Shape:
-    """Shape with the channels second, as in the standard. The given shape can also have the channels last."""
+    """Shape with the channels as the second axis, as in the standard. In the given shape, the channels can also be the
+    last axis."""
     return (shape[0], shape[-1], *shape[1:-1]) if _is_channels_last(op) and len(shape) > 2 else shape
 
 
 def _in_order(op: Lowering, axes: Sequence[AxisIndex | str]) -> list[AxisIndex | str]:
-    """Indices of axes in the order of the file. They are given in the order of the standard."""
+    """Indices of axes in the order of the file. The argument has the order of the standard."""
     return [axes[0], *axes[2:], axes[1]] if _is_channels_last(op) else list(axes)
 
 
@@ -71,8 +72,8 @@ def _is_channels_last(op: Lowering) -> bool:
 @lowers("MaxPool", "AveragePool", "LpPool")
 @lowers("NhwcMaxPool", "QLinearAveragePool", domain="com.microsoft")
 def lower_pool(op: Lowering) -> None:
-    """Pool with loops B, K, OY, OX, FY, FX (only X, or Z too). The indices of MaxPool have the same dependences as its
-    maxima.
+    """Pool with the loops B, K, OY, OX, FY, FX. With one spatial axis, there are only OX and FX; with three, also OZ
+    and FZ. The output of indices of a MaxPool has the same dependences as its output of maxima.
 
     Windows that reach beyond the image (padding, `ceil_mode`) depend only on the elements inside the image.
     """
@@ -96,9 +97,8 @@ def lower_pool(op: Lowering) -> None:
 @lowers("GlobalAveragePool", "GlobalMaxPool", "GlobalLpPool")
 @lowers("QLinearGlobalAveragePool", domain="com.microsoft")
 def lower_global_pool(op: Lowering) -> None:
-    """Pool of whole images, with loops B, K and one loop for each spatial axis (FY, FX, ...). The output sums or
-    compares over all spatial loops.
-    """
+    """Pool of whole images, with loops B, K and one loop for each spatial axis (FY, FX, ...). An output is the sum or
+    the maximum over all spatial loops."""
     data = channels_second(op, op.input_shape())
     spatial = _SPATIAL_NAMES.get(len(data) - 2) or [str(axis) for axis in range(len(data) - 2)]
     names = ["B", "K", *(f"F{name}" for name in spatial)]
@@ -122,11 +122,11 @@ def lower_max_unpool(op: Lowering) -> None:
 
 @lowers("RoiAlign", "MaxRoiPool")
 def lower_regions(op: Lowering) -> None:
-    """Samples of every region, followed by one operation per sample.
+    """Pooling of regions: samples are gathered for every region, and each sample needs one operation.
 
-    RoiAlign interpolates four pixels at each of the `sampling_ratio` squared positions of a bin. If `sampling_ratio`
-    is not given, the number of positions depends on the region, and a bin counts as four samples. A bin of MaxRoiPool
-    also counts as four samples.
+    RoiAlign interpolates four pixels at each of the `sampling_ratio` squared positions of a bin. If `sampling_ratio` is
+    not given, the number of positions depends on the region, and a bin counts as four samples. A bin of MaxRoiPool also
+    counts as four samples.
     """
     shape = op.output_shape()
     ratio = op.node.integer("sampling_ratio", 0)
@@ -143,4 +143,6 @@ def lower_regions(op: Lowering) -> None:
         maps.append(IndexMap(loops, gathered, access(op.input(2), "B"), is_exact=False))
     op.move(*maps, part="samples")
     op.nest(loops, access(op.output(), "B", "K", "OY", "OX"), {"I": gathered})
-    op.approximated("the pixels that a region reads are known only at run time: it can depend on the whole channel")
+    op.approximated(
+        "the pixels that a region reads are known only at run time: the region can depend on the whole channel"
+    )

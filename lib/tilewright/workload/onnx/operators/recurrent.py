@@ -1,7 +1,7 @@
-"""LSTM, GRU and RNN: products of all inputs at once, then per step products of the state and arithmetic of gates.
+"""LSTM, GRU and RNN: products of all inputs at once, then products of the state and gate arithmetic for each step.
 
-A step depends on the steps before it. If an operator has too many steps for one part per step, consecutive steps form
-a block. The state inside a block is then assumed to depend on all inputs of the block.
+A step depends on the steps before it. If an operator has too many steps for one part per step, consecutive steps form a
+block. The state inside a block is then assumed to depend on all inputs of the block.
 
 The three operators share one module, because they differ only in the arithmetic of a step.
 """
@@ -27,23 +27,21 @@ class RecurrentSizes:
     directions: int
     gates: int
     batch_first: bool
-    """Whether the attribute `layout` is set: X is then [batch, steps, features], and a state is [batch, directions,
-    hidden].
-    """
+    """Whether the attribute `layout` is set. X is then [batch, steps, features], and a state is [batch, directions,
+    hidden]."""
     channels_last: bool = False
-    """Whether W and R are [directions, features or hidden, gates * hidden]. If not, their last two
-    axes are exchanged.
-    """
+    """Whether W and R are [directions, features or hidden, gates * hidden]. If not, the last two axes are exchanged."""
 
     def weights(self, tensor: str, direction: int, channel: AxisIndex) -> TensorAccess:
-        """Access to W or R at an output channel and at the input channel of loop C."""
+        """Access to W or R. The output channel is `channel`, and the loop over the input channels is C."""
         axes: tuple[Axis, Axis] = ("C", channel) if self.channels_last else (channel, "C")
         return access(tensor, fixed(direction), *axes)
 
 
 @dataclass(frozen=True)
 class Value:
-    """Tensor with one batch axis, and with channels as its last axis. The value begins at channel `start`."""
+    """Tensor, or some of its channels, with one batch axis and with the channels as the last axis. The value begins at
+    channel `start`."""
 
     tensor: str
     before: tuple[Axis, ...] = ()
@@ -53,7 +51,7 @@ class Value:
     start: int = 0
 
     def at(self, channel: str) -> TensorAccess:
-        """Access at the batch entry of loop B, with channels along a loop."""
+        """Access at the batch entry of loop B. The loop `channel` goes over the channels."""
         return access(self.tensor, *self.before, "B", *self.after, affine((channel, 1), offset=self.start))
 
     def channels(self, start: int) -> "Value":
@@ -63,13 +61,13 @@ class Value:
 
 @dataclass(frozen=True)
 class RecurrentSteps:
-    """Consecutive steps of one direction, while they are lowered."""
+    """Consecutive steps (a block) of one direction, while they are lowered."""
 
     op: Lowering
     sizes: RecurrentSizes
     direction: int
     first: int
-    """Time of the earliest step of the block, in the order of the tensor."""
+    """Time of the earliest step of the block, as an index along the axis of time."""
     length: int
     products: str
     """Name of the tensor [steps, batch, gates * hidden] with the products of the inputs, including biases."""
@@ -77,7 +75,7 @@ class RecurrentSteps:
 
     @property
     def times(self) -> Loops:
-        """Loop over steps; () for a single step."""
+        """Loop over the steps of the block; () for a single step."""
         return (("D", self.length),) if self.length > 1 else ()
 
     @property
@@ -86,17 +84,17 @@ class RecurrentSteps:
         return affine(("D", 1), offset=self.first) if self.length > 1 else fixed(self.first)
 
     def input_product(self, gate: int) -> Value:
-        """Product of the inputs for gate `gate`. In the same tensor, the products of later gates follow."""
+        """Product of the inputs for gate `gate`. The products of later gates follow in the same tensor."""
         return Value(self.products, (self.time,), (), gate * self.sizes.hidden)
 
     def last(self, value: Value, *, is_reverse: bool) -> Value:
-        """Value after the step that is executed last."""
+        """Value after the step of the block that is executed last."""
         if self.length == 1:
             return value
         return Value(value.tensor, (fixed(0 if is_reverse else self.length - 1),), (), value.start)
 
     def state_product(self, part: str, state: Value, gate: int, gates: int) -> Value:
-        """Product of a state and the recurrence weights of `gates` gates, beginning with `gate`."""
+        """Product of a state and the recurrence weights of `gates` gates. The first of them is gate `gate`."""
         hidden = self.sizes.hidden
         result = self._new(part, gates * hidden)
         weights = self.sizes.weights(self.op.input(2), self.direction, affine(("K", 1), offset=gate * hidden))
@@ -115,7 +113,7 @@ class RecurrentSteps:
     def arithmetic(
         self, part: str, operator_type: str, values: Sequence[Value | TensorAccess], gates: int = 1
     ) -> Value:
-        """Result of one operation per element on two values, over `gates` gates."""
+        """Result of an elementwise operation on one or two values, for `gates` gates."""
         result = self._new(part, gates * self.sizes.hidden)
         accesses = [value.at("K") if isinstance(value, Value) else value for value in values]
         self.op.nest(
@@ -128,9 +126,8 @@ class RecurrentSteps:
         return result
 
     def inner_state(self, part: str, previous: Sequence[Value]) -> Value:
-        """State before each step of the block. It is assumed to depend on all inputs of the block and on earlier
-        states.
-        """
+        """State before each step of the block. The state is assumed to depend on all inputs of the block and on the
+        states before the block."""
         result = self._new(part, self.sizes.hidden)
         loops = (*self.times, ("B", self.sizes.batch), ("C", self.sizes.hidden))
         output = result.at("C")
@@ -151,7 +148,7 @@ class RecurrentSteps:
 
 
 def input_products(op: Lowering, sizes: RecurrentSizes, direction: int, prefix: str) -> str:
-    """Name of the products [steps, batch, gates * hidden] of all inputs and the input weights. Biases cost nothing."""
+    """Name of the products [steps, batch, gates * hidden] of all inputs with the input weights. Biases cost nothing."""
     channels = sizes.gates * sizes.hidden
     result = op.temporary(f"{prefix}inputs", (sizes.steps, sizes.batch, channels), op.input())
     data = ("B", "D", "C") if sizes.batch_first else ("D", "B", "C")
@@ -197,7 +194,7 @@ _SEQUENCE_LENGTHS, _INITIAL_STATE, _INITIAL_CELL, _PEEPHOLES = 4, 5, 6, 7
 """Indices of the inputs that come after X, W, R and B."""
 
 States = tuple[Value, ...]
-"""Hidden state. For an LSTM, the cell state follows."""
+"""Hidden state. In an LSTM, the cell state follows."""
 
 
 @dataclass(frozen=True)
@@ -211,7 +208,7 @@ class _Kind:
 
 @dataclass(frozen=True)
 class _Ran:
-    """Block that has been lowered, with the states after each of its steps."""
+    """Block that has been lowered, with the states after each step of the block."""
 
     block: RecurrentSteps
     states: States
@@ -221,8 +218,8 @@ class _Ran:
 def lower_recurrent(op: Lowering) -> None:
     """Recurrent operator: products of the inputs of all steps, then a chain of steps for each direction.
 
-    The multiply-accumulates are steps x batch x directions x gates x hidden x (features + hidden). Sequence lengths do
-    not shorten the work. Raises InputError if shapes do not fit together.
+    The number of multiply-accumulates is steps x batch x directions x gates x hidden x (features + hidden). Sequence
+    lengths do not shorten the work. Raises InputError if shapes do not fit together.
     """
     kind = _KINDS[op.node.proto.op_type]
     sizes = _sizes(op, kind)
@@ -237,9 +234,8 @@ def lower_recurrent(op: Lowering) -> None:
 
 @lowers("DynamicQuantizeLSTM", domain="com.microsoft")
 def lower_quantised_lstm(op: Lowering) -> None:
-    """LSTM with integer weights, whose channels are last. The quantisation of its activations costs nothing, and a
-    remark says so.
-    """
+    """LSTM with integer weights, in which the channels are the last axis. The quantisation of its activations costs
+    nothing, which a remark reports."""
     lower_recurrent(op)
     op.approximated("DynamicQuantizeLSTM: the quantisation of activations has no cost")
 
@@ -247,7 +243,7 @@ def lower_quantised_lstm(op: Lowering) -> None:
 def _run(
     op: Lowering, sizes: RecurrentSizes, kind: _Kind, direction: int, length: int, *, is_reverse: bool
 ) -> Iterator[_Ran]:
-    """Blocks of one direction, in the order in which they run."""
+    """Blocks of one direction after lowering, in the order in which they run."""
     prefix = f"{direction}." if sizes.directions > 1 else ""
     products = input_products(op, sizes, direction, prefix)
     inputs = (_INITIAL_STATE, _INITIAL_CELL)[: kind.states]
@@ -293,9 +289,8 @@ def _peephole_gate(block: RecurrentSteps, product: Value, cell: Value, gate: int
 
 
 def _gru_step(block: RecurrentSteps, states: States) -> States:
-    """State after a step with gates in the order z, r, h: h' = (1 - z) * n + z * h. n comes from r * h, or from r * (R
-    h) if linear_before_reset is set.
-    """
+    """State after a step with gates in the order z, r, h: h' = (1 - z) * n + z * h. The value n is computed from r * h,
+    or from r * (R h) if linear_before_reset is set."""
     hidden, (state,) = block.sizes.hidden, states
     if block.op.node.integer("linear_before_reset", 0):
         product = block.state_product("recurrent", state, 0, 3)
@@ -329,7 +324,7 @@ _KINDS = {
 
 
 def _block_length(sizes: RecurrentSizes, nodes: int) -> int:
-    """Number of steps of a block. It is 1 unless there are then too many nodes."""
+    """Number of steps of a block. The number is 1, unless blocks of one step would give too many nodes."""
     if sizes.directions * sizes.steps * nodes <= _MOST_NODES:
         return 1
     blocks = max(1, _MOST_NODES // (sizes.directions * (nodes + 2)))
@@ -337,11 +332,11 @@ def _block_length(sizes: RecurrentSizes, nodes: int) -> int:
 
 
 def _directions(op: Lowering) -> tuple[bool, ...]:
-    """Whether each direction runs backwards. Raises InputError if the direction is not known."""
+    """Whether each direction runs backwards in time. Raises InputError if the attribute `direction` is not known."""
     text = op.node.text("direction", "forward")
     known = {"forward": (False,), "reverse": (True,), "bidirectional": (False, True)}
     if text.lower() not in known:
-        raise op.node.error("attribute 'direction'", repr(text), ", ".join(known))
+        raise op.node.error("wrong attribute 'direction'", repr(text), ", ".join(known))
     return known[text.lower()]
 
 
@@ -350,7 +345,7 @@ def _sizes(op: Lowering, kind: _Kind) -> RecurrentSizes:
     batch_first = op.node.integer("layout", 0) != 0
     directions = len(_directions(op))
     if len(data) != 3 or len(weights) != 3 or len(recurrence) != 3:
-        raise op.node.error("ranks of X, W and R", f"{len(data)}, {len(weights)}, {len(recurrence)}", "3, 3, 3")
+        raise op.node.error("wrong ranks of X, W and R", f"{len(data)}, {len(weights)}, {len(recurrence)}", "3, 3, 3")
     batch, steps = data[:2] if batch_first else (data[1], data[0])
     channels_last = op.node.proto.op_type == "DynamicQuantizeLSTM"
     if channels_last:
@@ -359,7 +354,9 @@ def _sizes(op: Lowering, kind: _Kind) -> RecurrentSizes:
     expected = (directions, kind.gates * hidden, data[2]), (directions, kind.gates * hidden, hidden)
     if (weights, recurrence) != expected:
         raise op.node.error(
-            "shapes of W and R", f"{list(weights)}, {list(recurrence)}", ", ".join(str(list(each)) for each in expected)
+            "wrong shapes of W and R",
+            f"{list(weights)}, {list(recurrence)}",
+            ", ".join(str(list(each)) for each in expected),
         )
     state = (batch, directions, hidden) if batch_first else (directions, batch, hidden)
     optional = {3: (directions, 2 * kind.gates * hidden), _SEQUENCE_LENGTHS: (batch,), _INITIAL_STATE: state}
@@ -367,7 +364,7 @@ def _sizes(op: Lowering, kind: _Kind) -> RecurrentSizes:
         optional |= {_INITIAL_CELL: state, _PEEPHOLES: (directions, 3 * hidden)}
     for index, shape in optional.items():
         if op.has_input(index) and op.input_shape(index) != shape:
-            raise op.node.error(f"shape of input {index}", str(list(op.input_shape(index))), str(list(shape)))
+            raise op.node.error(f"wrong shape of input {index}", str(list(op.input_shape(index))), str(list(shape)))
     return RecurrentSizes(steps, batch, data[2], hidden, directions, kind.gates, batch_first, channels_last)
 
 
@@ -421,7 +418,7 @@ def _move(op: Lowering, output: str, maps: list[IndexMap], part: str, *, with_le
 
 
 def _has_lengths(op: Lowering, sizes: RecurrentSizes) -> bool:
-    """Whether some sequence of the batch can be shorter than the tensor."""
+    """Whether a sequence of the batch can be shorter than the tensor."""
     if not op.has_input(_SEQUENCE_LENGTHS):
         return False
     values = op.values(_SEQUENCE_LENGTHS)

@@ -1,6 +1,6 @@
-"""Reductions on the vector unit: sums, extremes and norms along axes, and the operators that choose along an axis.
+"""Reductions on the vector unit: sums, extremes and norms along axes, and operators that select elements along an axis.
 
-A reduction takes one operation per element of the input. The division of a mean belongs to the last operation.
+A reduction needs one operation per element of the input. The division of a mean belongs to the last operation.
 """
 
 import math
@@ -23,16 +23,15 @@ def normalised_axes(op: Lowering, axes: Sequence[int], rank: int) -> tuple[int, 
     """Axes counted from 0, in ascending order. Raises InputError for an axis that the tensor does not have."""
     wrong = [axis for axis in axes if not -rank <= axis < rank]
     if wrong:
-        raise op.node.error("axis", str(wrong), f"-{rank} to {rank - 1}")
+        raise op.node.error("the tensor has no such axis", str(wrong), f"-{rank} to {rank - 1}")
     return tuple(sorted({axis % rank for axis in axes}))
 
 
 def reduce_axes(
     op: Lowering, source: str, output: str, axes: Sequence[int], part: str = "", operator_type: str = ""
 ) -> None:
-    """Add the nest that reduces `source` along `axes` (counted from 0) into `output`. Along these axes, `output` has
-    size 1 or no axis.
-    """
+    """Add the nest that reduces `source` along `axes` (counted from 0) into `output`. In `output`, these axes have size
+    1 or are missing."""
     shape, reduced = op.shape(source), op.shape(output)
     loops = element_loops(shape)
     names = [name for name, _ in loops][: len(shape)]
@@ -48,7 +47,8 @@ def reduced_shape(shape: Shape, axes: Sequence[int]) -> Shape:
 
 
 def _reduction_axes(op: Lowering) -> tuple[int, ...] | None:
-    """Axes of a reduction, counted from 0; () for no axis; None if the axes are computed at run time."""
+    """Axes of a reduction, counted from 0. The result is () if there are no axes, and None if the axes are computed at
+    run time."""
     rank = len(op.input_shape())
     kind = op.node.proto.op_type
     given: Sequence[int] | None = None
@@ -100,7 +100,8 @@ def lower_reduction(op: Lowering) -> None:
 
 
 def _reduce_unknown_axes(op: Lowering) -> None:
-    """Add one operation per element of the input. Each result is assumed to depend on all elements."""
+    """Add one operation per element of the input, for axes that are computed at run time. Each result is assumed to
+    depend on all elements."""
     shape = op.input_shape()
     combined = op.temporary("combined", shape, op.output())
     elementwise(op, combined, [op.input()], part="combined")
@@ -125,9 +126,8 @@ def lower_arg_extreme(op: Lowering) -> None:
 
 @lowers("TopK")
 def lower_top_k(op: Lowering) -> None:
-    """Largest or smallest k elements, with one comparison of every element with every result. Values and indices
-    depend on all elements along the axis.
-    """
+    """Largest or smallest k elements. Every element is compared one time with every result. Values and indices depend
+    on all elements along the axis."""
     rank = len(op.input_shape())
     axis = normalised_axes(op, [op.node.integer("axis", -1)], rank)[0]
     results = op.output_shape()
@@ -140,4 +140,4 @@ def lower_top_k(op: Lowering) -> None:
     op.nest(loops, access(op.output(), *written), {"I": source})
     if op.has_output(1):
         op.move(IndexMap(loops, access(op.output(1), *written), source), part="indices")
-    op.approximated("TopK counts one comparison of every element with each of its results")
+    op.approximated("TopK is counted as one comparison of every element with every result")

@@ -1,14 +1,14 @@
-"""Resize, Upsample, and sampling at places that are computed at run time, on the vector unit.
+"""Resize, Upsample, and sampling at positions that are computed at run time, on the vector unit.
 
 A tap is an input position that an output position reads. Along an axis, an output position has one tap for `nearest`,
 two for `linear`, four for `cubic`, and more with antialiasing. The number of taps of an output element is the product
-over its axes.
+of the numbers of taps along its axes.
 
 If the taps of every axis are affine in loops (integer factors, strides), the operator is one nest. Otherwise, moves
 without costs gather the taps axis by axis, and a nest sums them. This nest counts as if it read one input element per
 output element, because neighbours share their taps.
 
-Taps and nests share one module, because the rounding rule decides which nest is possible.
+Taps and nests are in one module, because the rounding rule decides which nest is possible.
 """
 
 import math
@@ -31,11 +31,10 @@ Taps = npt.NDArray[np.int64]
 NEAREST, LINEAR, CUBIC = "nearest", "linear", "cubic"
 MODES = (NEAREST, LINEAR, CUBIC)
 _SMALLEST_WEIGHT = 1e-12
-"""Smallest weight that is not a rounding error of zero. For example, a scale of 0.6 in float32 gives neighbours
-weights of 1e-8.
-"""
+"""Smallest weight that counts as different from zero. Smaller weights are rounding errors: for example, a scale of 0.6
+in float32 gives neighbours weights of 1e-8."""
 _MOST_TAPS = 1 << 22
-"""Largest number of elements of a table of taps. Larger tables are not made."""
+"""Largest number of elements of a table of taps. If a table would have more elements, no table is made."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +51,8 @@ class ResizeRules:
 
 @dataclass(frozen=True)
 class ResizedAxis:
-    """One axis: its sizes, the scale that determines positions, and the region (0 to 1) for tf_crop_and_resize."""
+    """One axis: its sizes, the scale that determines positions, and the region (as fractions from 0 to 1) for
+    tf_crop_and_resize."""
 
     in_size: int
     out_size: int
@@ -69,7 +69,7 @@ def tap_count(rules: ResizeRules, axis: ResizedAxis) -> int:
 
 
 def axis_taps(rules: ResizeRules, axis: ResizedAxis) -> Taps:
-    """Taps of an axis in ascending order, beginning with the first tap that has a weight.
+    """Taps of an axis in ascending order, from the first tap with a weight other than zero.
 
     Raises ValueError for unknown rules and for tables that are too large.
     """
@@ -96,7 +96,8 @@ def axis_taps(rules: ResizeRules, axis: ResizedAxis) -> Taps:
 
 
 def _compact(read: Taps, is_read: npt.NDArray[np.bool_]) -> Taps:
-    """Positions, beginning with the first position that is read. Each position occurs one time."""
+    """Positions in `read` where `is_read` is true. Each row begins with the first such position, and each position
+    occurs one time in a row."""
     count = read.shape[1]
     first = np.where(is_read, read, np.iinfo(np.int64).max).min(axis=1)
     taps = np.full(read.shape, NOWHERE, dtype=np.int64)
@@ -165,9 +166,8 @@ def _cubic(coefficient: float) -> Callable[[Floats], Floats]:
 
 
 _MOST_PIECES = 1024
-"""Largest number of maps of one axis. If there are more, each output position is assumed to depend
-on the whole axis.
-"""
+"""Largest number of maps of one axis. If more maps are needed, each output position is assumed to depend on the whole
+axis."""
 _ASYMMETRIC_UNTIL = 10
 """Last operator set whose Resize has no attribute coordinate_transformation_mode."""
 _KEEP_ASPECT_RATIO = {"not_larger": min, "not_smaller": max}
@@ -175,7 +175,8 @@ _KEEP_ASPECT_RATIO = {"not_larger": min, "not_smaller": max}
 
 @dataclass(frozen=True)
 class _AxisForm:
-    """Affine taps of one axis: loops of the output position, loop over the taps, and indices of both tensors."""
+    """Affine form of the taps of one axis: loops of the output position, loop over the taps, and indices of both
+    tensors."""
 
     output_loops: Loops
     tap_loops: Loops
@@ -185,11 +186,13 @@ class _AxisForm:
 
 @lowers("Resize", "Upsample")
 def lower_resize(op: Lowering) -> None:
-    """Resize (operator sets 10 to 19) and Upsample, in all their forms."""
+    """Resize (operator set 10 and later) and Upsample, in all their forms."""
     rules = _rules(op)
     source, result = op.input_shape(), op.output_shape()
     if len(source) != len(result):
-        raise op.node.error("ranks of the input and output of a resize", f"{len(source)}, {len(result)}", "the same")
+        raise op.node.error(
+            "wrong ranks of the input and output of a resize", f"{len(source)}, {len(result)}", "the same"
+        )
     axes = _axes(op, rules)
     if axes is None:
         _superset(op, rules)
@@ -208,7 +211,7 @@ def _rules(op: Lowering) -> ResizeRules:
     node = op.node
     mode = node.text("mode", NEAREST).replace("bilinear", LINEAR).replace("trilinear", LINEAR)
     if mode not in MODES:
-        raise node.error("attribute 'mode'", mode, ", ".join(MODES))
+        raise node.error("wrong attribute 'mode'", mode, ", ".join(MODES))
     if node.proto.op_type == "Upsample" or op.opset <= _ASYMMETRIC_UNTIL:
         return ResizeRules(mode, "asymmetric", "floor")
     (coefficient,) = _floats(op, "cubic_coeff_a") or [-0.75]
@@ -251,7 +254,7 @@ def _axes(op: Lowering, rules: ResizeRules) -> list[ResizedAxis] | None:
 
 
 def _scales(op: Lowering, places: Sequence[int], source: Shape, result: Shape) -> list[float] | None:
-    """Scale of every axis, as given or computed from the sizes; None if it is not known."""
+    """Scale of every axis, as given or as computed from the sizes; None if the scales are not known."""
     by_size = [after / before for before, after in zip(source, result, strict=True)]
     stated: list[float] | None = _floats(op, "scales") or None
     # Before operator set 11, input 1 has the scales. Since then, input 1 is the region, input 2 has the scales and
@@ -264,7 +267,7 @@ def _scales(op: Lowering, places: Sequence[int], source: Shape, result: Shape) -
         stated = [float(value) for value in values.reshape(-1)]
     if stated:
         if len(stated) != len(places):
-            raise op.node.error("number of scales", str(len(stated)), str(len(places)))
+            raise op.node.error("wrong number of scales", str(len(stated)), str(len(places)))
         given = dict(zip(places, stated, strict=True))
         return [given.get(axis, 1.0) for axis in range(len(source))]
     if scales_input == 2 and op.has_input(3) and op.values(3) is None:
@@ -286,9 +289,8 @@ def _tap_name(name: str) -> str:
 
 
 def _form(name: str, axis: ResizedAxis, taps: Taps | None) -> _AxisForm | None:
-    """Affine form of an axis that is unchanged, a window with integer steps, or repeated an integer number of times;
-    else None.
-    """
+    """Affine form of an axis; None if there is no such form. An axis has an affine form if it is unchanged, has windows
+    with integer steps, or is repeated an integer number of times."""
     out, count = axis.out_size, axis.in_size
     if taps is None:
         return _AxisForm(((name, out),), (), loop(name), loop(name))
@@ -318,7 +320,8 @@ def _affine_nest(op: Lowering, forms: Sequence[_AxisForm]) -> None:
 
 
 def _gathered(op: Lowering, tables: Sequence[Taps | None], written: str = "", part: str = "") -> None:
-    """Gather the taps along one axis after another. Then sum the taps in the output, or in the tensor `written`."""
+    """Add the moves that gather the taps along one axis after another, and the nest that sums the taps in the output
+    (or in the tensor `written`)."""
     result, source = op.output_shape(), op.input()
     loops = list(element_loops(result))
     taps = [(number, table) for number, table in enumerate(tables) if table is not None]
@@ -343,7 +346,8 @@ def _gathered(op: Lowering, tables: Sequence[Taps | None], written: str = "", pa
 
 
 def _tap_maps(op: Lowering, gathered: str, source: str, place: int, table: Taps) -> list[IndexMap]:
-    """Maps from a tensor to its taps along the axis `place`. They are exact unless there are too many of them."""
+    """Maps from a tensor to its taps along the axis `place`. The maps are exact, unless too many maps would be
+    needed."""
     shape = op.shape(source)
     others = [(f"D{axis}", size) for axis, size in enumerate(shape) if axis != place]
     outer = [loop(name) for name, _ in others]
@@ -375,9 +379,8 @@ def _tap_maps(op: Lowering, gathered: str, source: str, place: int, table: Taps)
 
 
 def _superset(op: Lowering, rules: ResizeRules) -> None:
-    """Add the nest for scales that are known only at run time. Each output is assumed to depend on the whole length of
-    every changed axis.
-    """
+    """Add the nest for scales that are known only at run time. Each output is assumed to depend on every element along
+    the axes that change."""
     source, result = op.input_shape(), op.output_shape()
     by_size = [ResizedAxis(before, after, after / before) for before, after in zip(source, result, strict=True)]
     is_region = rules.coordinates == "tf_crop_and_resize"
@@ -387,7 +390,7 @@ def _superset(op: Lowering, rules: ResizeRules) -> None:
         else np.full((axis.out_size, tap_count(rules, axis)), -1)
         for axis in by_size
     ]
-    op.approximated("a resize whose scales or region are known only at run time")
+    op.approximated("the scales or the region of a resize are known only at run time: outputs can depend on whole axes")
     resized = op.temporary("resized", result, op.output())
     _gathered(op, unknown, resized, "resized")
     computed = [op.input(index) for index in range(1, len(op.node.inputs)) if op.has_input(index)]
@@ -404,13 +407,12 @@ _TAPS_OF_AN_AXIS = {"nearest": 1, "linear": 2, "bilinear": 2, "cubic": 4, "bicub
 @lowers("GridSample")
 @lowers("GridSample", domain="com.microsoft")
 def lower_grid_sample(op: Lowering) -> None:
-    """Samples at computed positions, followed by one operation per sample. `nearest` has 1 sample; `linear` has 2
-    samples per axis, cubic has 4 per axis.
-    """
+    """Samples at positions that are computed at run time, with one operation per sample. An output has 1 sample for
+    `nearest`, 2 samples per axis for `linear`, and 4 samples per axis for `cubic`."""
     result, source = op.output_shape(), op.input_shape()
     mode = op.node.text("mode", "linear")
     if mode not in _TAPS_OF_AN_AXIS:
-        raise op.node.error("attribute 'mode'", mode, ", ".join(_TAPS_OF_AN_AXIS))
+        raise op.node.error("wrong attribute 'mode'", mode, ", ".join(_TAPS_OF_AN_AXIS))
     count = _TAPS_OF_AN_AXIS[mode] ** (len(result) - 2)
     samples = op.temporary("samples", (*result, count), op.input())
     loops: Loops = (*element_loops(result), ("F", count))
@@ -425,7 +427,9 @@ def lower_grid_sample(op: Lowering) -> None:
         part="samples",
     )
     op.nest(loops, access(op.output(), *names[:-1]), {"I": gathered})
-    op.approximated("the elements that GridSample reads are known only at run time: it can depend on the whole channel")
+    op.approximated(
+        "the elements that GridSample reads are known only at run time: a result can depend on its whole channel"
+    )
 
 
 @lowers("AffineGrid")

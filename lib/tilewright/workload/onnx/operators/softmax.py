@@ -14,8 +14,8 @@ _SINGLE_AXIS_SINCE = 13
 def softmax_parts(op: Lowering, source: str, output: str, axis: int | Sequence[int], prefix: str = "") -> None:
     """Add the softmax of `source` along one or several axes into `output`.
 
-    Its parts are the maximum, the exponentials of the differences, their sum, and the division: four operations per
-    element. `prefix` is the beginning of the names of the parts.
+    The parts are the maximum, the exponentials of the differences from the maximum, the sum of the exponentials, and
+    the division. They need four operations per element. `prefix` is the beginning of the names of the parts.
     """
     shape = op.shape(source)
     axes = normalised_axes(op, [axis] if isinstance(axis, int) else axis, len(shape))
@@ -30,7 +30,8 @@ def softmax_parts(op: Lowering, source: str, output: str, axis: int | Sequence[i
 
 
 def _log_softmax_parts(op: Lowering, source: str, output: str, axes: Sequence[int]) -> None:
-    """Add maximum, differences, exponentials, sum, logarithm of the sum, differences: five operations per element."""
+    """Add the parts maximum, differences, exponentials, sum, logarithm of the sum, and differences from the logarithm:
+    five operations per element."""
     shape, few = op.shape(source), reduced_shape(op.shape(source), axes)
     maximum = op.temporary("max", few, source)
     reduce_axes(op, source, maximum, axes, part="max", operator_type="ReduceMax")
@@ -46,9 +47,8 @@ def _log_softmax_parts(op: Lowering, source: str, output: str, axes: Sequence[in
 
 
 def _softmax_axes(op: Lowering) -> tuple[int, ...]:
-    """Axes of a softmax: the given axis (by default, the last axis). Before opset 13: the given axis (1 by default)
-    and all later axes.
-    """
+    """Axes of a softmax. The result is the given axis (by default, the last axis). Before opset 13, it is the given
+    axis (by default, axis 1) and all later axes."""
     rank = len(op.input_shape())
     # QLinearSoftmax of onnxruntime has an attribute that gives the opset of its meaning.
     if op.node.integer("opset", max(op.opset, 1)) >= _SINGLE_AXIS_SINCE:

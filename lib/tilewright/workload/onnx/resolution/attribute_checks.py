@@ -7,9 +7,8 @@ import onnx
 from tilewright.base.errors import InputError, Problem, nearest_name
 
 _LARGEST_ATTRIBUTE = 2**24
-"""Largest value of kernels, strides and similar attributes. With this limit, its product with the largest size stays
-below 2^63.
-"""
+"""Largest value of kernels, strides and similar attributes. With this limit, the product of such a value and the
+largest size is below 2^63."""
 
 
 _LARGEST_BLOCK = 2**12
@@ -27,7 +26,8 @@ _BOUNDED = _POSITIVE | {"pads", "paddings", "output_shape", "output_padding", "o
 
 
 _BECAME_INPUTS = frozenset({"axes", "split", "pads", "shape", "starts", "ends", "k", "repeats", "broadcast", "axis"})
-"""Attributes of older or newer versions of an operator that change its result. They must not be ignored."""
+"""Attributes that only some versions of an operator have and that change its result. Such an attribute must not be
+ignored in a version that does not have it."""
 
 
 _DAMAGED = "does not fit the definition of the operator"

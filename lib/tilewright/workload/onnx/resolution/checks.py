@@ -1,10 +1,11 @@
-"""Checks of an operator before onnx's inference reads it: attributes, sizes that overflow, operands that must agree.
+"""Checks of an operator before onnx's inference reads it: attributes, sizes that overflow, and operands that must
+agree.
 
 The inference computes with 64-bit integers and does not check for overflow. Sizes that would overflow are therefore
 refused.
 
-A network whose operands (channels, gates, biases, indices) do not agree cannot run, although its shapes can look
-right. Source: Operators.md of ONNX.
+If the operands of an operator do not agree (in channels, gates, biases, or indices), the network cannot run, although
+its shapes can look right. Source: Operators.md of ONNX.
 
 Each check is a few lines. All checks name operands and sizes in the same way in their messages.
 """
@@ -21,13 +22,12 @@ from tilewright.workload.onnx.resolution.evaluation import Values
 _OTHER_AXES = frozenset(
     {"ConcatFromSequence", "DequantizeLinear", "Flatten", "OneHot", "QuantizeLinear", "SplitToSequence"}
 )
-"""Operators whose `axis` does not refer to their first input."""
+"""Operators whose attribute `axis` does not refer to the first input."""
 
 
 def known_attributes(node: onnx.NodeProto, schema: onnx.defs.OpSchema) -> onnx.NodeProto:
     """Node without the attributes that its operator does not define. Some tools add such attributes to standard
-    operators.
-    """
+    operators."""
     if all(attribute.name in schema.attributes for attribute in node.attribute):
         return node
     copy = onnx.NodeProto(op_type=node.op_type, domain=node.domain, name=node.name)

@@ -1,10 +1,10 @@
-"""Control flow: branches and loops that are known before run time are replaced by plain operators.
+"""Control flow: branches and loops that can be resolved before run time are replaced by plain operators.
 
 Loop and Scan are unrolled if their number of iterations is known: the operators of the body are repeated for each
 iteration.
 
-The number is also known if the body computes the condition of the next iteration from constants, or passes the
-condition on. If the number is decided at run time, the operator stays, and is not modelled.
+The number of iterations is also known if the body computes the condition of the next iteration from constants, or
+passes the condition on. If the number is decided at run time, the operator is kept and not modelled.
 """
 
 from collections.abc import Iterator, Mapping
@@ -29,10 +29,11 @@ from tilewright.workload.onnx.resolution.tensors import KnownTensors
 
 THEN, ELSE = "then", "else"
 EVERY_BRANCH = "*"
-"""Key of `branches` for every `If` that has no key of its own."""
+"""Key of `branches` that applies to every `If` without a key of its own."""
 
 LOOPS = frozenset({"SequenceMap"})
-"""Loops that are refused, because the number of their iterations, or their data, are known only at run time."""
+"""Loops that are refused, because the number of their iterations, or the data of an iteration, are known only at run
+time."""
 
 
 def loop_problem(node: onnx.NodeProto, name: str) -> Problem:
@@ -95,9 +96,8 @@ AXES_ARE_AN_INPUT_SINCE = 13
 
 
 class TooLongDefinitionError(Exception):
-    """Error for a loop with too many iterations in onnx's definition of `operator`. The operator is then not replaced
-    by its definition.
-    """
+    """Error for a loop with too many iterations in onnx's definition of `operator`. The definition then does not
+    replace the operator."""
 
     def __init__(self, operator: str) -> None:
         super().__init__(operator)
@@ -106,7 +106,7 @@ class TooLongDefinitionError(Exception):
 
 @dataclass(frozen=True)
 class LoopStep(PendingNode):
-    """State of a loop before iteration `number`, with the fields of its node."""
+    """State of a loop before iteration `number`. The object also has the fields of the node of the loop."""
 
     body: onnx.GraphProto = None  # type: ignore[assignment]
     count: int | None = None
@@ -116,11 +116,11 @@ class LoopStep(PendingNode):
     """Name of the tensor that decides whether this iteration runs; '' if it always runs."""
     state: tuple[str, ...] = ()
     collected: tuple[tuple[str, ...], ...] = ()
-    """Names of the parts of each scan output so far."""
+    """Names of the parts that each scan output has so far, by scan output."""
 
 
 class LoopUnroller:
-    """Unroller of loops. It counts the operators that all loops of the network have become."""
+    """Unroller of loops. It counts the operators that result from all loops of the network."""
 
     def __init__(self, expander: Expander, known: KnownTensors) -> None:
         self.expander, self.known = expander, known
@@ -151,10 +151,10 @@ class LoopUnroller:
         return replace(step, scope=scope)
 
     def next_nodes(self, step: LoopStep) -> tuple[list[PendingNode], list[str]]:
-        """(nodes that replace the loop step, names of results without parts).
+        """(nodes that replace the loop step, names of results that have no parts).
 
-        The nodes are the next iteration and the rest of the loop. After the last iteration, they are the nodes that
-        gather the results. Raises InputError if the condition is not known, and if there are too many iterations.
+        The nodes are the next iteration and the rest of the loop, or, after the last iteration, the nodes that gather
+        the results. Raises InputError if the condition is not known or if there are too many iterations.
         """
         if self._is_over(step):
             return self._results(step)
@@ -182,7 +182,9 @@ class LoopUnroller:
         if count > LARGEST_UNROLLED:
             if step.definition_of:
                 raise TooLongDefinitionError(step.definition_of)
-            message = f"{step.proto.op_type} has too many iterations: unrolled, the network has too many operators"
+            message = (
+                f"{step.proto.op_type} has too many iterations: after unrolling, the network has too many operators"
+            )
             allowed = f"at most {LARGEST_UNROLLED}"
             raise InputError([Problem(message, path=step.name, value=f"{count} or more", allowed=allowed)])
 
@@ -240,7 +242,7 @@ class LoopUnroller:
         return facts is not None and facts.values is not None and facts.values.size == 1
 
     def _condition_is_known(self, item: PendingNode, body: onnx.GraphProto, state: list[str]) -> bool:
-        """Whether the condition that the body computes is constant in every iteration."""
+        """Whether the condition that the body computes is known before run time in every iteration."""
         own = [value.name for value in body.input]
         outer = {name: item.scope.get(name, name) for name in captured_names(body)}
         constants = {name for name, tensor in outer.items() if tensor in self.known.constants}
@@ -272,7 +274,7 @@ class LoopUnroller:
     # --- inputs and results of an iteration ---------------------------------------------------------------------------
 
     def _inputs_of_body(self, step: LoopStep, label: str) -> tuple[list[PendingNode], dict[str, str]]:
-        """(operators that make the inputs of the body, network tensors by their names in the body)."""
+        """(operators that make the inputs of the body, name in the network for each name of a tensor in the body)."""
         names = [value.name for value in step.body.input]
         if step.proto.op_type == "Loop":
             counter = self._constant(step, "iteration", np.asarray(step.number, np.int64))
@@ -335,7 +337,7 @@ class LoopUnroller:
 
 
 def with_captured_inputs(item: PendingNode) -> PendingNode:
-    """Loop that is not unrolled. The tensors that its body reads from outside are added to its inputs."""
+    """Loop that is not unrolled. The tensors outside the loop that its body reads become inputs of the loop."""
     proto = onnx.NodeProto()
     proto.CopyFrom(item.proto)
     outer = [item.scope.get(name, name) for name in tensors_read(item.proto)[len(item.proto.input) :]]
@@ -344,5 +346,5 @@ def with_captured_inputs(item: PendingNode) -> PendingNode:
 
 
 def _fields(item: PendingNode) -> dict[str, Any]:
-    """Fields that a loop takes over from its node."""
+    """Fields that a loop takes from its node."""
     return {name: getattr(item, name) for name in PendingNode.__dataclass_fields__}

@@ -23,23 +23,23 @@ MISJUDGED = frozenset({"STFT"})
 computed.
 """
 DELEGATED = {"FusedConv": ("Conv", 3), "FusedGemm": ("Gemm", 3)}
-"""Standard operator with the same shapes, and number of inputs that both operators have, by contrib operator."""
+"""Standard operator with the same shapes, by contrib operator, with the number of inputs that both operators have."""
 DELEGATED_CHANNELS_LAST = {
     "NhwcConv": ("Conv", 3),
     "NhwcFusedConv": ("Conv", 3),
     "NhwcMaxPool": ("MaxPool", 1),
     "QLinearConv": ("QLinearConv", 9),
 }
-"""Standard operator of the same kind, and number of inputs that both operators have, by operator with the channels
-last.
+"""Standard operator of the same kind, by operator with the channels last, with the number of inputs that both operators
+have.
 
-The channels are last in the first input and in the output; QLinearConv has this form only with an attribute. Filters
-are as in the standard.
+The channels are the last axis of the first input and of the output. QLinearConv has this form only if an attribute is
+set. The layout of filters is that of the standard.
 """
 
 
 def has_channels_last(node: onnx.NodeProto) -> bool:
-    """Whether an operator of onnxruntime has the channels of its data last."""
+    """Whether the channels of the data are the last axis. Only operators of onnxruntime have this layout."""
     if node.op_type.startswith("Nhwc"):
         return True
     default = 1 if node.op_type in ("GroupNorm", "SkipGroupNorm") else 0
@@ -48,9 +48,8 @@ def has_channels_last(node: onnx.NodeProto) -> bool:
 
 @dataclass(frozen=True)
 class CustomCall:
-    """One operator with the shapes, element types and values of its inputs. Only small constants have values. An entry
-    is None if the input is missing.
-    """
+    """One operator with the shapes, element types and values of its inputs. Only small constants have values. The entry
+    of a missing input is None."""
 
     name: str
     node: onnx.NodeProto
@@ -137,9 +136,8 @@ def _skip_group_norm(call: CustomCall) -> list[Output]:
 
 
 def _layer_norm(call: CustomCall) -> list[Output]:
-    """Outputs: the result, then statistics. A full normalisation has Mean and InvStdDev; one without a mean has only
-    InvStdDev.
-    """
+    """Outputs: the result, then statistics. The statistics are Mean and InvStdDev, or only InvStdDev for a
+    normalisation without a mean."""
     shape, axis = call.shape(0), call.integer("axis", -1)
     if not -len(shape) <= axis < len(shape):
         raise ValueError
@@ -209,7 +207,7 @@ def _attention(call: CustomCall) -> list[Output]:
 def _multi_head_attention(call: CustomCall) -> list[Output]:
     """Outputs: result and cache.
 
-    Query, key and value have rank 3, or keys and values have rank 4: [batch, heads, length, size].
+    Query, key and value have rank 3. Keys and values can also have rank 4: [batch, heads, length, size].
     """
     query = call.shape(0)
     if len(query) != 3 or len(call.shapes) < 3 or call.shapes[1] is None or call.shapes[2] is None:
@@ -230,8 +228,8 @@ def _multi_head_attention(call: CustomCall) -> list[Output]:
 def _group_query_attention(call: CustomCall) -> list[Output]:
     """Outputs: result and cache.
 
-    Query, key and value are three inputs, or the first input contains all of them. The cache is as long as the whole
-    sequence, or has the fixed length of the past cache.
+    Query, key and value are three inputs, or the first input contains all of them. The length of the cache is that of
+    the whole sequence, or that of the past cache if its length is fixed.
     """
     heads, shared = call.integer("num_heads", 0), call.integer("kv_num_heads", 0)
     batch, length, width = call.shape(0)
@@ -269,9 +267,8 @@ def _global_average(call: CustomCall) -> list[Output]:
 
 
 def _quantised_concat(call: CustomCall) -> list[Output]:
-    """Outputs of a concatenation. Its inputs are scale and zero point of the result, then tensor, scale and zero point
-    of each part.
-    """
+    """Outputs of a concatenation. The inputs are scale and zero point of the result, then the tensor, scale and zero
+    point of each part."""
     parts = [call.shape(index) for index in range(2, len(call.shapes), 3)]
     axis = call.integer("axis", 1)
     joined = list(parts[0])
@@ -283,9 +280,8 @@ def _quantised_concat(call: CustomCall) -> list[Output]:
 
 
 def _gemm_like(call: CustomCall) -> list[Output]:
-    """Outputs of QGemm. Its inputs are A with scale and zero point, B with scale and zero point, the bias, and the
-    scale of the result.
-    """
+    """Outputs of QGemm. The inputs are A with its scale and zero point, B with its scale and zero point, the bias, and
+    the scale of the result."""
     first, second = call.shape(0), call.shape(3)
     rows = first[1] if call.integer("transA", 0) else first[0]
     columns = second[0] if call.integer("transB", 0) else second[1]
@@ -340,7 +336,7 @@ def _legacy_normalisation(call: CustomCall) -> list[Output]:
 
 
 def _short_time_fourier(call: CustomCall) -> list[Output]:
-    """Outputs of STFT: [batch, frames, bins, 2]. There are half of the bins unless `onesided` is 0."""
+    """Outputs of STFT: [batch, frames, bins, 2]. If `onesided` is not 0, there are only half of the bins."""
     batch, length = call.shape(0)[:2]
     step, stated = call.value(1), call.value(3)
     window = call.shapes[2] if len(call.shapes) > 2 else None
@@ -354,9 +350,8 @@ def _short_time_fourier(call: CustomCall) -> list[Output]:
 
 
 def _quantised_lstm(call: CustomCall) -> list[Output]:
-    """Outputs Y, Y_h and Y_c, as those of LSTM. The recurrence weights [directions, hidden, 4 * hidden] have their
-    gates in the last axis.
-    """
+    """Outputs Y, Y_h and Y_c, as in LSTM. In the recurrence weights [directions, hidden, 4 * hidden], the gates are
+    along the last axis."""
     steps, batch, _ = call.shape(0)
     directions, hidden, _ = call.shape(2)
     state: Output = (call.element_type(0), (directions, batch, hidden))

@@ -1,7 +1,8 @@
 """Small constants of a graph: their values, and the operators that compute such values from other constants.
 
-Exporters compute the target of a reshape, the axes of a slice or the scales of a resize by operators. These values are
-known here, because all sizes of a network are known. Weights have no values here, because they are too large.
+Exporters write operators that compute the target of a reshape, the axes of a slice or the scales of a resize. This
+module computes such values, because all sizes of the network are known. It keeps no values of weights, because weights
+are too large.
 """
 
 import math
@@ -21,9 +22,8 @@ LARGEST_VALUES = 4096
 sizes and pads.
 """
 LARGEST_INDICES = 65536
-"""Largest number of elements of an integer constant that keeps its values. It is larger because integers can be the
-indices of a gather.
-"""
+"""Largest number of elements of an integer constant that keeps its values. The limit is larger than LARGEST_VALUES,
+because integers can be the indices of a gather."""
 
 _INTEGERS = frozenset({onnx.TensorProto.INT32, onnx.TensorProto.INT64, onnx.TensorProto.BOOL})
 _EVALUATED_TEXT = """
@@ -34,11 +34,9 @@ _EVALUATED_TEXT = """
     Sub Sum Tile TopK Transpose Trilu Unique Unsqueeze Where Xor
 """
 EVALUATED = frozenset(_EVALUATED_TEXT.split())
-"""Operators that compute shapes. Shape inference gives the size of a result, which is checked before the result is
-computed.
-"""
+"""Operators that compute shapes. Before a result is computed, its size is checked by shape inference."""
 _BOUNDED_BY_INPUT = frozenset({"NonZero", "Compress", "Unique", "TopK"})
-"""Operators whose result is never larger than their input (times its rank)."""
+"""Operators whose result is never larger than the input (times the rank of the input)."""
 
 
 def keeps_values(shape: Shape, element_type: int) -> bool:
@@ -107,7 +105,7 @@ def evaluate(
     shapes: Sequence[Shape | None],
     opsets: Mapping[str, int],
 ) -> tuple[Values, ...] | None:
-    """Outputs of a standard operator on small constants; None if they are large or cannot be computed.
+    """Outputs of a standard operator on small constants; None if the outputs are large or cannot be computed.
 
     `shapes` are the inferred shapes of the outputs, with None for unknown shapes. A result that could be large is not
     computed.
@@ -132,9 +130,8 @@ def _is_small(node: onnx.NodeProto, inputs: Mapping[str, Values], shapes: Sequen
 
 
 def _evaluated_directly(node: onnx.NodeProto, inputs: Mapping[str, Values]) -> tuple[Values, ...] | None:
-    """Outputs of the operators that are most frequent on shapes. They are computed here for speed, because the
-    evaluator of onnx takes milliseconds for each.
-    """
+    """Outputs of the operators that occur most frequently in computations of shapes. They are computed here for speed,
+    because the evaluator of onnx takes milliseconds for each operator."""
     attributes = {attribute.name: attribute for attribute in node.attribute}
     given = [inputs[name] for name in node.input if name]
     try:

@@ -1,6 +1,5 @@
-"""Inlining of model-local functions and branches with unique names; order, names and producers of the nodes of a
-graph.
-"""
+"""Inlining of model-local functions and of branches with unique names; also order and producers of the nodes of a
+graph."""
 
 import heapq
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -17,7 +16,7 @@ RANDOM_OPERATORS = frozenset(
 
 
 def tensor_makers(graph: onnx.GraphProto) -> tuple[dict[str, int], list[Problem]]:
-    """(position of the node that makes each tensor, problem of each tensor that two nodes make)."""
+    """(position of the node that makes each tensor, problems of tensors that two nodes make)."""
     makers: dict[str, int] = {}
     problems = []
     for index, proto in enumerate(graph.node):
@@ -30,7 +29,8 @@ def tensor_makers(graph: onnx.GraphProto) -> tuple[dict[str, int], list[Problem]
 
 
 def unique_names(protos: list[onnx.NodeProto]) -> list[str]:
-    """Unique node names. A node without a name gets `Op<index>`; repetitions of a name get `__2`, `__3`, ..."""
+    """Node names of which no two are equal. A node without a name gets `Op<index>`, and repetitions of a name get
+    `__2`, `__3`, ..."""
     given = {proto.name for proto in protos if proto.name}
     taken: set[str] = set()
     names = []
@@ -73,8 +73,8 @@ def captured_names(graph: onnx.GraphProto) -> list[str]:
 def run_order(reads: list[list[str]], makers: dict[str, int], names: list[str]) -> list[int]:
     """Positions of the nodes in an order in which they can run.
 
-    It is the order of the file if this order is topological. Otherwise it is the topological order that always takes
-    the earliest node of the file that is ready. Raises InputError for a cycle.
+    The result is the order of the file if this order is topological. Otherwise the next node is always the first node
+    in the file whose inputs are ready. Raises InputError for a cycle.
     """
     needs = [{makers[name] for name in inputs if name in makers} for inputs in reads]
     if all(not need or max(need) < index for index, need in enumerate(needs)):
@@ -112,15 +112,14 @@ FunctionKey = tuple[str, str, str]
 """Domain ('' for the standard domain), name and overload of a function."""
 
 LARGEST_EXPANSION = 100_000
-"""Largest number of operators after expansion. Without a limit, a few functions that call each other twice could make
-billions.
-"""
+"""Largest number of operators after expansion. Without a limit, a few functions that call each other twice could expand
+to billions of operators."""
 _DEEPEST_CALLS = 64
 
 
 @dataclass(frozen=True)
 class FunctionTable:
-    """Functions of a model, by the key that a call uses."""
+    """Functions of a model, by function key (see `function_key`)."""
 
     functions: Mapping[FunctionKey, onnx.FunctionProto]
 
@@ -137,7 +136,7 @@ def function_key(node: onnx.NodeProto) -> FunctionKey:
 
 
 def standard_domain(domain: str) -> str:
-    """Domain under a unique name: `ai.onnx` and '' both become ''."""
+    """Domain under its unique name: '' for both `ai.onnx` and ''."""
     return "" if domain in STANDARD_DOMAINS else domain
 
 
@@ -155,7 +154,7 @@ def read_functions(model: onnx.ModelProto) -> FunctionTable:
         raise InputError(
             [
                 Problem(
-                    "the functions of this model call each other too often: expanded, the network has too many "
+                    "the functions of this model call each other too often: after expansion, the network has too many "
                     "operators",
                     value=str(total),
                     allowed=f"at most {LARGEST_EXPANSION}",
@@ -168,7 +167,8 @@ def read_functions(model: onnx.ModelProto) -> FunctionTable:
 def _expanded_size(
     nodes: Sequence[onnx.NodeProto], table: FunctionTable, sizes: dict[FunctionKey, int], chain: tuple[FunctionKey, ...]
 ) -> int:
-    """Number of operators of these nodes after all calls are expanded. Each function is examined only one time."""
+    """Number of operators that these nodes have after all calls are expanded. Each function is examined only one
+    time."""
     if not table.functions:
         return len(nodes)
     total = 0
@@ -202,7 +202,7 @@ def _all_nodes(nodes: Sequence[onnx.NodeProto]) -> Iterator[onnx.NodeProto]:
 
 
 Bindings = Mapping[str, onnx.AttributeProto]
-"""Attributes of the call that a function body refers to, by their names in the function."""
+"""Values for the attributes that a function body takes from its call, by name of the attribute in the function."""
 
 
 def call_bindings(call: onnx.NodeProto, function: onnx.FunctionProto) -> dict[str, onnx.AttributeProto]:
@@ -237,25 +237,23 @@ Initialisers = list[tuple[str, onnx.TensorProto]]
 
 @dataclass(frozen=True)
 class PendingNode:
-    """Operator that is still to be resolved. Its tensors have the names of the network; the tensors of its subgraphs
-    do not.
-    """
+    """Operator that is still to be resolved. Its tensors have their names in the network. The tensors of its subgraphs
+    have their names in the file."""
 
     proto: onnx.NodeProto
     name: str
     origin: str
     opsets: Mapping[str, int]
     scope: Mapping[str, str] = field(default_factory=dict)
-    """Network names of tensors, by their names in a subgraph of this node. Tensors whose two names are equal are
-    missing.
-    """
+    """Name in the network of each tensor, by name in a subgraph of this node. Tensors with the same name in both are
+    left out."""
     bindings: Bindings = field(default_factory=dict)
     definition_of: str = ""
-    """Operator that onnx defines by a function from which this operator comes; '' if there is no such operator."""
+    """Operator that onnx defines by the function from which this operator comes; '' if there is no such operator."""
 
 
 class Expander:
-    """Expander of a graph, of function calls and of branches into operators. It records which names are used."""
+    """Expander that replaces the graph, function calls and branches by operators. It records which names are used."""
 
     def __init__(self, graph: onnx.GraphProto, opsets: Mapping[str, int], notices: list[str]) -> None:
         self.graph = graph
@@ -265,8 +263,8 @@ class Expander:
         self.tensor_names = tensor_names(graph)
 
     def network(self) -> list[PendingNode]:
-        """Operators of the file in an order in which they can run. If this is not the order of the file, a notice is
-        added.
+        """Operators of the file in an order in which they can run. A notice is added if this order differs from the
+        order of the file.
 
         Raises InputError for tensors that are produced twice, and for cycles.
         """
@@ -291,8 +289,8 @@ class Expander:
         return [PendingNode(protos[index], names[index], names[index], self.opsets) for index in order]
 
     def call(self, caller: PendingNode, function: onnx.FunctionProto, *, definition_of: str = "") -> list[PendingNode]:
-        """Operators of the body of `function`, which replace its call. If the function is from onnx, `definition_of`
-        is the operator that it defines.
+        """Operators of the body of `function`, which replace its call. `definition_of` is the operator that the
+        function defines, if the function comes from onnx.
 
         Raises InputError for surplus inputs or outputs, and for cycles.
         """
@@ -322,9 +320,8 @@ class Expander:
     def iteration(
         self, caller: PendingNode, body: onnx.GraphProto, scope: dict[str, str], results: list[str], label: str
     ) -> list[PendingNode]:
-        """Operators of the body of a loop, with the inputs of `scope` and with outputs called `results`. `label` is
-        the prefix of the names of the operators. Raises InputError.
-        """
+        """Operators of the body of a loop. The inputs of the body are in `scope`, and the names of its outputs are in
+        `results`. `label` is the prefix of the names of the operators. Raises InputError."""
         proto = onnx.NodeProto(op_type=caller.proto.op_type, output=results)
         stand_in = PendingNode(proto, label, caller.origin, caller.opsets, caller.scope, caller.bindings)
         outputs = [value.name for value in body.output]
@@ -332,12 +329,12 @@ class Expander:
         return self._expanded(stand_in, written, None)
 
     def pending(self, caller: PendingNode, proto: onnx.NodeProto, name: str) -> PendingNode:
-        """Operator that is added to the operators that replace another operator."""
+        """Operator that is added when other operators replace an operator."""
         unique = _not_taken(name, self.node_names)
         return PendingNode(proto, unique, caller.origin, caller.opsets, definition_of=caller.definition_of)
 
     def tensor_name(self, caller: PendingNode, name: str) -> str:
-        """Name for a tensor that is added when an operator is replaced."""
+        """Name for a tensor that is added when other operators replace an operator."""
         return self._tensor_name(caller, name)
 
     def _expanded(self, caller: PendingNode, body: "_Body", origin: str | None) -> list[PendingNode]:

@@ -41,15 +41,16 @@ _FIRST_FULL_OPSET = 7
 
 
 class EndlessInferenceError(InputError):
-    """Error for an inference that does not end. The inference of further operators could take as long."""
+    """Error for an inference that does not end. The reading then stops, because the inference of further operators
+    could take as long."""
 
 
 @functools.lru_cache(maxsize=4096)
 def find_schema(operator: str, domain: str, version: int) -> onnx.defs.OpSchema | None:
-    """Definition of an operator in `version`, or the nearest definition that onnx knows; None if onnx does not know
-    the operator.
+    """Definition of an operator in `version`, or the definition in the nearest version that onnx knows; None if onnx
+    does not know the operator.
 
-    For an operator that no longer exists in that version, the result is its last definition.
+    If the operator no longer exists in `version`, the result is its last definition.
     """
     try:
         schema = onnx.defs.get_schema(operator, min(max(version, 1), LATEST_OPSET), domain)
@@ -76,7 +77,7 @@ def standard_types(
 ) -> dict[str, onnx.TypeProto]:
     """Output types by name, with the shapes that onnx infers. Sizes that depend on run-time data are left open.
 
-    `types` are the types of the inputs, and `values` are their values, which only small constants have. `name` is the
+    `types` are the types of the inputs. `values` are the values of those inputs that are small constants. `name` is the
     name of the operator in error messages. Raises InputError if the node contradicts the definition of its operator.
     """
     check_attributes(name, node, schema)
@@ -94,9 +95,8 @@ def standard_types(
 
 
 def _with_hidden_size(node: onnx.NodeProto, types: Types) -> onnx.NodeProto:
-    """Node with its hidden size. Recurrent cells can give the hidden size only by the shape of their recurrence
-    weights.
-    """
+    """Node with the attribute `hidden_size`. In some recurrent cells, only the shape of the recurrence weights gives
+    the hidden size."""
     if node.op_type not in ("LSTM", "GRU", "RNN") or any(a.name == "hidden_size" for a in node.attribute):
         return node
     sizes = known_shape(types.get(node.input[2])) if len(node.input) > 2 else None
@@ -109,11 +109,11 @@ def _with_hidden_size(node: onnx.NodeProto, types: Types) -> onnx.NodeProto:
 
 
 def substituted_types(node: onnx.NodeProto, schema: onnx.defs.OpSchema, types: Types) -> dict[str, onnx.TypeProto]:
-    """Replaced types of inputs whose element type the operator does not allow. For example, some tools store a Conv
-    with int8.
+    """Types that replace the types of inputs whose element type the operator does not allow. For example, some tools
+    store a Conv with int8 tensors.
 
-    The replacement is a floating-point type, or bytes if the operator is for quantised data. Inputs that must have the
-    same type are replaced together.
+    The replacement is a floating-point type, or an 8-bit integer type if the operator is for quantised data. Inputs
+    that must have the same type are replaced together.
     """
     allowed = _allowed_types(schema)
     bound = [(name, variable) for name, variable in _bound_inputs(node, schema) if name in types]
@@ -141,7 +141,7 @@ def _replacement(allowed: frozenset[str]) -> int | None:
 def restored_types(
     node: onnx.NodeProto, schema: onnx.defs.OpSchema, types: Types, inferred: Mapping[str, onnx.TypeProto]
 ) -> dict[str, onnx.TypeProto]:
-    """Inferred output types, with the element types that the inputs have in the file."""
+    """Inferred output types, in which the replaced element types are changed back to the element types in the file."""
     actual = {
         variable: types[name].tensor_type.elem_type
         for name, variable in reversed(_bound_inputs(node, schema))
@@ -161,7 +161,7 @@ def _allowed_types(schema: onnx.defs.OpSchema) -> dict[str, frozenset[str]]:
 
 
 def _bound_inputs(node: onnx.NodeProto, schema: onnx.defs.OpSchema) -> list[tuple[str, str]]:
-    """Pairs (input, type variable) of the inputs that are given."""
+    """Pairs (input, type variable of the input), one for each input that is given."""
     parameters = _parameters(schema.inputs, len(node.input))
     return [(name, parameter.type_str) for name, parameter in zip(node.input, parameters, strict=False) if name]
 
@@ -169,9 +169,8 @@ def _bound_inputs(node: onnx.NodeProto, schema: onnx.defs.OpSchema) -> list[tupl
 def _parameters(
     formal: Sequence[onnx.defs.OpSchema.FormalParameter], count: int
 ) -> list[onnx.defs.OpSchema.FormalParameter]:
-    """Formal parameter of each of `count` actual parameters. The last formal parameter can have several actual
-    parameters.
-    """
+    """Formal parameter that belongs to each of `count` actual parameters. The last formal parameter can have several
+    actual parameters."""
     return [formal[min(index, len(formal) - 1)] for index in range(count)] if formal else []
 
 
@@ -213,7 +212,7 @@ def known_shape(value: onnx.TypeProto | None) -> Sizes | None:
 
 
 class Inference:
-    """Inference of output types for operators of any domain. It keeps remarks about its assumptions."""
+    """Inference of output types for operators of any domain. It records remarks about the assumptions that it makes."""
 
     def __init__(self, model_opsets: Mapping[str, int]) -> None:
         self.model_opsets = model_opsets
@@ -224,15 +223,15 @@ class Inference:
         self.remarks.setdefault(text, {})[place] = None
 
     def notices(self) -> list[str]:
-        """Notices: each remark with the places that it is about."""
+        """Notices, one for each remark, with the places that the remark is about."""
         return [f"{text}: {some_of(list(places), _MOST_PLACES)}" for text, places in self.remarks.items()]
 
     def is_defined(self, item: PendingNode) -> bool:
-        """Whether onnx defines the operator. Type inference then needs the types of its inputs."""
+        """Whether onnx defines the operator. Type inference then needs the types of the operator's inputs."""
         return self._schema(item.proto, item.opsets) is not None
 
     def definition(self, item: PendingNode, known: KnownTensors) -> onnx.FunctionProto | None:
-        """Function by which onnx defines an operator; None if there is no such function for this node.
+        """Function by which onnx defines the operator of this node; None if there is no such function.
 
         Raises InputError if the node contradicts the definition of its operator.
         """
@@ -306,25 +305,23 @@ class Inference:
         return find_schema(node.op_type, domain, opsets.get(domain, LATEST_OPSET))
 
     def _check_version(self, item: PendingNode, schema: onnx.defs.OpSchema) -> None:
-        """Check the version of an operator in a function that imports another operator set than the model. Raises
-        InputError if this version redefines the operator.
-        """
+        """Check an operator in a function that imports another version of an operator set than the model does. Raises
+        InputError if the operator has different definitions in the two versions."""
         in_model = self._schema(item.proto, self.model_opsets)
         if in_model is not None and in_model.since_version != schema.since_version:
             message = (
                 f"{item.proto.op_type} has version {schema.since_version} in a function, but the model "
-                f"imports version {in_model.since_version}, which the standard forbids"
+                f"imports version {in_model.since_version}, and the standard forbids this difference"
             )
             raise InputError([Problem(message, path=item.name)])
 
     def _with_inference(self, item: PendingNode, schema: onnx.defs.OpSchema) -> onnx.defs.OpSchema:
-        """Definition of an operator. If onnx infers shapes only for a later version, the definition of that version is
-        returned.
-        """
+        """Definition of an operator. If onnx infers shapes only for a later version of the operator, the result is the
+        definition in that version."""
         for version in range(schema.since_version + 1, _FIRST_FULL_OPSET + 1):
             newer = find_schema(schema.name, schema.domain, version)
             if newer is not None and newer.has_type_and_shape_inference_function:
-                versions = f"{schema.since_version} were inferred as of version {newer.since_version}"
+                versions = f"{schema.since_version} were inferred by the rules of version {newer.since_version}"
                 self.note(f"the shapes of {schema.name} of version {versions}", item.name)
                 return newer
         return schema
@@ -352,7 +349,8 @@ class Inference:
     def _delegated_types(
         self, item: PendingNode, known: KnownTensors, operator: str, input_count: int
     ) -> dict[str, onnx.TypeProto]:
-        """Output types from the standard operator with the same shapes. Its channels are the second axis."""
+        """Output types of an operator, taken from the standard operator with the same shapes. In the standard operator,
+        the channels are the second axis."""
         version = self.model_opsets.get("", LATEST_OPSET)
         schema = find_schema(operator, "", version)
         if schema is None or any(name and name not in known.facts for name in item.proto.input):

@@ -22,13 +22,12 @@ from typing import Any
 
 HEADER_BYTES = 8
 TYPES, BODY = "types", "body"
-"""Kinds of requests. TYPES asks for the types of the outputs; BODY asks for the function that defines the operator."""
+"""Kinds of requests. TYPES requests the types of the outputs; BODY requests the function that defines the operator."""
 
 
 def main(library: str, memory_bytes: int, longest_seconds: int) -> None:
-    """Answer requests until the other process closes the stream. SIGALRM ends this process if a request takes too
-    long.
-    """
+    """Answer requests until the parent process closes the stream. SIGALRM ends this process if a request takes too
+    long."""
     requests, replies = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     nowhere = os.open(os.devnull, os.O_RDWR)
     for stream in (0, 1, 2):  # output of the library must not get between the replies
@@ -58,9 +57,8 @@ def _types(schema: Any, node: bytes, types: dict[str, bytes], data: dict[str, by
 
 
 def _body(schema: Any, node: bytes, types: list[bytes], opset: int) -> bytes:
-    """Function that defines the operator in operator set `opset`, or in the newest earlier operator set that has one.
-    Empty if there is no function for this node.
-    """
+    """Function that defines the operator in operator set `opset`, or in the newest earlier operator set that has such a
+    function. The result is empty if there is no function for this node."""
     written_for = {*schema.function_opset_versions, *schema.context_dependent_function_opset_versions}
     for version in (opset, *sorted((version for version in written_for if version < opset), reverse=True)):
         body = schema.get_function_with_opset_version(version) if schema.has_function else b""
@@ -72,7 +70,7 @@ def _body(schema: Any, node: bytes, types: list[bytes], opset: int) -> bytes:
 
 
 def _library(path: str) -> types.ModuleType:
-    """Extension module of onnx, loaded in the same way as onnx loads it."""
+    """Extension module of onnx, loaded in the way in which onnx loads it."""
     loader = importlib.machinery.ExtensionFileLoader("onnx.onnx_cpp2py_export", path)
     specification = importlib.util.spec_from_file_location(loader.name, path, loader=loader)
     assert specification is not None

@@ -1,8 +1,8 @@
 """Shape inference of onnx in a separate process: a damaged file can crash or hang that process, but not this one.
 
 The library is C++. Some operators that contradict their definition make the library abort, loop, or allocate without
-end. One small process (see `inference_child`) answers for all files. It is started with the first operator, in some
-hundredths of a second, and restarted after every operator that crashed it.
+end. One small process (see `inference_child`) answers the requests of all files. It starts at the first operator,
+within some hundredths of a second. After every operator that crashes the process, it is started again.
 """
 
 import atexit
@@ -26,20 +26,18 @@ from tilewright.workload.onnx.resolution.inference_child import BODY, HEADER_BYT
 LONGEST_SECONDS = 10
 """Longest time for one operator, in seconds. A normal operator takes less than a millisecond."""
 MEMORY_BYTES = 2 * 2**30
-"""Memory limit of the process, in bytes. The library takes a tenth of a gigabyte; an operator with its constants takes
-a megabyte.
-"""
+"""Memory limit of the process, in bytes. The library needs a tenth of a gigabyte; an operator with its constants needs
+a megabyte."""
 LARGEST_REPLY_BYTES = 2**26
-"""Longest reply, in bytes. The output types of any operator take less."""
+"""Length of the longest reply, in bytes. The output types of an operator need fewer bytes."""
 _MARSHAL_VERSION = 2
 """Version of the `marshal` format in which equal values have equal bytes."""
 _CHILD = Path(__file__).with_name("inference_child.py")
 
 
 class InferenceError(Exception):
-    """Error for an inference without a result. The text is the reason, or says how the process of
-    the inference ended.
-    """
+    """Error for an inference without a result. The text is the reason for the refusal, or says how the process of the
+    inference ended."""
 
 
 class InferenceTimeoutError(InferenceError):
@@ -59,8 +57,8 @@ def inferred_outputs(
 ) -> dict[str, onnx.TypeProto]:
     """Output types of one operator by name, as `onnx.shape_inference.infer_node_outputs` gives them.
 
-    `types` and `data` are the types and values of its inputs. The caller must not change the returned types, because
-    later calls return the same objects. Raises InferenceError, within `LONGEST_SECONDS`.
+    `types` and `data` are the types and values of the operator's inputs. The caller must not change the returned types,
+    because later calls return the same objects. Raises InferenceError after at most `LONGEST_SECONDS`.
     """
     renamed, name_of = _with_plain_names(node)
     try:
@@ -75,10 +73,11 @@ def inferred_outputs(
 def defining_function(
     schema: onnx.defs.OpSchema, node: onnx.NodeProto, types: Mapping[str, onnx.TypeProto], opset: int
 ) -> onnx.FunctionProto | None:
-    """Function by which onnx defines an operator; None if there is no such function for this node.
+    """Function by which onnx defines the operator of this node; None if there is no such function.
 
-    `types` are the types of its inputs. `opset` is the operator set of its domain in the model. The function imports
-    the operator sets that it needs. Raises InferenceError, within `LONGEST_SECONDS`.
+    `types` are the types of the operator's inputs. `opset` is the version of the operator set of the operator's domain
+    in the model. The function imports the operator sets that it needs. Raises InferenceError after at most
+    `LONGEST_SECONDS`.
     """
     given = [types[name].SerializeToString() if name in types else b"" for name in node.input]
     content = (BODY, schema.name, schema.domain, schema.since_version, node.SerializeToString(), given, opset)
@@ -87,9 +86,8 @@ def defining_function(
 
 
 def _with_plain_names(node: onnx.NodeProto) -> tuple[onnx.NodeProto, dict[str, str]]:
-    """(operator with neutral names, neutral name of each tensor). With neutral names, equal operators have equal
-    requests.
-    """
+    """(operator with neutral names, neutral name of each tensor). The names are neutral so that equal operators have
+    equal requests."""
     name_of = {"": ""}
     for name in (*node.input, *node.output):
         name_of.setdefault(name, str(len(name_of)))
@@ -149,7 +147,8 @@ class _Guard:
                 self.process = _started()
 
     def ask(self, request: bytes) -> tuple[bool, Any]:
-        """(True, types) or (False, reason). Raises InferenceError if the process gives no reply."""
+        """Reply of the process: (True, types) or (False, reason). Raises InferenceError if the process gives no
+        reply."""
         with self.lock:
             if self.process is None:
                 self.process = _started()
@@ -185,7 +184,7 @@ class _Guard:
                 stream.close()  # type: ignore[union-attr]
 
     def forget(self) -> None:
-        """Forget the process after a fork, because the process belongs to the parent."""
+        """Forget the process after a fork, because the process belongs to the parent process."""
         self.lock = threading.Lock()
         process, self.process = self.process, None
         if process is not None:

@@ -12,7 +12,7 @@ from tilewright.workload.onnx.node import Shape
 
 SIZES_ALLOWED = "integers >= 0"
 ASSUMED_SIZE = 1024
-"""Size that replaces a missing size, so that the search for further missing sizes can go on."""
+"""Size that replaces a missing size, so that further missing sizes can be found."""
 WILDCARD = "*"
 """Character that matches any text in a pattern."""
 _MOST_TOLD_ONE_BY_ONE = 10
@@ -20,7 +20,7 @@ _MOST_NAMES_ALLOWED = 20
 
 
 def is_size(size: object) -> bool:
-    """Whether this is a size of a dimension. 0 is valid, for example for a cache before the first token."""
+    """Whether `size` can be the size of a dimension. 0 is valid, for example for a cache before the first token."""
     return isinstance(size, int) and not isinstance(size, bool) and size >= 0
 
 
@@ -28,7 +28,7 @@ class GivenSizes:
     """Sizes of `dims`, by name (`sequence`, `ids[1]`) or by pattern.
 
     In a pattern such as `*.height` or `boxes_*[0]`, `*` matches any text. A name takes precedence over a pattern. A
-    pattern with more literal characters takes precedence over a pattern with fewer.
+    pattern with more literal characters takes precedence over a pattern with fewer literal characters.
 
     The object records which keys were used, and for which names sizes were looked up, so that unused keys can be
     reported.
@@ -46,9 +46,8 @@ class GivenSizes:
         return [(key, re.compile(".*".join(map(re.escape, key.split(WILDCARD))), re.DOTALL)) for key in keys]
 
     def size_of(self, *names: str) -> int | None:
-        """Size that was given for a dimension under one of these names; the first match counts. None if no size was
-        given.
-        """
+        """Size that the user gave for a dimension that has these names. The first name with a size counts. None if no
+        name has a size."""
         self.sought.update(dict.fromkeys(names))
         key = next((name for name in names if name in self.dims), None)
         if key is None:
@@ -59,15 +58,16 @@ class GivenSizes:
         return self.dims[key] if is_size(self.dims[key]) else ASSUMED_SIZE
 
     def value_problems(self) -> list[Problem]:
-        """Problems of values that are not sizes."""
+        """Problems of values in `dims` that are not sizes."""
         return [
-            Problem("size of a dimension", path=f"dims.{key}", value=repr(size), allowed=SIZES_ALLOWED)
+            Problem("wrong size of a dimension", path=f"dims.{key}", value=repr(size), allowed=SIZES_ALLOWED)
             for key, size in self.dims.items()
             if not is_size(size)
         ]
 
     def unknown_problems(self, names: Container[str], inputs: Iterable[str]) -> list[Problem]:
-        """Problems of symbols that are not in `names`. `inputs` are the symbols that messages list as allowed."""
+        """Problems of symbols in `dims` that are not in `names`. `inputs` are the symbols that messages list as
+        allowed."""
         return [
             self._problem(key, "no such dynamic dimension in the network inputs", inputs)
             for key in self.dims
@@ -75,7 +75,8 @@ class GivenSizes:
         ]
 
     def unused_problems(self, names: Container[str]) -> list[Problem]:
-        """Problems of patterns, and of symbols among `names`, that gave no size."""
+        """Problems of patterns in `dims`, and of symbols that are among `names`, if no dimension took a size from
+        them."""
         problems = []
         for key in self.dims:
             if key in self.used:
@@ -83,7 +84,7 @@ class GivenSizes:
             if WILDCARD in key:
                 problems.append(self._problem(key, "no dimension of open size has a name that matches", ()))
             elif key in names:
-                message = "not needed: the dimensions of this name follow from other sizes, or have given sizes"
+                message = "is not needed: the dimensions of this name have sizes from other keys or inputs"
                 problems.append(self._problem(key, message, ()))
         return problems
 
@@ -105,7 +106,8 @@ def tensor_of(key: str) -> str:
 
 
 def missing_size_problems(missing: Mapping[str, Problem]) -> list[Problem]:
-    """Problems of sizes (by name) that are not known. Many such problems become one message with all names."""
+    """Problems of sizes that are not known, by name of the size. Many such problems are merged into one message with
+    all names."""
     if len(missing) <= _MOST_TOLD_ONE_BY_ONE:
         return list(missing.values())
     message = f"the sizes of {len(missing)} dimensions are decided at run time: {', '.join(missing)}"
@@ -113,7 +115,8 @@ def missing_size_problems(missing: Mapping[str, Problem]) -> list[Problem]:
 
 
 ANONYMOUS_SYMBOLS = frozenset({"", "?", "None", "-1"})
-"""Texts that converters write for an unknown size. Two dimensions with such a text do not share a symbol."""
+"""Texts that converters write for an unknown size. Two dimensions with the same text of this kind can have different
+sizes."""
 _NOT_A_BATCH = ("seq", "len", "height", "width", "time", "token", "frame")
 
 
@@ -128,11 +131,12 @@ class ResolvedInputs:
     missing: dict[str, Problem]
     """Problem of each dimension whose size is missing. `shapes` has ASSUMED_SIZE for such a dimension."""
     names: frozenset[str]
-    """Symbols and keys `tensor[axis]` of all dynamic dimensions."""
+    """Symbols and keys `tensor[axis]` that name the dynamic dimensions."""
 
 
 def network_inputs(graph: onnx.GraphProto) -> list[onnx.ValueInfoProto]:
-    """Inputs that are given at run time. Old files also list initialisers among the inputs; these are left out."""
+    """Inputs that are given at run time. Old files also list initialisers among the inputs. These initialisers are left
+    out."""
     constants = {tensor.name for tensor in graph.initializer}
     constants.update(tensor.values.name for tensor in graph.sparse_initializer)
     return [value for value in graph.input if value.name not in constants]
@@ -146,11 +150,11 @@ def resolve_inputs(
 ) -> ResolvedInputs:
     """Sizes of every dimension of every network input.
 
-    `given` has sizes by symbol (`sequence`), by axis (`input_ids[1]`) or by pattern. `input_shapes` has whole shapes
-    by input. A dynamic first dimension without a size is assumed to be the batch of size 1, and a notice says so. Any
+    `given` has sizes by symbol (`sequence`), by axis (`input_ids[1]`) or by pattern. `input_shapes` has whole shapes by
+    input. A dynamic first dimension without a size is assumed to be the batch of size 1, and a notice says so. Any
     other dynamic dimension without a size is missing.
 
-    Shapes of `inner_tensors`, and keys of `given` that no input uses, are left to the shape inference. An input
+    Shapes of `inner_tensors`, and keys of `given` that no input uses, are used later by the shape inference. An input
     without a stored shape is in the result only if `input_shapes` has it.
     """
     shapes_given = {name: shape for name, shape in (input_shapes or {}).items() if name not in inner_tensors}
@@ -203,7 +207,8 @@ class _Resolver:
         }
 
     def given_shapes(self, tensors: list[onnx.ValueInfoProto], given: Mapping[str, Shape]) -> dict[str, Shape]:
-        """The shapes in `given`, checked against the file. They also give the sizes of the symbols in these inputs."""
+        """Shapes in `given`, checked against the file. The shapes also determine the sizes of the symbols in these
+        inputs."""
         by_name = {value.name: value for value in tensors}
         shapes = {}
         for name, shape in given.items():
@@ -211,12 +216,12 @@ class _Resolver:
                 names = sorted(by_name)
                 self._problem("no such network input", name, "", ", ".join(names) or "none", nearest_name(name, names))
             elif not all(is_size(size) for size in shape):
-                self._problem("shape of a network input", name, str(list(shape)), SIZES_ALLOWED)
+                self._problem("wrong shape of a network input", name, str(list(shape)), SIZES_ALLOWED)
             elif not _has_shape(by_name[name]):
                 shapes[name] = tuple(shape)
             elif len(by_name[name].type.tensor_type.shape.dim) != len(shape):
                 rank = len(by_name[name].type.tensor_type.shape.dim)
-                self._problem("rank of a network input", name, str(list(shape)), f"{rank} sizes")
+                self._problem("wrong rank of a network input", name, str(list(shape)), f"{rank} sizes")
             else:
                 shapes[name] = tuple(shape)
                 for (_, place, dimension), size in zip(_places(by_name[name]), shape, strict=True):
@@ -266,14 +271,14 @@ class _Resolver:
         if size is not None:
             return size
         if axis == 0 and symbol not in self.inner_symbols and not any(w in symbol.lower() for w in _NOT_A_BATCH):
-            self.notices.append(f"dynamic batch dimension '{symbol}' of {place} is taken as 1")
+            self.notices.append(f"dynamic batch dimension '{symbol}' of {place} is assumed to be 1")
             return 1
         message = f"the size of dynamic dimension '{symbol}' is not known"
         self.missing[symbol] = Problem(message, path=place, allowed=f"dims: {symbol}: SIZE")
         return ASSUMED_SIZE
 
     def check_places(self) -> None:
-        """Record a problem for each key `tensor[axis]` of an input that is not a dynamic dimension."""
+        """Record a problem for each key `tensor[axis]` that names an input but not a dynamic dimension."""
         for key in self.given.dims:
             if key not in self.names and tensor_of(key) in self.input_names:
                 self.problems.append(
@@ -292,7 +297,7 @@ class StoredShape:
 
     element_type: int
     sizes: tuple[int | None, ...]
-    """Sizes by axis. None if neither the file nor the symbol gives a size."""
+    """Sizes by axis. A size is None if neither the file nor a symbol gives it."""
     symbols: tuple[str, ...]
     """Symbols by axis; '' if the axis has no symbol."""
 

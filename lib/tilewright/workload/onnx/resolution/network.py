@@ -1,11 +1,12 @@
 """Resolution of an ONNX network: shapes, constants, functions and branches that its file does not give directly.
 
-There is one pass in the order of execution. The shapes of the outputs of an operator follow from the shapes of its
-inputs, and from the values of small constants, which are computed during the pass. Weights are never read. Shapes that
-the file stores for inner tensors and outputs can be wrong after a user has chosen a size. They are used only if there
-is no other source, with a notice.
+The resolution is one pass in the order of execution. The shapes of the outputs of an operator follow from the shapes of
+its inputs, and from the values of small constants, which are computed during the pass. Weights are never read. Shapes
+that the file stores for inner tensors and outputs can be wrong after a user has chosen a size. Such a shape is used
+only if there is no other source for it, and a notice reports it.
 
-If every tensor of a sequence is known, operators on the sequence are replaced by operators on its tensors.
+If every tensor of a sequence is known, operators on the sequence are replaced by operators on the tensors of the
+sequence.
 """
 
 from collections.abc import Callable, Collection, Mapping
@@ -55,14 +56,14 @@ _Elements = tuple[str, ...]
 
 
 class Sequences:
-    """Sequences of which all tensors are known, and the operators that replace operators on such sequences."""
+    """Sequences of which all tensors are known. The class replaces operators on such sequences."""
 
     def __init__(self, expander: Expander, known: KnownTensors) -> None:
         self.expander, self.known = expander, known
         self.elements: dict[str, _Elements] = {}
 
     def rewritten(self, item: PendingNode) -> list[PendingNode] | None:
-        """Operators that replace an operator on sequences. None for any other operator, which stays unchanged."""
+        """Operators that replace an operator on sequences. None for any other operator, which is kept."""
         node = item.proto
         made = self._made(item)
         if made is not None and len(node.output) == 1 and node.output[0]:
@@ -82,9 +83,8 @@ class Sequences:
         return self._joined(item, elements) if node.op_type == "ConcatFromSequence" and elements else None
 
     def _made(self, item: PendingNode) -> _Elements | None:
-        """Tensors of the sequence that an operator makes. None if it makes no sequence, or a sequence with unknown
-        tensors.
-        """
+        """Tensors of the sequence that an operator makes. None if the result is not a sequence, or if tensors of the
+        sequence are not known."""
         node = item.proto
         if node.op_type == "SequenceEmpty":
             return ()
@@ -167,8 +167,8 @@ def resolve_graph(
       sizes of inner tensors that are decided at run time (`boxes[0]`).
     * `input_shapes` gives whole shapes of network inputs, or of inner tensors whose shape cannot be inferred.
     * `branches` gives the branch (`then`, `else`) of each If whose condition is not constant, by node name or `*`.
-    * `is_taken` says which operators are kept. An operator that it rejects is replaced by the function by which onnx
-      defines it, if there is such a function. Without `is_taken`, all operators are kept.
+    * `is_taken` is a function that is true for operators that are kept. Any other operator is replaced by the function
+      by which onnx defines it, if there is such a function. Without `is_taken`, all operators are kept.
 
     Raises InputError with all problems: names, sizes and ranks that contradict each other, symbols without a size,
     loops, sizes that are known only at run time, and nodes that do not fit the definition of their operator.
@@ -201,9 +201,7 @@ class _Collected:
 
 
 class _Resolver:
-    """State of one pass over a network. Tensor names are those of the network after functions and branches are
-    expanded.
-    """
+    """State of one pass over a network. Names of tensors are the names after functions and branches are expanded."""
 
     def __init__(
         self,
@@ -271,9 +269,8 @@ class _Resolver:
     def _start(
         self, inputs: list[onnx.ValueInfoProto], inner: InnerTensors
     ) -> tuple[list[PendingNode], OutputResolver]:
-        """(operators, with the last one first; resolver of their outputs). Raises InputError if the
-        pass cannot start.
-        """
+        """(operators, in reverse order; resolver of the outputs of operators). Raises InputError if the pass cannot
+        start."""
         resolved = resolve_inputs(self.graph, self.given, self.input_shapes, inner)
         stored = read_stored_shapes(self.graph, resolved.symbols)
         self.symbols = resolved.names | {symbol for shape in stored.values() for symbol in shape.symbols if symbol}
@@ -365,7 +362,7 @@ class _Resolver:
         return []
 
     def _definition(self, item: PendingNode) -> list[PendingNode] | None:
-        """Operators by which onnx defines an operator that is not kept. None for any other operator."""
+        """Operators by which onnx defines an operator that is not kept. None for an operator that is kept."""
         kind = OnnxNode(0, item.name, item.proto).operator_type
         if self.is_taken is None or self.is_taken(item.proto) or kind in self.too_long:
             return None
@@ -426,13 +423,13 @@ class _Resolver:
 
 
 def _read_opsets(model: onnx.ModelProto, notices: list[str]) -> dict[str, int]:
-    """Version of each operator set, by domain. 1 for a file that is older than operator sets."""
+    """Version of each operator set, by domain. The version is 1 for a file that is older than operator sets."""
     opsets: dict[str, int] = {}
     for opset in model.opset_import:
         domain = standard_domain(opset.domain)
         if not 0 <= opset.version <= _MOST_OPSETS:
             text, allowed = str(opset.version), f"1 to {_MOST_OPSETS}"
-            raise InputError([Problem(f"version of the operator set '{domain}'", value=text, allowed=allowed)])
+            raise InputError([Problem(f"wrong version of the operator set '{domain}'", value=text, allowed=allowed)])
         opsets[domain] = max(opset.version, opsets.get(domain, 0))
     if "" not in opsets and any(node.domain in STANDARD_DOMAINS for node in model.graph.node):
         opsets[""] = 1 if not model.opset_import else onnx.defs.onnx_opset_version()
@@ -441,7 +438,7 @@ def _read_opsets(model: onnx.ModelProto, notices: list[str]) -> dict[str, int]:
     if version < _OLDEST_OPSET:
         notices.append(f"operator set {version} is older than {_OLDEST_OPSET}; some of its operators may not be known")
     elif version > newest:
-        notices.append(f"operator set {version} is newer than {newest}; the operators are taken as of {newest}")
+        notices.append(f"operator set {version} is newer than {newest}; the operators are read as in version {newest}")
     return opsets
 
 

@@ -1,4 +1,5 @@
-"""Shapes, values and bits of the outputs of one operator; users can give sizes that cannot be inferred."""
+"""Shapes, values and bits of the outputs of one operator; the sizes that users give replace sizes that cannot be
+inferred."""
 
 from collections.abc import Mapping
 
@@ -33,17 +34,17 @@ _WINDOWS = frozenset(
 
 
 class _NotKnownError(InputError):
-    """Error for a shape that is not known. It is a problem only if the shape is needed."""
+    """Error for a shape that is not known. The error is reported only if the shape is needed."""
 
     def __init__(
         self, problems: list[Problem], *, is_undecided: bool, sizes: Sizes = (), missing: Mapping[str, Problem] = {}
     ) -> None:
         super().__init__(problems)
         self.is_undecided = is_undecided
-        """Whether the shape is decided at run time. If false, the operator is unknown."""
+        """Whether the shape is decided at run time. If not, the shape is unknown because the operator is unknown."""
         self.sizes = sizes
         self.missing = dict(missing)
-        """Problems of the unknown sizes, by name. Empty if even the rank is not known."""
+        """Problems of the unknown sizes, by name of the size. The table is empty if the rank is not known either."""
 
 
 class OutputResolver:
@@ -66,9 +67,8 @@ class OutputResolver:
         self.given, self.input_shapes, self.stored = given, input_shapes, stored
 
     def add_outputs(self, item: PendingNode, *, is_constant: bool) -> None:
-        """Add the outputs of an operator. Raises InputError if the operator does not fit its definition, and for sizes
-        that are decided at run time.
-        """
+        """Add the outputs of an operator. Raises InputError if the operator does not fit its definition, or if a size
+        is decided at run time."""
         node = item.proto
         is_standard = node.domain in STANDARD_DOMAINS
         if is_standard and node.op_type == "Constant":
@@ -95,7 +95,7 @@ class OutputResolver:
             self._check_operands(item)
 
     def add_not_inferred(self, item: PendingNode, names: list[str]) -> None:
-        """Add outputs whose shapes come only from the file or from users. Raises InputError like `add_outputs`."""
+        """Add outputs whose shapes come only from the file or from the user. Raises InputError like `add_outputs`."""
         for name in names:
             if name:
                 self._add(item, name, None, None, is_constant=False)
@@ -115,9 +115,8 @@ class OutputResolver:
         self.known.add_constant(item.proto.output[0], tensor)
 
     def _require_inputs(self, item: PendingNode) -> None:
-        """Raise InputError if the shape of an input is not known. The error has no problems, because the shape is
-        already recorded as missing.
-        """
+        """Raise InputError if the shape of an input is not known. The error contains no problems, because the shape is
+        already recorded as missing."""
         known = [self.known.require(name) for name in dict.fromkeys(item.proto.input)]  # all, so that each is reported
         if not all(known):
             raise InputError([])
@@ -181,7 +180,8 @@ class OutputResolver:
         return first.element_type if first is not None else onnx.TensorProto.FLOAT
 
     def _settled_shape(self, item: PendingNode, name: str, value_type: onnx.TypeProto | None) -> Shape:
-        """Inferred shape. Open sizes are taken from users, or else from the file (with a notice)."""
+        """Inferred shape of an output. Sizes that onnx does not infer come from the user, or else from the file (with a
+        notice)."""
         inferred = known_shape(value_type)
         if inferred is None:
             if name in self.input_shapes:
@@ -192,12 +192,15 @@ class OutputResolver:
         return complete if complete is not None else self._stored_sizes(item, name, sizes)
 
     def _with_given_sizes(self, item: PendingNode, name: str, inferred: Sizes) -> Sizes:
-        """Sizes in which open sizes are replaced by sizes that users gave. Raises InputError for impossible sizes."""
+        """Inferred sizes, with sizes from the user where onnx infers none. Raises InputError for impossible sizes, and
+        for sizes that contradict inferred sizes."""
         if name in self.input_shapes:
             shape, path = tuple(self.input_shapes[name]), f"input_shapes.{name}"
             if len(shape) != len(inferred):
                 allowed = f"{len(inferred)} sizes"
-                raise InputError([Problem("rank of a tensor", path=path, value=str(list(shape)), allowed=allowed)])
+                raise InputError(
+                    [Problem("wrong rank of a tensor", path=path, value=str(list(shape)), allowed=allowed)]
+                )
             given = dict(enumerate(_checked(path, shape)))
         else:
             given = self._given_by_place(name, inferred)
@@ -208,7 +211,8 @@ class OutputResolver:
         return tuple(given.get(axis) if size is None else size for axis, size in enumerate(inferred))
 
     def _given_by_place(self, name: str, sizes: Sizes) -> dict[int, int]:
-        """Sizes that users gave by axis. For open sizes, also sizes that users gave by the symbol in the file."""
+        """Sizes that the user gave for axes of a tensor, by axis. An axis whose size is not inferred can also take the
+        size that the user gave for its symbol in the file."""
         if not self.given.dims:
             return {}
         symbols = self._symbols(name, len(sizes))
@@ -228,7 +232,8 @@ class OutputResolver:
         return [(symbol,) if symbol else () for symbol in stored.symbols]
 
     def _stored_sizes(self, item: PendingNode, name: str, sizes: Sizes) -> Shape:
-        """Shape in the file, if it agrees with the known sizes in `sizes`."""
+        """Shape that the file stores for a tensor, if it agrees with the known sizes in `sizes`. Otherwise an error is
+        raised."""
         stored = self.stored.get(name)
         if stored is not None and len(stored.sizes) == len(sizes):
             pairs = zip(stored.sizes, sizes, strict=True)
@@ -251,7 +256,8 @@ class OutputResolver:
         )
 
     def _stored_shape(self, item: PendingNode, name: str) -> Shape:
-        """Shape in the file, in which sizes of single axes are replaced by sizes that users gave."""
+        """Shape that the file stores for a tensor, in which sizes that the user gave for single axes replace stored
+        sizes."""
         stored = self.stored.get(name)
         if stored is not None:
             given = self._given_by_place(name, stored.sizes)
@@ -272,9 +278,8 @@ class OutputResolver:
         )
 
     def _reads_tensors_only(self, item: PendingNode) -> bool:
-        """Whether only tensors are read. Operators that read sequences are not modelled, and their results need no
-        sizes.
-        """
+        """Whether the operator reads only tensors. Operators that read sequences are not modelled, and the sizes of
+        their results are not needed."""
         if all(name in self.known.facts for name in item.proto.input if name):
             return True
         self.inference.note(f"{operator_type(item)} reads tensors of unknown shape from a sequence", item.name)
@@ -285,14 +290,15 @@ class OutputResolver:
         self.inference.note(text, f"{item.name} ({name})")
 
     def _count_problems(self, item: PendingNode) -> list[Problem]:
-        """Problems of operators that keep all elements. Their output must have as many elements as their input."""
+        """Problems of operators that keep all elements. The output of such an operator must have as many elements as
+        its input."""
         facts = [self.known.facts.get(name) for name in (*item.proto.input[:1], *item.proto.output[:1])]
         if len(facts) < 2 or facts[0] is None or facts[1] is None:
             return []
         before, after = (_count(tensor.shape) for tensor in facts if tensor is not None)
         if before == after:
             return []
-        message = f"{item.proto.op_type} of {list(facts[0].shape)} to {list(facts[1].shape)}: element counts differ"
+        message = f"{item.proto.op_type} of {list(facts[0].shape)} to {list(facts[1].shape)}: the element counts differ"
         return [Problem(message, path=item.name, value=str(after), allowed=str(before))]
 
 
@@ -318,7 +324,7 @@ def _checked(path: str, shape: Shape) -> Shape:
     """Shape that a user gave. Raises InputError for values that are not sizes."""
     if all(is_size(size) for size in shape):
         return shape
-    raise InputError([Problem("sizes of a tensor", path=path, value=str(list(shape)), allowed=SIZES_ALLOWED)])
+    raise InputError([Problem("wrong sizes of a tensor", path=path, value=str(list(shape)), allowed=SIZES_ALLOWED)])
 
 
 def _complete(sizes: Sizes | None) -> Shape | None:
@@ -334,7 +340,7 @@ def _at(problem: Problem, path: str) -> Problem:
 def unused_places(
     dims: Mapping[str, int], input_shapes: Mapping[str, Shape], known: KnownTensors, inner: "InnerTensors"
 ) -> list[Problem]:
-    """Problems of sizes that users give for inner tensors: the tensor does not exist, or it has another size."""
+    """Problems of sizes that the user gives for inner tensors, if the tensor does not exist or has another size."""
     names = sorted(name for name in known.defined if name)
     problems = []
     for key, size in dims.items():

@@ -23,7 +23,7 @@ LARGEST_RANK = 32
 
 
 _LARGEST_VALUE = 2**36
-"""Largest value of an input that gives sizes. The value need not be the size of the result itself."""
+"""Largest value of an input that gives sizes. The value can differ from the sizes of the result."""
 
 
 _SHAPE_INPUTS_TEXT = (
@@ -62,8 +62,8 @@ def check_values(
 def _scale_inputs(node: onnx.NodeProto) -> Sequence[str]:
     """Names of the input with the scales, as a list of one name.
 
-    It is the third input since operator set 11, in which the second input is the region. Before, it is the second
-    input.
+    The scales are the third input from operator set 11 on, where the second input is the region. Before operator set
+    11, the scales are the second input.
     """
     return list(node.input[2:3] if len(node.input) > 2 else node.input[1:2])
 

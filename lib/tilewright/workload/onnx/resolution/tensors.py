@@ -22,12 +22,12 @@ from tilewright.workload.onnx.tensor_facts import TensorFacts
 
 @dataclass(frozen=True)
 class ResolvedGraph:
-    """Network as a graph of operators: functions expanded, each `If` replaced by one branch, all shapes known."""
+    """Network as a graph of operators. Functions are expanded, each `If` is replaced by one branch, and all shapes are
+    known."""
 
     nodes: tuple[OnnxNode, ...]
-    """Nodes in an order in which they can run. `node_id` is the position in this order. Names are unique, and the same
-    in every run.
-    """
+    """Nodes in an order in which they can run. `node_id` is the position of a node in this order. Names are unique, and
+    they are the same each time the file is read."""
     tensors: dict[str, TensorFacts]
     """Facts of every tensor with a known shape. Sequences, maps and results of unknown operators are missing."""
     inputs: tuple[str, ...]
@@ -40,9 +40,8 @@ class ResolvedGraph:
     opsets: dict[str, int]
     """Version of each operator set, by domain ('' for the standard domain)."""
     origins: dict[int, str]
-    """Name of the node of the file from which each node comes, by node id. A node of a function has the name of the
-    call; a node of a branch has a name such as `If name/node of branch`.
-    """
+    """Name of the node in the file from which each node comes, by node id. A node of a function has the name of the
+    call; a node of a branch has a name such as `If name/node of branch`."""
     notices: tuple[str, ...]
 
 
@@ -115,7 +114,7 @@ def _stored_bits(facts: TensorFacts) -> int | None:
 def _scaled_bits(inputs: Sequence[TensorFacts | None]) -> int | None:
     """Bits of the largest operand. The other operands are the scale or the zero point.
 
-    Integers of 32 bits have only the bits of their sources, because sizes and positions are such integers too.
+    The element type of a 32-bit integer is not used for its bits, because sizes and positions have this type too.
     """
     known = [facts for facts in inputs if facts is not None]
     counts = [math.prod(facts.shape) for facts in known]
@@ -125,7 +124,8 @@ def _scaled_bits(inputs: Sequence[TensorFacts | None]) -> int | None:
 
 
 def _unpacked_bits(node: onnx.NodeProto, inputs: Sequence[TensorFacts | None]) -> int | None:
-    """Bits of numbers that a mask or a shift of known value extracts from wider numbers."""
+    """Bits of the numbers that a mask or a shift extracts from wider numbers. The value of the mask or shift must be
+    known."""
     values = [facts.values if facts is not None else None for facts in inputs]
     alone = [int(value.reshape(-1)[0]) for value in values if value is not None and value.size and _is_one(value)]
     if len(inputs) != 2 or len(alone) != 1 or alone[0] < 0:
@@ -145,9 +145,7 @@ def _is_one(values: Values) -> bool:
 
 
 def _code_bits(table: TensorFacts, codes: TensorFacts | None) -> int | None:
-    """Bits of numbers that codes select from a small table. They are the stored bits of the codes,
-    if these are known.
-    """
+    """Bits of numbers that codes select from a small table: the bits of the codes, if they are known."""
     if codes is None or codes.quantised_bits is None or math.prod(table.shape) > 2**codes.quantised_bits:
         return table.quantised_bits
     return codes.quantised_bits
@@ -165,9 +163,8 @@ def _declared_bits(node: onnx.NodeProto, inputs: Sequence[TensorFacts | None]) -
 
 
 def _number(inputs: Sequence[TensorFacts | None], index: int) -> int | None:
-    """Bit width in a constant input. A fractional width is rounded up. If there is one width per channel, the largest
-    width counts.
-    """
+    """Bit width that a constant input gives. A fractional width is rounded up. If there is one width per channel, the
+    result is the largest width."""
     facts = inputs[index] if index < len(inputs) else None
     if facts is None or facts.values is None or not facts.values.size or facts.values.dtype.kind not in "iuf":
         return None
@@ -180,7 +177,7 @@ _ELEMENT_TYPES = frozenset(onnx.TensorProto.DataType.values()) - {onnx.TensorPro
 
 @dataclass(frozen=True)
 class AssumedTensor:
-    """Tensor with some missing sizes. These sizes are replaced by ASSUMED_SIZE."""
+    """Tensor for which some sizes are missing. ASSUMED_SIZE replaces the missing sizes."""
 
     shape: Shape
     element_type: int
@@ -195,20 +192,21 @@ class KnownTensors:
     types: dict[str, onnx.TypeProto] = field(default_factory=dict)
     """Types of tensors with facts, and types of sequences, optionals and maps."""
     constants: set[str] = field(default_factory=set)
-    """Tensors that are known before run time, with or without facts."""
+    """Names of tensors that are known before run time, with or without facts."""
     defined: set[str] = field(default_factory=lambda: {""})
     failed: set[str] = field(default_factory=set)
-    """Tensors that are not known because of a problem that was already recorded."""
+    """Names of tensors that are not known because of a problem that is already recorded."""
     unknown: dict[str, tuple[Problem, ...]] = field(default_factory=dict)
     """Problems of each tensor without a known shape. They are reported if the tensor is needed."""
     undecided: set[str] = field(default_factory=set)
-    """Unknown tensors whose shape is decided at run time. They cannot be network outputs."""
+    """Names of unknown tensors whose shape is decided at run time. Such tensors cannot be network outputs."""
     assumed: dict[str, AssumedTensor] = field(default_factory=dict)
-    """Unknown tensors whose rank is known. If they are needed, they are used with assumed sizes."""
+    """Unknown tensors whose rank is known. If such a tensor is needed, its missing sizes are assumed."""
     missing_sizes: dict[str, Problem] = field(default_factory=dict)
-    """Problem of each size, by name, that was needed but not given. Later problems can follow from the first."""
+    """Problem of each size that was needed but not given, by name of the size. Later problems can follow from the first
+    of them."""
     missing_shapes: list[Problem] = field(default_factory=list)
-    """Problems of tensors of which the whole shape is missing."""
+    """Problems of tensors whose whole shape is missing."""
 
     def add(
         self,
@@ -242,9 +240,8 @@ class KnownTensors:
     def add_unknown(
         self, name: str, problems: Iterable[Problem], value_type: onnx.TypeProto | None, *, is_constant: bool
     ) -> None:
-        """Add a tensor without a known shape, or a sequence, optional or map. The problems count only if the tensor is
-        needed.
-        """
+        """Add a tensor without a known shape, or a sequence, optional or map. The problems are reported only if the
+        tensor is needed."""
         self.defined.add(name)
         self.unknown[name] = tuple(problems)
         if is_constant:
@@ -253,9 +250,8 @@ class KnownTensors:
             self.types[name] = value_type
 
     def require(self, name: str) -> bool:
-        """Whether a tensor is known well enough to continue. If needed, assumed sizes are used; these sizes are then
-        reported as missing.
-        """
+        """Whether a tensor is known well enough to continue. If only sizes are missing, they are assumed and reported
+        as missing."""
         if name not in self.unknown or name in self.types or name in self.facts:
             return True
         assumed = self.assumed.get(name)

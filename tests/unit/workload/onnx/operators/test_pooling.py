@@ -94,7 +94,7 @@ def test_wrong_attributes_are_named(attributes: dict[str, Any], words: str) -> N
     facts = {name: TensorFacts(name, (1, 1, 4, 4), TensorProto.FLOAT, is_constant=False) for name in ("x", "y")}
     proto = make_node("MaxPool", ["x"], ["y"], name="op", **attributes)
     graph = ResolvedGraph((), facts, ("x",), ("y",), {}, frozenset(), {"": 20}, {}, ())
-    with pytest.raises(InputError, match=f"op: attribute '{words}'"):
+    with pytest.raises(InputError, match=f"op: wrong attribute '{words}'"):
         pool_windows(Lowering(OnnxNode(0, "op", proto), graph, CORRECTED))
 
 
