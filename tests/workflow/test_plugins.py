@@ -231,12 +231,12 @@ CLASHES = {
     "a power with a default": (
         '"refresh_mw", "power_mw", "Power that keeps data alive.", term="refresh")',
         '"refresh_mw", "power_mw", "Power that keeps data alive.", 0.5, "refresh")',
-        "plug-in refresh is a power with the default 0.5; only 0 is allowed",
+        "plug-in refresh is a power with the default 0.5; only the default 0 is allowed",
     ),
     "a key of the file": (
         'Attribute("refresh",',
         'Attribute("size",',
-        "attribute of a memory is a key of its own, got size",
+        "attribute of a memory has a key that hardware files already use for something else, got size",
     ),
     "a key that is built in": (
         'Attribute("refresh",',

@@ -21,8 +21,8 @@ class ArrayRefusalError(MappingError):
 
 
 class InputWindow(NamedTuple):
-    """Window of a loop that overlaps with that of another loop: input position = coefficient * loop +
-    partner_coefficient * partner."""
+    """Sliding window that two loops form together: input position = coefficient * loop + partner_coefficient * partner
+    loop."""
 
     partner: str
     coefficient: int
@@ -42,12 +42,12 @@ class ArrayWork(NamedTuple):
     unrolling: Mapping[str, Mapping[str, int]]
     """Lanes of each loop dimension, per array dimension."""
     lanes: Mapping[str, Mapping[str, float]] = {}
-    """Lanes of each loop dimension, per array dimension, as the model counts them. Under B15 this is the average number
-    of busy lanes."""
+    """Lanes of each loop dimension, per array dimension, as the model counts them. If the model profile repairs fault
+    B15 (docs/model.md), this is the average number of busy lanes."""
     input_loops: Mapping[str, InputWindow | None] = {}
     """Input window of each loop dimension over which inputs differ; None for a dimension without window.
 
-    In the reference, these are the dimensions over which weights stay the same (B14).
+    In the reference, these are the dimensions over which weights stay the same (fault B14, docs/model.md).
     """
     profile: ModelProfile = REFERENCE
 
@@ -72,17 +72,17 @@ class ArrayModel(Protocol):
         """Area by component; {} if there are no components."""
 
     def clock_period_ns(self, array: OperationalArray) -> float | None:
-        """Shortest cycle that the array can have; None if the file does not give enough data."""
+        """Shortest clock cycle of the array, in ns; None if the file does not give enough data."""
 
     def clock_breakdown_ns(self, array: OperationalArray) -> Mapping[str, float]:
-        """Shortest cycle by component; {} if there are no components."""
+        """Contribution of each component to the shortest clock cycle, in ns; {} if there are no components."""
 
     def refusal(self, array: OperationalArray, work: ArrayWork) -> str:
-        """Reason why the array cannot run a spatial mapping; '' if it can."""
+        """Reason why the array cannot run a spatial mapping; '' if the array can run it."""
 
 
 class Digital(NamedTuple):
-    """Array of units that do one operation per cycle. Every operation needs the same energy, whatever the data
+    """Array of units that do one operation per cycle. The energy of an operation does not depend on the data
     (zigzag-dse 3.9.1)."""
 
     terms: tuple[str, ...] = (MAC,)
@@ -126,7 +126,7 @@ _DIGITAL = Digital()
 
 
 def array_model(array: OperationalArray) -> ArrayModel:
-    """Model of an array. Raises MappingError if there is none for its kind."""
+    """Model of an array. Raises MappingError if there is no model for arrays of this kind."""
     if array.kind == DIGITAL:
         return _DIGITAL
     if array.kind not in ARRAY_MODELS.names:
@@ -135,15 +135,16 @@ def array_model(array: OperationalArray) -> ArrayModel:
 
 
 def clock_period_ns(array: OperationalArray) -> float | None:
-    """Shortest cycle that an array can have according to its model; None if the model gives none.
+    """Shortest clock cycle of an array in ns, according to the model of the array; None if the model gives none.
 
-    Raises MappingError if there is no model of its kind.
+    Raises MappingError if there is no model for arrays of this kind.
     """
     return array_model(array).clock_period_ns(array)
 
 
 def total(values: Iterable[float]) -> float:
-    """Sum of the values from first to last. The order is that of the reference, because the last bit depends on it."""
+    """Sum of the values, added from first to last. The reference adds in the same order, on which the last bit
+    depends."""
     added = 0.0
     for value in values:
         added += value

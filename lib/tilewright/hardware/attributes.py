@@ -21,7 +21,7 @@ Figures = tuple[tuple[str, float], ...]
 
 @dataclass(frozen=True)
 class Attribute:
-    """Attribute: a number that each memory, the array, or the core has."""
+    """Attribute: an additional number of each memory, of the array, or of the core."""
 
     key: str
     """Key of hardware files."""
@@ -29,13 +29,13 @@ class Attribute:
     field: str
     """Name of the figure, with its unit. It is the key in artifacts."""
     quantity: Quantity
-    """Allowed values: a power or energy with its unit, a whole number, or any number from 0 on."""
+    """Allowed values: a power or energy with its unit, a whole number, or any number that is not negative."""
     sentence: str
     """Description of the number, for documentation and schema."""
     default: float = 0.0
     term: str = ""
-    """Energy term to which the number adds; '' for none. The number is then a power, which is drawn in every cycle,
-    busy or idle."""
+    """Energy term to which the attribute adds; '' if it adds to none. An attribute with an energy term is a power,
+    which is drawn in every cycle, busy or idle."""
 
 
 LEAKAGE = Attribute(
@@ -68,7 +68,7 @@ def _fault(name: str, entry: object) -> str:
     if entry.term and entry.quantity != "power_mw":
         return f"belongs to the energy term {entry.term!r}, which needs a power, not {entry.quantity}"
     if entry.term and entry.default:
-        return f"is a power with the default {entry.default:g}; only 0 is allowed, as a file must give it"
+        return f"is a power with the default {entry.default:g}; only the default 0 is allowed, as files must state it"
     return ""
 
 
@@ -108,7 +108,8 @@ def power_terms() -> tuple[str, ...]:
 
 
 def figures_of(owner: Owner, given: Mapping[str, Any]) -> Figures:
-    """Figures of an owner from the values in its file, by key. A value of None means the default."""
+    """Figures of a memory, array or core. `given` has the values in the hardware file, by key; None means the
+    default."""
     found = {
         one.field: given[one.key]
         for one in attributes(owner)
@@ -118,7 +119,8 @@ def figures_of(owner: Owner, given: Mapping[str, Any]) -> Figures:
 
 
 def figure(attribute: Attribute, figures: Figures) -> float:
-    """Value of an attribute among the figures of its owner, or its default."""
+    """Value of an attribute in `figures`, the figures of a memory, array or core. If the attribute is missing there,
+    its default."""
     return dict(figures).get(attribute.field, attribute.default)
 
 
@@ -127,5 +129,6 @@ def _fields(owner: Owner) -> tuple[str, ...]:
 
 
 def spread(owner: Owner) -> dict[str, Any]:
-    """Metadata of a field of figures: in artifacts each figure is a key of the record itself."""
+    """Metadata of a dataclass field that holds figures. Artifacts then write each figure as a key beside the other
+    fields."""
     return {"spread": partial(_fields, owner)}

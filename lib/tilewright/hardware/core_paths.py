@@ -1,6 +1,6 @@
 """Cores that the file of a multi-core accelerator names: their ids and their files.
 
-Of the package, only the YAML reader is imported, because the Snakefile imports this module at every parse.
+The module imports only the YAML reader of the package, because the Snakefile imports this module at every parse.
 """
 
 import os
@@ -14,18 +14,19 @@ from tilewright.base.yamlfile import YamlDocument, load_yaml, table
 FOLDER_OF_HARDWARE, FOLDER_OF_INPUTS = "hardware", "inputs"
 _MOST_LISTED = 12
 _MOST_FILES = 20_000
-"""Largest number of files that are visited in a search for a bare name."""
+"""Largest number of files that are visited in the search for a file name without folders."""
 MOST_COPIES = 1024
-"""Largest number of copies of a core by `core_counts`."""
+"""Largest number of copies of one core that `core_counts` can ask for."""
 T = TypeVar("T")
 
 
 def find_core_file(name: str, folder: Path) -> Path | None:
     """Path of the core file that `name` means in an accelerator file in `folder`; None if there is none.
 
-    The folder of the accelerator file is searched first. A name with folders is then resolved from the working folder,
-    and from the folders above the accelerator file. A bare name is searched below the folders called hardware that
-    contain the accelerator file.
+    The folder of the accelerator file is searched first. If `name` has folders, it is then resolved from the working
+    folder, and from the folders above the accelerator file. If `name` has no folders, the file is then searched below
+    those folders around the accelerator file that have `hardware` in their name, and below those that are called
+    `inputs`.
     """
     given = Path(name)
     near = [folder / given]
@@ -63,9 +64,10 @@ class CoreIds:
     offchip: int | None
     """Id of the off-chip core if the file gives one. It is kept even if no core has this id."""
     is_certain: bool = True
-    """Whether the set of ids is known. It is not if two cores have the same id, which is reported elsewhere."""
+    """Whether the set of ids is certain. The set is uncertain if two cores have the same id, which is reported
+    elsewhere."""
     copy_of: Mapping[int, int] = field(default_factory=dict, compare=False)
-    """Original core of each copy made by `core_counts`, by id of the copy."""
+    """Id of the original core of each copy that `core_counts` makes, by id of the copy."""
 
     @property
     def onchip(self) -> tuple[int, ...]:
@@ -81,7 +83,7 @@ class CoreIds:
         return tuple(copy for copy, original in self.copy_of.items() if original == core_id)
 
     def said_of(self, said: Mapping[int, T], core_id: int) -> T | None:
-        """Entry of a table for a core. A copy has the entry of its original core if it has none itself."""
+        """Entry of the table `said` for a core. A copy without an entry has the entry of its original core."""
         return said.get(core_id, said.get(self.copy_of.get(core_id, core_id)))
 
     @property
@@ -93,7 +95,7 @@ class CoreIds:
 
 
 def core_ids_of(document: YamlDocument) -> CoreIds:
-    """Core ids in the file of an accelerator. Their values are not checked here."""
+    """Core ids in the file of an accelerator. This function does not check the ids."""
     data = table(document.data)
     cores, files = data.get("cores"), core_files_of(data)
     listed = range(len(cores)) if isinstance(cores, list) else [key for key in table(cores) if type(key) is int]
@@ -105,8 +107,8 @@ def core_ids_of(document: YamlDocument) -> CoreIds:
 
 
 def core_files_of(data: Any) -> dict[int, tuple[tuple[str | int, ...], str]]:
-    """Place in the data of an accelerator file, and file name as written, of each core, by core id. They are not
-    checked here."""
+    """Pairs (path of the core in the data of an accelerator file, file name as written), by core id. This function does
+    not check the names."""
     cores = table(data).get("cores")
     numbered = enumerate(cores) if isinstance(cores, list) else table(cores).items()
     found: dict[int, tuple[tuple[str | int, ...], str]] = {
@@ -123,7 +125,8 @@ def core_files_of(data: Any) -> dict[int, tuple[tuple[str | int, ...], str]]:
 
 
 def core_copies(data: Any) -> dict[int, int]:
-    """Original core of each copy that `core_counts` asks for, by id of the copy. The values are not checked here.
+    """Id of the original core of each copy that `core_counts` asks for, by id of the copy. This function does not check
+    the values of `core_counts`.
 
     The ids of copies follow the largest id in `cores`, in the order of `core_counts`.
     """
@@ -137,7 +140,8 @@ def core_copies(data: Any) -> dict[int, int]:
 
 
 def contained_cores(data: Any) -> dict[Any, Any] | None:
-    """Core descriptions by name, if the accelerator file contains them; None if it names files."""
+    """Core descriptions by name, if the accelerator file contains them; None if the accelerator file names core
+    files."""
     return table(table(data)["core_files"]) if "core_files" in table(data) else None
 
 

@@ -1,8 +1,8 @@
-"""Reader of the hardware YAML of one core, including forms of other versions (zigzag-dse 3.9.1: hardware description).
+"""Reader of the hardware YAML of one core, in the form of zigzag-dse 3.9.1 and in the forms of other versions.
 
-Until 2025 a memory had `r_bw` and `w_bw`, a number of ports of each kind, and a table of direction to port for each
-operand. Core files of Stream 2.1 give the `type` of a core. If the type says that the core only stores, its array has
-no units.
+Until 2025 a memory had `r_bw` and `w_bw`, a number of ports of each kind, and, for each operand, a table that assigns a
+port to each direction. Core files of Stream 2.1 give the `type` of a core. If the type says that the core only stores
+data, the array of the core has no units.
 """
 
 from collections.abc import Iterator
@@ -34,9 +34,9 @@ _TILE_TYPES = "aie2."
 
 
 def in_current_form(document: YamlDocument) -> YamlDocument:
-    """Document with the keys of zigzag-dse 3.9.1. If it has no other keys, the document itself is returned.
+    """Document with the keys of zigzag-dse 3.9.1. If `document` has these keys already, it is returned unchanged.
 
-    Broken parts stay as they are, so that the reader refuses them. Raises InputError for ports that contradict each
+    Invalid parts stay as they are, so that the reader refuses them. Raises InputError for ports that contradict each
     other, and for cores without memory hierarchy.
     """
     data = table(document.data)
@@ -64,13 +64,14 @@ def in_current_form(document: YamlDocument) -> YamlDocument:
 
 
 def only_stores(document: YamlDocument) -> bool:
-    """True if the `type` of a core file says that the core only stores, so that no layer can run on it."""
+    """True if the `type` of a core file says that the core only stores data. No layer can run on such a core."""
     # A type without a namespace is a type of ZigZag.
     return _core_type(document).removeprefix("zigzag.") in ("memory", "shim", "offchip")
 
 
 def with_dummy_array(document: YamlDocument) -> YamlDocument:
-    """Document with an array of one unit at no cost. Its array dimensions are those that the memories serve."""
+    """Document with an array of one unit at no cost. The dimensions of this array are the dimensions that the memories
+    serve."""
     data = table(document.data)
     array = table(data.get("operational_array", data.get("multipliers")))
     served = [
@@ -87,7 +88,7 @@ def with_dummy_array(document: YamlDocument) -> YamlDocument:
 
 
 def _core_type(document: YamlDocument) -> str:
-    """`type` of a core file, '' if it has none."""
+    """`type` of a core file; '' if the file gives no type."""
     value = table(document.data).get("type")
     return value if isinstance(value, str) else ""
 
@@ -141,11 +142,12 @@ def _problem(document: YamlDocument, path: KeyPath, message: str, value: object,
 def core_entry(
     document: YamlDocument, notices: list[str] | None = None, use: str = ALONE, clock_mhz: float | None = None
 ) -> HardwareFile:
-    """Checked content of a core file. `use` says whether the core is alone, one of several cores (PART), or only stores
-    (STORE).
+    """Checked content of a core file. `use` states whether the core is alone (ALONE), one of several cores (PART), or a
+    core that only stores data (STORE).
 
-    `clock_mhz` is the clock that an accelerator of several cores gives. The array of a core that only stores never
-    computes. Such files give the array no units and any energy, or omit it. Raises InputError.
+    `clock_mhz` is the clock that an accelerator of several cores gives. The array of a core that only stores data never
+    computes. The files of such cores omit the array, or give an array without units and with any energy. Raises
+    InputError.
     """
     document = with_dummy_array(document) if use in (STORE, OFF_CHIP) else document
     refuse_other_kind(document, HARDWARE)
@@ -165,9 +167,10 @@ def core_entry(
 
 
 def areas_without_unit(document: YamlDocument, entry: HardwareFile) -> list[str]:
-    """Notice that areas have no unit, placed at the first such area; [] if they have a unit or if some area is missing.
+    """Notice that the areas of a file have no unit, at the line of the first area; [] if the areas have a unit or if
+    some area is missing.
 
-    Only verbs that check the file show this notice. Tables of results state themselves that an area is missing.
+    Only commands that check the file show this notice. Tables of results contain a separate remark about missing areas.
     """
     problems = Problems(document)
     if area_unit(entry) == NO_UNIT and core_area(core_of(entry)).lacks_unit:
@@ -187,8 +190,8 @@ def _first_area(document: YamlDocument) -> KeyPath:
 def clock_notes(core: Core, period_ns: float | None) -> Iterator[tuple[KeyPath, str]]:
     """Notices, by path in the file, about a clock that is too fast or missing.
 
-    They name accesses and operations that take longer than a cycle, and static power of the library of costs that is
-    lost without a clock.
+    The notices name accesses and operations that take longer than a cycle. Without a clock, they name the static power
+    from the library of costs, which is then left out.
     """
     if period_ns is None:
         if power_mw := static_power_mw(core):
@@ -197,7 +200,7 @@ def clock_notes(core: Core, period_ns: float | None) -> Iterator[tuple[KeyPath, 
         return
     shortest_ns = array_model(core.operational_array).clock_period_ns(core.operational_array) or 0.0
     if period_ns < shortest_ns:
-        yield (CLOCK_KEY,), f"a cycle has {period_ns:.4g} ns, but the array needs {shortest_ns:.4g} ns"
+        yield (CLOCK_KEY,), f"a cycle takes {period_ns:.4g} ns, but the array needs at least {shortest_ns:.4g} ns"
     for memory in core.memories:
         access_ns = memory.cost_source.access_time_ns if memory.cost_source else None
         if access_ns is not None and access_ns > period_ns:
@@ -223,8 +226,8 @@ def core_of(entry: HardwareFile) -> Core:
 def area_unit(entry: HardwareFile) -> str:
     """Unit of a core's areas: the unit that the file gives, else MM2 if this can be concluded, else NO_UNIT.
 
-    It is MM2 if some area is written with a unit, or if there are no areas. It is also MM2 for an in-memory array,
-    because the reference adds areas of the file to those of its own model, which are in mm2.
+    The unit is MM2 if some area is written with a unit, or if there are no areas. The unit is also MM2 for an in-memory
+    array, because the reference adds the areas of the file to areas of its array model, which are in mm2.
     """
     if entry.area_unit is not None:
         return entry.area_unit
@@ -234,8 +237,8 @@ def area_unit(entry: HardwareFile) -> str:
 
 
 def _areas(entry: HardwareFile) -> list[WrittenArea]:
-    """Areas that the file gives. Areas of the library are left out: they are in mm2, but do not show in which unit
-    plain numbers are."""
+    """Areas that the file gives. Areas from the library of costs are left out: they are in mm2, but do not show which
+    unit the plain numbers of the file have."""
     own = [memory.area for memory in entry.memories.values() if not is_from_library(memory)]
     written = [entry.operational_array.unit_area, *own]
     return [area for area in written if area is not None]
@@ -282,7 +285,7 @@ def _in_memory_parameters(entry: HardwareFile) -> tuple[tuple[str, float], ...]:
 
 
 def _precharging_pj(entry: HardwareFile, name: str) -> float:
-    """Energy in pJ of reading a word in addition to `r_cost`. Only cells that hold several weights need it."""
+    """Energy in pJ, in addition to `r_cost`, of reading a word. It is 0 except for cells that hold several weights."""
     precision = entry.operational_array.input_precision
     if name != CELLS or not entry.operational_array.is_imc or precision is None:
         return 0.0
@@ -316,12 +319,13 @@ def _of_library(source: CostSource | None) -> dict[str, Any]:
 
 
 def _given(entry: TableModel) -> dict[str, Any]:
-    """Keys of a table that have a value, with the value."""
+    """Values of a table by key, without the keys that have no value."""
     return {key: value for key in type(entry).model_fields if (value := getattr(entry, key)) is not None}
 
 
 def _costs(entry: MemoryEntry) -> tuple[float, float, float, CostSource | None]:
-    """Read energy, write energy and area of a memory, and the source of these costs (None if it is the file itself)."""
+    """Read energy, write energy and area of a memory, and the source of these costs (None if the hardware file gives
+    them)."""
     if is_from_library(entry):
         found = library_cost(entry)
         return found.read_energy_pj, found.write_energy_pj, found.area_mm2, found.source

@@ -21,11 +21,12 @@ class CoreVariants:
     ports: tuple[tuple[str, str], ...]
     """Pairs (memory, port)."""
     widths: np.ndarray
-    """[width, port] Bits of a word, int64. Each distinct combination of widths among the variants is one row."""
+    """[row, port] Word width of each port in bits, int64. Each distinct combination of widths among the variants is one
+    row."""
     width_of: np.ndarray
     """[variant] Row of `widths` for each variant, int64."""
     word_pj: np.ndarray
-    """[variant, memory, 2] Energy of reading and of writing a word, float64."""
+    """[variant, memory, 2] Energies in pJ of reading and of writing a word, float64."""
     arrays: tuple[OperationalArray, ...]
     """Distinct arrays of the variants."""
     array_of: np.ndarray
@@ -44,8 +45,8 @@ class CoreVariants:
         return core if array == core.operational_array else replace(core, operational_array=array)
 
     def with_widths(self, core: Core, bits: Sequence[int]) -> Core:
-        """Core with other word widths. `bits` has one width per column of `widths`. The core can lack some memories and
-        ports."""
+        """Core with other word widths. `bits` has one width per column of `widths`. `core` can lack some of these
+        memories and ports."""
         memories = tuple(
             replace(
                 memory,
@@ -60,13 +61,14 @@ class CoreVariants:
 
     @cached_property
     def begins_words(self) -> np.ndarray:
-        """[variant] True for a variant whose words differ in width or energy from those of the variant before, bool."""
+        """[variant] True if the words of a variant differ in width or energy from the words of the previous variant,
+        bool."""
         same = (np.diff(self.word_pj, axis=0) == 0).all(axis=(1, 2)) & (np.diff(self.width_of) == 0)
         return np.concatenate([[True], ~same])
 
     @property
     def reference(self) -> int:
-        """Row of `widths` that has the widest word of every port; -1 if there is none."""
+        """Row of `widths` in which every port has its widest word; -1 if there is no such row."""
         return next((row for row, bits in enumerate(self.widths.tolist()) if tuple(bits) == self.widest), -1)
 
     @property
@@ -75,7 +77,8 @@ class CoreVariants:
         return tuple(self.widths.max(axis=0).tolist())
 
     def of_widths(self, rows: Sequence[int]) -> tuple["CoreVariants", np.ndarray]:
-        """Variants that have one of the given widths, and the indices of these variants in this object."""
+        """Variants whose widths are one of the given rows of `widths`, and the indices of these variants in this
+        object."""
         chosen = np.flatnonzero(np.isin(self.width_of, rows))
         number = {row: place for place, row in enumerate(rows)}
         width_of = np.array([number[row] for row in self.width_of[chosen].tolist()], np.int64)

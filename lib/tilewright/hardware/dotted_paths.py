@@ -1,6 +1,6 @@
 """Dotted paths to values in hardware and mapping files, such as memories.sram.ports.r_port_1.bandwidth_max.
 
-The functions find the value of a path, so that it can be read or replaced.
+The functions find the value of a path, which callers then read or replace.
 """
 
 import re
@@ -13,8 +13,8 @@ def key_path(data: Any, path: str) -> KeyPath | Problem:
     """Keys and list indices of a dotted path in the data of a hardware file, or the problem with the path.
 
     Items of lists are selected by their `name` (such as ports) or by an index from 0: `sizes.0`, or `sizes[0]` as in
-    messages. Keys can contain dots and brackets. The last key can be new in its table. Tables and list items before it
-    must exist.
+    messages. Keys can contain dots and brackets. The last key of the path can be missing in the data. All tables and
+    list items before the last key must exist.
     """
     found, data, rest = _walked(data, path.removeprefix("."))
     if not rest:
@@ -47,10 +47,12 @@ def path_text(data: Any, path: KeyPath) -> str:
 
 
 def _walked(data: Any, text: str) -> tuple[KeyPath, Any, str]:
-    """Keys of the longest part of a path that exists, the value at this part, and the remaining words ('' at the end).
+    """Keys of the longest beginning of a path that exists, the value there, and the rest of the path ('' if the whole
+    path exists).
 
-    A key can contain dots and brackets, such as `reg.O[0]`. Several keys can match the beginning of the words. Then the
-    longest key that leads to the end is taken; if no key leads to the end, the one that leads furthest.
+    A key can contain dots and brackets, such as `reg.O[0]`. Several keys can therefore match the beginning of the path.
+    The longest key with which the whole path exists is taken. If there is none, the key that leads furthest along the
+    path is taken.
     """
     if not text:
         return (), data, ""

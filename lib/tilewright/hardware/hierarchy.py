@@ -1,6 +1,6 @@
 """Memory hierarchy of a core as each operand sees it (zigzag-dse 3.9.1), and the memories at its top.
 
-A core exchanges data with other cores through its top memories. Cores can share these memories.
+A core exchanges data with other cores through the memories at the top. Cores can share these memories.
 """
 
 import itertools
@@ -14,7 +14,7 @@ from tilewright.hardware.core import Core, Memory
 
 @dataclass(frozen=True)
 class MemoryHierarchy:
-    """Levels of the memories of a core. A memory is given by its index into `Core.memories`."""
+    """Levels of the memories of a core. Each memory is identified by its index in `Core.memories`."""
 
     topological_order: tuple[int, ...]
     levels_of: tuple[tuple[str, tuple[int, ...]], ...]
@@ -23,7 +23,7 @@ class MemoryHierarchy:
     """Memories that are the innermost level for every operand they hold."""
 
     def memories_of(self, memory_operand: str) -> tuple[int, ...]:
-        """Memories that hold an operand, innermost first; () if none does."""
+        """Memories that hold an operand, innermost first; () if no memory holds the operand."""
         return dict(self.levels_of).get(memory_operand, ())
 
 
@@ -31,15 +31,15 @@ class MemoryHierarchy:
 def memory_hierarchy(core: Core) -> MemoryHierarchy:
     """Hierarchy of the memories of `core`.
 
-    Memories are placed one after the other. For each of its operands, a memory is placed above the earlier memories
-    that hold this operand and have the greatest height. The height of a memory is its highest level among all operands
-    that it holds. Ties in the topological order follow the file.
+    Memories are placed one after the other. For each operand that a memory holds, the memory is placed above those
+    earlier memories that hold this operand and have the greatest height. The height of a memory is its highest level
+    among all operands that it holds. Ties in the topological order follow the file.
     """
     return hierarchy_of(tuple(memory.operands for memory in core.memories))
 
 
 def hierarchy_of(held: tuple[tuple[str, ...], ...]) -> MemoryHierarchy:
-    """Hierarchy of memories. `held` has the operands that each memory holds, in file order."""
+    """Hierarchy of memories. `held` lists, for each memory in file order, the operands that the memory holds."""
     below: dict[int, list[int]] = {}
     highest_level: list[int] = []
     operands = list(dict.fromkeys(itertools.chain.from_iterable(held)))
@@ -61,14 +61,16 @@ def hierarchy_of(held: tuple[tuple[str, ...], ...]) -> MemoryHierarchy:
 
 
 def instance_count(core: Core, memory_index: int) -> int:
-    """Number of instances of a memory: one for each position along the array dimensions that it does not serve."""
+    """Number of instances of a memory. There is one instance for each position along the array dimensions that the
+    memory does not serve."""
     served = core.memories[memory_index].served_dimensions
     return math.prod(size for name, size in core.operational_array.dimensions if name not in served)
 
 
 @lru_cache(maxsize=256)
 def top_memories(core: Core) -> tuple[tuple[Memory, tuple[str, ...]], ...]:
-    """Pairs (memory, memory operands of which it is the outermost level) in the order of the hardware file."""
+    """Pairs (memory, memory operands for which this memory is the outermost level), in the order of the hardware
+    file."""
     operands_of: dict[int, list[str]] = {}
     for operand, chain in memory_hierarchy(core).levels_of:
         operands_of.setdefault(chain[-1], []).append(operand)
@@ -82,7 +84,8 @@ def shared_memory_names(cores: list[Core]) -> list[str]:
 
 
 def memory_differences(one: Memory, other: Memory) -> list[str]:
-    """Names of the properties in which two descriptions of one physical memory differ; [] if there are none.
+    """Names of the properties in which two descriptions of one physical memory differ; [] if the descriptions are
+    equal.
 
     Operands, port allocation and served dimensions belong to the core, so they can differ.
     """

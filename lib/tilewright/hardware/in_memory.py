@@ -1,6 +1,6 @@
 """In-memory arrays, analog and digital:
 
-energy, cycles, clock period and area (zigzag-dse 3.9.1; docs/model.md#in-memory-arrays).
+energy, cycles, clock period and area (zigzag-dse 3.9.1). Section names refer to docs/model.md#in-memory-arrays.
 
 A bank has cells with weights at the crossings of word lines and bit lines. Analog arrays add products along a bit line
 and convert the sum; digital arrays have an adder tree for each column. The bits of activations arrive in groups, one
@@ -37,8 +37,8 @@ class InMemory(NamedTuple):
     def energies_pj(self, array: OperationalArray, work: ArrayWork) -> tuple[float, ...]:
         """Energy in pJ of all operations of a layer, by component (section "Energy").
 
-        The cycles are those of a single bank that does all the work: operations divided by the lanes of a bank, times
-        phases.
+        The energy is computed as if a single bank did all the work. The number of cycles of this bank is the number of
+        operations, divided by the lanes of the bank, times the number of phases.
         """
         own = InMemoryArray.of(array, self.analog)
         columns, rows = _product(work.lanes.get(own.word_line, {})), _product(work.lanes.get(own.bit_line, {}))
@@ -92,10 +92,10 @@ class InMemory(NamedTuple):
         return total(self.clock_breakdown_ns(array).values())
 
     def refusal(self, array: OperationalArray, work: ArrayWork) -> str:
-        """Reason why a mapping is refused, '' if it is not.
+        """Reason why a mapping is refused; '' if the mapping is allowed.
 
-        The reasons are the cases in which the reference ends with an error (B14). The repaired model refuses only
-        mappings that need more rows than the array has.
+        The model refuses the cases in which the reference ends with an error (fault B14, docs/model.md). The repaired
+        model refuses only mappings that need more rows than the array has.
         """
         own = InMemoryArray.of(array, self.analog)
         if work.profile.complete_in_memory_model:
@@ -124,9 +124,9 @@ DIGITAL = InMemory(False, _DIGITAL_TERMS)
 def used_rows(own: InMemoryArray, work: ArrayWork) -> int:
     """Number of rows of a bank that take inputs (section "Rows").
 
-    Several columns can compute neighbouring outputs of one sliding window. They then take inputs in diagonals, with one
-    more row for each further output. The reference adds these rows to a wrong loop. The repaired model counts the
-    distinct inputs (B14).
+    Several columns can compute neighbouring outputs of one sliding window. The inputs of these columns then lie in
+    diagonals, and each further output needs one more row. The reference adds these rows to a wrong loop (fault B14).
+    The repaired model counts the distinct inputs.
     """
     beside, along = work.lanes.get(own.word_line, {}), work.lanes.get(own.bit_line, {})
     if work.profile.complete_in_memory_model:
@@ -142,7 +142,7 @@ def used_rows(own: InMemoryArray, work: ArrayWork) -> int:
 
 
 def _distinct_inputs(beside: Mapping[str, float], along: Mapping[str, float], work: ArrayWork) -> int:
-    """Number of rows, with one distinct input each. Columns share only inputs that all of them multiply."""
+    """Number of rows if each row has one distinct input. An input counts once only if all columns multiply it."""
     rows, left = 1.0, dict(along)
     counted: set[str] = set()
     for name in beside:
@@ -167,7 +167,7 @@ def _whole(rows: float) -> int:
 
 
 def _unshared(own: InMemoryArray, work: ArrayWork) -> list[str]:
-    """Loops over columns along which weights do not differ, if there is more than one row."""
+    """Loops over columns along which the weights stay the same; [] if there is only one row."""
     if _product(work.lanes.get(own.bit_line, {})) == 1:
         return []
     return [name for name in work.lanes.get(own.word_line, {}) if name in work.input_loops]

@@ -58,7 +58,7 @@ def driver_energy_pj(bits: int) -> float:
 def precharging_energy_pj(cell_bits: int, weight_bits: int) -> float:
     """Energy in pJ of reading another weight from a cell that holds several weights; 0 for a cell with one weight.
 
-    The weights of a cell take turns on lines of their own (section "Cells").
+    The weights of a cell are read one after another, on separate lines (section "Cells").
     """
     depth = cell_bits // weight_bits
     return 0.0 if depth <= 1 else (LINE_PJ + LINE_PJ * depth) * weight_bits
@@ -81,11 +81,11 @@ class InMemoryArray:
     activation_bits: int
     weight_bits: int
     serial_bits: int
-    """Number of bits of an activation that arrive at a time."""
+    """Number of bits of an activation that arrive per cycle."""
     converter_bits: float
     """Resolution of the analog-to-digital converters; 0 in digital arrays."""
     cell_bits: int
-    """Number of bits of all weights that one multiplier uses in turn."""
+    """Number of bits of all the weights that one multiplier uses, one after another."""
 
     @classmethod
     def of(cls, array: OperationalArray, analog: bool) -> "InMemoryArray":
@@ -120,13 +120,13 @@ class InMemoryArray:
 
     @property
     def place_value_inputs(self) -> int:
-        """Number of values of different place value that are added: one per bit of the weights, or of the
-        activations."""
+        """Number of values that are added with different place values. Analog arrays have one value per weight bit,
+        digital arrays one per serial bit of the activations."""
         return self.weight_bits if self.analog else self.serial_bits
 
     @property
     def place_value_bits(self) -> float:
-        """Width in bits of each of these values."""
+        """Width in bits of each value that `place_value_inputs` counts."""
         return self.converter_bits if self.analog else self.weight_bits + self.tree_depth
 
     @property
@@ -138,7 +138,7 @@ class InMemoryArray:
 
     @property
     def place_value_adders(self) -> float:
-        """Number of one-bit adders that add the values of different place value of a column."""
+        """Number of one-bit adders of a column that add values of different place value."""
         inputs = self.place_value_inputs
         if inputs == 1:
             return 0
@@ -200,8 +200,8 @@ class InMemoryArray:
         return INPUT_TO_CARRY_NS + (self.accumulator_bits - arriving - 1) * CARRY_TO_CARRY_NS
 
     def tree_energy_pj(self, used_rows: float) -> float:
-        """Energy in pJ of a column's adder tree when products arrive on `used_rows` of its rows (section "Adder
-        trees").
+        """Energy in pJ of the adder tree of a column, if products arrive on `used_rows` rows of the column (section
+        "Adder trees").
 
         Subtrees without products do not switch. An adder with products on only one side passes them on and is half
         active.

@@ -24,7 +24,7 @@ from tilewright.hardware.yaml_schema import CostEntry, MemoryEntry, PortEntry
 GIVEN = ("r_cost", "w_cost", "area")
 """Keys that give costs as numbers."""
 _OF_LAW = {SRAM: ("node_nm", "cells"), REGISTER_FILE: ("node_nm",), DRAM: ("type",)}
-"""Law -> keys that it allows."""
+"""Keys that `cost` can have besides `from`, by value of `from`."""
 _NEEDED = {SRAM: "node_nm", REGISTER_FILE: "node_nm", DRAM: "type"}
 _USUAL_CELLS = "hp"
 BYTES_A_BIT_AT_1_MHZ_GB = 1e6 / 8 / 1e9
@@ -33,29 +33,29 @@ ROUNDING = 1e-9
 
 
 def is_from_library(memory: MemoryEntry) -> bool:
-    """True if the costs of a memory are not given as numbers."""
+    """True if a memory has its costs from the library, not as numbers in the file."""
     return memory.cost is not None or bool(memory.auto_cost_extraction)
 
 
 def check_library_cost(
     problems: Problems, memory: MemoryEntry, clock_mhz: float | None = None, common_clock_mhz: float | None = None
 ) -> None:
-    """Record why the library has no cost for a memory, and note limitations of its cost.
+    """Record why the library has no cost for a memory, or note the limitations of the cost in the library.
 
-    The notes name costs that are interpolated, parts that are left out, accesses that take longer than a cycle of the
-    clock of the file, and a DRAM that needs several parts for its bandwidth, at that clock or at the common clock of
-    several cores.
+    The notes name interpolated costs, costs that are left out, accesses that take longer than a clock cycle, and a DRAM
+    that needs several parts to reach its bandwidth. `clock_mhz` is the clock in the core file. If it is None, the
+    bandwidth is checked at the common clock of several cores.
     """
     key = "cost" if memory.cost is not None else "auto_cost_extraction"
     given = [name for name in GIVEN if getattr(memory, name) is not None]
     if memory.cost is not None and memory.auto_cost_extraction:
         problems.at(("auto_cost_extraction",), "the memory has `cost` too; give only one of them", True, "false")
     elif memory.cost is not None and given:
-        message = f"the memory has {', '.join(given)} too; give either numbers or a law"
-        problems.at(("cost",), message, allowed="one of both")
+        message = f"the memory has {', '.join(given)} too; give either these numbers or `cost`"
+        problems.at(("cost",), message, allowed="one of the two")
     elif given:
         for name in given:
-            problems.unused((name,), f"has no effect beside {key}, which replaces it as in ZigZag")
+            problems.unused((name,), f"has no effect beside {key}, which replaces this number, as in ZigZag")
     if memory.cost is not None and not _is_complete(problems.within("cost"), memory.cost):
         return
     if any(problems.has(name) for name in ("size", "ports", "cost", "mem_type")) or not whole(memory.ports):
@@ -71,12 +71,14 @@ def check_library_cost(
         problems.notice((key,), remark)
     access, period = cost.source.access_time_ns, NS_A_CYCLE_AT_1_MHZ / clock_mhz if clock_mhz else None
     if access is not None and period is not None and access > period:
-        told = f"an access takes {access:.4g} ns, a clock cycle {period:.4g} ns; the model still moves 1 word a cycle"
+        told = (
+            f"an access takes {access:.4g} ns, a clock cycle {period:.4g} ns; the model still moves one word per cycle"
+        )
         problems.notice((key,), told)
 
 
 def _beyond_the_part(memory: MemoryEntry, clock_mhz: float) -> list[str]:
-    """Note on a DRAM that moves more data than one part of its type can; [] if it does not."""
+    """Note that a DRAM moves more data than one DRAM part of its type can; [] if one part is enough."""
     part = entries().get(memory.cost.type or "") if memory.cost is not None else None
     if part is None or part.bandwidth_gbyte_s is None:
         return []
@@ -88,12 +90,12 @@ def _beyond_the_part(memory: MemoryEntry, clock_mhz: float) -> list[str]:
     conditions = part.conditions.partition(";")[0]
     return [
         f"{bits:,} bits per cycle at {clock_mhz:g} MHz are {gbyte_s:,.4g} GB/s; one {part.what} gives"
-        f" {part.bandwidth_gbyte_s:g} GB/s ({conditions}), so that {math.ceil(parts - ROUNDING):,} are needed"
+        f" {part.bandwidth_gbyte_s:g} GB/s ({conditions}), so that {math.ceil(parts - ROUNDING):,} parts are needed"
     ]
 
 
 def _is_complete(problems: Problems, cost: CostEntry) -> bool:
-    """True if the keys fit the law; otherwise problems are recorded."""
+    """True if the keys of `cost` fit its `from`. Otherwise problems are recorded."""
     law = getattr(cost, "from")
     if law is None:
         return False
@@ -123,7 +125,7 @@ def memory_shape(size_bits: int, ports: list[PortEntry]) -> MemoryShape:
 
 
 def _zigzag_word_bits(ports: list[PortEntry]) -> int:
-    """Word width with which zigzag-dse asks CACTI."""
+    """Word width of the memory for which zigzag-dse asks CACTI."""
     for kind in ("read", "read_write"):
         for port in ports:
             if port.type == kind:
@@ -132,7 +134,7 @@ def _zigzag_word_bits(ports: list[PortEntry]) -> int:
 
 
 def _other_words(ports: list[PortEntry]) -> list[str]:
-    """Note about ports whose widths differ from the word for which zigzag-dse gets energies."""
+    """Note on ports whose width differs from the word width for which zigzag-dse gets energies."""
     word = _zigzag_word_bits(ports)
     others = dict.fromkeys(f"{port.name} {port.bandwidth_max}" for port in ports if port.bandwidth_max != word)
     told = f"ports of other widths ({', '.join(others)}) have the energies of a word of {word} bits"

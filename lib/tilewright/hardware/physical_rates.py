@@ -1,8 +1,9 @@
 """Rates that hold at any clock: bandwidths per second, and energies per bit.
 
-The cost model counts words of so many bits per cycle. A memory part has a bandwidth per second, whatever the clock of
-the accelerator. With `bandwidth_max: 25.6 GB/s` the word is what the part delivers in a cycle, and the energy of a word
-follows from an energy per bit. The same holds for links between cores.
+The cost model counts words, and a port moves one word per cycle. A memory part has a bandwidth per second, which does
+not depend on the clock of the accelerator. With `bandwidth_max: 25.6 GB/s`, a word has as many bits as the part
+delivers in a cycle. The energy of a word is then computed from the energy per bit. The same holds for links between
+cores.
 """
 
 from collections.abc import Iterator
@@ -24,15 +25,15 @@ CLOCK_KEY = "clock_frequency"
 """Key of the clock in hardware files."""
 _WIDTHS = ("bandwidth_min", "bandwidth_max")
 _ENERGIES = {"r_cost": "write", "w_cost": "read"}
-"""Energy of a word -> kind of port that has nothing to do with it."""
+"""Kind of port to which the energy of a word does not apply, by key of this energy."""
 _HERTZ_A_MEGAHERTZ = 10**6
 _STANDS_IN = 64
-"""Bits per cycle in place of a bandwidth that is wrong, so that other problems of the file are found too."""
+"""Bits per cycle that replace a wrong bandwidth, so that the reader can also find the other problems of the file."""
 _BANDWIDTH, _ENERGY_OF_A_CYCLE = "bandwidth", "unit_energy_cost"
 
 
 def written_clock_mhz(data: Any) -> float | None:
-    """Clock frequency in MHz that the content of a hardware file gives; None if it gives none, or a wrong one."""
+    """Clock frequency in MHz in the content of a hardware file; None if the frequency is missing or wrong."""
     try:
         return parse_frequency_mhz(table(data).get(CLOCK_KEY))
     except FieldError:
@@ -42,8 +43,9 @@ def written_clock_mhz(data: Any) -> float | None:
 def core_in_cycles(document: YamlDocument, problems: Problems, clock_mhz: float | None = None) -> YamlDocument:
     """Core file with bandwidths of ports in bits per cycle and energies of words in pJ.
 
-    `clock_mhz` is the clock of an accelerator that has the core; a clock in the file comes first. Records bandwidths
-    per second without a clock, and energies of words whose width depends on the clock.
+    `clock_mhz` is the clock of the accelerator that contains the core. It is used only if the core file gives no clock.
+    A bandwidth per second without a clock is recorded as a problem. So is an energy per word if the width of the word
+    depends on the clock.
     """
     memories = table(table(document.data).get("memories"))
     if not any(_has_physical_rate(memory) for memory in memories.values()):
@@ -61,7 +63,8 @@ def core_in_cycles(document: YamlDocument, problems: Problems, clock_mhz: float 
 def links_in_cycles(document: YamlDocument, problems: Problems) -> YamlDocument:
     """Accelerator file with bandwidths of links in bits per cycle.
 
-    Records bandwidths per second if the file gives no clock, and energies of busy cycles beside them.
+    A bandwidth per second is recorded as a problem if the file gives no clock. An energy of a busy cycle is recorded as
+    a problem if the bandwidth of the link is per second.
     """
     data = table(document.data)
     changed = dict(data)
@@ -81,7 +84,7 @@ def links_in_cycles(document: YamlDocument, problems: Problems) -> YamlDocument:
 
 @dataclass
 class _Clock:
-    """Clock of a file, and whether a problem says that it has none."""
+    """Clock of a file, and whether a problem about its absence is recorded already."""
 
     frequency_mhz: float | None
     is_missed: bool = False
@@ -109,14 +112,14 @@ def _memory_in_cycles(memory: dict[Any, Any], problems: Problems, clock: "_Clock
 
 
 def _widths(port: dict[Any, Any], problems: Problems, clock: "_Clock") -> Iterator[tuple[str, int]]:
-    """Pairs (key, bits per cycle) of the bandwidths per second of a port."""
+    """Pairs (key, bits per cycle), one for each bandwidth of a port that is given per second."""
     for key in _WIDTHS:
         if (bits := _bits_per_cycle(port.get(key), problems, (key,), clock)) is not None:
             yield key, bits
 
 
 def _bits_per_cycle(value: Any, problems: Problems, path: KeyPath, clock: "_Clock") -> int | None:
-    """Whole bits per cycle of a bandwidth per second; None for any other value."""
+    """Bandwidth in bits per cycle, rounded down, of a bandwidth per second; None for any other value."""
     if not is_per_second(value):
         return None
     try:
@@ -133,7 +136,7 @@ def _bits_per_cycle(value: Any, problems: Problems, path: KeyPath, clock: "_Cloc
     exact = rate / (type(rate)(clock.frequency_mhz) * _HERTZ_A_MEGAHERTZ)
     bits = int(exact)
     if bits < 1:
-        message = f"less than one bit in a cycle of {clock.frequency_mhz:g} MHz"
+        message = f"is less than one bit per cycle at {clock.frequency_mhz:g} MHz"
         problems.at(path, message, value, "at least one bit per cycle")
         return _STANDS_IN
     if exact != bits:
@@ -145,9 +148,9 @@ def _bits_per_cycle(value: Any, problems: Problems, path: KeyPath, clock: "_Cloc
 def _energies(
     memory: dict[Any, Any], ports: list[Any], depends: set[Any], problems: Problems
 ) -> Iterator[tuple[str, float]]:
-    """Pairs (key, energy of a word in pJ) of the energies per bit of a memory.
+    """Pairs (key, energy of a word in pJ), one for each energy of a memory that is given per bit.
 
-    `depends` are the kinds of its ports whose width depends on the clock.
+    `depends` has the kinds of those ports of the memory whose width depends on the clock.
     """
     for key, other_kind in _ENERGIES.items():
         value = memory.get(key)
@@ -163,26 +166,32 @@ def _energies(
             if len(whole) == len(widths):
                 yield key, energy * max(whole, default=0)
             else:
-                problems.at((key,), "an energy per bit needs widths of ports in bits per cycle or per second", value)
+                problems.at(
+                    (key,),
+                    "an energy per bit needs a valid bandwidth of each port, in bits per cycle or per second",
+                    value,
+                )
                 yield key, 0.0
         elif value not in (None, 0, 0.0) and depends - {other_kind}:
-            message = "an energy of a word, whose width depends on the clock since a port has a bandwidth per second"
+            message = (
+                "is an energy per word, whose width depends on the clock, because a port has a bandwidth per second"
+            )
             problems.at((key,), message, value, "an energy per bit, as 8 pJ/b")
 
 
 def _link_in_cycles(
     link: dict[Any, Any], problems: Problems, clock: "_Clock", default: dict[Any, Any] | None = None
 ) -> dict[str, int]:
-    """Bandwidth of a link in bits per cycle, by its key; {} if it is not per second.
+    """Bandwidth of a link in bits per cycle, by key; {} if the file does not give the bandwidth per second.
 
-    `default` is the table that gives the energy of links that have none of their own.
+    `default` is the table with the energy of links without an energy of their own.
     """
     bits = _bits_per_cycle(link.get(_BANDWIDTH), problems, (_BANDWIDTH,), clock)
     if bits is None:
         return {}
     own = {_ENERGY_OF_A_CYCLE, "energy_per_bit"} & link.keys()
     if (link if own else default or {}).get(_ENERGY_OF_A_CYCLE) not in (None, 0, 0.0):
-        message = "an energy of a busy cycle, which depends on the clock since the bandwidth is per second"
+        message = "is an energy per busy cycle, but the bandwidth is per second, so this energy depends on the clock"
         place = problems if own or default is None else Problems(problems.places)
         if place is not problems:
             place.found, place.notices = problems.found, problems.notices

@@ -1,8 +1,8 @@
 """Order in which the reference iterates over dimensions, which decides ties and some of its faults.
 
 zigzag-dse 3.9.1 keeps dimensions in Python sets. The hash of a dimension is computed by SHA-512 from the pickled name
-and class, so the order is the same in every process. This module reproduces the hashes, and takes the order of a set of
-these integers.
+and class, so the order is the same in every process. This module computes the same hashes, and iterates over a Python
+set of these integers.
 """
 
 import hashlib
@@ -15,7 +15,7 @@ _HASH_MODULUS = (1 << 61) - 1  # CPython reduces hashes of integers modulo this 
 
 
 def _pickled_class(class_name: str) -> bytes:
-    """Pickle (protocol 4) of the class `class_name` of the reference, made without this class."""
+    """Pickle (protocol 4) of the class `class_name` of the reference. The class itself is not needed."""
     module = b"zigzag.datatypes"
     body = b"".join(b"\x8c" + bytes([len(text)]) + text + b"\x94" for text in (module, class_name.encode()))
     body += b"\x93\x94."

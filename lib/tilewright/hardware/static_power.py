@@ -1,4 +1,4 @@
-"""Clock of a core, and its static energy per cycle, which it needs whether it computes or waits.
+"""Clock of a core, and the static energy per cycle that the core needs whether it computes or waits.
 
 Static power times the clock period is the static energy of a cycle: mW x ns = pJ.
 """
@@ -15,7 +15,8 @@ NS_A_CYCLE_AT_1_MHZ = 1e3
 
 
 def clock_period_ns(core: Core) -> float | None:
-    """Clock period of a core in ns: from its frequency, or else the shortest cycle of its array.
+    """Clock period of a core in ns, from the clock frequency. If there is no clock frequency, the shortest cycle of the
+    array.
 
     None if the file gives neither.
     """
@@ -95,4 +96,4 @@ def system_rates_pj_a_cycle(accelerator: MultiCoreAccelerator) -> dict[str, floa
 
 def missing_clock(named: str) -> str:
     """Message about static power without a clock."""
-    return f"static power ({named}) needs the frequency of the clock, because only cycles are known"
+    return f"static power ({named}) needs the frequency of the clock, because the model counts time only in cycles"

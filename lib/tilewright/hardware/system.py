@@ -1,10 +1,10 @@
 """Accelerator of several cores: the cores with their roles, the links, the shared memories, and the area.
 
-A link is one resource: all its transfers share its bandwidth, whatever the pair of cores. A wire in one direction
-carries one pair. A bus, or the single port of a DRAM, carries many pairs.
+A link is one resource: all transfers over the link share its bandwidth, for every pair of cores. A wire in one
+direction carries the transfers of one pair. A bus, or the single port of a DRAM, carries those of many pairs.
 
-Files can omit areas, as most files of the reference do, or give them without a unit. An area of a core or accelerator
-is therefore given only if every part has an area in mm2. A sum over some of the parts is never given.
+Files can omit areas, as most files of the reference do, or give them without a unit. Results therefore give the area of
+a core or accelerator only if every part has an area in mm2. They never give a sum over some of the parts.
 """
 
 from dataclasses import dataclass, field, replace
@@ -29,7 +29,7 @@ class Link:
     edges: tuple[tuple[int, int], ...]
     """Pairs (sending core, receiving core) that the link carries, by core id."""
     bandwidth_bits_per_cycle: int | None
-    """Bandwidth; None means infinite, so that a transfer takes no time."""
+    """Bandwidth; None means infinite bandwidth, so that a transfer takes no time."""
     energy_pj_per_bit: float
     unit_energy_pj_per_cycle: float | None = None
     """Energy of a busy cycle (`unit_energy_cost` in the file), from which the energy per bit is computed.
@@ -53,12 +53,12 @@ class Link:
 
 
 def energy_per_bit_pj(unit_energy_pj_per_cycle: float, bandwidth_bits_per_cycle: int | None) -> float:
-    """Energy of a bit on a link, given the energy of a busy cycle. A cycle counts as full: it carries as many bits as
-    the link is wide.
+    """Energy of a bit on a link, computed from the energy of a busy cycle. Each busy cycle counts as full: it carries
+    as many bits as the link is wide.
 
-    The reference tool multiplies the energy of a cycle by the cycles of a transfer. There, half-filled last cycles and
-    waiting for a slower link need energy; here they do not. A link of infinite bandwidth is never busy and needs no
-    energy.
+    The reference tool multiplies the energy of a cycle by the cycles of a transfer. In the reference tool, the unused
+    part of the last cycle and waiting for a slower link therefore need energy. In this model they do not. A link of
+    infinite bandwidth is never busy and needs no energy.
     """
     return 0.0 if bandwidth_bits_per_cycle is None else unit_energy_pj_per_cycle / bandwidth_bits_per_cycle
 
@@ -81,22 +81,22 @@ class CorePlace:
 
     core_id: int
     file_name: str
-    """Name of the core file without folder and suffix. It is unique per file. Cores with the same file have equal
-    costs."""
+    """Name of the core file without folder and suffix. Different files have different names. Cores with the same file
+    have equal costs."""
     role: str = COMPUTE
     is_router: bool = True
     """True if data of other cores can pass through the core."""
     operator_types: tuple[str, ...] | None = None
     """Operators that the core can run, if the accelerator or the core file gives them.
 
-    None if neither file gives them: the mapping then decides.
+    None if neither file gives operators; the mapping file then decides.
     """
     coordinates: tuple[int, int] | None = None
-    """Position (column, row) if known."""
+    """Position (column, row) of the core; None if unknown."""
 
 
 MemoryPlace = tuple[int, str]
-"""Memory as (core id, name of one of its memories)."""
+"""Memory of a core, as (core id, name of the memory)."""
 
 
 def memory_text(place: MemoryPlace) -> str:
@@ -106,7 +106,7 @@ def memory_text(place: MemoryPlace) -> str:
 
 @dataclass(frozen=True)
 class MemoryInstance:
-    """Memory at the top of the hierarchy of one or several cores. Schedulers track its content."""
+    """Memory at the top of the hierarchy of one or several cores. Schedulers track the content of these memories."""
 
     memory: Memory
     users: tuple[tuple[int, tuple[str, ...]], ...]
@@ -129,8 +129,8 @@ class MultiCoreAccelerator(Accelerator):
     sharing_groups: tuple[tuple[int, ...], ...] = ()
     """Groups of core ids that share their top memories of equal name."""
     shared_memories: tuple[tuple[MemoryPlace, ...], ...] = ()
-    """Groups of top memories that are one physical memory. The cores of a group share no other memories through it, and
-    can have links between them."""
+    """Groups of top memories; each group is one physical memory. The cores of such a group share only these memories,
+    and can have links between them."""
     clock_frequency_mhz: float = field(default=0.0, metadata=LEFT_OUT)
     """Clock of all cores; 0 if not given."""
 
@@ -190,7 +190,7 @@ class MultiCoreAccelerator(Accelerator):
 IN_CELLS = "I2"
 """Memory operand that the cells of an in-memory array hold."""
 CELLS = "cells"
-"""Name of the memory at the crossings of the lines of an in-memory array, and of its part of the area."""
+"""Name of the memory at the crossings of word lines and bit lines of an in-memory array, and name of its area."""
 LEFT_OUT_OF_AREA = "not counted, no area given: "
 """Beginning of the note of an area that leaves out memories."""
 UNITS = "units"
@@ -201,14 +201,14 @@ WITHOUT_UNIT = "area without a unit"
 
 @dataclass(frozen=True)
 class Area:
-    """An area on the chip, or the reason why it is unknown."""
+    """Area on the chip, or the reason why the area is unknown."""
 
     mm2: float | None
     """Area in mm2; None if a part has no area, or if the areas have no unit."""
     note: str
     """Note about parts without area, or about areas without unit; '' if the area is known and complete.
 
-    If the area is known, the note names the parts that are not counted.
+    If the area is known, the note names the parts that the area leaves out.
     """
 
     @property
@@ -218,15 +218,15 @@ class Area:
 
 
 def lacks_unit(area_note: str) -> bool:
-    """True if the note of an area in a summary says that areas have no unit."""
+    """True if `area_note`, the note of an area in a summary, says that areas have no unit."""
     return area_note.startswith(WITHOUT_UNIT)
 
 
 def core_area(core: Core, profile: ModelProfile = CORRECTED) -> Area:
     """Area of the array and of all instances of all memories on the chip.
 
-    For a core with an in-memory array, it is the sum of `area_breakdown_mm2`. As in the reference, this sum leaves out
-    memories whose area the file does not give. The note names these memories.
+    For a core with an in-memory array, the area is the sum of `area_breakdown_mm2`. As in the reference, this sum
+    leaves out memories whose area the file does not give. The note names these memories.
     """
     if parts := area_breakdown_mm2(core, profile):
         without = ", ".join(_without_number(core))
@@ -240,7 +240,8 @@ def area_breakdown_mm2(core: Core, profile: ModelProfile) -> dict[str, dict[str,
     """Areas of a core with an in-memory array: `array` by component, `memories` by name; {} for other cores.
 
     The reference counts one instance of each memory, and counts the cells twice: as a memory and as a part of the
-    array. The repaired model counts every instance, and counts the cells only as a part of the array (B15).
+    array. The model with fault B15 repaired (docs/model.md) counts every instance, and counts the cells only as a part
+    of the array.
     """
     array = core.operational_array
     circuits = array_model(array).area_breakdown_mm2(array)
@@ -291,10 +292,10 @@ def _by_core(parts: dict[str, list[str]]) -> str:
 def on_chip_memories(core: Core, is_part: bool = False) -> tuple[int, ...]:
     """Indices of the memories that are on the chip. Only their areas count.
 
-    In an accelerator of several cores (`is_part`), the off-chip memory is a core of its own, and all memories of other
-    cores are on the chip. For a core alone, the outermost memory of an operand (the DRAM) is off the chip. There are
-    two exceptions: the memory is on the chip if it is the only memory of its operands, or if the file gives it an area,
-    such as that of an interface.
+    In an accelerator of several cores (`is_part`), the off-chip memory is a separate core, and all memories of other
+    cores are on the chip. In an accelerator of one core, the outermost memory of an operand (the DRAM) is off the chip.
+    There are two exceptions. This memory is on the chip if it is the only memory of its operands, or if the file gives
+    it an area, such as the area of an interface.
     """
     indexes = range(len(core.memories))
     return tuple(
@@ -303,7 +304,8 @@ def on_chip_memories(core: Core, is_part: bool = False) -> tuple[int, ...]:
 
 
 def parts_without_area(core: Core) -> tuple[str, ...]:
-    """Names of the parts without area in the file of a core alone: memories, and UNITS for the units of the array."""
+    """Names of the parts without area, in an accelerator of one core: names of memories, and UNITS for the units of the
+    array."""
     missing = [] if _array_area_mm2(core) is not None else [UNITS]
     return (*missing, *_memories_without_area(core))
 
@@ -320,8 +322,8 @@ def _without_number(core: Core, is_part: bool = False) -> list[str]:
 
 
 def _area(amount: float, missing: str, bare: list[str]) -> Area:
-    """Area of a core or accelerator, or the note that explains why it is unknown. `bare` has the cores whose areas have
-    no unit; '' stands for the only core."""
+    """Area of a core or accelerator, or a note that says why the area is unknown. `bare` has the names of the cores
+    whose areas have no unit; the name is '' if there is only one core."""
     if missing:
         return Area(None, f"area not given: none for {missing}")
     if bare:

@@ -1,4 +1,4 @@
-"""Checks of an accelerator file of several cores that involve several fields, and the memories that its cores share.
+"""Checks of several fields of a multi-core accelerator file together, and reading of the memories that cores share.
 
 Keys of Stream 2.1 that the model does not use are checked too. Each of them is reported once per file as unused.
 """
@@ -36,7 +36,7 @@ def check_ids(problems: Problems, document: YamlDocument, entry: SystemFile, ids
         known_core(problems, ("core_operator_types", core_id), core_id, ids)
     for core_id in entry.core_counts or {}:
         if known_core(problems, ("core_counts", core_id), core_id, ids) and core_id == ids.offchip:
-            problems.at(("core_counts", core_id), "there is one off-chip core", core_id)
+            problems.at(("core_counts", core_id), "an accelerator has only one off-chip core", core_id)
     for index, core_id in each(entry.routers):
         known_core(problems, ("routers", index), core_id, ids)
         if core_id == ids.offchip:
@@ -46,13 +46,13 @@ def check_ids(problems: Problems, document: YamlDocument, entry: SystemFile, ids
     if isinstance(entry, ConnectivityFile):
         _check_roles(problems, entry, ids)
         if names_offchip_file and "offchip_core_id" in entry.model_fields_set:
-            problems.at(("offchip_core_id",), "offchip_core is given too; only one of them can be")
+            problems.at(("offchip_core_id",), "offchip_core is given too; only one of them is allowed")
     if entry.cores and ids.known == (ids.offchip,) and not names_offchip_file:
         problems.at(("cores",), "no core is left besides the off-chip core")
 
 
 def _check_roles(problems: Problems, entry: ConnectivityFile, ids: CoreIds) -> None:
-    """Record errors in ids, and in keys that only files with connections have."""
+    """Record errors in those keys that only files with a list of connections have."""
     check_energy_keys(problems, entry)
     for key in ("core_roles", "core_coordinates"):
         for core_id in getattr(entry, key) or {}:
@@ -68,22 +68,22 @@ def _check_roles(problems: Problems, entry: ConnectivityFile, ids: CoreIds) -> N
 
 
 def check_energy_keys(problems: Problems, entry: ConnectivityFile | ConnectionEntry) -> None:
-    """Record a table that gives the energy of a link in two ways."""
+    """Record a problem if a table gives both the energy per bit and the energy per busy cycle of a link."""
     keys = ("energy_per_bit", "unit_energy_cost")
     if all(getattr(entry, key) is not None or problems.has(key) for key in keys):
-        problems.at(("energy_per_bit",), "unit_energy_cost is given too; only one of them can be")
+        problems.at(("energy_per_bit",), "unit_energy_cost is given too; only one of them is allowed")
 
 
 def known_core(problems: Problems, path: KeyPath, core_id: int, ids: CoreIds) -> bool:
-    """True if a core has this id; records a problem if not."""
+    """True if a core has this id. If no core has the id, a problem is recorded."""
     if core_id not in ids.known and ids.is_certain:
         problems.at(path, "no core has this id", core_id, ids.allowed)
     return core_id in ids.known
 
 
 def core_list(problems: Problems, path: KeyPath, listed: Sequence[int] | None, ids: CoreIds) -> tuple[int, ...] | None:
-    """Core ids of a list with at least two different known cores. For any other list the result is None, and problems
-    are recorded."""
+    """Core ids of a list. The list must have at least two cores of the file, and no core twice; if not, the result is
+    None, and problems are recorded."""
     if listed is None or problems.has(*path):
         return None
     found = tuple(listed)
@@ -100,20 +100,23 @@ def core_list(problems: Problems, path: KeyPath, listed: Sequence[int] | None, i
 
 
 def note_closed_memories(problems: Problems, path: KeyPath, core: Core) -> None:
-    """Note a top memory whose ports do not let other cores write inputs to it or read outputs from it."""
+    """Note each top memory whose ports do not allow other cores to write inputs to the memory or to read outputs from
+    it."""
     for memory, operands in top_memories(core):
         needed = [(operand, "th" if operand == "O" else "fh") for operand in operands]
         missing = [
             f"'{operand}, {direction}'" for operand, direction in needed if (operand, direction) not in memory.port_of
         ]
         if missing:
-            message = f"no port of {memory.name} carries {', '.join(missing)}, which moves data from or to other cores"
+            message = (
+                f"no port of {memory.name} carries {', '.join(missing)}, which is needed to move data between cores"
+            )
             problems.notice(path, message)
 
 
 def note_silent_ports(problems: Problems, path: KeyPath, core: Core) -> None:
-    """Note directions that no port of the off-chip memory carries. Operands that do not fit a core need them for
-    streaming."""
+    """Note directions that no port of the off-chip memory carries. These directions are needed to stream operands that
+    do not fit into a core."""
     for memory, operands in top_memories(core):
         needed = [(operand, "fl" if operand == "O" else "tl") for operand in operands]
         missing = [f"'{operand}, {way}'" for operand, way in needed if (operand, way) not in memory.port_of]
@@ -125,7 +128,7 @@ def note_silent_ports(problems: Problems, path: KeyPath, core: Core) -> None:
 
 
 def check_graph(problems: Problems, document: YamlDocument, entry: GraphFile, ids: CoreIds) -> None:
-    """Record errors of a regular graph: of its sizes, and of the ids of its special cores."""
+    """Record errors in the sizes of a regular graph, and in the ids of its pooling, SIMD and off-chip core."""
     graph = entry.graph
     if graph is None:
         return
@@ -155,8 +158,8 @@ def check_graph(problems: Problems, document: YamlDocument, entry: GraphFile, id
 def _check_sizes(problems: Problems, graph: GraphEntry, regular: Sequence[int], is_known: bool) -> None:
     """Record sizes that are missing, that the topology does not have, or that do not match the number of cores.
 
-    `is_known` is false if the id of a special core is wrong. One core too many then seems to be a regular core, so the
-    number is not checked.
+    `is_known` is false if the id of a special core is wrong. The special core then seems to be a regular core, so the
+    number of cores is not checked.
     """
     shape = topology(graph.type)
     sizes = graph_sizes(graph)
@@ -188,7 +191,7 @@ _MOST_LISTED = 8
 
 
 def check_unmodelled(problems: Problems, entry: ConnectivityFile, ids: CoreIds, cores: Mapping[int, Core]) -> None:
-    """Record ids, memories and ports in `bandwidth` and `memory_aliases` that no core has."""
+    """Record those ids, memories and ports in `bandwidth` and `memory_aliases` that do not exist."""
     rates = entry.bandwidth if isinstance(entry.bandwidth, dict) else {}
     for key in rates:
         core_id, memory, port = parse_rate_place(key)
@@ -217,7 +220,7 @@ def note_unmodelled(problems: Problems, entry: ConnectivityFile, links: tuple[Li
         problems.unused(("bandwidth",), f"not modelled; transfers use the width of links: {listed}")
     notes = {
         "technology_node": "not used: energies and areas are those of the core files",
-        "memory_aliases": "not used: each core keeps its own memory and its area; core_memory_sharing makes them one",
+        "memory_aliases": "not used: each core keeps its own memory and area; core_memory_sharing merges memories",
         "kernel_library": "not used: it is for cores of types aie2, which have no memory hierarchy",
         "reconfiguration": "not used: it is for cores of types aie2, which have no memory hierarchy",
     }
@@ -237,7 +240,7 @@ def _check_port(problems: Problems, path: KeyPath, core: Core, memory: str, port
 
 
 def _rate(key: Any, rate: RateEntry, links: tuple[Link, ...]) -> str:
-    """Text with the rates of a port or core, and with the bandwidth of the core's links."""
+    """Text with the rates of a port or core, and with the bandwidth of the links of this core."""
     core_id = parse_rate_place(key)[0]
     burst = f", in bursts of {rate.burst} bytes" if rate.burst else ""
     strided = ", less for parts of rows" if rate.strided else ""
@@ -258,20 +261,20 @@ KEY = "core_memory_sharing"
 
 @dataclass(frozen=True)
 class MemorySharing:
-    """Memories that cores share; the fields are those of `MultiCoreAccelerator`."""
+    """Memories that cores share. `MultiCoreAccelerator` has the same fields."""
 
     sharing_groups: tuple[tuple[int, ...], ...] = ()
     shared_memories: tuple[tuple[MemoryPlace, ...], ...] = ()
 
     @property
     def pairs(self) -> set[tuple[int, int]]:
-        """Pairs of cores of one group. Data between these cores do not move over links."""
+        """Pairs of cores that are in the same sharing group. Data between these cores do not move over links."""
         return {pair for group in self.sharing_groups for pair in all_pairs(group)}
 
 
 def read_sharing(problems: Problems, entry: SystemFile, ids: CoreIds, cores: Mapping[int, Core]) -> MemorySharing:
-    """Sharing groups of a file. Errors in the groups, or in the memories of `cores` (the cores that could be read), are
-    recorded."""
+    """Sharing groups of a file. Errors in the groups are recorded. The memories are checked for those cores that could
+    be read (`cores`)."""
     groups: list[tuple[int, ...]] = []
     memories: list[tuple[MemoryPlace, ...]] = []
     owner: dict[MemoryPlace, str] = {}
@@ -298,8 +301,8 @@ def read_sharing(problems: Problems, entry: SystemFile, ids: CoreIds, cores: Map
 def _group_of_cores(
     problems: Problems, path: KeyPath, listed: list[int], ids: CoreIds, groups: list[tuple[int, ...]]
 ) -> tuple[int, ...] | None:
-    """Group of cores with their copies. If the ids are not known and different, the result is None, and problems are
-    recorded."""
+    """Ids of a group of cores and of their copies. If an id is unknown or repeated, the result is None, and problems
+    are recorded."""
     found = core_list(problems, path, listed, ids)
     if found is None:
         return None
@@ -353,7 +356,8 @@ def _group_of_memories(
     cores: Mapping[int, Core],
     owner: Mapping[MemoryPlace, str],
 ) -> list[MemoryPlace]:
-    """Memories that are one physical memory, including those of copies. Errors are recorded."""
+    """Listed memories that are one physical memory, and the same memories of the copies of their cores. Errors are
+    recorded."""
     seen: set[int] = set()
     first: tuple[MemoryPlace, Memory] | None = None
     for place in listed:

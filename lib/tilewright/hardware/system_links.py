@@ -1,9 +1,10 @@
 """Links of an accelerator (Stream: regular graph, connectivity list, off-chip ports).
 
-The path of a pair of cores is the path of least transfer time. A transfer occupies all links of its path at once, at
-the width of the narrowest link. The chosen path is therefore the one whose narrowest link is widest. Ties go to the
-path with fewer links, then to smaller core ids. Between two cores the widest link is taken; if several are equally
-wide, the first. Data never pass through the off-chip core or another core that is not a router.
+The path of a pair of cores is the path of least transfer time. A transfer occupies all links of its path at the same
+time, at the width of the narrowest link. The chosen path is therefore the one whose narrowest link is widest. Ties go
+to the path with fewer links, then to smaller core ids. If several links join two cores, the widest link is taken. If
+several links are equally wide, the first of them is taken. Data never pass through a core that is not a router, such as
+the off-chip core.
 """
 
 import math
@@ -25,7 +26,7 @@ from tilewright.hardware.topologies import Pair, Sizes, topology
 
 @dataclass(frozen=True)
 class LinkCost:
-    """Cost of a link: energy of a busy cycle, or of a bit if the file gives that."""
+    """Cost of a link: energy of a busy cycle, or energy of a bit if the file gives an energy per bit."""
 
     unit_energy_pj_per_cycle: float = 0.0
     energy_pj_per_bit: float | None = None
@@ -33,7 +34,7 @@ class LinkCost:
 
 @dataclass(frozen=True)
 class Connection:
-    """Entry of a connectivity list, with its defaults filled in."""
+    """Entry of a connectivity list, with defaults for missing values."""
 
     core_ids: tuple[int, ...]
     is_bus: bool
@@ -57,7 +58,7 @@ class Graph:
     cost: LinkCost
 
     def coordinates(self) -> dict[int, Pair]:
-        """Position (column, row) by core id; {} if the layout is not fixed."""
+        """Position (column, row) in the figure, by core id; {} if the layout of the topology is not fixed."""
         cells = topology(self.topology).coordinates(self.sizes, len(self.regular))
         return dict(zip(self.regular, cells, strict=False))
 
@@ -77,7 +78,7 @@ def make_link(kind: str, edges: tuple[Pair, ...], bandwidth: int | None, cost: L
 
 
 def connection_links(connection: Connection, sharing: set[Pair]) -> Iterator[Link]:
-    """Links of an entry of a connectivity list. Pairs of cores in `sharing` share a memory and need no link."""
+    """Links of one entry of a connectivity list. Pairs of cores in `sharing` share a memory and need no link."""
     ids, width, cost = connection.core_ids, connection.bandwidth_bits_per_cycle, connection.cost
     edges = tuple((ids[0], other) for other in ids[1:]) if connection.directed else all_pairs(ids)
     edges = tuple(edge for edge in edges if edge not in sharing)
@@ -91,7 +92,7 @@ def connection_links(connection: Connection, sharing: set[Pair]) -> Iterator[Lin
 
 
 def graph_links(graph: Graph, sharing: set[Pair]) -> Iterator[Link]:
-    """Links of a regular graph: those between its cores, those of the pooling core, and those of the SIMD core."""
+    """Links of a regular graph: links between its cores, links of the pooling core, and links of the SIMD core."""
     width, cost, is_bus = graph.bandwidth_bits_per_cycle, graph.cost, topology(graph.topology).is_bus
     pairs = [] if is_bus else graph.pairs()
     if is_bus:
@@ -115,7 +116,8 @@ def _both_ways(pairs: list[Pair], width: int | None, cost: LinkCost, sharing: se
 def offchip_ports(core: Core) -> tuple[int | None, int | None, bool]:
     """Bits per cycle that the off-chip memory can read and write, and whether a single port does both.
 
-    The first port that can read and the first port that can write count. A number is None if there is no such port.
+    The widths are those of the first port that can read and of the first port that can write. A width is None if there
+    is no such port.
     """
     ports = core.memories[memory_hierarchy(core).memories_of("O")[0]].ports
     widths = [
@@ -141,5 +143,5 @@ def offchip_links(offchip_id: int, core: Core, others: tuple[int, ...], cost: Li
 
 
 def whole_bits(bandwidth: int | float) -> int | None:
-    """Bandwidth of a link, in whole bits, from the bandwidth in a file; None for infinite."""
+    """Bandwidth of a link in whole bits per cycle, from the bandwidth in a file; None for infinite bandwidth."""
     return None if math.isinf(bandwidth) else int(bandwidth)

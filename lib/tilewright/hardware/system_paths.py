@@ -27,32 +27,32 @@ class Path:
     """Path of data from one core to another."""
 
     core_ids: tuple[int, ...]
-    """Ids of the sender, the routers and the receiver.
+    """Ids of the cores along the path: the sender, the routers, the receiver.
 
-    If cores share memory, the ends can be other cores of the same memory. If nothing has to move, there are no routers:
-    the path is one core, or a sender and a receiver that share memory.
+    The first and the last id can be those of other cores that share a memory with the sender or the receiver. If no
+    data have to move, there are no routers: the path is one core, or a sender and a receiver that share memory.
     """
     links: tuple[int, ...]
-    """Indices into `MultiCoreAccelerator.links`; () if nothing has to move."""
+    """Indices into `MultiCoreAccelerator.links`; () if no data have to move."""
 
     def bandwidth_bits_per_cycle(self, links: tuple[Link, ...]) -> int | None:
-        """Bandwidth of the narrowest link; None: infinite."""
+        """Bandwidth of the narrowest link of the path; None: infinite."""
         widths = [width for index in self.links if (width := links[index].bandwidth_bits_per_cycle) is not None]
         return min(widths, default=None)
 
     def energy_pj_per_bit(self, links: tuple[Link, ...]) -> float:
-        """Energy of a bit over all links."""
+        """Energy of moving a bit over all links of the path."""
         return math.fsum(links[index].energy_pj_per_bit for index in self.links)
 
 
 class PathTable:
-    """Paths of all ordered pairs of cores that have one."""
+    """Paths between cores: one path for each ordered pair (sender, receiver) that is connected."""
 
     def __init__(self, paths: dict[tuple[int, int], Path]) -> None:
         self._paths = paths
 
     def path(self, sender: int, receiver: int) -> Path:
-        """Path of a pair of cores. Raises InputError, which names the pair, if there is no path."""
+        """Path from `sender` to `receiver`. If there is no path, raises InputError with the two ids."""
         if (sender, receiver) not in self._paths:
             message = f"there is no path from core {sender} to core {receiver}"
             raise InputError([Problem(message, allowed="a link, or links over cores that are routers")])
@@ -63,13 +63,13 @@ class PathTable:
         return (sender, receiver) in self._paths
 
     def items(self) -> list[tuple[tuple[int, int], Path]]:
-        """Pairs ((sender, receiver), path) of all pairs that have a path, in rising order."""
+        """Pairs ((sender, receiver), path) of all paths, sorted by ids."""
         return sorted(self._paths.items(), key=lambda item: item[0])
 
 
 @lru_cache(maxsize=64)
 def path_table(accelerator: MultiCoreAccelerator) -> PathTable:
-    """Paths of all pairs of cores that have one. A core needs no link to itself or to a core that shares its memory."""
+    """Paths between the cores of an accelerator. A core needs no link to itself or to a core that shares its memory."""
     edges = _widest_edges(accelerator.links)
     routers = {place.core_id for place in accelerator.places if place.is_router}
     widths = sorted({width for receivers in edges.values() for width, _ in receivers.values()}, reverse=True)
@@ -108,8 +108,8 @@ def _widest_edges(links: tuple[Link, ...]) -> _Edges:
 def _labels(edges: _Edges, least_width: float, sources: tuple[int, ...], routers: set[int]) -> dict[int, _Label]:
     """Best label of each core that can be reached from any of `sources` over links of width `least_width` or more.
 
-    The search is breadth-first. It extends all labels by one link, in the order of the labels, so the first label that
-    reaches a core is its best.
+    The search is breadth-first. It extends all labels by one link, in the order of the labels. The first label that
+    reaches a core is therefore the best label of this core.
     """
     last: dict[int, _Label] = {core_id: (0, (core_id,), ()) for core_id in sources}
     best = dict(last)
@@ -143,7 +143,7 @@ def check_paths(problems: Problems, accelerator: MultiCoreAccelerator, place: Ke
     in_place = _in_place(accelerator)
     by_way = [pair for pair in missing if pair not in lost and pair not in in_place]
     if by_way:
-        problems.notice(place, f"data get only over the off-chip memory from core {_listed(by_way)}")
+        problems.notice(place, f"data can get only over the off-chip memory from core {_listed(by_way)}")
     used = {index for _, path in table.items() for index in path.links}
     unused = [link.name for index, link in enumerate(accelerator.links) if index not in used]
     if unused and not lost:
@@ -154,7 +154,7 @@ def check_paths(problems: Problems, accelerator: MultiCoreAccelerator, place: Ke
 
 
 def _in_place(accelerator: MultiCoreAccelerator) -> set[Pair]:
-    """Pairs of cores in which the second core has the outputs of the first core in its own memory."""
+    """Pairs of cores whose second core shares the memory that holds the outputs of the first core."""
     return {
         (sender, receiver)
         for instance in accelerator.memory_instances

@@ -1,6 +1,6 @@
 """Reader of the file of a multi-core accelerator: core files, connectivity list, and the common clock.
 
-Schedules count cycles of one clock, whichever file gives its frequency.
+Schedules count the cycles of one common clock. The accelerator file or a core file can give its frequency.
 """
 
 import itertools
@@ -73,8 +73,8 @@ def read_connections(
 
 
 def _for_copies(connection: Connection, ids: CoreIds) -> Iterator[Connection]:
-    """Connections of cores and of their copies. A bus joins all of them. For links, each pair of cores has a link of
-    its own."""
+    """Connections of the cores of `connection` and of their copies. One bus joins the cores and all copies. In place of
+    one link, there is a link between each pair of these cores."""
     first, *others = connection.core_ids
     if connection.is_bus and not connection.directed:
         yield replace(connection, core_ids=ids.with_copies(connection.core_ids))
@@ -87,13 +87,13 @@ def _for_copies(connection: Connection, ids: CoreIds) -> Iterator[Connection]:
 
 
 def default_cost(entry: ConnectivityFile | ConnectionEntry) -> LinkCost:
-    """Cost of links that have no cost of their own."""
+    """Cost of links for which the file gives no separate cost."""
     return LinkCost(entry.unit_energy_cost or 0.0, entry.energy_per_bit)
 
 
 def _bare_connection(problems: Problems, entry: ConnectionEntry | list[int], ids: CoreIds) -> Connection | None:
-    """Connection without bandwidth and cost. If a part of the entry is wrong, the result is None, and problems are
-    recorded."""
+    """Connection of an entry, still without bandwidth and cost. If a part of the entry is wrong, the result is None,
+    and problems are recorded."""
     if isinstance(entry, list):
         found = core_list(problems, (), entry, ids)
         return Connection(found, len(found) > 2, None, LinkCost()) if found else None
@@ -115,7 +115,7 @@ def _bare_connection(problems: Problems, entry: ConnectionEntry | list[int], ids
 def _finished(
     place: Problems, written: ConnectionEntry | list[int], problems: Problems, file: ConnectivityFile, bare: Connection
 ) -> Connection | None:
-    """Connection with its bandwidth and cost, which are those of the entry or the defaults of the file."""
+    """Connection with bandwidth and cost. They come from the entry, or else from the defaults of the file."""
     own = written if isinstance(written, ConnectionEntry) else ConnectionEntry.model_construct()
     # If `bandwidth` of the file is a table, it has rates of ports.
     default = None if isinstance(file.bandwidth, dict) else file.bandwidth
@@ -141,7 +141,7 @@ def _check_pairs(
     joined: dict[tuple[int, int], int],
     sharing: set[tuple[int, int]],
 ) -> None:
-    """Record a second link between two cores, and a link between cores that share memory."""
+    """Record problems: a second link between two cores, and a link between cores that share memory."""
     if connection.is_bus:
         return
     first, second = connection.core_ids
@@ -157,11 +157,11 @@ def _check_pairs(
 
 
 def read_clock(problems: Problems, entry: SystemFile, cores: Mapping[KeyPath, Core]) -> float:
-    """Clock frequency in MHz that the file or its cores give; 0 if none does.
+    """Clock frequency in MHz that the accelerator file or a core file gives; 0 if no file gives it.
 
-    Cores with different clocks are recorded as problems, and so is static power without a clock. Static power of the
-    library of costs is no problem: it is left out if there is no clock. `cores` are the cores that could be read, by
-    the path of their file name in the file.
+    Cores with different clocks are recorded as problems, and so is static power without a clock. Static power from the
+    library of costs is an exception: without a clock it is left out. `cores` has the cores that could be read, each
+    under the path in the accelerator file at which its core file is named.
     """
     clock = entry.clock_frequency or max((core.clock_frequency_mhz for core in cores.values()), default=0.0)
     for place, core in cores.items():
@@ -184,7 +184,7 @@ def _leaks_by_its_file(core: Core) -> bool:
 
 
 def _of_the_file(memory: Memory) -> Figures:
-    """Figures of a memory without those from the library of costs."""
+    """Figures of a memory, without the figures from the library of costs."""
     source = memory.cost_source
     given = dict(memory.figures)
     if source is not None and given.get(LEAKAGE.field) == source.leakage_mw:
@@ -220,13 +220,14 @@ class CoreFile:
     """Name without folder and suffix. The reader of an accelerator makes it unique among all its core files."""
     core: Core
     says_operator_types: bool
-    """True if the file gives the operators that the core can run. If not, the default of `Core` does not count."""
+    """True if the core file gives the operators that the core can run. If it is false, `operator_types` of `core` is
+    only a default, and is ignored."""
     is_memory: bool = False
     """True if the file says that the core only stores data."""
 
 
 def read_core_file(path: Path, offchip: bool, notices: list[str], clock_mhz: float | None = None) -> CoreFile:
-    """Core in a file. Raises InputError with all problems, NotOneCoreError for another kind of file."""
+    """Core in a file. Raises InputError with all problems, and NotOneCoreError for the file of several cores."""
     return core_file_of(load_yaml(path, notices), path, path.stem, offchip, notices, clock_mhz)
 
 
@@ -251,7 +252,7 @@ def core_file_of(
     notices: list[str],
     clock_mhz: float | None = None,
 ) -> CoreFile:
-    """Core of a loaded document; `clock_mhz` is the clock of its accelerator. Raises as `read_core_file` does."""
+    """Core of a loaded document; `clock_mhz` is the clock of the accelerator. Raises as `read_core_file` does."""
     if "cores" in table(document.data):
         raise NotOneCoreError("is an accelerator of several cores; the file of one core is needed")
     is_memory = only_stores(document)
@@ -273,7 +274,8 @@ Pair = tuple[int, int]
 def multi_core_of(document: YamlDocument, notices: list[str] | None = None) -> MultiCoreAccelerator:
     """Accelerator in a loaded document. Raises InputError with all problems of the document and of its core files.
 
-    Core files are searched from the folder of the document on, or from the working folder if it has no file.
+    The search for core files starts in the folder of the document, or in the working folder if the document is not a
+    file.
     """
     problems = Problems(document)
     document = links_in_cycles(document, problems)
@@ -315,8 +317,8 @@ def multi_core_of(document: YamlDocument, notices: list[str] | None = None) -> M
 
 
 def _core_files(problems: Problems, document: YamlDocument, ids: CoreIds) -> dict[int, CoreFile]:
-    """Core files that can be read, by core id. Each file is read once as an off-chip core and once as another core, if
-    needed."""
+    """Core files that can be read, by core id. A file is read twice only if it is used both for the off-chip core and
+    for another core."""
     folder = Path(document.file).parent if document.file else Path()
     contained = contained_cores(document.data)
     read: dict[tuple[Path | str, bool], CoreFile | None] = {}

@@ -1,7 +1,7 @@
 """Schema of the multi-core accelerator file: a regular graph (2024) or a list of connections (2025).
 
-Both dialects are those of Stream. docs/multi-core.md names the files of Stream and the additions of tilewright. Keys of
-Stream 2.1 that have no effect on any number are read and checked too (`note_unmodelled`).
+Both forms of the file are those of Stream. docs/multi-core.md lists the files of Stream, and the keys that tilewright
+adds. Keys of Stream 2.1 that have no effect on any number are read and checked too (`note_unmodelled`).
 """
 
 import math
@@ -153,7 +153,7 @@ class StridedEntry(TableModel):
 
 
 class RateEntry(TableModel):
-    """Rates of a port, or of a core, in addition to the widths in its file (Stream 2.1). They are read but not
+    """Rates of a port or of a core, in addition to the widths in the core file (Stream 2.1). They are read but not
     modelled."""
 
     ceiling: PositiveNumber
@@ -167,12 +167,12 @@ class RateEntry(TableModel):
 
 
 class ReconfigurationEntry(TableModel):
-    """Cycles to reconfigure tiles of types aie2 (Stream 2.1). They are read but not modelled."""
+    """Cycles to reconfigure cores of the aie2 types (Stream 2.1). They are read but not modelled."""
 
     cycles_per_column: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0
     """Number of cycles per column of the array."""
     reset_cycles: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0
-    """Number of cycles for the whole array."""
+    """Further number of cycles, which does not depend on the number of columns."""
 
 
 RatePlace = Annotated[int | str, BeforeValidator(_checked_place), JsonSchema({"type": "string"})]
@@ -187,7 +187,7 @@ class ConnectionEntry(TableModel):
 
     type: Literal["link", "bus"] = "link"
     """`link`: joins two cores. Each direction has the full bandwidth, unless `directed: true` or `duplex: half` is
-    given. `bus`: one medium that all transfers between its cores share."""
+    given. `bus`: one medium that all transfers between the listed cores share."""
     cores: Annotated[list[CoreId], Field(min_length=2)]
     """Ids of the cores that the link or bus joins. The off-chip core can be among them."""
     bandwidth: LinkBandwidth | None = None
@@ -204,7 +204,8 @@ class ConnectionEntry(TableModel):
 
 
 class _ConnectionForms:
-    """Marker of the type of connections. Its JSON Schema is made only when it is needed, because this is slow."""
+    """Marker of the type of connections. The JSON Schema of this type is made only when it is needed, because making it
+    is slow."""
 
     def __get_pydantic_json_schema__(self, _: CoreSchema, __: GetJsonSchemaHandler) -> JsonObject:
         return {"anyOf": [*_IDS_SCHEMA["anyOf"], ConnectionEntry.model_json_schema()]}
@@ -223,7 +224,7 @@ class ConnectivityFile(TableModel):
     name: Name
     """Name of the accelerator."""
     cores: Annotated[dict[CoreId, CoreFile], Field(min_length=1)]
-    """Core files by core id. A file is searched first in the folder of this file."""
+    """Core files by core id. A core file is searched first in the folder of this file."""
     offchip_core: CoreFile | None = None
     """Core file of the off-chip memory; its id is the largest of `cores` plus one."""
     offchip_core_id: CoreId | None = None
@@ -243,7 +244,7 @@ class ConnectivityFile(TableModel):
     """Default bandwidth of links, in bits per cycle (or `8 B/cycle`, or `inf`), or per second (`32 GB/s`) with a
     `clock_frequency`. A table of rates by core or port (Stream 2.1) is read but not modelled."""
     unit_energy_cost: EnergyPj | None = None
-    """Default energy of a busy cycle of links, in pJ. If the key is missing, it is 0."""
+    """Default energy of a busy cycle of links, in pJ. If the key is missing, this energy is 0."""
     energy_per_bit: EnergyPj | None = None
     """Energy of moving a bit, in pJ (or `80 fJ`). Give either this key or `unit_energy_cost`."""
     core_files: ContainedCores = None
@@ -251,8 +252,8 @@ class ConnectivityFile(TableModel):
     core_counts: CoreCounts = Field(default={})
     """Number of instances of a core in the accelerator, by core id; default 1.
 
-    The ids of copies follow the largest id of `cores`. Copies are on the buses of the original core, have its links and
-    its role, and share the memories that it shares.
+    The ids of copies follow the largest id of `cores`. Each copy is on the same buses as the original core, has the
+    same links and the same role, and shares the same memories.
     """
     core_roles: dict[CoreId, Literal["compute", "pooling", "simd", "memory"]] = Field(default={})
     """Roles of cores, by core id; default `compute`."""
@@ -269,9 +270,9 @@ class ConnectivityFile(TableModel):
     memory_aliases: list[Annotated[list[MemoryName], Field(min_length=2)]] = Field(default=[])
     """Groups of memories, such as `3.sram`, that are one physical memory (Stream 2.1). Not modelled."""
     kernel_library: Name | None = None
-    """File of kernels for tiles of types aie2 (Stream 2.1). Not modelled."""
+    """File of kernels for cores of the aie2 types (Stream 2.1). Not modelled."""
     reconfiguration: ReconfigurationEntry | None = None
-    """Cycles to reconfigure tiles of types aie2 (Stream 2.1). Not modelled."""
+    """Cycles to reconfigure cores of the aie2 types (Stream 2.1). Not modelled."""
 
 
 class GraphEntry(TableModel):
@@ -283,7 +284,8 @@ class GraphEntry(TableModel):
     nb_rows: PositiveCount | None = None
     """Number of rows of a mesh or torus. Core i is in row i mod nb_rows and column i div nb_rows."""
     nb_cols: PositiveCount | None = None
-    """Number of columns of a mesh or torus. nb_rows times nb_cols is the number of cores that have no other role."""
+    """Number of columns of a mesh or torus. nb_rows times nb_cols is the number of cores without the pooling, the SIMD
+    and the off-chip core."""
     sizes: dict[Name, PositiveCount] = Field(default={})
     """Further sizes by name, for topologies of plug-ins that need them."""
     bandwidth: LinkBandwidth
@@ -295,10 +297,11 @@ class GraphEntry(TableModel):
     simd_core_id: CoreId | None = None
     """Id of the core for elementwise operators.
 
-    In a graph of type bus the core is on the bus. In other graphs its links have infinite bandwidth and no cost.
+    In a graph of type bus, this core is on the bus. In other graphs, the links of this core have infinite bandwidth and
+    no cost.
     """
     offchip_core_id: CoreId | None = None
-    """Id of the off-chip memory. Its ports link it with all other cores."""
+    """Id of the off-chip memory. The ports of this memory link it with all other cores."""
 
 
 class GraphFile(TableModel):
@@ -307,7 +310,7 @@ class GraphFile(TableModel):
     name: Name
     """Name of the accelerator."""
     cores: Annotated[list[CoreFile], Field(min_length=1)]
-    """Core files; the position in the list is the core id. A file is searched first in the folder of this file."""
+    """Core files; the position in the list is the core id. A core file is searched first in the folder of this file."""
     graph: GraphEntry
     """Regular graph that links the cores."""
     core_files: ContainedCores = None

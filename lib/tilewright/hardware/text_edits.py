@@ -14,8 +14,8 @@ from tilewright.base.yamlfile import parse_yaml, yaml_text
 def with_values(data: Any, values: Iterable[tuple[KeyPath, Any]]) -> Any:
     """Data of a hardware file with changed values, which are applied in order. `data` itself is not changed.
 
-    Tables and lists on the path to a value are copied. All others are shared, so callers must change neither `data` nor
-    the result.
+    Tables and lists on the path to a changed value are copied. All other tables and lists are shared, so callers must
+    change neither `data` nor the result.
     """
     copies: dict[KeyPath, Any] = {(): copy.copy(data)}
     for path, value in values:
@@ -35,8 +35,8 @@ _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 def changed_text(text: str, changes: Sequence[tuple[KeyPath, Any]]) -> str:
     """Text of a YAML file with the values at some paths changed.
 
-    If an alias or a merge key uses a value in several places, the whole text is written anew, without comments. In
-    every case the data of the new text differ from the old data only in the given values.
+    If an alias or a merge key uses a changed value in several places, the whole text is written anew, without comments.
+    In every case the data of the new text differ from the old data only in the given values.
     """
     wanted = with_values(parse_yaml(text).data, changes)
     for edit in (_edited_beside_aliases, _edited):
@@ -50,8 +50,8 @@ def changed_text(text: str, changes: Sequence[tuple[KeyPath, Any]]) -> str:
 def _edited_beside_aliases(text: str, changes: Sequence[tuple[KeyPath, Any]]) -> str | None:
     """Text with one scalar replaced; None if there are several changes, or if there is no scalar at the path.
 
-    An alias is replaced only at the path. If the old value has an anchor, the first alias of this anchor gets the
-    anchor and the old value.
+    If the old value is an alias, only the alias at the path is replaced. If the old value has an anchor, the first
+    alias of this anchor gets the anchor and the old value.
     """
     if len(changes) != 1:
         return None
@@ -73,7 +73,8 @@ def _edited_beside_aliases(text: str, changes: Sequence[tuple[KeyPath, Any]]) ->
 
 
 def _event_at(events: Sequence[Any], path: KeyPath) -> int | None:
-    """Index of the event of the value at a path; None if there is no value, or if an enclosing value is an alias."""
+    """Index of the event at which the value of a path begins; None if there is no value, or if an enclosing value is an
+    alias."""
     place = next((at for at, one in enumerate(events) if isinstance(one, yaml.DocumentStartEvent)), -1) + 1
     for key in path:
         if isinstance(events[place], yaml.MappingStartEvent):
@@ -99,7 +100,7 @@ def _event_at(events: Sequence[Any], path: KeyPath) -> int | None:
 
 
 def _after(events: Sequence[Any], place: int) -> int:
-    """Index of the event with which the value behind this one begins."""
+    """Index of the first event after the value that begins at the event `place`."""
     depth = 0
     while True:
         depth += isinstance(events[place], yaml.CollectionStartEvent)
@@ -124,9 +125,10 @@ def _edited(text: str, changes: Iterable[tuple[KeyPath, Any]]) -> str | None:
 
 
 def _end(node: yaml.Node) -> int:
-    """End of a value in a text.
+    """Position in the text at which a value ends.
 
-    The end of a table or list over several lines is the end of its last value. Comments below do not belong to it.
+    A table or list over several lines ends with its last value. Comments below the last value do not belong to the
+    table or list.
     """
     if not isinstance(node, yaml.CollectionNode) or node.flow_style or not node.value:
         return int(node.end_mark.index)
@@ -135,7 +137,7 @@ def _end(node: yaml.Node) -> int:
 
 
 def _node(node: yaml.Node | None, path: KeyPath) -> yaml.Node | None:
-    """Node at a path; the last node for a repeated key."""
+    """Node at a path; None if there is none. If a key is repeated, its last value is taken."""
     for key in path:
         if isinstance(node, yaml.MappingNode):
             node = next((value for name, value in reversed(node.value) if name.value == str(key)), None)
@@ -147,5 +149,5 @@ def _node(node: yaml.Node | None, path: KeyPath) -> yaml.Node | None:
 
 
 def _scalar(value: Any) -> str:
-    """Text of a scalar, as it is written into a file."""
+    """Text of a scalar value in the YAML file."""
     return yaml_text(value, default_flow_style=True, width=10**6, allow_unicode=True).removesuffix("...\n").strip()

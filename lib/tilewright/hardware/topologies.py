@@ -1,7 +1,7 @@
 """Topologies of regular graphs of cores, by the name that `graph.type` of an accelerator file gives.
 
 A topology is one object with the attributes of `Topology`. It is either built in (`BUILT_IN`) or entered in `ENTERED`
-under its name. Reader, checks, schema, links and figure use only the name of a topology.
+under its name. The reader, the checks, the schema, the links and the figure find a topology only by its name.
 """
 
 from collections.abc import Iterator, Mapping
@@ -25,8 +25,8 @@ class SizeFault(NamedTuple):
 
 
 class Topology(Protocol):
-    """Shape of a regular graph. The positions of cores are numbered in the order of the core ids; special cores are
-    left out."""
+    """Shape of a regular graph. The cores are numbered in the order of their ids; the pooling, SIMD and off-chip core
+    are left out."""
 
     @property
     def keys(self) -> tuple[str, ...]:
@@ -40,7 +40,7 @@ class Topology(Protocol):
         """Reason why `core_count` cores cannot form such a graph; None if they can."""
 
     def edges(self, sizes: Sizes, core_count: int) -> Iterator[Pair]:
-        """Pairs of positions that have a link in each direction. Each pair occurs once."""
+        """Pairs of core numbers that have a link in each direction. Each pair occurs once."""
 
     def coordinates(self, sizes: Sizes, core_count: int) -> tuple[Pair, ...]:
         """Position (column, row) of each core in the figure; () if the layout is not fixed."""
@@ -57,7 +57,7 @@ class Bus(NamedTuple):
         return None
 
     def edges(self, sizes: Sizes, core_count: int) -> Iterator[Pair]:
-        """Empty, because the bus itself joins the cores."""
+        """No pairs, because the bus itself joins the cores."""
         return iter(())
 
     def coordinates(self, sizes: Sizes, core_count: int) -> tuple[Pair, ...]:
@@ -71,11 +71,11 @@ class Mesh(NamedTuple):
     keys: tuple[str, ...] = (ROWS, COLUMNS)
     is_bus: bool = False
     wraps: bool = False
-    """True for a torus, in which the two ends of each row and column are linked too. If there are only two cores in a
-    row, they are linked already."""
+    """True for a torus, in which the two ends of each row and column are linked too. The two ends of a row of only two
+    cores are neighbours, so they get no second link."""
 
     def fault(self, sizes: Sizes, core_count: int) -> SizeFault | None:
-        """Fault if rows times columns differ from the number of cores."""
+        """Fault if rows times columns is not the number of cores."""
         rows, columns = sizes[ROWS], sizes[COLUMNS]
         if rows * columns == core_count:
             return None
@@ -104,7 +104,7 @@ class Ring(NamedTuple):
     is_bus: bool = False
 
     def fault(self, sizes: Sizes, core_count: int) -> SizeFault | None:
-        """Always None: any number of cores makes a ring. Two cores have one link in each direction."""
+        """Always None: any number of cores can form a ring. Two cores have one link in each direction."""
         return None
 
     def edges(self, sizes: Sizes, core_count: int) -> Iterator[Pair]:

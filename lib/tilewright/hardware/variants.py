@@ -25,7 +25,7 @@ class Variant:
     """Variant: a hardware file with some values changed."""
 
     name: str
-    """Name of the form <base>-<choice>-<choice>…"""
+    """Name of the variant, in the form <base>-<choice>-<choice>…"""
     choices: tuple[tuple[str, str], ...]
     """Pairs (varied property, choice)."""
     data: dict[str, Any]
@@ -93,7 +93,7 @@ def _shape_problems(document: YamlDocument) -> Iterator[Problem]:
 
 
 def _combinations(data: dict[str, Any]) -> Iterator[tuple[tuple[str, Any], ...]]:
-    """Pairs (varied property, choice) of every combination. The last property varies fastest."""
+    """All combinations of choices, each as pairs (varied property, choice). The last property varies fastest."""
     tables = [[(what, name) for name in choices] for what, choices in data["vary"].items()]
     yield from itertools.product(*tables)
 

@@ -1,4 +1,4 @@
-"""Hardware file of an accelerator as one YAML text, which contains its core files and has no comments."""
+"""Hardware file of an accelerator as one YAML text that contains the core files and has no comments."""
 
 from os import PathLike
 from pathlib import Path
@@ -15,7 +15,7 @@ from tilewright.hardware.text_edits import with_values
 from tilewright.hardware.yaml_reader import accelerator_of
 
 FILE_TEXT = "file"
-"""Key of this text in the provenance of the artifact of an accelerator."""
+"""Key of the YAML text in the provenance of the artifact of an accelerator."""
 CORES = "core_files"
 
 
@@ -23,7 +23,7 @@ def whole_text(source: object, accelerator: Accelerator) -> str:
     """YAML text of an accelerator, made from the file or dict from which the accelerator was read.
 
     Reading the text gives the same accelerator. If the source is an artifact, the text is taken from the artifact. The
-    result is '' if there is no such text.
+    result is '' if no text gives the same accelerator.
     """
     if isinstance(source, str | PathLike):
         path = Path(source)
@@ -40,25 +40,26 @@ def whole_text(source: object, accelerator: Accelerator) -> str:
 
 
 def text_in(artifact: Path) -> str:
-    """Text in the artifact of an accelerator; '' if the artifact has none. Raises ArtifactError."""
+    """YAML text in the artifact of an accelerator; '' if the artifact has no such text. Raises ArtifactError."""
     return str(read_artifact(artifact).provenance.get(FILE_TEXT, ""))
 
 
 def hardware_document(path: Path) -> YamlDocument:
-    """Document of a hardware file, or of the text in the artifact of an accelerator (without lines). Raises
-    InputError."""
+    """Document of a hardware file, or of the YAML text in the artifact of an accelerator. The document of an artifact
+    has no line numbers. Raises InputError."""
     if not is_artifact(path):
         return load_yaml(path)
     return YamlDocument(str(path), parse_yaml(text_in(path), str(path)).data)
 
 
 def hardware_text(path: Path) -> str:
-    """Text of a hardware file, or text in the artifact of an accelerator."""
+    """Text of a hardware file, or YAML text in the artifact of an accelerator."""
     return text_in(path) if is_artifact(path) else path.read_bytes().decode("utf-8-sig")
 
 
 def _whole(document: YamlDocument, accelerator: Accelerator) -> dict[Any, Any] | None:
-    """Data of a file with its name and its core files in it; None if a core file is missing."""
+    """Data of an accelerator file, with the name of the accelerator and the data of the core files added; None if a
+    core file is missing."""
     data: dict[Any, Any] = table(document.data)
     if isinstance(accelerator, MultiCoreAccelerator):
         cores = contained_cores(data)

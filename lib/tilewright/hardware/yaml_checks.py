@@ -1,11 +1,11 @@
 """Checks of a core file that involve several fields: array, dataflows, memories, ports, and in-memory arrays.
 
-Broken fields are reported elsewhere. In the checked file they are None.
+Invalid fields are reported elsewhere. In the tree that is checked here they are None.
 
-Each memory of an input must read the input out to the level below (tl). Each memory except the top one must also be
-refilled from the level above (fh). Each memory of an output must be written by the level below (fl). Each memory except
-the top one must also write the output to the level above (th). Partial sums are read back (tl and fh) only if a loop
-order leaves them unfinished.
+Each memory of an input must read the input out to the level below (tl). Each memory of an input, except the topmost,
+must also be refilled from the level above (fh). Each memory of an output must be written by the level below (fl). Each
+memory of an output, except the topmost, must also write the output to the level above (th). Partial sums are read back
+(tl and fh) only if a loop order moves them up before they are final.
 """
 
 import math
@@ -81,7 +81,7 @@ def _check_precisions(problems: Problems, array: ArrayEntry) -> None:
     if not _is_power_of_two(serial):
         problems.at(("bit_serial_precision",), "must be a power of two", WRITTEN, _POWERS_OF_TWO)
     elif activations is not None and serial > activations:
-        told = f"is more than the bits of an activation ({activations})"
+        told = f"is more than the number of bits of an activation ({activations})"
         problems.at(("bit_serial_precision",), told, WRITTEN, f"up to {activations}")
 
 
@@ -131,9 +131,10 @@ _OUTPUT = "O"
 FORBIDDEN_DIRECTIONS = {"read": ("fh", "fl"), "write": ("th", "tl")}
 """Directions that a port of each type cannot carry."""
 _WAYS = {False: (("tl", "fh"), ()), True: (("fl", "th"), ("tl", "fh"))}
-"""Directions that all layers need, then directions for reading partial sums back; by whether the operand is the output.
+"""Pair (directions that all layers need, directions for reading partial sums back); the key is True for the output
+operand, False for inputs.
 
-The top memory does not need the second direction of each pair.
+The topmost memory does not need the second direction of each pair.
 """
 ALWAYS = ", which every layer needs"
 WITH_INPUT = ", which every layer with this input needs"
@@ -145,8 +146,8 @@ def check_directions(
 ) -> None:
     """Record directions that every layer needs but no port carries. Note directions that only some layers need.
 
-    With `is_part`, the core is one of several. Then only its own `operator_types` say which layers, and so which
-    inputs, it has.
+    With `is_part`, the core is one of several cores. Only `operator_types` in its file then state which layers, and
+    therefore which inputs, the core has.
     """
     is_said = "operator_types" in entry.model_fields_set or not is_part
     types = (entry.operator_types or ()) if is_said else ()
@@ -181,7 +182,8 @@ def _levels(memories: dict[str, MemoryEntry]) -> Iterator[tuple[str, MemoryEntry
 def _carried(memory: MemoryEntry) -> set[tuple[str, str]] | None:
     """Pairs (operand, direction) that the ports carry.
 
-    None if some pairs are invalid. They are reported elsewhere, and can be meant as the pairs that are missing.
+    None if some pairs are invalid. Invalid pairs are reported elsewhere. They are possibly misspelt forms of the pairs
+    that are missing, so no missing pairs are reported.
     """
     found: set[tuple[str, str]] = set()
     for port in memory.ports or (None,):
@@ -202,7 +204,7 @@ _USUAL_LOOP = re.compile(f"{'|'.join(USUAL_LOOPS)}|D[0-9]")
 
 
 def is_usual_loop(name: str) -> bool:
-    """True if a loop dimension of this name is usual. Layers of YAML files can have others."""
+    """True if the name of a loop dimension is usual. Layers of YAML files can have other names, too."""
     return _USUAL_LOOP.fullmatch(name) is not None
 
 
@@ -222,11 +224,12 @@ def check_dataflows(problems: Problems, written: DataflowEntry | list[DataflowEn
 
 
 def _check_exclusive_dataflows(problems: Problems, entry: HardwareFile, use: str) -> None:
-    """Record an array that could run nothing. Note uses in which `exclusive_dataflows` has no effect."""
+    """Record a problem if `exclusive_dataflows` is set without dataflows, because the array could then run no layer.
+    Note uses of the core file in which `exclusive_dataflows` has no effect."""
     if not entry.exclusive_dataflows:
         return
     if not entry.dataflows and not problems.has("dataflows"):
-        message = "there are no `dataflows`: give those of the array, or leave the key out"
+        message = "needs `dataflows`, which are missing: give the dataflows of the array, or leave this key out"
         problems.at((EXCLUSIVE,), message, WRITTEN, "false")
     elif use == ALONE:
         said = "has an effect only in runs of several cores; on one core the mapping file decides"
@@ -252,14 +255,14 @@ def _check_size(problems: Problems, loops: list[tuple[str, int]], size: int | No
 
 
 def _meaning(entry: DataflowEntry | None) -> dict[str, dict[str, int]]:
-    """Loops of a dataflow, independent of their order and spelling."""
+    """Loops of a dataflow by array dimension, in a form that does not depend on the order and spelling in the file."""
     return {name: dict(whole(loops)) for name, loops in (entry or {}).items()}
 
 
 ALONE, PART, STORE, OFF_CHIP = "alone", "part", "store", "off chip"
 """Uses of a core file: a core alone, one of several cores that computes, one that only stores, the off-chip core.
 
-In the file of the off-chip core nothing is reported as unusual.
+Unusual values in the file of the off-chip core are not reported.
 """
 LARGEST_ARRAY = 2**40
 """Largest number of units of an array: a million times the units of the largest chip."""
@@ -311,7 +314,7 @@ def check_hardware(
 
 
 def _check_clock(problems: Problems, entry: HardwareFile, memories: dict[str, MemoryEntry]) -> None:
-    """Record static power if there is no clock that turns it into energy."""
+    """Record a problem if the file gives static power but no clock, which is needed to compute an energy."""
     leaking = [name for name, memory in memories.items() if _draws("memory", memory)]
     array = entry.operational_array
     leaking += ["the array"] if array is not None and _draws("array", array) else []
@@ -347,7 +350,7 @@ def _check_array(problems: Problems, array: ArrayEntry) -> None:
 
 
 def array_kind(array: ArrayEntry) -> str:
-    """Kind of an array, under which its model is found (`hardware.array_model`)."""
+    """Kind of an array. It is the name of the array model (`hardware.array_model`)."""
     return f"{array.imc_type} {IN_MEMORY}" if array.is_imc else DIGITAL
 
 
@@ -418,7 +421,8 @@ def _check_operands_have_memories(problems: Problems, memories: dict[str, Memory
 
 
 def _note_narrowing_memories(problems: Problems, memories: dict[str, MemoryEntry]) -> None:
-    """Note a memory that has more instances than the memory below it, because its level is possibly wrong."""
+    """Note each memory that has more instances than the memory below it. Such a memory is possibly at the wrong
+    level."""
     for operand in MEMORY_OPERANDS:
         below: tuple[str, set[str]] | None = None
         for name, memory in memories.items():

@@ -11,8 +11,8 @@ from tilewright.hardware.yaml_checks import STORE
 
 
 def read_accelerator(source: str | Path | dict[str, Any], notices: list[str] | None = None) -> Accelerator:
-    """Accelerator of a hardware file, or of the same data as a dict. A single core and its accelerator both have the
-    name `name`.
+    """Accelerator of a hardware file, or of the same data as a dict. If it has a single core, core and accelerator have
+    the same name.
 
     Raises InputError with all problems of the file. Notices of unusual but legal values are appended to `notices`.
     """

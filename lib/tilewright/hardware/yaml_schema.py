@@ -1,4 +1,4 @@
-"""Tables and fields of the hardware file, in the single-core dialect of zigzag-dse 3.9.1 with units in values."""
+"""Tables and fields of the hardware file of one core, in the form of zigzag-dse 3.9.1, with units in values."""
 
 import re
 from functools import cache
@@ -61,14 +61,14 @@ def parse_unrolling(text: str) -> tuple[str, int]:
 
 
 def check_array_dimension(text: str) -> str:
-    """Text itself if it can name an array dimension. Raises FieldError."""
+    """`text` itself if it can be the name of an array dimension. Raises FieldError."""
     if _ARRAY_DIMENSION.fullmatch(text) is None:
         raise FieldError("is not the name of an array dimension", "D1, D2, D3, ...")
     return text
 
 
 def check_operator_type(text: str) -> str:
-    """Text itself if it is an ONNX operator type or the name of a group of them. Raises FieldError."""
+    """`text` itself if it is an ONNX operator type or the name of a group of operators. Raises FieldError."""
     if text in GROUPS or text in KNOWN_TYPES:
         return text
     allowed = f"an ONNX operator type, as MaxPool, or one of {', '.join(GROUPS)}"
@@ -76,7 +76,7 @@ def check_operator_type(text: str) -> str:
 
 
 def _nearest_type(text: str) -> str:
-    """Nearest operator type or group, whatever the capitals."""
+    """Operator type or group with the most similar name, ignoring upper and lower case."""
     names = {name.lower(): name for name in (*KNOWN_TYPES, *GROUPS)}
     return names.get(nearest_name(text.lower(), list(names)), "")
 
@@ -112,7 +112,8 @@ class PortEntry(TableModel):
     type: Literal["read", "write", "read_write"]
     """Kind of access of the port. A read port cannot carry fh or fl; a write port cannot carry tl or th."""
     bandwidth_min: BandwidthBits
-    """Smallest part of a word that an access can have, in bits per cycle (or `8 B/cycle`). Energy counts such parts.
+    """Smallest amount of data that an access can move, in bits per cycle (or `8 B/cycle`). The energy of an access
+    counts multiples of this amount.
 
     A bandwidth per second (`25.6 GB/s`) needs `clock_frequency`.
     """
@@ -133,8 +134,8 @@ _Law: Any = create_model(  # type: ignore[call-overload]
 
 
 class CostEntry(_Law):  # type: ignore[misc]
-    """Costs of a memory from the library of costs (docs/costs.md). They depend on its size and the widths of its
-    ports."""
+    """Costs of a memory from the library of costs (docs/costs.md). The costs depend on the size of the memory and the
+    widths of its ports."""
 
     node_nm: Annotated[float, Field(gt=0, le=1000)] | None = None
     """Process node of `sram` and `register_file`, in nm. CACTI has 22, 32, 45 and 65 nm; a scaling law covers 7 to 180
@@ -149,7 +150,7 @@ class CostEntry(_Law):  # type: ignore[misc]
 
 
 class MemoryEntry(TableModel):
-    """Memory. Memories are written from innermost to outermost."""
+    """Memory of a core. The file lists memories from innermost to outermost."""
 
     size: SizeBits
     """Capacity of one instance, in bits (or `2 KiB`)."""
@@ -166,14 +167,14 @@ class MemoryEntry(TableModel):
     area: AreaAsWritten | None = None
     """Area of one instance, such as `0.25 mm2` or `1200 um2`. `area_unit` gives the unit of a plain number."""
     latency: Count = 1
-    """Access latency in cycles. It is read, but the model does not use it."""
+    """Access latency in cycles. The key is read but not modelled."""
     mem_type: Literal["sram", "dram", "rf"] = "sram"
     """Technology of the memory. It is used only with `auto_cost_extraction`."""
     auto_cost_extraction: bool = False
-    """`true`: the memory has the costs that ZigZag would get from CACTI, in place of r_cost, w_cost and area
+    """`true`: in place of r_cost, w_cost and area, the memory has the costs that ZigZag would get from CACTI
     (docs/costs.md)."""
     cost: CostEntry | None = None
-    """Costs of the library in place of r_cost, w_cost and area: `{from: sram, node_nm: 22}`."""
+    """Costs from the library of costs in place of r_cost, w_cost and area, such as `{from: sram, node_nm: 22}`."""
     operands: Annotated[list[Literal["I1", "I2", "O"]], Field(min_length=1)]
     """Memory operands that the memory holds."""
     ports: Annotated[list[PortEntry], Field(min_length=1)]
@@ -205,38 +206,41 @@ class ArrayEntry(TableModel):
     """Bits of activations and of weights for which an in-memory array is built, both powers of two. Other arrays do not
     use this key."""
     is_imc: bool = False
-    """`true`: the array computes in memory. Its first dimension by name has the word lines, its second the bit lines,
-    and further ones are banks. The memory `cells` holds weights at each crossing (docs/model.md#in-memory-arrays)."""
+    """`true`: the array computes in memory. In the order of their names, the first dimension has the word lines, the
+    second has the bit lines, and further dimensions are banks. The memory `cells` holds weights at each crossing of
+    lines (docs/model.md#in-memory-arrays)."""
     imc_type: Literal["analog", "digital"] | None = None
     """Kind of in-memory array: `analog` arrays add products on bit lines, `digital` arrays in adder trees."""
     adc_resolution: Resolution | None = 0
     """Resolution in bits of the converters of an analog in-memory array."""
     bit_serial_precision: Count | None = None
-    """Number of bits of an activation that an in-memory array takes at a time; a power of two."""
+    """Number of bits of an activation that an in-memory array takes per cycle; a power of two."""
 
 
 class BanksEntry(TableModel):
-    """Banks of a core's memory (Stream 2.1). They are only read: here, as in Stream, no access waits for a bank."""
+    """Banks of a core's memory (Stream 2.1). They are read but not modelled: no access waits for a bank, as in
+    Stream."""
 
     count: PositiveCount
     """Number of banks."""
     width: PositiveCount
     """Number of bytes in a word of a bank."""
     stripe: PositiveCount = 1
-    """Number of consecutive words in one bank before the next bank follows."""
+    """Number of consecutive words that lie in one bank before the next bank begins."""
 
 
 class OperandPrecisionEntry(TableModel):
-    """Element types of a core's units (Stream 2.1). They are only read: precisions come from the workload."""
+    """Element types of a core's units (Stream 2.1). They are read but not modelled: precisions come from the
+    workload."""
 
     input: ElementType | None = None
-    """Element type of the factors."""
+    """Element type of the inputs of a multiplication."""
     accumulator: ElementType | None = None
     """Element type of partial sums. Stream uses it for the partial sums of convolutions and matrix products."""
 
 
 class HardwareFile(TableModel):
-    """Core: an operational array and its memories."""
+    """Core: an operational array and memories."""
 
     name: Name
     """Name of the core."""
@@ -252,27 +256,27 @@ class HardwareFile(TableModel):
     area_unit: Literal["mm2", "none"] | None = None
     """Unit of areas that are plain numbers.
 
-    `none`: the unit is unknown, as in ZigZag's examples; such areas are not compared. The default is mm2 if some area
-    in the file is written with a unit, else none.
+    `none`: the unit is unknown, as in ZigZag's examples, so areas are not compared. The default is mm2 if some area in
+    the file is written with a unit, else none.
     """
     clock_frequency: FrequencyMhz | None = None
     """Frequency of the clock, in MHz (or `1.2 GHz`). It turns cycles into seconds and static power into energy."""
     dataflows: _Dataflows | None = None
     """Spatial mappings for layers that have none in the mapping file: loops by array dimension, such as `K, 16`.
 
-    If a list of such tables is given, each layer gets the best of them. Only runs of several cores use this key.
+    If a list of such tables is given, each layer gets the best table. Only runs of several cores use this key.
     """
     exclusive_dataflows: bool | None = None
     """`true`: the array runs only its `dataflows`.
 
-    If a layer lacks the loops of an array dimension, this dimension is idle. A layer without any of the loops runs on
-    one unit. `false`, the default: a search fills such array dimensions.
+    If a layer lacks the loops of an array dimension, this dimension is idle. A layer that has none of the loops runs on
+    one unit. `false`, the default: a search chooses loops for such array dimensions.
     """
     operator_types: Annotated[list[OperatorType], Field(min_length=1)] = Field(default=[MAC])
     """Operators that the core can run: ONNX operator types (`MaxPool`) and groups of them.
 
     The groups are `mac`, `vector`, `pooling`, `elementwise`, `normalization`, `reduction`, `softmax` and `all`. Other
-    operators get no cost and are listed.
+    operators have no cost, and results list them.
     """
     operand_precision: OperandPrecisionEntry | None = None
     """Element types of the core's units (Stream 2.1). Not modelled."""
@@ -306,10 +310,17 @@ def _hardware_file(known: tuple[Attribute, ...]) -> type[HardwareFile]:
 def _with_attributes(table: type[Model], owner: Owner, known: tuple[Attribute, ...], **fields: Any) -> type[Model]:
     """Table of the file with a key for each attribute of `owner`.
 
-    Raises InputError for an attribute whose key the table already has.
+    Raises InputError if the table already has the key of an attribute.
     """
     if both := [one.key for one in known if one.of == owner and one.key in table.model_fields]:
-        raise InputError([Problem("is a key of its own", f"attribute of a {owner}", value=key) for key in both])
+        raise InputError(
+            [
+                Problem(
+                    "has a key that hardware files already use for something else", f"attribute of a {owner}", value=key
+                )
+                for key in both
+            ]
+        )
     own = {
         one.key: (_QUANTITIES[one.quantity] | None, Field(default=None, description=one.sentence))
         for one in known

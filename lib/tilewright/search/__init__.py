@@ -12,4 +12,5 @@ FACE = (
     "store",
     "summary",
 )
-"""Modules that rooms above may import; all other modules here are internal and may change."""
+"""Modules that the packages above this one can import. All other modules of this package are internal and can
+change."""

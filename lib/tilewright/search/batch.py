@@ -1,4 +1,4 @@
-"""Batches of loop orders of one problem, with the costs of the orders.
+"""Batches of loop orders of one layer on one core, with the costs of the orders.
 
 A search produces batches. A reduction, such as `best_row`, chooses the best order of a batch.
 """
@@ -20,7 +20,7 @@ NOTHING_MATCHES = "no loop order matches temporal_ordering"
 
 
 class SearchStoppedError(Exception):
-    """Raised when a search is asked to stop before its end."""
+    """Error that ends a search if the caller asks it to stop."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,14 +32,14 @@ class OrderBatch:
 
     problem: PreparedProblem
     loops: tuple[tuple[str, int], ...]
-    """Distinct loops (loop dimension, size); a row of `orders` holds indexes into them."""
+    """Distinct loops as pairs (loop dimension, size); `orders` holds indexes into this tuple."""
     orders: np.ndarray
-    """Orders, int64 [order, position]; at most BATCH_ORDERS orders."""
+    """[order, position] Index of the loop at each position, int64; at most BATCH_ORDERS orders."""
     boundaries: np.ndarray | None = None
-    """Level boundaries, int64 [order, operand, level]; operands are in the layer's order.
+    """[order, operand, level] Level boundaries, int64; operands are in the order of the layer.
 
-    A boundary is the number of loops up to and including the level. None: memories are allocated greedily, as in
-    zigzag-dse.
+    A boundary is the number of loops up to and including a memory level. If `boundaries` is None, loops are allocated
+    to memories greedily, as in zigzag-dse.
     """
     visited: int = 0
     """Number of orders that the search visited to make this batch, including orders that violate the constraints."""
@@ -63,7 +63,7 @@ class OrderBatch:
                 )
 
     def loop_order(self, row: int) -> LoopOrder:
-        """Loop order of a row, with names of dimensions."""
+        """Loop order of a row, with the names of the loop dimensions."""
         return tuple(self.loops[int(index)] for index in self.orders[row])
 
     def level_boundaries(self, row: int) -> Boundaries | None:
@@ -85,10 +85,10 @@ class OrderBatch:
         visited: int | None = None,
         search: tuple[tuple[str, object], ...] = (),
     ) -> "OrderBatch":
-        """Batch of orders of equal length, whose loops are given by the names of their dimensions.
+        """Batch of orders of equal length. In `orders`, each loop is a pair (name of the dimension, size).
 
-        Raises MappingError if lengths differ, or if an order does not cover exactly the iterations that remain after
-        the spatial mapping.
+        Raises MappingError if the lengths differ. Also raises it if an order does not cover exactly the iterations that
+        remain after the spatial mapping.
         """
         for order in orders:
             check_order(problem, order)
@@ -118,11 +118,12 @@ class CostedBatch:
     energy_pj: np.ndarray
     latency_cycles: np.ndarray
     fits: np.ndarray
-    """Whether each order fits, bool [order]."""
+    """[order] True if the order fits, bool."""
     closest_failure: str
-    """Reason why no order fits, for the order that came closest to fitting; '' if some order fits."""
+    """Reason why the order that came closest to fitting does not fit; '' if some order of the batch fits."""
     closest_ratio: float = np.inf
-    """Required bits divided by available bits, for the order that came closest to fitting; it compares batches."""
+    """Required bits divided by available bits, for the order that came closest to fitting. Callers compare batches by
+    this ratio."""
 
 
 def cost_orders(batch: OrderBatch) -> CostedBatch:
@@ -148,9 +149,9 @@ def cost_orders(batch: OrderBatch) -> CostedBatch:
 
 
 def first_of_the_best(columns: Sequence[np.ndarray]) -> int | None:
-    """First row with the smallest entry of the first column; None if the first column has no finite entry.
+    """First row with the smallest entry in the first column; None if the first column has no finite entry.
 
-    Rows with equal entries are compared by the next column.
+    Rows with equal entries in one column are compared by the next column.
     """
     first = columns[0]
     rows = np.flatnonzero(first == first.min(initial=np.inf))
@@ -167,5 +168,5 @@ def best_row(costed: CostedBatch, objective: str) -> int | None:
 
 
 def is_better(objective: str, costs: tuple[float, float], best: tuple[float, float]) -> bool:
-    """True if costs (energy, latency) are strictly better than `best` by the rule of `best_row`."""
+    """True if `costs` are strictly better than `best`, by the rule of `best_row`. Both are pairs (energy, latency)."""
     return ranking(objective, *costs) < ranking(objective, *best)

@@ -1,7 +1,8 @@
-"""Best loop order of a layer on a series of cores.
+"""Best loop order of a layer, searched for many cores one after another.
 
-Two tables are cached: the allocation of loops to memories, by the capacities of the memories, and the accesses, by the
-widths of the ports. Cores with the same capacities or the same widths share them.
+Two tables are cached. The allocation of loops to memories is shared by cores with the same memory capacities. The
+numbers of accesses are shared by cores with the same port widths. A state is the set of loops that an operand keeps
+below a boundary between two memory levels (`best_order_kernel`).
 """
 
 import itertools
@@ -27,9 +28,9 @@ from tilewright.search.best_order_kernel import (
 )
 
 MOST_ORDERS = 1000
-"""Largest number of orders of a spatial mapping for which tables are made."""
+"""Largest number of loop orders for which tables are made, per spatial mapping."""
 _KEPT_BYTES = 256 * 2**20
-"""Size limit in bytes, per thread, of cached allocations and cached accesses of states."""
+"""Size limit of the cached tables of a thread, in bytes."""
 _of_thread = threading.local()
 _numbers = itertools.count()
 
@@ -50,14 +51,14 @@ class BestFound:
 class OrderSet:
     """Orders of a layer, one batch per spatial mapping.
 
-    Callers overwrite the problems in `arrays` and then call `best`. The result is the same as after computing the cost
-    of all orders: the first of the best orders under the objective. An order set is not thread-safe.
+    For each core, callers overwrite the problems in `arrays` and then call `best`. The result is the first of the best
+    orders under the objective, as if the cost of every order were computed. An order set is not thread-safe.
     """
 
     batches: tuple[OrderBatch, ...]
     objective: str
     arrays: np.ndarray = field(init=False)
-    """Problems, PROBLEM_DTYPE [batch]."""
+    """[batch] Problem record of each spatial mapping, PROBLEM_DTYPE."""
     _candidates: np.ndarray = field(init=False)
     _address: int = field(init=False)
     _orders: list[np.ndarray] = field(init=False, default_factory=list)
@@ -88,7 +89,8 @@ class OrderSet:
 
     @property
     def bounds(self) -> list[np.ndarray]:
-        """Lower bounds [order, 2] of energy and latency for each batch, infinite where an order does not fit.
+        """Lower bounds of energy and latency, one array [order, 2] per batch. The bounds are infinite for an order that
+        does not fit.
 
         The bounds come from the last call of `best`. They are valid until the next search of this thread.
         """
@@ -112,7 +114,8 @@ class OrderSet:
         candidate["repeats"][:kinds] = counts
 
     def _lend_buffers(self) -> None:
-        """Point the search at the caches. The search reads earlier results there and adds new ones."""
+        """Write the addresses of the cached tables into the records of the search, which reads earlier results there
+        and adds new ones."""
         candidates, first = self._candidates, self.arrays[0]
         rows = (self._number, *[first[name].tobytes() for name in _CAPACITIES])
         found, known = _kept_buffers().take(rows, self._new_rows)
@@ -138,9 +141,9 @@ class OrderSet:
 
 
 class _Buffers:
-    """Buffers, keyed by the values on which their content depends.
+    """Buffers for cached tables, keyed by the values on which the content of a buffer depends.
 
-    If the buffers together exceed the size limit, the least recently used ones are dropped.
+    If all buffers together exceed the size limit, the least recently used buffers are dropped.
     """
 
     def __init__(self) -> None:
@@ -148,7 +151,7 @@ class _Buffers:
         self._bytes = 0
 
     def take(self, key: tuple[object, ...], make: Callable[[], list[np.ndarray]]) -> tuple[list[int], bool]:
-        """Addresses of the buffers of a key, and whether the buffers existed before."""
+        """Addresses of the buffers of a key, and True if the buffers existed before this call."""
         found = self._kept.pop(key, None)
         known = found is not None
         if found is None:
@@ -164,9 +167,9 @@ class _Buffers:
 
 RECORDS = (SEARCH_DTYPE, TABLES_DTYPE, WORKSPACE_DTYPE)
 _CAPACITIES = ("memory_bits", "force_double_buffering", "holds_everything")
-"""Fields of a problem that vary and that decide where the allocator puts loops."""
+"""Fields of a problem that differ between cores and decide to which memories loops are allocated."""
 _WIDTHS = ("bandwidth_max_bits", "bandwidth_min_bits")
-"""Fields that decide the accesses and transfers of states."""
+"""Fields of a problem that differ between cores and decide the accesses and transfers of a state."""
 
 
 def can_be_tabulated(batch: OrderBatch) -> bool:
@@ -182,7 +185,8 @@ def can_be_tabulated(batch: OrderBatch) -> bool:
 
 
 def _scratch() -> tuple[np.void, np.void, np.void]:
-    """Scratch records of this thread. They are plain records, whose fields are read ten times faster by name."""
+    """Scratch records of this thread. They are plain numpy records, because reading a field of a plain record by name
+    is ten times faster."""
     if not hasattr(_of_thread, "scratch"):
         _of_thread.scratch = tuple([np.zeros(1, dtype)[0] for dtype in RECORDS])
     found: tuple[np.void, np.void, np.void] = _of_thread.scratch

@@ -19,14 +19,14 @@ _of_thread = threading.local()
 def check_length(length: int) -> None:
     """Raise MappingError if there are more loops than the kernel has room for."""
     if length > MAX_LOOPS:
-        raise MappingError(f"an order has {length} temporal loops, at most {MAX_LOOPS} are possible")
+        raise MappingError(f"an order has {length} temporal loops; at most {MAX_LOOPS} are possible")
 
 
 def thread_block() -> np.record:
     """Block of this thread, with arbitrary content.
 
-    The block is reused, because making a new one takes longer than computing the cost of fifty orders. Its content is
-    valid until the next call of a function that uses the block. Callers must not keep the block.
+    The block is reused, because making a new block takes longer than computing the cost of fifty orders. The content of
+    the block is valid until the next call of a function that uses this block. Callers must not keep the block.
     """
     if not hasattr(_of_thread, "block"):
         _of_thread.block = new_record(BLOCK_DTYPE)
@@ -41,15 +41,16 @@ def write_block(
     orders: np.ndarray,
     boundaries: np.ndarray | None = None,
 ) -> np.record:
-    """Write `orders` into `block`. They are indexes [order, position] into the loops given by `dimension` and `size`.
+    """Write `orders` into `block`. `orders` [order, position] has indexes of loops; `dimension` and `size` describe the
+    loops.
 
-    `boundaries` [order, operand, level] are numbers of loops up to and including a level. Without boundaries, the
-    kernel allocates loops to memories.
+    `boundaries` [order, operand, level] has the number of loops up to and including each memory level. Without
+    boundaries, the kernel allocates loops to memories.
     """
     rows, length = orders.shape
     check_length(length)
     if len(size) > MAX_LOOPS:
-        raise MappingError(f"a batch of orders has {len(size)} different loops, at most {MAX_LOOPS} are possible")
+        raise MappingError(f"a batch of orders has {len(size)} different loops; at most {MAX_LOOPS} are possible")
     block.length = length
     block.loop_dimension[: len(dimension)], block.loop_size[: len(size)] = dimension, size
     block.orders[: rows * length] = orders.ravel()
@@ -63,5 +64,6 @@ def write_block(
 
 
 def cost_rows(problem: Problem, workspace: Workspace, block: np.record, count: int) -> None:
-    """Compute the costs of the first `count` orders; `workspace` then holds the breakdown of the last of them."""
+    """Compute the costs of the first `count` orders of `block`. `workspace` then holds the breakdown of the last of
+    these orders."""
     native_function(cost_block, RECORDS)(problem, workspace, block, count)

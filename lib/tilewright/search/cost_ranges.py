@@ -1,7 +1,7 @@
-"""Ranges of a run's energy and area that follow from the ranges of its memories' costs.
+"""Ranges of the energy and the area of a run, computed from the ranges of the costs of memories.
 
 A mapping fixes how often each memory is read and written. Energy and area are therefore linear in the costs of the
-memories: each memory contributes its energy and area, times a factor within the range of its costs.
+memories. A memory contributes its energy and its area, times a factor within the range of the costs of this memory.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -21,13 +21,13 @@ class CostPart(NamedTuple):
 
     memory: str
     law: str
-    """Name of the law that gives the costs; memories with the same law have the same factor."""
+    """Request to the library of costs, such as `sram 22 nm hp`. Memories with the same request have the same factor."""
     energy_pj: float
     area_mm2: float
     low: float
-    """Smallest factor of energy and area."""
+    """Smallest factor on energy and area."""
     high: float
-    """Largest factor of energy and area."""
+    """Largest factor on energy and area."""
 
 
 def cost_ranges(
@@ -39,8 +39,8 @@ def cost_ranges(
 ) -> JsonObject:
     """Ranges of `energy_pj` and `area_mm2` as [least, most], and the `parts` from which the ranges follow.
 
-    If the area is unknown, its range is null. Each part is a memory whose costs have a range; it has the fields of
-    `CostPart`. Returns {} if no costs have a range.
+    If the area is unknown, its range is null. There is one part for each memory whose costs have a range, with the
+    fields of `CostPart`. Returns {} if no memory has such costs.
     """
     parts = range_parts(core, _memory_energies_pj(records), profile)
     return ranges_of(parts, energy_pj, area_mm2) if parts else {}
@@ -75,7 +75,7 @@ def range_parts(core: Core, memory_energies_pj: Mapping[str, float], profile: Mo
 
 
 def _memory_areas_mm2(core: Core, profile: ModelProfile) -> dict[str, float]:
-    """Areas of the memories on the chip, as counted in the area of the core."""
+    """Areas of the memories on the chip by name, as the area of the core counts them."""
     if found := area_breakdown_mm2(core, profile):
         return found["memories"]
     memories = {index: core.memories[index] for index in on_chip_memories(core)}

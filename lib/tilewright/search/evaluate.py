@@ -1,4 +1,4 @@
-"""Evaluates a given mapping, and explains why a mapping does not fit."""
+"""Evaluation of a given mapping, and explanation of why a mapping does not fit."""
 
 import math
 from collections import Counter
@@ -36,12 +36,12 @@ from tilewright.workload.layer import Layer
 
 Links = tuple[tuple[str, str], ...]
 Boundaries = Sequence[Sequence[int]]
-"""Number of loops up to and including each memory level, per operand in the layer's order."""
+"""Number of loops up to and including each memory level, for each operand in the order of the layer."""
 
 
 @dataclass(frozen=True)
 class PreparedProblem:
-    """Layer on a core with a spatial mapping, ready for the kernel."""
+    """Layer on a core with a spatial mapping, in the form that the kernel reads."""
 
     layer: Layer
     core: Core
@@ -60,7 +60,7 @@ def prepare(
     *,
     same_data_is_no_access: bool = True,
 ) -> PreparedProblem:
-    """Convert the spatial mapping and flatten the problem.
+    """Layer on a core with the spatial mapping `unrolling`, converted into the arrays that the kernel reads.
 
     With `same_data_is_no_access`, an input that the array uses again in the next cycle is not read again; this is the
     default of the reference. Raises MappingError if the spatial mapping is impossible.
@@ -109,7 +109,8 @@ def evaluate_given(
     given: MappingConstraints,
     options: SearchOptions = SearchOptions(),  # noqa: B008  frozen
 ) -> LayerRecord:
-    """Full breakdown of a complete entry of a mapping file: the same result as `map` with this entry.
+    """Full breakdown of the mapping that a complete entry of a mapping file describes. `map` with this entry has the
+    same result.
 
     The spatial mapping is taken unchanged. Array dimensions without an unrolling stay idle. Raises MappingError if
     the temporal ordering does not give every loop with its size, or if the entry is impossible.
@@ -139,7 +140,8 @@ def evaluate_given(
 def full_record(
     prepared: PreparedProblem, loop_order: LoopOrder, boundaries: Boundaries | None, objective: str, model: str
 ) -> LayerRecord:
-    """Breakdown of a mapping, with its energy and latency under `corrected`, the objective and the model profile.
+    """Breakdown of a mapping, with the objective, the model profile, and the energy and latency under the profile
+    `corrected`.
 
     Raises MappingError if the mapping does not fit.
     """
@@ -154,9 +156,10 @@ def full_record(
 
 
 def with_reach(record: LayerRecord, core: Core, own: Core, layer: Layer, links: Links) -> LayerRecord:
-    """Record of a layer that was mapped on `own`, its changed version of `core`.
+    """Record of a layer that was mapped on `own`, a version of `core` that was changed for this layer.
 
-    The record gets the memory reach that turns `core` into `own`. If no reach does this, `core_is_changed` is set.
+    The record gets the memory reach that turns `core` into `own`. If no memory reach does this, `core_is_changed` is
+    set.
     """
     reach = reach_of_core(core, own, layer, links)
     if reach is None:
@@ -165,7 +168,7 @@ def with_reach(record: LayerRecord, core: Core, own: Core, layer: Layer, links: 
 
 
 def boundaries_of(layer: Layer, given: Table[str, Sequence[int]]) -> Boundaries:
-    """Boundaries of the operands, in the layer's order. Raises MappingError if an operand has no boundaries."""
+    """Boundaries of the operands in the order of the layer. Raises MappingError if an operand has no boundaries."""
     missing = [operand for operand in layer.operands if operand not in given]
     if missing:
         raise MappingError(f"level_boundaries are given, but none for operand {', '.join(missing)}")
@@ -192,17 +195,17 @@ def _check_unrolling(unrolling: Unrolling, layer: Layer, core: Core) -> None:
 
 
 def _check_links(links: Links, layer: Layer) -> None:
-    """Raise MappingError unless every operand of the layer has a memory operand of its own."""
+    """Raise MappingError unless each operand of the layer is linked to a different memory operand."""
     link = dict(links)
     missing = [operand for operand in layer.operands if operand not in link]
     if missing:
         raise MappingError(f"memory_operand_links has no entry for operand {', '.join(missing)}")
     if len({link[operand] for operand in layer.operands}) < len(layer.operands):
-        raise MappingError("memory_operand_links sends two operands to one memory operand")
+        raise MappingError("memory_operand_links links two operands to the same memory operand")
 
 
 def check_order(prepared: PreparedProblem, loop_order: LoopOrder) -> None:
-    """Raise MappingError unless the order has known dimensions and covers exactly the remaining iterations.
+    """Raise MappingError unless the order has only dimensions of the layer and covers exactly the remaining iterations.
 
     The remaining iterations are those that the spatial mapping does not unroll.
     """
@@ -249,7 +252,7 @@ def workspace_of(prepared: PreparedProblem, loop_order: LoopOrder, boundaries: B
 
 
 def allocated_boundaries(prepared: PreparedProblem, loop_order: LoopOrder) -> Boundaries | None:
-    """Level boundaries that the allocator gives an order; None if the order does not fit."""
+    """Level boundaries of an order after greedy allocation; None if the order does not fit."""
     ws, outcome = _run(prepared.arrays, prepared.dimensions, loop_order, None)
     if outcome != FITS:
         return None
@@ -288,16 +291,20 @@ def corrected_figures(
 def boundary_array(prepared: PreparedProblem, boundaries: Boundaries) -> np.ndarray:
     """Boundaries of one order as an array [operand, level], padded with 0.
 
-    Raises MappingError unless each operand has a whole number for each of its memory levels.
+    Raises MappingError unless each operand has one integer for each of its memory levels.
     """
     operands = prepared.layer.operands
     counts = prepared.arrays.level_count[: len(operands)].tolist()
     if len(boundaries) != len(operands):
-        raise MappingError(f"level boundaries must be for operands {', '.join(operands)}, {len(boundaries)} given")
+        raise MappingError(
+            f"level boundaries are needed for operands {', '.join(operands)}, but {len(boundaries)} lists are given"
+        )
     result = np.zeros((len(operands), max(counts)), np.int64)
     for o, (operand, given, count) in enumerate(zip(operands, boundaries, counts, strict=True)):
         if len(given) != count or not all(isinstance(bound, int | np.integer) for bound in given):
-            raise MappingError(f"operand {operand} has {count} memory levels, its level boundaries are {list(given)}")
+            raise MappingError(
+                f"operand {operand} has {count} memory levels, but its level boundaries are {list(given)}"
+            )
         result[o, :count] = given
     return result
 
@@ -305,7 +312,7 @@ def boundary_array(prepared: PreparedProblem, boundaries: Boundaries) -> np.ndar
 def _run(
     arrays: Problem, dimensions: tuple[str, ...], loop_order: LoopOrder, bounds: np.ndarray | None
 ) -> tuple[Workspace, int]:
-    """Workspace with the breakdown of one order, and the outcome; the kernel runs on a block of one order."""
+    """Workspace with the breakdown of one order, and the outcome code. The kernel runs on a block with one order."""
     ws = new_workspace()
     block = write_block(
         thread_block(),

@@ -1,4 +1,4 @@
-"""LOMA: all orders of the loop factors, in a stream of batches (Symons et al., "LOMA", AICAS 2021)."""
+"""LOMA: enumeration of all orders of the loop factors, in batches (Symons et al., "LOMA", AICAS 2021)."""
 
 import math
 import threading
@@ -30,8 +30,8 @@ RECORDS = (STREAM_DTYPE, BLOCK_DTYPE)
 FEW_ORDERS = 1000
 """Largest number of orders that are cached as a list for all layers with the same loops."""
 VISITS_PER_ROW = 64
-"""Visited orders per row of a batch. After VISITS_PER_ROW * BATCH_ORDERS visits, a batch that is not full is returned.
-"""
+"""Limit of visited orders per order that a batch can hold. After VISITS_PER_ROW * BATCH_ORDERS visits, a batch is
+returned even if it is not full."""
 
 
 def loma_batches(
@@ -40,7 +40,8 @@ def loma_batches(
     lpf_limit: int | None,
     stop: threading.Event | None = None,
 ) -> Iterator[OrderBatch]:
-    """Batches with all orders of the loop factors that meet `ordering`. A complete ordering gives a batch of one order.
+    """Batches with all orders of the loop factors that match `ordering`. A complete ordering gives one batch with one
+    order.
 
     Memory use does not grow with the number of orders. Raises MappingError for impossible constraints, and
     SearchStoppedError if `stop` is set.
@@ -64,7 +65,7 @@ def _few_orders(
     dimensions: tuple[str, ...],
     stop: threading.Event | None,
 ) -> Iterator[tuple[np.ndarray, int]]:
-    """Matching orders as from `_streamed`, but taken from the cache."""
+    """Matching orders, as `_streamed` yields them, but taken from the cache."""
     if stop is not None and stop.is_set():
         raise SearchStoppedError
     return iter(_kept_orders(multiset, entries, dimensions))
@@ -87,7 +88,7 @@ def _streamed(
     dimensions: tuple[str, ...],
     stop: threading.Event | None,
 ) -> Iterator[tuple[np.ndarray, int]]:
-    """Matching orders in batches, each with the number of orders visited."""
+    """Pairs (batch of matching orders, number of orders that were visited for this batch)."""
     pattern = order_pattern(entries, dimensions)
     stream = _new_stream(multiset, pattern, dimensions)
     fill = native_function(fill_block, RECORDS)
@@ -104,7 +105,8 @@ def _streamed(
 
 
 def _new_stream(multiset: LoopMultiset, pattern: OrderPattern, dimensions: tuple[str, ...]) -> np.record:
-    """Stream that begins with the first of all orders, in which the loop numbers descend."""
+    """Record of a stream of orders. It begins with the order in which the loop numbers descend, and visits all
+    orders."""
     ascending = [index for index, (_, repeats) in enumerate(multiset.loops) for _ in range(repeats)]
     stream = new_record(STREAM_DTYPE)
     write_loops(stream, dimensions, tuple(loop for loop, _ in multiset.loops), ascending[::-1])
@@ -124,7 +126,8 @@ def write_loops(
 
 
 def write_pattern(record: np.record, pattern: OrderPattern) -> None:
-    """Write the pattern that orders must match into the record of a search; raises MappingError if it is too long."""
+    """Write the pattern that orders must match into the record of a search. Raises MappingError if the pattern is too
+    long."""
     length = len(pattern.dimension)
     check_length(length)
     record.pattern_length = length
@@ -137,7 +140,7 @@ def layer_ordering(
     """Entries of an ordering that apply to the layer.
 
     If no iterations remain after the spatial mapping, the reference has one loop of size 1 over the first dimension. An
-    ordering whose only entry is this dimension without a size is then met, and () is returned.
+    ordering whose only entry is this dimension, without a size, then matches, so the result is ().
     """
     entries = applicable_ordering(ordering, prepared.layer)
     nothing_left = not prepared.spatial.temporal_sizes
@@ -145,12 +148,12 @@ def layer_ordering(
 
 
 FEW_LOOPS = 6
-"""Value of `lpf_limit` in the search for a start mapping, which tries all orders."""
+"""Value of `lpf_limit` in the search for a start mapping. This search tries all orders."""
 
 
 @dataclass(frozen=True)
 class BestOrder:
-    """Best of all orders of few loops."""
+    """Best order that loma finds if the factors are merged to few loops."""
 
     order: LoopOrder | None
     """Best order; None if no order fits."""

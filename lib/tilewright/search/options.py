@@ -1,7 +1,7 @@
-"""Options of a search: its goal, space and effort, as parameters of the stages that map a layer.
+"""Options of a search (goal, space and effort), as parameters of the stages that map a layer.
 
 Each class holds the parameters of a stage; the defaults are those of zigzag-dse 3.9.1. `MapOptions`, the options of
-`tilewright map`, has defaults of its own.
+`tilewright map`, has different defaults.
 """
 
 from collections.abc import Iterable, Mapping
@@ -25,10 +25,10 @@ from tilewright.mapping.words import TemporalMappingType
 DEFAULT_SPATIAL_MAPPINGS = 3
 """Number of generated spatial mappings that are tried by default, as in zigzag-dse 3.9.1."""
 MOST_STARTS = 64
-"""Limit of spatial mappings for which an exact search runs loma and salsa regardless of its time budget."""
+"""Largest number of spatial mappings for which an exact search runs loma and salsa even if the time budget is over."""
 SearchEngine = Literal["loma", "salsa", "exact", "best"]
 ZIGZAG = "zigzag"
-"""Preset with the numbers of zigzag-dse 3.9.1."""
+"""Name of the preset with the values of zigzag-dse 3.9.1."""
 EXACT_TIME_BUDGET_S = 60.0
 """Time budget of the exact search in seconds, unless another one is given."""
 
@@ -38,12 +38,14 @@ class SpatialParameters(ModelChoice):
     """Parameters that select the spatial mappings to try."""
 
     nb_spatial_mappings_generated: Count | None = None
-    """Number of generated spatial mappings to try where the mapping file leaves a choice; 0: all; null: 3.
+    """Number of generated spatial mappings to try for layers whose spatial mapping the mapping file does not fix; 0:
+    all; null: 3.
 
-    With null, the engines exact and best try all spatial mappings. Their lower bound then holds for all of them.
+    With null, the engines exact and best try all spatial mappings, so that their lower bound holds for all spatial
+    mappings.
     """
     enable_mix_spatial_mapping: bool = False
-    """Whether unrollings of several loop dimensions over one array dimension are generated too."""
+    """Whether spatial mappings that unroll several loop dimensions over one array dimension are generated, too."""
 
     def spatial_count(self, bounds: bool) -> int:
         """Number of generated spatial mappings to try; 0: all. `bounds` is true if the search gives a lower bound."""
@@ -57,7 +59,8 @@ class BoundaryParameters(ModelChoice):
     """Parameters of level boundaries: how operands share memories."""
 
     temporal_mapping_type: TemporalMappingType = "uneven"
-    """uneven: each operand has its own boundaries between memory levels; even: all operands share the boundaries."""
+    """uneven: the boundaries between memory levels can differ between operands; even: all operands share the
+    boundaries."""
 
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
@@ -67,7 +70,8 @@ class LomaParameters(Parameters):
     lpf_limit: PositiveCount | None = 6
     """Largest number of loop prime factors to permute; null: no limit.
 
-    If a layer has more factors, factors of the same dimension are merged, at most until each dimension has one loop.
+    If a layer has more factors, factors of the same dimension are merged until the limit is met or each dimension has
+    one loop.
     """
 
 
@@ -88,9 +92,10 @@ class SalsaParameters(Chance, Goal):
     salsa_iteration_number: PositiveCount = 1000
     """Number of neighbours that one chain of salsa visits."""
     salsa_start_temperature: PositiveNumber = 0.05
-    """Start temperature of salsa: the relative loss that is accepted with probability 1/e at the start."""
+    """Start temperature of salsa. At the start, a change that makes the objective worse by this share is accepted with
+    probability 1/e."""
     salsa_restarts: PositiveCount = 1
-    """Number of independent chains of salsa; the best result of all is used."""
+    """Number of independent chains of salsa; the best result of all chains is used."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -98,14 +103,16 @@ class ExactParameters(Goal):
     """Parameters of branch and bound with a certificate."""
 
     allocation: Literal["greedy", "free"] = "greedy"
-    """greedy: loops go to memories as in zigzag-dse; free: the engines exact and best also search level boundaries."""
+    """greedy: loops are allocated to memories as in zigzag-dse; free: the engines exact and best also search the level
+    boundaries."""
     time_budget_s: PositiveNumber | None = None
-    """Time budget in seconds for each layer, for generating, bounding and searching all its spatial mappings.
+    """Time budget in seconds for each layer. It includes generating, bounding and searching all spatial mappings of the
+    layer.
 
-    null: 60 for exact, no limit for best.
+    null: 60 seconds for exact, no limit for best.
 
-    When the time is over, the best mapping found is used, and its gap is reported. This mapping is at least as good as
-    the mappings of loma and salsa.
+    When the time is over, the best mapping found is used, and the gap to the lower bound is reported. This mapping is
+    at least as good as the mappings of loma and salsa.
     """
 
     @property
@@ -123,9 +130,10 @@ class SearchLimits(NamedTuple):
     """Limits at which a search with a lower bound ends before the optimum is proven."""
 
     largest_gap: float
-    """Largest accepted gap: how much smaller the optimum can be, as a share of the best value found; 0: no gap."""
+    """Largest accepted gap. The gap is how much smaller the optimum can be, as a share of the best value found; 0: no
+    gap."""
     effort: int | None
-    """Largest effort: a weighted sum of labels, points of tables and spatial mappings; None: no limit."""
+    """Largest effort: a weighted count of partial loop orders, table entries and spatial mappings; None: no limit."""
     time_budget_s: float | None
     """Time budget in seconds; None: no limit."""
 
@@ -135,22 +143,23 @@ class BestParameters(ExactParameters):
     """Parameters of the search that ends with a small gap."""
 
     largest_gap: Annotated[float, Limits(least=0, most=1)] = 0.01
-    """Gap at which the engine best ends the search of a layer, as a share of the value of the mapping found.
+    """Largest gap at which the engine best ends the search of a layer, as a share of the value of the mapping found.
 
-    The gap is the distance from the lower bound to this value.
+    The gap is the difference between this value and the lower bound.
     """
     effort: Count | None = 1_000_000
     """Limit of the work of the engine best for each layer, in addition to loma and salsa; null: no limit.
 
-    The limit counts labels of partial loop orders, points of tables, and 3,000 for each spatial mapping. It counts no
-    seconds, so that results do not depend on the machine.
+    The limit counts the partial loop orders that are visited, the table entries that are computed, the neighbours in
+    further annealing, and 3,000 for each spatial mapping. It does not count seconds, so that results do not depend on
+    the machine.
     """
 
     ends: bool = True
     """Whether the engine best also searches the least energy and the least latency of each layer.
 
-    It does so only if the objective contains both. The two minima give a lower bound of the objective of the network,
-    and show its trade-off between energy and latency.
+    These two searches run only if the objective contains both energy and latency. The two minima give a lower bound of
+    the objective of the network, and show the trade-off between energy and latency.
     """
 
     @property
@@ -175,12 +184,12 @@ PARAMETERS_OF: dict[str, type[Parameters]] = {
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
 class LocalityParameters(BoundaryParameters):
-    """Parameters that choose the memories in which data stay between layers."""
+    """Parameters that decide in which memories data stay between layers."""
 
     workload_data_always_from_top_mem: bool = False
-    """Whether the input of the first layer and the output of the last layer use the top memory.
+    """Whether the input of the first layer and the output of the last layer always lie in the top memory.
 
-    It has an effect only with `exploit_data_locality`.
+    This option has an effect only with `exploit_data_locality`.
     """
 
 
@@ -189,18 +198,19 @@ class CoreSearchOptions(SalsaParameters, BestParameters, LomaParameters, Boundar
     """Options of the search for the mapping of a layer, or of a computation node, on one core."""
 
     temporal_mapping_search_engine: SearchEngine = "loma"
-    """loma: all orders of the loops, merged as `lpf_limit` says; salsa: simulated annealing over the orders of all
-    prime factors; exact: the optimum of the orders of all prime factors, with a certificate; best: loma, salsa, then
-    exact until `largest_gap` or `effort` is reached."""
+    """loma: all orders of the loops, after merging to `lpf_limit` loops; salsa: simulated annealing over the orders of
+    all prime factors; exact: the optimum over the orders of all prime factors, with a certificate; best: loma, then
+    salsa, then exact until `largest_gap` or `effort` is reached."""
 
     @property
     def of_bounds(self) -> ExactParameters | None:
-        """Parameters of the chosen engine if it gives a lower bound; else None."""
+        """Parameters of the chosen engine if this engine gives a lower bound; else None."""
         kind = PARAMETERS_OF[self.temporal_mapping_search_engine]
         return self.part(kind) if issubclass(kind, ExactParameters) else None
 
     def without_effect(self) -> dict[str, str]:
-        """Parameters of search engines other than the chosen one, and why each has no effect."""
+        """Reasons why parameters have no effect, by parameter. Parameters of engines that are not chosen have no
+        effect."""
         own = {parameter.name for parameter in parameters_of(PARAMETERS_OF[self.temporal_mapping_search_engine])}
         others = dict.fromkeys(one.name for kind in PARAMETERS_OF.values() for one in parameters_of(kind))
         why = f"has no effect with temporal_mapping_search_engine {self.temporal_mapping_search_engine}"
@@ -224,12 +234,13 @@ class SearchOptions(CoreSearchOptions, LocalityParameters):
     """Options of the search for the mappings of a network on one core."""
 
     exploit_data_locality: bool = False
-    """Whether data that a later layer uses stay in the lowest memory that has room for them."""
+    """Whether data that a later layer uses stay in the lowest memory that has room for these data."""
 
     def without_effect(self) -> dict[str, str]:
         """Options without effect, with the reasons.
 
-        They are the options of the other engines, and, without `exploit_data_locality`, the options that need it.
+        Options of the engines that are not chosen have no effect. Without `exploit_data_locality`, options that need it
+        have no effect.
         """
         found = super().without_effect()
         if not self.exploit_data_locality:
@@ -246,11 +257,10 @@ class MapOptions(SearchOptions):
     temporal_mapping_search_engine: SearchEngine = "best"
     exploit_data_locality: bool = True
     preset: Literal["best", "zigzag"] | None = None
-    """Sets the options that are not given. best: the defaults of this table, for decisions. zigzag: the values of
-    zigzag-dse 3.9.1, for comparisons: model zigzag-3.9.1, objective latency, search engine loma, and layers that begin
-    and end in the top memory. null: best; but zigzag if a pipeline of stages is given, because the stages are those of
-    zigzag-dse.
-    """
+    """Values for the options that are not given. best: the defaults of this table, for design decisions. zigzag: the
+    values of zigzag-dse 3.9.1, for comparisons (model zigzag-3.9.1, objective latency, search engine loma, and layers
+    that begin and end in the top memory). null: best; but zigzag if a pipeline of stages is given, because the stages
+    come from zigzag-dse."""
 
     def __init__(self, **given: Any) -> None:
         values = {parameter.name: parameter.default for parameter in parameters_of(MapOptions)}
@@ -260,7 +270,7 @@ class MapOptions(SearchOptions):
 
     @classmethod
     def implied(cls, given: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Values of other options that follow from the preset among the given options."""
+        """Values that the preset in `given` sets for other options."""
         if given.get("preset") != ZIGZAG:
             return {}
         own = {parameter.name for parameter in parameters_of(cls) if parameter.owner is MapOptions}

@@ -33,13 +33,13 @@ _of_thread = threading.local()
 
 @dataclass(eq=False)
 class BestOrders:
-    """Best order of a layer for each variant of a core; an `OrderPricer` writes its results here."""
+    """Best order of a layer for each variant of a core, as an `OrderPricer` computes it."""
 
     energy_pj: np.ndarray
-    """Energy in pJ [variant], infinite if no order fits."""
+    """[variant] Energy of the best order in pJ; infinite if no order fits."""
     latency_cycles: np.ndarray
     number: np.ndarray
-    """Number of the best order among all orders of the layer, int64 [variant]."""
+    """[variant] Number of the best order among all orders of the layer, int64."""
     fitting: int = 0
     """Number of orders that fit."""
 
@@ -51,11 +51,11 @@ class BestOrders:
 
 @dataclass(eq=False)
 class OrderPricer:
-    """Computes the costs of the orders of a layer with one spatial mapping, on one core after another.
+    """Computation of the costs of the orders of a layer with one spatial mapping, for one core after another.
 
     The cores differ from the core of `prepared` only in sizes and unit energies. `prepared` has the widest words of all
-    variants; every core has the same `widths`. A pricer is not thread-safe. Calls of two pricers must not alternate,
-    because all pricers of a thread share one block and one set of records.
+    variants. The word widths of all cores are those in `variants.widths`. A pricer is not thread-safe. Calls of two
+    pricers must not alternate, because all pricers of a thread share one block of orders and one set of records.
     """
 
     prepared: PreparedProblem
@@ -81,7 +81,8 @@ class OrderPricer:
         self._memory_of = rows[problem.level_memory[self._operands, self._levels]]
 
     def _write_links(self, columns: np.ndarray) -> None:
-        """Number the memory levels of all operands as the cost model adds them, and write the widths of each level."""
+        """Number the memory levels of all operands in the order in which the cost model adds them, and write the port
+        widths of each level."""
         moved, problem, variants = _records()[0], self.prepared.arrays, self.variants
         count, widths = len(self._operands), len(variants.widths)
         moved.room, moved.place_count = MAX_ALLOCATIONS, count
@@ -100,7 +101,8 @@ class OrderPricer:
         native_function(forget, FORGET_RECORDS)(_records()[0], len(batch.orders))
 
     def price(self, core: Core, variants: CoreVariants, count: int, first: int, best: BestOrders) -> None:
-        """Compare the first `count` orders of the batch with the best known order of each variant of a core.
+        """Compare the first `count` orders of the current batch with the best known order of each variant of a core,
+        and update `best`.
 
         `first` is the number of the first order of the batch, counted over all orders of the layer.
         """
@@ -131,7 +133,8 @@ class OrderPricer:
         best.fitting += int(figures.fitting)
 
     def _terms_of(self, variants: CoreVariants) -> tuple[np.ndarray, np.ndarray]:
-        """[array, term] Energy terms in pJ, without memory accesses: the fixed parts, and the parts per cycle."""
+        """[array, term] Two arrays of energy terms in pJ, without memory accesses: the fixed part, and the part per
+        cycle."""
         if variants.arrays not in self._terms:
             prepared = self.prepared
             costs = [
@@ -153,7 +156,7 @@ class OrderPricer:
 
 
 def _records() -> tuple[np.record, np.record, np.record]:
-    """Records of this thread, reused because making new ones takes longer than a search."""
+    """Records of this thread. They are reused, because making new records takes longer than a search."""
     if not hasattr(_of_thread, "records"):
         _of_thread.records = new_record(MOVED_DATA_DTYPE), new_record(FIGURES_DTYPE), new_workspace()
     records: tuple[np.record, np.record, np.record] = _of_thread.records

@@ -14,9 +14,9 @@ from tilewright.base.harmless import terminal
 
 Advance = Callable[[int], None]
 LEAST_ORDERS = 300_000
-"""Number of orders below which no progress is shown; a search visits this many in about a second."""
+"""Number of orders below which no progress is shown. A search visits this number of orders in about a second."""
 QUIET_S = 1.0
-"""Seconds after which a search shows progress if its number of orders is not known."""
+"""Seconds after which a search whose number of orders is not known shows progress."""
 LOG_INTERVAL_S = 15.0
 LEAST_SHARE = 0.1
 """Share of the work that must be done before the remaining time is shown."""
@@ -35,7 +35,7 @@ class TimeLeft:
         self._last_s = 0.0
 
     def advance(self, count: int, now_s: float) -> None:
-        """Record that `count` more items of work are done at a time in seconds."""
+        """Record that `count` more items of work are done at the time `now_s`, in seconds."""
         self._done += count
         self._last_s = now_s
         if self._first is None:
@@ -43,7 +43,7 @@ class TimeLeft:
 
     @property
     def seconds(self) -> float | None:
-        """Remaining seconds; None before LEAST_SHARE of the work is done and `advance` was called a second time."""
+        """Remaining seconds. None until LEAST_SHARE of the work is done and `advance` has been called twice."""
         if self._first is None or self._done < LEAST_SHARE * self._total:
             return None
         count, elapsed_s = self._done - self._first[0], self._last_s - self._first[1]
@@ -59,10 +59,11 @@ def search_progress(
     least: int = LEAST_ORDERS,
     after_s: float = 0.0,
 ) -> Iterator[Advance]:
-    """Show the progress of a search over `total_orders` (None if unknown). Yields a function that counts more orders.
+    """Show the progress of a search over `total_orders` (None if unknown). Yields a function that adds to the number of
+    visited orders.
 
     Nothing is shown if the total is less than `least`. A terminal shows nothing in the first `after_s` seconds, or in
-    the first QUIET_S seconds if the total is not known. Any thread can call the function.
+    the first QUIET_S seconds if the total is not known. Any thread can call the yielded function.
     """
     if not shown or (total_orders is not None and total_orders < least):
         yield lambda orders: None

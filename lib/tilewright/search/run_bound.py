@@ -1,10 +1,10 @@
 """Lower bound of the objective of a whole network, from lower bounds of its layers.
 
 Layers run one after another, so energies and latencies add. The EDP of a network is the product of its total energy and
-its total latency. The sum of the EDPs of the layers can be far below it. The bound therefore starts from the
-least energy, the least latency and the least EDP of each layer. The points (energy, latency) that these three allow
-form a convex set; the sum of the sets of all layers is convex, too. Lines around this sum form a convex polygon. A
-product of powers is quasi-concave, so its least value over the polygon lies at a corner
+its total latency. The sum of the EDPs of the layers can be far below this product. The bound therefore starts from the
+least energy, the least latency and the least EDP of each layer. The points (energy, latency) that are possible with
+these three minima form a convex set. The sum of the sets of all layers is convex, too. Lines around this sum form a
+convex polygon. A product of powers is quasi-concave, so its least value over the polygon lies at a corner
 (docs/proofs.md#bound-of-a-network).
 """
 
@@ -18,20 +18,22 @@ from tilewright.base.objectives import EDP, Powers
 from tilewright.base.proof import ROUNDING
 
 LINES = 400
-"""Number of lines around the sum of the sets. More lines make the bound tighter; it is valid with any number."""
+"""Number of lines around the sum of the sets. More lines make the bound tighter. The bound is valid with any number of
+lines."""
 
 
 @dataclass(frozen=True)
 class FrontEnd:
-    """Mapping of a layer at one end of its Pareto front of energy and latency; for a network, their sum."""
+    """Mapping of a layer at one end of the Pareto front of energy and latency. For a network, the sum over its
+    layers."""
 
     energy_pj: float
     latency_cycles: float
     lower_bound: float = 0.0
-    """Lower bound of the quantity that is least at this end: energy or latency."""
+    """Lower bound of the quantity that is smallest at this end of the front: energy or latency."""
 
     def plus(self, other: "FrontEnd", count: int) -> "FrontEnd":
-        """Sum of this end and another one that occurs `count` times."""
+        """Sum of this end and `count` times the end `other`."""
         return FrontEnd(
             self.energy_pj + other.energy_pj * count,
             self.latency_cycles + other.latency_cycles * count,
@@ -41,17 +43,17 @@ class FrontEnd:
 
 @dataclass(frozen=True)
 class FrontEnds:
-    """Both ends of a Pareto front of energy and latency, and the chosen point between them."""
+    """Both ends of a Pareto front of energy and latency, and the chosen mapping between the ends."""
 
     energy: FrontEnd
     """Mapping of least energy."""
     latency: FrontEnd
     """Mapping of least latency."""
     chosen: FrontEnd
-    """Mapping of the result, for comparison."""
+    """Mapping that the search chose for the objective, for comparison."""
 
     def plus(self, other: "FrontEnds", count: int) -> "FrontEnds":
-        """Sums of these ends and those of a layer that runs `count` times."""
+        """Sums of these ends and the ends of a layer that runs `count` times."""
         return FrontEnds(
             self.energy.plus(other.energy, count),
             self.latency.plus(other.latency, count),
@@ -76,9 +78,9 @@ class LayerBounds:
 
 
 def run_bound(layers: Sequence[LayerBounds], powers: Powers) -> float:
-    """Lower bound of the objective of the sums of energy and latency; 0 if there is no layer.
+    """Lower bound of the objective of a network, whose energy and latency are sums over layers; 0 if there is no layer.
 
-    The bounds of energy and latency are used only for EDP, and only if both are above 0 for every layer.
+    The separate bounds of energy and latency are used only for EDP, and only if both are above 0 for every layer.
     """
     if powers == EDP and layers and all(layer.energy_pj > 0 and layer.latency_cycles > 0 for layer in layers):
         return _bound_of_edp(layers) * (1 - ROUNDING)
@@ -105,13 +107,15 @@ def _bound_of_edp(layers: Sequence[LayerBounds]) -> float:
 
 
 def _slopes(energy: np.ndarray, highest: np.ndarray, value: np.ndarray) -> np.ndarray:
-    """Slopes in pJ a cycle, from below the flattest to above the steepest part of any curve."""
+    """Slopes in pJ per cycle. They range from below the flattest to above the steepest part of the curves of all
+    layers."""
     first, last = float((energy**2 / value).min()), float((highest**2 / value).max())
     return np.geomspace(first / 2, last * 2, LINES)
 
 
 def _least_product(slopes: np.ndarray, level: np.ndarray, least_energy: float, least_latency: float) -> float:
-    """Least product over the corners of the polygon: energy + slope x latency >= level for each slope, and the ends."""
+    """Least product over the corners of a polygon. Its sides are energy + slope x latency >= level for each slope, and
+    the least energy and the least latency."""
     latency = (level[1:] - level[:-1]) / (slopes[1:] - slopes[:-1])
     energy = level[1:] - slopes[1:] * latency
     corners = [

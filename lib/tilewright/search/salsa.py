@@ -1,9 +1,9 @@
 """SALSA: simulated annealing over all orders of the prime factors (Jung et al., "SALSA", AICAS 2023).
 
-Temperature and acceptance are those of zigzag-dse 3.9.1. Fault B33 of zigzag-dse is repaired: the chain uses the
-objective of the run and a seed, rejects orders that do not fit, and respects orderings. A chain starts at a random
-order of the prime factors that meets the constraints and fits. A neighbour of an order has two loops exchanged, as in
-zigzag-dse, or one loop moved.
+The temperature and the rule of acceptance are those of zigzag-dse 3.9.1. Fault B33 of zigzag-dse (docs/model.md) is
+repaired: the chain uses the objective of the run and a seed, rejects orders that do not fit, and obeys temporal
+orderings. A chain starts at a random order of the prime factors that meets the constraints and fits. A neighbour of an
+order has two loops exchanged, as in zigzag-dse, or one loop moved.
 """
 
 import hashlib
@@ -39,7 +39,7 @@ from tilewright.search.options import SalsaParameters
 from tilewright.search.salsa_kernel import CHAIN_DTYPE, anneal
 
 START_DRAWS = (1, 15, 240, 744)
-"""Numbers of random orders that a chain draws in successive batches until an order fits; 1000 orders in all."""
+"""Sizes of the successive batches of random orders that a chain draws until an order fits; 1000 orders in all."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class OrderSpace:
     entries: tuple[TemporalOrderingEntry, ...]
     """Entries of the temporal ordering that apply to the layer."""
     loops: tuple[tuple[str, int], ...]
-    """Distinct loops; loops that the ordering names with a size are not split."""
+    """Distinct loops. A loop that the ordering gives with a size is not split into prime factors."""
     multiset: tuple[int, ...]
     """All loops of an order, as indexes of `loops`."""
     pattern: OrderPattern
@@ -64,14 +64,14 @@ class OrderSpace:
         return cls(prepared, entries, loops, indexes, order_pattern(entries, prepared.dimensions))
 
     def batch(self, orders: list[list[int]], **other: object) -> OrderBatch:
-        """Batch of orders given by indexes of loops."""
+        """Batch of orders, each a list of indexes of loops."""
         rows = np.array(orders, np.int64).reshape(len(orders), len(self.multiset))
         return OrderBatch(self.prepared, self.loops, rows, **other)  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True)
 class Start:
-    """Order that fits, as indexes of loops, with its costs."""
+    """Start of a chain: an order that fits, as indexes of loops, with its costs."""
 
     order: list[int]
     energy_pj: float
@@ -104,7 +104,7 @@ def draw_order(space: OrderSpace, random: Random) -> list[int] | None:
 def random_start(space: OrderSpace, random: Random) -> tuple[Start | None, OrderBatch]:
     """First random order that fits (or None), and the last batch of random orders.
 
-    `visited` of the batch is the number of all random orders whose cost was computed.
+    `visited` of this batch is the number of random orders in all batches.
     """
     visited = 0
     batch = space.batch([])
@@ -120,7 +120,7 @@ def random_start(space: OrderSpace, random: Random) -> tuple[Start | None, Order
 
 
 def fallback_order(space: OrderSpace, objective: str) -> tuple[LoopOrder | None, int]:
-    """Best of all orders of a few merged loops (None if no order fits), and the number of orders tried."""
+    """Best of all orders of a few merged loops (None if no order fits), and the number of orders that were tried."""
     found = best_of_few_loops(space.prepared, space.entries, objective)
     return found.order, found.costed
 
@@ -152,9 +152,9 @@ RECORDS = (PROBLEM_DTYPE, WORKSPACE_DTYPE, CHAIN_DTYPE)
 COOLING = 0.995
 """Factor on the temperature in each iteration, as in the reference."""
 REFERENCE_ITERATIONS = 1000
-"""Iterations of the reference; longer chains cool more slowly, to the same final temperature."""
+"""Number of iterations of the reference. Longer chains cool more slowly, to the same final temperature."""
 BLOCK_ITERATIONS = 16384
-"""Iterations between two checks for requests to stop."""
+"""Number of iterations between two checks whether the caller asked the search to stop."""
 
 
 def salsa_batches(
@@ -164,12 +164,13 @@ def salsa_batches(
     stop: threading.Event | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> Iterator[OrderBatch]:
-    """One batch with the best order of each chain. If no order fits, a batch of orders that do not fit.
+    """One batch with the best order of each chain. If no order fits, one batch with orders that do not fit.
 
-    A chain starts at a random order that fits. If none of START_DRAWS orders fits, it starts at the best of all orders
-    of FEW_LOOPS loops, with these loops split into prime factors. If the split order does not fit, the unsplit order is
-    returned in a batch of its own. A complete `ordering` is evaluated unchanged. `progress` is called with numbers of
-    iterations. Raises MappingError for impossible constraints, and SearchStoppedError if `stop` is set.
+    A chain starts at a random order that fits. If none of the START_DRAWS orders fits, the chain starts at the best of
+    all orders of FEW_LOOPS loops, with these loops split into prime factors. If the split order does not fit, the
+    unsplit order is returned in a separate batch. A complete `ordering` is evaluated unchanged. `progress` is called
+    with the number of iterations since the last call. Raises MappingError for impossible constraints, and
+    SearchStoppedError if `stop` is set.
     """
     entries = layer_ordering(ordering, prepared)
     given = complete_order(entries, prepared.spatial.temporal_sizes)
@@ -235,7 +236,8 @@ class _Salsa:
         return self.options.salsa_iteration_number if len(self.space.loops) > 1 else 0
 
     def _starts(self) -> tuple[list[Start | None], OrderBatch, int]:
-        """Start of each chain (None: no random order fits), the last batch drawn, and the number of costed orders."""
+        """Start of each chain (None: no random order fits), the last batch of random orders, and the number of orders
+        whose cost was computed."""
         starts, visited = [], 0
         for restart in range(self.options.salsa_restarts):
             self._look_at_stop()
@@ -281,6 +283,6 @@ class _Salsa:
 
 
 def _random_state(seed: int, restart: int, use: str) -> int:
-    """64 bits that depend only on the seed, the number of the chain and the purpose `use`."""
+    """Random state of 64 bits that depends only on the seed, the number of the chain and the purpose `use`."""
     digest = hashlib.blake2b(f"{seed} {restart} {use}".encode(), digest_size=8).digest()
     return int.from_bytes(digest, "little")

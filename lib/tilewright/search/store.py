@@ -1,4 +1,4 @@
-"""Content-addressed store of mapped layers: keyed by the content of a problem, not by names.
+"""Store of mapped layers, keyed by a digest of the content of each mapping problem, not by names.
 
 The key is a digest of the layer and core (both without names), the constraints, the stages of the search with their
 parameters, and the digest of the code that these stages run. An entry is written atomically, is never overwritten, and
@@ -36,7 +36,7 @@ def problem_key(layer: Layer, core: Core, constraints: MappingConstraints, searc
 
 
 def _name_free(layer: Layer, core: Core, constraints: MappingConstraints) -> list[JsonObject]:
-    """Content that decides the result, without names.
+    """Content of the layer, the core and the constraints that decides the result of a search, without names.
 
     The constant operands are left out, because they do not affect the mapping of a layer.
     """
@@ -49,9 +49,10 @@ def _name_free(layer: Layer, core: Core, constraints: MappingConstraints) -> lis
 
 @lru_cache(maxsize=64)
 def _name_free_core(core: Core) -> JsonObject:
-    """Content of a core without names, cached because most layers of a network use the same core.
+    """Content of a core, without names. It is cached, because most layers of a network use the same core.
 
-    The list of other operators that the core can run is left out, because it does not affect the mapping of a layer.
+    The list of other operators that the core can run is left out, because this list does not affect the mapping of a
+    layer.
     """
     encoded = {**encode(core), "name": ""}
     del encoded["operator_types"]
@@ -69,7 +70,7 @@ class Store:
         return Path(self.directory) / key[:2] / f"{key}.json"
 
     def get(self, key: str) -> list[LayerRecord] | None:
-        """Stored records of one layer; None if there is no entry or it is damaged."""
+        """Stored records of one layer; None if there is no entry, or if the entry is damaged."""
         try:
             content = self.path_of(key).read_bytes()
             entry = json.loads(content)
@@ -93,7 +94,7 @@ class Store:
             write_atomically(self.path_of(key), sealed_line(canonical_text(entry) + "\n"), is_cache=True)
 
     def is_intact(self, path: Path) -> bool:
-        """True if an entry file is complete and undamaged, and belongs to the problem in its name."""
+        """True if an entry file is complete and undamaged, and its key is the key in the file name."""
         try:
             content = path.read_bytes()
             return is_sealed_line(content) and json.loads(content)["key"] == path.stem

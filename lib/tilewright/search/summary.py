@@ -35,10 +35,10 @@ def summarize(
     coverage: JsonObject | None = None,
     data_locality: JsonObject | None = None,
 ) -> JsonObject:
-    """Summary of a mapped network; sums run in execution order, over one record per layer (`one_a_layer`).
+    """Summary of a mapped network. Sums are added in execution order, over one record per layer (`one_a_layer`).
 
-    `coverage` states which work has a cost (`mapping.runnable`); the default is the work of all layers of the workload.
-    `data_locality` states where data stay between layers.
+    `coverage` is the work for which there is a cost (`mapping.runnable`); the default is the work of all layers of the
+    workload. `data_locality` describes in which memories data stay between layers.
     """
     indexes_of: dict[str, list[int]] = {}
     for i, record in enumerate(records):
@@ -100,7 +100,7 @@ def summarize(
 def one_a_layer(records: Iterable[LayerRecord]) -> tuple[LayerRecord, ...]:
     """First record of each layer; a network runs each layer once.
 
-    The field `alternatives` of a record is the number of further records of its layer.
+    The field `alternatives` of a record is the number of further records of the same layer.
     """
     kept: dict[int, LayerRecord] = {}
     place_of: dict[str, int] = {}
@@ -131,8 +131,8 @@ def _certificate(
 ) -> JsonObject:
     """Certificate of a network: number of distinct problems with a proof, largest gap, and the bound of the network.
 
-    It also states which space the proofs cover. `placed` has the layers in order, each with its number of repeats.
-    `energy_pj` and `latency_cycles` are totals. Returns {} if no search states a proof.
+    The certificate also states which space the proofs cover. `placed` has pairs (layer, number of repeats) in order.
+    `energy_pj` and `latency_cycles` are totals of the network. Returns {} if no search gives a proof.
     """
     searches = [record.search for record in records if "proven" in record.search]
     if not searches:
@@ -151,7 +151,8 @@ def _certificate(
 
 
 def _bound_of_run(placed: Sequence[tuple[LayerRecord, int]], powers: Powers, value: float) -> JsonObject:
-    """Objective of the network with its lower bound. If the ends of all fronts are known, their sums are added."""
+    """Objective of the network with its lower bound. If both ends of the Pareto front of every layer are known, the
+    object also has the sums of these ends."""
     stated = [record.search.get("ends") for record, _ in placed]
     ends = [decode(FrontEnds, one) if one else NO_ENDS for one in stated]
     layers = [
@@ -168,7 +169,7 @@ def _bound_of_run(placed: Sequence[tuple[LayerRecord, int]], powers: Powers, val
 
 
 def _without_proof(records: tuple[LayerRecord, ...]) -> JsonObject:
-    """Layers without a proof of an exact search, by reason; {} if no reason is recorded."""
+    """Layers for which an exact search has no proof, by reason; {} if no reason is recorded."""
     reasons: dict[str, list[str]] = {}
     for record in records:
         if "no_proof" in record.search:
@@ -186,7 +187,7 @@ def _passed_through(workload: Workload) -> dict[str, int]:
 
 
 def total_in_order(values: Iterable[float]) -> float:
-    """Sum added from first to last, because the last bit depends on the order."""
+    """Sum of the values, added from first to last, because the last bit depends on the order."""
     total = 0.0
     for value in values:
         total += value
@@ -199,7 +200,8 @@ def _total_if_known(values: Iterable[float | None]) -> float | None:
 
 
 def differs_notably(record: LayerRecord) -> bool:
-    """True if energy or latency under `corrected` differs by more than 5 %, or if the mapping does not fit there."""
+    """True if the energy or latency under the profile `corrected` differs by more than 5 %, or if the mapping does not
+    fit under this profile."""
     pairs = (
         (record.corrected.energy_pj, record.energy_pj),
         (record.corrected.latency_cycles, record.latency_cycles),

@@ -1,1 +1,1 @@
-"""Tiles on one core: chains of layers depth first, and attention."""
+"""Layers in tiles on one core: depth-first schedules for chains of layers, and fused attention."""

@@ -54,7 +54,7 @@ def test_boundaries_of_points_count(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert sum(energies[0].values()) == 3 * sum(energies[1].values())
     path.write_text(json.dumps(GOOD | {"level_boundaries": BOUNDS | {"W": [2]}}))
     assert main(["evaluate", *given]) == 2
-    assert "operand W has 2 memory levels, its level boundaries are [2]" in capsys.readouterr().err
+    assert "operand W has 2 memory levels, but its level boundaries are [2]" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -94,7 +94,7 @@ def test_a_mesh_is_filled_with_copies() -> None:
         ({"core_counts": {7: 2}}, "core_counts.7: no core has this id"),
         ({"core_counts": {0: 0}}, "core_counts.0: must be greater than 0"),
         ({"core_counts": {0: 100_000}}, "core_counts.0: must not be greater than 1024"),
-        ({"core_counts": {2: 2}}, "core_counts.2: there is one off-chip core"),
+        ({"core_counts": {2: 2}}, "core_counts.2: an accelerator has only one off-chip core"),
         ({"core_files": {}}, "core_files: too few items"),
         ({"cores": {0: "smal", 1: "small"}}, "cores.0: core_files has no such core, got 'smal'"),
         ({"core_files": {"small": core() | {"memories": 3}, "dram": offchip()}}, "core_files.small.memories: must be"),

@@ -155,7 +155,7 @@ def test_an_energy_per_bit_beside_bits_per_cycle() -> None:
             "2 TB/s",
             "1 GHz",
             "16,000 bits per cycle at 1000 MHz are 2,000 GB/s; one LPDDR4 gives 25.6 GB/s (3200 MT/s, 64 bits wide), so"
-            " that 79 are needed",
+            " that 79 parts are needed",
         ),
         (256, "1 GHz", "256 bits per cycle at 1000 MHz are 32 GB/s; one LPDDR4"),
         ("25.6 GB/s", "200 MHz", ""),
@@ -211,8 +211,8 @@ def test_wrong_systems_are_refused() -> None:
     )
     found = problems_of(system("500 MHz", bandwidth="4 GB/s", unit_energy_cost=2))
     assert found == [
-        "core_connectivity[0].unit_energy_cost: an energy of a busy cycle, which depends on the clock since the"
-        " bandwidth is per second"
+        "core_connectivity[0].unit_energy_cost: is an energy per busy cycle, but the bandwidth is per second, so"
+        " this energy depends on the clock"
     ]
     of_all = {**system("500 MHz", bandwidth="4 GB/s"), "unit_energy_cost": 2}
     assert [one.partition(":")[0] for one in problems_of(of_all)] == ["unit_energy_cost"]

@@ -110,7 +110,7 @@ def test_all_keys_are_read_and_each_is_told_once_a_file(tmp_path: Path) -> None:
         ("accelerator.yaml", "technology_node: not used: energies and areas are those of the core files"),
         (
             "accelerator.yaml",
-            "memory_aliases: not used: each core keeps its own memory and its area; core_memory_sharing makes them one",
+            "memory_aliases: not used: each core keeps its own memory and area; core_memory_sharing merges memories",
         ),
         *(
             ("accelerator.yaml", f"{key}: not used: it is for cores of types aie2, which have no memory hierarchy")

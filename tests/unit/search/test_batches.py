@@ -250,8 +250,8 @@ def test_corrected_figures_keep_the_boundaries() -> None:
         ([[0, 3], [0, 3], [0, 2]], "leaves loops out"),
         ([[4, 3], [0, 3], [0, 3]], "above the number of loops"),
         ([[-1, 3], [0, 3], [0, 3]], "below that of an inner level"),
-        ([[0, 3], [0, 3]], "level boundaries must be for operands O, I, W, 2 given"),
-        ([[0, 3], [3], [0, 3]], r"operand I has 2 memory levels, its level boundaries are \[3\]"),
+        ([[0, 3], [0, 3]], "level boundaries are needed for operands O, I, W, but 2 lists are given"),
+        ([[0, 3], [3], [0, 3]], r"operand I has 2 memory levels, but its level boundaries are \[3\]"),
         ([[0, 3], [0.5, 3], [0, 3]], "operand I has 2 memory levels"),
         ([[2, 3], [0, 3], [0, 3]], "too small for the tiles of all its operands together: needs 144 bits, has 100"),
     ],
@@ -312,8 +312,8 @@ def test_batches_made_by_hand_are_checked() -> None:
         ("outside the 3 loops of the batch", (loops, np.array([[0, -1, 2]]))),
         ("no loop dimension Q", ((*loops, ("Q", 2)), one)),
         (r"the shape \(1, 3, 1\) instead of \(1, 3, 2\)", (loops, one, np.zeros((1, 3, 1), np.int64))),
-        ("97 temporal loops, at most 96", (loops, np.zeros((1, 97), np.int64))),
-        ("97 different loops, at most 96", (tuple(("C", size) for size in range(97)), one)),
+        ("97 temporal loops; at most 96", (loops, np.zeros((1, 97), np.int64))),
+        ("97 different loops; at most 96", (tuple(("C", size) for size in range(97)), one)),
     ):
         with pytest.raises(MappingError, match=message):
             cost_orders(OrderBatch(prepared, *arguments))

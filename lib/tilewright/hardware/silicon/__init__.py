@@ -1,1 +1,1 @@
-"""Costs with a source: SRAM of CACTI and a law between its memories, register files, DRAM, arithmetic, wires, links."""
+"""Library of costs with sources: SRAM (CACTI, interpolated), register files, DRAM, arithmetic, wires, links."""

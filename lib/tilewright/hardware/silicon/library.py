@@ -1,7 +1,7 @@
-"""Single figures from publications: arithmetic, SRAM, DRAM, wires and links, each with its source.
+"""Figures from publications, each with its source: arithmetic, SRAM, DRAM, wires and links.
 
-The tables of the library are read once. They are in the folder of this module. A change of a table makes the pipeline
-rerun the steps that use it.
+The tables of the library are files in the folder of this module, and are read once. If a table changes, the pipeline
+reruns the steps that use the table.
 """
 
 import csv
@@ -34,7 +34,7 @@ class SramFigures(NamedTuple):
 
 
 class SramGroup(NamedTuple):
-    """Group of memories: those that differ only in size and width."""
+    """Group of memories that differ only in size and width."""
 
     setup: str
     node_nm: int
@@ -56,7 +56,7 @@ def rows(name: str) -> list[dict[str, str]]:
 
 @cache
 def sram_table(name: str) -> dict[SramGroup, dict[SramPlace, SramFigures]]:
-    """Memories of a table: those of CACTI, or the interpolated ones of FILLED."""
+    """Memories of a table: CACTI for the results of CACTI, FILLED for interpolated memories."""
     found: dict[SramGroup, dict[SramPlace, SramFigures]] = {}
     for row in rows(name):
         group = SramGroup(row["setup"], int(row["node_nm"]), row["cell_type"])
@@ -73,7 +73,7 @@ CHECKED = {
     "recalled": "NOT confirmed in a second place",
     "taken over": "NOT a figure of its own: it belongs to the nearest kind, which the conditions name",
 }
-"""Levels of checking of a figure at the time when it was entered, with their meaning."""
+"""Meaning of each level of checking. The level states how a figure was checked when it was entered."""
 REGISTER, DRAM = "register-40nm", "dram"
 
 
@@ -84,7 +84,7 @@ class Source:
     name: str
     publication: str
     note: str
-    """Kind of the figures: measured, modelled, projected."""
+    """Origin of the figures: measured, modelled or projected."""
 
 
 @dataclass(frozen=True)
@@ -99,15 +99,15 @@ class LibraryEntry:
     energy_range_pj: tuple[float, float] | None
     """Range of the energy if sources disagree, or if the source itself gives a range."""
     energy_per: str
-    """Unit of work that needs the energy: an operation, a bit."""
+    """Unit of work that needs the energy, such as an operation or a bit."""
     area_um2: float | None
     leakage_mw: float | None
     bandwidth_gbyte_s: float | None
     conditions: str
     sources: tuple[Source, ...]
-    """Sources of the figure, followed by the sources of the range, of the area and of the bandwidth."""
+    """Sources of the energy, followed by the sources of the range, of the area and of the bandwidth."""
     checked: str
-    """Level of checking, a key of CHECKED."""
+    """Level of checking of the figure, as a key of CHECKED."""
 
 
 @cache

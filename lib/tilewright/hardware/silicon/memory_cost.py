@@ -2,8 +2,9 @@
 
 If the library has no figures for a node, figures of another node are scaled by the law of Stillmaker and Baas
 (Integration 58, 2017). This law is fitted to simulations of inverters with predictive technology models from 180 to 7
-nm. Factors between its nodes are interpolated by logarithms. The law describes logic: measured SRAM improves much less
-below 22 nm (docs/costs.md). Results that use the law therefore state this.
+nm. Factors for nodes between those of the law are interpolated by logarithms. The law describes logic, but measured
+SRAM improves much less below 22 nm (docs/costs.md). Results that use the law therefore state that it is a law for
+logic.
 """
 
 import math
@@ -61,7 +62,8 @@ def known_nodes() -> tuple[float, float]:
 
 
 def node_factors(from_nm: float, to_nm: float) -> NodeFigures:
-    """Factors for energy, delay and area from one node to another. Both nodes must be within `known_nodes`."""
+    """Factors by which energy, delay and area change from one node to another. Both nodes must be within
+    `known_nodes`."""
     return NodeFigures(*(new / old for old, new in zip(_figures(from_nm), _figures(to_nm), strict=True)))
 
 
@@ -77,7 +79,7 @@ def _figures(node_nm: float) -> NodeFigures:
 
 
 CELLS = {"hp": HP, "lstp": LSTP}
-"""Name of a cell type in files -> name in CACTI."""
+"""CACTI name of each cell type, by its name in hardware files."""
 SOURCE = "CACTI 7 (Balasubramonian et al., ACM TACO 14(2), 2017)"
 FURTHEST = 2
 """Largest factor by which a size or a width can lie outside the range of the table."""
@@ -93,7 +95,7 @@ class NoCostError(ValueError):
 
 @dataclass(frozen=True)
 class SramCost:
-    """Figures of an SRAM, with the steps by which they were found."""
+    """Figures of an SRAM, with the steps of their calculation."""
 
     read_energy_pj: float
     """Energy of reading a word."""
@@ -158,10 +160,11 @@ def _at_group(group: SramGroup, size_bytes: float, width_bits: int) -> SramCost:
 
 
 def _around(what: str, value: float, known: Sequence[int], unit: str, steps: list[str]) -> list[tuple[int, float]]:
-    """Neighbours of a value in the table, with weights: the value itself, or the two neighbours around it.
+    """Pairs (value in the table, weight) from which `value` is interpolated: `value` itself if the table has it, else
+    the two neighbours around it.
 
-    For a value outside the table, they are the two values at the end of the table, and a step is added that states
-    this. Raises NoCostError if the value is too far outside.
+    A value outside the table is extrapolated from the two values at that end of the table, and a step that states this
+    is added to `steps`. Raises NoCostError if the value is too far outside.
     """
     if value in known:
         return [(int(value), 1.0)]
@@ -178,7 +181,8 @@ def _around(what: str, value: float, known: Sequence[int], unit: str, steps: lis
 
 
 def _mean(found: Sequence[tuple[SramFigures, float]]) -> SramFigures:
-    """Figures from the weighted means of the logarithms. A single neighbour is returned unchanged."""
+    """Figures whose logarithms are the weighted means of the logarithms in `found`. The figures of a single neighbour
+    are returned unchanged."""
     if len(found) == 1:
         return found[0][0]
     columns = zip(*(figures for figures, _ in found), strict=True)
@@ -246,12 +250,12 @@ def _place_name(size_bytes: float, width_bits: int) -> str:
 
 SRAM, REGISTER_FILE, DRAM = "sram", "register_file", "dram"
 LAWS = (SRAM, REGISTER_FILE, DRAM)
-"""Allowed values of `from`: kinds of memories in the library."""
+"""Kinds of memories in the library; they are the allowed values of `from` in hardware files."""
 CACTI_RANGE = (0.7, 1.3)
-"""Range of CACTI figures as factors: they differ by 10 to 30 % from measured memories."""
+"""Smallest and largest factor on CACTI figures, which differ by 10 to 30 % from measured memories."""
 _ZIGZAG_RF_FACTOR = 128
-"""Factor by which zigzag-dse 3.9.1 multiplies the size of a register file to treat it as an SRAM. It does not scale the
-cost back."""
+"""Factor on the size of a register file. zigzag-dse 3.9.1 takes the cost of an SRAM of the multiplied size, and does
+not scale this cost back."""
 
 
 @dataclass(frozen=True)
@@ -272,20 +276,21 @@ class MemoryShape:
 
 @dataclass(frozen=True)
 class CostSource:
-    """Source of the costs of a memory, which is recorded together with them."""
+    """Source of the costs of a memory. Artifacts record the source together with the costs."""
 
     law: str
     """Request to the library, such as `sram 22 nm hp`."""
     source: str
     """Publication."""
     steps: tuple[str, ...]
-    """Steps by which the figures were found."""
+    """Steps of the calculation of the figures."""
     leakage_mw: float | None = None
     """Static power of one instance; None if unknown."""
     access_time_ns: float | None = None
     """Access time; None if unknown."""
     relative_range: tuple[float, float] = (1.0, 1.0)
-    """Range of energies and area, as factors of the figures. It is the range between sources, or CACTI_RANGE."""
+    """Smallest and largest factor on the energies and the area. They follow from the range of the sources, or are
+    CACTI_RANGE."""
 
 
 @dataclass(frozen=True)
@@ -293,7 +298,7 @@ class MemoryCost:
     """Costs of one instance of a memory."""
 
     read_energy_pj: float
-    """Energy of reading a word of the widest port that reads."""
+    """Energy of reading a word. The word is that of the widest port that reads."""
     write_energy_pj: float
     area_mm2: float
     """Area; 0 for a memory off the chip."""
@@ -366,7 +371,7 @@ def register_file_memory(shape: MemoryShape, node_nm: float) -> MemoryCost:
 
 
 def dram_memory(shape: MemoryShape, dram_type: str) -> MemoryCost:
-    """Cost of DRAM with its interface, computed per bit. `dram_type` is one of `dram_types`."""
+    """Cost of DRAM, including the interface, computed per bit. `dram_type` is one of `dram_types`."""
     entry = entries()[dram_type]
     assert entry.energy_pj is not None
     low, high = entry.energy_range_pj or (entry.energy_pj, entry.energy_pj)

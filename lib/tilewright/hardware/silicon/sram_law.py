@@ -1,13 +1,15 @@
-"""Law between the memories of CACTI: kriging of the logarithms of the figures over those of size, width and node.
+"""Interpolation between the memories of CACTI by kriging: logarithms of figures over logarithms of size, width and
+node.
 
 The method is universal kriging (Matheron, 1963; Cressie, Statistics for Spatial Data, 1993, section 3.4). A figure is
 the sum of two parts. The first is a polynomial of third order in size and width, which depends on node, type of cells
-and ports. The second is computed from the deviations of neighbours from that polynomial. The neighbours with most
-weight are those that are near in size, in width and in number of words, because CACTI chooses the same banks for them.
-The same memory at other nodes and with other cells has weight too. The error of the law is measured on the table: one
-memory, or all memories of one size or width, are left out and predicted.
+and ports. The second is computed from the deviations of neighbouring memories from that polynomial. Memories of similar
+size, width and number of words have most weight, because CACTI chooses the same banks for them. The same memory at
+other nodes and with other cells has weight, too. To measure the error of the law, one memory, or all memories of one
+size or width, are left out of the table and predicted.
 
-`python -m tilewright.hardware.silicon.sram_law` writes the memories that are not in the table. No other code runs it.
+`python -m tilewright.hardware.silicon.sram_law` writes the memories that are not in the table. No other code uses this
+module.
 """
 
 import csv
@@ -39,20 +41,21 @@ REACHES = {"size": 8.0, "width": 4.0, "node": 2.5, "cells": 1.0, "words": 1 / 0.
 The values minimise the prediction errors for left-out memories, and for left-out sizes and widths.
 """
 NUGGET = 0.02
-"""Share of a deviation that neighbours do not have in common. It comes from discontinuous choices of CACTI."""
+"""Share of a deviation that neighbouring memories do not have in common, because CACTI makes discontinuous choices."""
 DIGITS = 6
-"""Number of digits that CACTI prints. Filled figures keep as many, so that they are the same on all machines."""
+"""Number of digits that CACTI prints. Predicted figures are rounded to this number, so that they are the same on all
+machines."""
 WIDTHS = {PLAIN: (16, 32, 64, 128, 256, 512), ZIGZAG_CALL: (8, 16, 32, 64, 128, 256, 512, 1024)}
 _SIZES = {PLAIN: (9, 22), ZIGZAG_CALL: (7, 23)}
-"""Setup -> smallest and largest size in bytes, as powers of two."""
+"""Exponents of the smallest and largest size in bytes, by setup; sizes are powers of two."""
 _CORNER = 4
-"""Factor by which corners of the grid can have fewer words than CACTI needs. They are filled so that memories between
-them can be interpolated."""
+"""Factor by which memories at the corners of the grid can have fewer words than CACTI needs. Their figures are
+predicted so that memories between them can be interpolated."""
 
 
 @dataclass(frozen=True, eq=False)
 class SramLaw:
-    """Law of the costs of SRAM, fitted to the memories `places` with the figures `figures`."""
+    """Law of the costs of SRAM, fitted to the memories `places`, whose figures are `figures`."""
 
     places: tuple[tuple[SramGroup, SramPlace], ...]
     figures: tuple[SramFigures, ...]
@@ -86,10 +89,10 @@ class SramLaw:
         return [SramFigures(*(float(f"{value:.{DIGITS}g}") for value in row)) for row in np.exp(found)]
 
     def left_out(self, groups: Sequence[Sequence[int]]) -> np.ndarray:
-        """Relative errors [memory, figure] of the memories of some groups.
+        """Relative prediction errors [memory, figure] of the memories of some groups.
 
-        Each group is predicted from all memories outside it. One matrix serves all groups (Dubrule, Mathematical
-        Geology 15, 1983), so no new fit is needed for each group.
+        Each group is predicted from all memories outside the group. One matrix is used for all groups (Dubrule,
+        Mathematical Geology 15, 1983), so no new fit is needed for each group.
         """
         trend, inverse = _trend(self._points), self._inverse
         weighted = inverse @ trend
@@ -142,10 +145,10 @@ def fitted() -> SramLaw:
 
 
 def errors(law: SramLaw, setup: str, whole: str = "") -> np.ndarray:
-    """Relative errors [memory, figure] of the memories of a setup, if one memory is left out at a time.
+    """Relative prediction errors [memory, figure] of the memories of a setup. Each memory is predicted from all others.
 
-    `whole` is size_bytes or width_bits: all memories of one size or one width are then left out at a time. The smallest
-    and the largest value are never left out, because the law does not predict beyond the table.
+    If `whole` is `size_bytes` or `width_bits`, all memories of one size or one width are predicted from all others. The
+    smallest and the largest value are never left out, because the law does not predict beyond the table.
     """
     own = [place for place, (group, _) in enumerate(law.places) if group.setup == setup]
     if not whole:
@@ -155,8 +158,7 @@ def errors(law: SramLaw, setup: str, whole: str = "") -> np.ndarray:
 
 
 def missing() -> Iterator[tuple[SramGroup, SramPlace]]:
-    """Memories of the grid that are missing in the table, including corners that are needed to interpolate between
-    them."""
+    """Memories of the grid that are missing in the table, including the corners that are needed for interpolation."""
     for group, found in sorted(sram_table(CACTI).items()):
         first, last = _SIZES[group.setup]
         for width in WIDTHS[group.setup]:

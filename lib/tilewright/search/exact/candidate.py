@@ -1,4 +1,4 @@
-"""One spatial mapping in the exact search of a layer: its problem, and the results for its loop orders so far."""
+"""One spatial mapping in the exact search of a layer, with the results for its loop orders so far."""
 
 import hashlib
 import math
@@ -28,14 +28,15 @@ Ordering = tuple[TemporalOrderingEntry, ...]
 
 @dataclass(frozen=True)
 class Choice:
-    """Spatial mapping for which the search can make a problem on demand."""
+    """Spatial mapping that the search can try. Its problem (the data for the cost model) is made only when it is
+    needed."""
 
     index: int
-    """Position among the spatial mappings of the layer."""
+    """Index among the spatial mappings of the layer."""
     passes: float
-    """Lower bound of the number of iterations of any order."""
+    """Lower bound of the number of iterations that any loop order of this spatial mapping has."""
     rest_passes: float
-    """Lower bound of the number of iterations of this spatial mapping and of all later ones."""
+    """Lower bound of the number of iterations that holds for this and all later spatial mappings."""
     layer: Layer
     core: Core
     floors: TensorFloors
@@ -43,7 +44,7 @@ class Choice:
     make: Callable[[], PreparedProblem | None]
     """Function that makes the problem of this spatial mapping.
 
-    It returns None if the spatial mapping has no loop orders; this is reported elsewhere.
+    The function returns None if the spatial mapping has no loop orders, which is reported elsewhere.
     """
 
     def bound(self, passes: float, objective: str) -> float:
@@ -52,7 +53,8 @@ class Choice:
 
 
 def likeness(prepared: PreparedProblem) -> tuple[object, bytes]:
-    """Key of a problem. Two spatial mappings with the same temporal sizes and the same numbers have the same key."""
+    """Key of a problem. Two spatial mappings have the same key if their temporal sizes and the numbers in their
+    problems are the same."""
     record = prepared.arrays
     digest = hashlib.blake2b(digest_size=16)
     for name in record.dtype.names or ():  # without the padding between fields, which is arbitrary
@@ -61,7 +63,8 @@ def likeness(prepared: PreparedProblem) -> tuple[object, bytes]:
 
 
 class Candidate:
-    """Spatial mapping with its multisets of loops, and bounds that hold for all of these multisets."""
+    """Spatial mapping in the search, with its multisets of loops and with bounds that hold for all of these
+    multisets."""
 
     def __init__(
         self,
@@ -76,7 +79,9 @@ class Candidate:
         self.prepared, self.index, self.watch, self.ordering, self.goal = prepared, index, watch, ordering, options
         self.free = options.allocation == "free"
         if self.free and prepared.arrays.even:
-            raise MappingError("allocation: free gives every operand boundaries of its own, which even mappings forbid")
+            raise MappingError(
+                "allocation: free gives each operand its own level boundaries, which even mappings forbid"
+            )
         self.entries = layer_ordering(ordering, prepared)
         self.whole = loop_multiset(prepared.spatial.temporal_sizes, None, self.entries)
         self.floor = rounds.bound_without_search(prepared, watch.objective, floors)
@@ -89,9 +94,9 @@ class Candidate:
     def parts(self) -> list[MultisetPart]:
         """Multisets of loops to order. Under free allocation, the only multiset is that of the prime factors.
 
-        Under greedy allocation, multisets of merged factors come first, those with fewest loops first. The allocator
-        takes whole loops, so an order of merged loops can beat all orders of prime factors. The search of a few loops
-        is fast, and its result often settles the larger multisets.
+        Under greedy allocation, there are also multisets of merged factors. The multisets are sorted by number of
+        loops. Because the allocator never splits a loop, an order of merged loops can be better than all orders of
+        prime factors. The search of a few loops is fast, and its result often settles the larger multisets.
         """
         sizes, most = self.prepared.spatial.temporal_sizes, self.whole.length
         merged = [] if self.free else [loop_multiset(sizes, limit, self.entries) for limit in range(1, most)]
@@ -102,9 +107,10 @@ class Candidate:
 
     @cached_property
     def relaxed(self) -> MultisetPart | None:
-        """Search over free boundaries without a given ordering. Its space contains the greedy space.
+        """Search with free level boundaries and without the given ordering. The space of this search contains all
+        mappings of the greedy space.
 
-        None if this is not certain: if tiles are not whole numbers, the order of multiplication could decide whether a
+        None if this is not certain. If tiles are not whole numbers, the order of multiplication could decide whether a
         mapping fits.
         """
         if self.free or self.prepared.arrays.even or not has_whole_tiles(self.prepared.arrays):
@@ -112,7 +118,8 @@ class Candidate:
         return self._part(loop_multiset(self.prepared.spatial.temporal_sizes, None, ()), (), True)
 
     def sharpen_floor(self) -> None:
-        """Raise the lower bound with the least amount of data that must cross each boundary."""
+        """Raise the lower bound by counting the least amount of data that must cross each boundary between memory
+        levels."""
         self.watch.owner = None
         self.watch.spent += math.prod(size + 1 for _, size in self.whole.loops)
         loops = loop_multiset(self.prepared.spatial.temporal_sizes, None, ())
@@ -123,7 +130,7 @@ class Candidate:
 
     @property
     def lower_bound(self) -> float:
-        """Lower bound of the objective for all mappings of this candidate, except one already known as the best."""
+        """Lower bound of the objective for all mappings of this candidate, except the best known mapping."""
         if "parts" not in self.__dict__:
             return max(self.floor, self._relaxed_bound)
         return max(self.floor, self._relaxed_bound, min(part.lower_bound for part in self.parts))
@@ -135,12 +142,12 @@ class Candidate:
 
     @property
     def nodes(self) -> int:
-        """Number of prefixes visited."""
+        """Number of prefixes of loop orders that were visited."""
         parts = self.parts if "parts" in self.__dict__ else []
         return sum(part.nodes for part in (*parts, *([self.relaxed] if self.relaxed else [])))
 
     def settled(self, best: Incumbent) -> bool:
-        """True if no part can contain a better mapping."""
+        """True if no part can contain a mapping that is better by more than the largest accepted gap."""
         if self.watch.settles(max(self.floor, self._relaxed_bound), best):
             return True
         return "parts" in self.__dict__ and all(part.settled(best) for part in self.parts)
@@ -150,7 +157,8 @@ class Candidate:
         return self.watch.proves(self.lower_bound, best)
 
     def relax(self, best: Incumbent, widths: Sequence[int]) -> Incumbent:
-        """Better of `best` and the order found in the free space, allocated greedily. Also raises the lower bound."""
+        """Better of two mappings: `best`, and the best order of the search with free boundaries, allocated greedily.
+        Also raises the lower bound."""
         part = self.relaxed
         known = self._relaxed_best
         if part is None or self.watch.proves(part.lower_bound, known):
@@ -166,14 +174,14 @@ class Candidate:
         return self._better(best, OrderBatch.of_orders(self.prepared, [found.order]))
 
     def anneal(self, best: Incumbent, iterations: int = ITERATIONS) -> Incumbent:
-        """Better of `best` and the result of annealing."""
+        """Better of two mappings: `best`, and the result of simulated annealing."""
         options = SalsaParameters(objective=self.goal.objective, salsa_iteration_number=iterations)
         for batch in salsa_batches(self.prepared, self.ordering, options, self.watch.stop, None):
             best = self._better(best, batch)
         return best
 
     def start(self, best: Incumbent) -> Incumbent:
-        """Better of `best` and the result of loma."""
+        """Better of two mappings: `best`, and the result of loma."""
         found = best_of_few_loops(self.prepared, self.ordering, self.watch.objective, self.watch.stop)
         costs, known = (found.energy_pj, found.latency_cycles), (best.energy_pj, best.latency_cycles)
         if found.order is None or not is_better(self.watch.objective, costs, known):

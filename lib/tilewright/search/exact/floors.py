@@ -1,4 +1,4 @@
-"""Lower bounds of a layer on a core that hold for every spatial mapping, before any mapping is made."""
+"""Lower bounds of a layer on a core that hold for every spatial mapping, computed before any mapping is made."""
 
 import math
 from collections import defaultdict
@@ -16,7 +16,7 @@ Links = tuple[tuple[str, str], ...]
 
 
 class TensorFloors(NamedTuple):
-    """Lower bounds that hold because each tensor passes its topmost memory at least once."""
+    """Lower bounds of energy and latency. They hold because each tensor passes its topmost memory at least once."""
 
     energy_pj: float = 0.0
     """Energy of the accesses to topmost memories."""
@@ -32,9 +32,9 @@ NO_FLOORS = TensorFloors()
 def tensor_floors(layer: Layer, core: Core, links: Links, profile: ModelProfile) -> TensorFloors:
     """Lower bounds from the accesses to the topmost memory of each operand.
 
-    Every input is read from this memory at least once, and every output is written to it at least once. The data move
-    in full words of the port (docs/model.md#what-can-be-relied-on). The bounds are 0 if a switch of the profile is off,
-    because these laws do not hold then.
+    Every input is read from this memory at least once, and every output is written to this memory at least once. The
+    data move in full words of the port (docs/model.md#what-can-be-relied-on). If a switch of the profile is off, these
+    laws do not hold, and the bounds are 0.
     """
     if not all(getattr(profile, name) for name in SWITCHES):
         return NO_FLOORS

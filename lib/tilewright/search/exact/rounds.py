@@ -1,8 +1,8 @@
-"""Rounds of branch and bound over the orders of one multiset of loops (docs/proofs.md#exact-search, 7).
+"""Rounds of branch and bound over the orders of one multiset of loops (docs/proofs.md#exact-search, section 7).
 
-A round expands one generation of labels after another. If a generation has too many labels, only the most promising
-ones are expanded, and the bounds of the others determine the gap. Rounds of growing width repeat this until no label is
-dropped.
+A label is a partial loop order. The labels of a generation have the same number of loops, and a round expands one
+generation after another. If a generation has too many labels, only the most promising labels are expanded, and the
+bounds of the dropped labels determine the gap. Rounds of growing width follow until no label is dropped.
 """
 
 import math
@@ -36,30 +36,31 @@ from tilewright.search.options import SearchLimits
 from tilewright.workload.layer import Layer
 
 WIDTHS = (8, 64, 512, 16384, LABELS)
-"""Numbers of labels kept per generation in successive rounds; narrow rounds find good mappings in little time."""
+"""Width of each round: the number of labels that a round keeps per generation. Narrow rounds find good mappings in
+little time."""
 EXACT_WIDTH = 512
-"""Largest width of a round that keeps labels whose bound lies within the largest gap.
+"""Largest width of the rounds that also expand labels whose bound lies within the largest accepted gap.
 
-Such rounds take little time, and prove most optima.
+These rounds take little time, and prove most optima.
 """
 ENTRIES = (*TABLE_STEPS, find_floor, begin, expand_labels, next_generation)
 """Compiled functions of the search."""
 ENTRY_RECORDS = TABLE_RECORDS
 """Records that the functions of `ENTRIES` use."""
 CHUNK_LABELS = 128
-"""Number of labels expanded between two checks of the clock and of requests to stop."""
+"""Number of labels that are expanded between two checks of the clock and of requests to stop."""
 
 
 @dataclass(frozen=True)
 class Incumbent:
-    """Best mapping so far. If `order` is None, no mapping is known."""
+    """Best mapping that the search has found so far. If `order` is None, no mapping is known."""
 
     order: LoopOrder | None = None
     boundaries: Boundaries | None = None
     energy_pj: float = math.inf
     latency_cycles: float = math.inf
     candidate: int = 0
-    """Position of the spatial mapping among those of the layer."""
+    """Index of the spatial mapping among the spatial mappings of the layer."""
 
     def value(self, objective: str) -> float:
         """Value of the objective."""
@@ -68,7 +69,7 @@ class Incumbent:
 
 @dataclass
 class Watch:
-    """State shared by all parts of one search: the objective, the clock, callbacks, and the owner of the tables."""
+    """State that all parts of one search share: the objective, the clock, callbacks, and the owner of the tables."""
 
     objective: str
     limits: SearchLimits
@@ -81,20 +82,21 @@ class Watch:
     was_late: bool = False
     """True if work was skipped because the time was over."""
     spent: int = 0
-    """Effort so far, in the units of `SearchLimits.effort`."""
+    """Effort that is spent so far, in the units of `SearchLimits.effort`."""
     was_spent: bool = False
-    """True if work was skipped because the effort was spent."""
+    """True if work was skipped because the limit of the effort was reached."""
 
     @classmethod
     def start(
         cls, objective: str, limits: SearchLimits, stop: threading.Event | None, progress: Callable[[int], None] | None
     ) -> "Watch":
-        """Watch of a search that begins with this call."""
+        """Watch of a search whose time begins with this call."""
         seconds = math.inf if limits.time_budget_s is None else limits.time_budget_s
         return cls(objective, limits, time.monotonic() + seconds, stop, progress)
 
     def in_time(self) -> bool:
-        """False if the time is over or the effort is spent. Raises SearchStoppedError if the caller set `stop`."""
+        """False if the time is over or the limit of the effort is reached. Raises SearchStoppedError if the caller set
+        `stop`."""
         if self.stop is not None and self.stop.is_set():
             raise SearchStoppedError
         is_late = time.monotonic() > self.deadline
@@ -109,7 +111,8 @@ class Watch:
 
     @property
     def best_share(self) -> float:
-        """Share of the best value. A lower bound above this share excludes all improvements that matter."""
+        """Share of the best value. A lower bound above this share of the best value excludes all improvements beyond
+        the largest accepted gap."""
         return 1 - max(self.limits.largest_gap, TOLERANCE)
 
     def proves(self, bound: float, best: Incumbent) -> bool:
@@ -118,7 +121,7 @@ class Watch:
 
 
 def compile_kernels() -> None:
-    """Compile the kernels of rounds if needed, so that the search time does not include compiling."""
+    """Compile the kernels of rounds if they are not compiled yet. The search time then does not include compiling."""
     for entry in ENTRIES:
         native_function(entry, TABLE_RECORDS)
 
@@ -128,9 +131,9 @@ def bound_without_search(
 ) -> float:
     """Lower bound of the objective for every order, computed without tables.
 
-    The latency is the larger of the cycles of all passes and the cycles of `floors`. The energy is the larger of two
-    lower bounds, plus the energy that grows with latency. The two are `energy_pj`, and the fixed energy of the array
-    plus the energy of `floors`.
+    The latency is the larger of two numbers: the cycles of all passes over the array, and the cycles of `floors`. The
+    energy is the larger of `energy_pj` and the fixed energy of the array plus the energy of `floors`. The energy that
+    grows with latency is added.
     """
     arrays = prepared.arrays
     passes = math.prod(size for _, size in prepared.spatial.temporal_sizes)
@@ -174,9 +177,9 @@ class MultisetPart:
 
     @property
     def lower_bound(self) -> float:
-        """Lower bound of the objective for all orders, except an order already known as the best.
+        """Lower bound of the objective for all orders, except the best known order.
 
-        It is infinite if no other order remains.
+        The bound is infinite if there is no other order.
         """
         return max(self.floor, self._found_bound) if self.claims_bound else 0.0
 
@@ -185,7 +188,7 @@ class MultisetPart:
         return self.watch.settles(max(self.floor, self._found_bound), best)
 
     def run(self, best: Incumbent, widths: Sequence[int]) -> Incumbent:
-        """Better of `best` and the result of one round per width, within the time budget.
+        """Better of two mappings: `best`, and the result of one round per width, within the time budget.
 
         Raises MappingError if the problem is too large for the tables.
         """
@@ -214,7 +217,7 @@ class MultisetPart:
         return Incumbent(self._order(), self._boundaries(), energy, latency, self.candidate)
 
     def _run_empty(self, best: Incumbent) -> Incumbent:
-        """Better of `best` and the only mapping of a problem without temporal loops."""
+        """Better of two mappings: `best`, and the only mapping of a problem without temporal loops."""
         self._found_bound = math.inf
         only = best_of_few_loops(self.prepared, self.entries, self.watch.objective, self.watch.stop)
         found = Incumbent(only.order, None, only.energy_pj, only.latency_cycles, self.candidate)
@@ -222,7 +225,7 @@ class MultisetPart:
         return found if found.value(objective) < best.value(objective) else best
 
     def _has_tables(self) -> bool:
-        """Make the tables unless they exist; False if there is no time for them."""
+        """Make the tables if they do not exist yet. False if the time is over before they are complete."""
         watch = self.watch
         if watch.owner is self:
             return True
@@ -269,7 +272,7 @@ class MultisetPart:
         return True
 
     def _give_up(self) -> None:
-        """Count every label that is not expanded as dropped."""
+        """Treat each label that is not expanded yet as dropped."""
         search = self.search
         g = int(search.current)
         waiting = search.label_bound[g, search.cursor : search.label_count[g]]
@@ -279,7 +282,8 @@ class MultisetPart:
                 search.dropped_bound = min(float(search.dropped_bound), float(bounds.min()))
 
     def _select(self, width: int) -> None:
-        """Keep the `width` labels of the next generation with the smallest bounds; of equal labels, the earlier."""
+        """Keep the `width` labels of the next generation that have the smallest bounds. If bounds are equal, the
+        earlier label is kept."""
         search = self.search
         g = 1 - int(search.current)
         count = int(search.label_count[g])
@@ -295,7 +299,7 @@ class MultisetPart:
         search.label_count[g] = width
 
     def _order(self) -> LoopOrder:
-        """Best order, with names of dimensions."""
+        """Best order, with the names of the loop dimensions."""
         words = self.search.best_path.tolist()
         symbols = [
             (words[i // PATH_SYMBOLS] >> (PATH_BITS * (i % PATH_SYMBOLS))) & ((1 << PATH_BITS) - 1)
@@ -304,7 +308,8 @@ class MultisetPart:
         return tuple(self.multiset.loops[symbol][0] for symbol in symbols)
 
     def _boundaries(self) -> Boundaries | None:
-        """Level boundaries of the best mapping as numbers of loops; None if the search did not choose them."""
+        """Level boundaries of the best mapping as numbers of loops; None if the search did not choose the
+        boundaries."""
         search, problem = self.search, self.prepared.arrays
         if not search.free:
             return None
@@ -319,7 +324,8 @@ class MultisetPart:
         return tuple(result)
 
     def _begun_early(self, bound: int) -> int:
-        """Boundary of the output, lowered below adjacent irrelevant loops, as in the evaluated order."""
+        """Boundary of the output, moved below those loops directly under it that are irrelevant to the output. The
+        search has evaluated this lower boundary."""
         dimensions, kinds = self.prepared.dimensions, self.prepared.arrays.kind[OUTPUT_INDEX]
         order = self._order()
         while bound > 0 and kinds[dimensions.index(order[bound - 1][0])] == IRRELEVANT:

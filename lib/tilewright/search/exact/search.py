@@ -1,7 +1,8 @@
 """Exact search: the best order of all loop prime factors, with a certificate (docs/proofs.md#exact-search).
 
 One search covers all spatial mappings of a layer. The best mapping found for one spatial mapping prunes all other
-spatial mappings. A spatial mapping whose lower bound is not better than the best mapping is settled without a search.
+spatial mappings. A spatial mapping is settled without a search if its lower bound is not better than the value of the
+best mapping.
 """
 
 import math
@@ -29,15 +30,16 @@ from tilewright.search.options import MOST_STARTS, ExactParameters, SalsaParamet
 NARROW_ROUNDS = 2
 """Number of rounds that every spatial mapping gets before any spatial mapping gets further rounds."""
 ANNEALED = 4
-"""Number of spatial mappings that are annealed, the most promising ones."""
+"""Number of spatial mappings that are searched by simulated annealing. The most promising spatial mappings are
+taken."""
 SALSA_ITERATIONS = SalsaParameters().salsa_iteration_number
 """Number of neighbours that salsa visits by default."""
 MADE_AT_ONCE = 512
-"""Number of spatial mappings that are made before they are searched; then the next ones are made."""
+"""Number of spatial mappings that are made at a time. They are searched before the next spatial mappings are made."""
 MAKING = 3000
-"""Effort of making one spatial mapping with its problem: the number of labels that take the same time."""
+"""Effort of making one spatial mapping: the number of labels (partial loop orders) that take the same time."""
 COUNTED = 50_000
-"""Largest number of spatial mappings that are still counted after a bound excludes all remaining ones."""
+"""Largest number of spatial mappings that are still counted after a bound excludes all remaining spatial mappings."""
 
 
 @dataclass(frozen=True)
@@ -51,24 +53,25 @@ class ExactResult(BoundedValue):
     lower_bound: float
     """Lower bound of the objective over all mappings of the space."""
     nodes: int
-    """Number of prefixes visited."""
+    """Number of prefixes of loop orders that were visited."""
     orders_in_space: int | None
-    """Number of loop orders of all spatial mappings that were made; None if they were not all counted."""
+    """Number of loop orders of all spatial mappings that were made; None if the count is incomplete."""
     candidate: int = 0
-    """Position of the spatial mapping among the given ones."""
+    """Index of the best spatial mapping among the spatial mappings of the layer."""
     searched: int = 1
     """Number of spatial mappings whose orders were visited, or that have only one order."""
     settled_by_bound: int = 0
-    """Number of spatial mappings that were settled by a lower bound alone, or have the same problem as another one."""
+    """Number of spatial mappings that a lower bound alone settled, or that have the same problem as another spatial
+    mapping."""
     allowed: int | None = 1
-    """Number of spatial mappings of the space; None if not all of them were counted."""
+    """Number of spatial mappings in the space; None if the count is incomplete."""
     improved: tuple[tuple[int, float, float], ...] = ()
-    """Successive best mappings: (spatial mapping, energy in pJ, latency in cycles).
+    """Successive best mappings, as (number of the spatial mapping, energy in pJ, latency in cycles).
 
-    A spatial mapping has at most one item: the last mapping with which it became the best.
+    Each spatial mapping has at most one item, for the last mapping with which this spatial mapping became the best.
     """
     ended_by_time: bool = False
-    """True if the time budget ended the search. On another machine, the search can then find another mapping."""
+    """True if the time budget ended the search. The result then depends on the speed of the machine."""
     ended_by_effort: bool = False
     """True if the limit of the effort ended the search."""
     energy_pj: float = 0.0
@@ -77,7 +80,7 @@ class ExactResult(BoundedValue):
     """Latency of the mapping."""
 
     def notes(self, engine: str, allocation: str) -> tuple[tuple[str, object], ...]:
-        """Certificate as JSON values."""
+        """Certificate as pairs (name, JSON value)."""
         return (
             ("engine", engine),
             ("allocation", allocation),
@@ -96,10 +99,10 @@ def exact_batches(
     stop: threading.Event | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> Iterator[OrderBatch]:
-    """One batch with the best order, and with the certificate among the notes of the batch.
+    """One batch with the best order. The certificate is in the statistics of the batch.
 
-    If no order fits, the first batch of loma. Raises MappingError for impossible constraints and for problems that are
-    too large, and SearchStoppedError if `stop` is set.
+    If no order fits, the result is the first batch of loma. Raises MappingError for impossible constraints and for
+    problems that are too large, and SearchStoppedError if `stop` is set.
     """
     result = search_exact(prepared, ordering, options, stop, progress)
     if result is None:
@@ -109,7 +112,7 @@ def exact_batches(
 
 
 def batch_of(prepared: PreparedProblem, result: ExactResult, notes: tuple[tuple[str, object], ...]) -> OrderBatch:
-    """Batch with one order, that of the mapping found."""
+    """Batch with one order: that of the best mapping found."""
     boundaries = None if result.boundaries is None else [result.boundaries]
     return OrderBatch.of_orders(prepared, [result.order], boundaries, result.nodes, notes)
 
@@ -123,9 +126,9 @@ def search_exact(
 ) -> ExactResult | None:
     """Optimum of the space, or the best mapping found before the time is over; None if no mapping fits.
 
-    Under greedy allocation, the space has all orders that loma can visit with any `lpf_limit` or without a limit. Under
-    free allocation, it has all orders of the prime factors with all level boundaries. Raises MappingError and
-    SearchStoppedError as `exact_batches` does.
+    Under greedy allocation, the space contains all orders that loma can visit with any `lpf_limit` or without a limit.
+    Under free allocation, the space contains all orders of the prime factors with all level boundaries. Raises
+    MappingError and SearchStoppedError as `exact_batches` does.
     """
     return search_candidates([prepared], ordering, options, stop, progress)
 
@@ -139,10 +142,10 @@ def search_candidates(
 ) -> ExactResult | None:
     """Optimum over all spatial mappings of one layer on one core; `search_exact` takes a single spatial mapping.
 
-    All spatial mappings share one time budget. A spatial mapping that contradicts the ordering is left out. A spatial
-    mapping that is too large to be searched counts with the bound that is known without a search. If several mappings
-    are equally good, the result is the one found first. Raises MappingError as `search_exact` does if no spatial
-    mapping has a mapping, and SearchStoppedError if `stop` is set.
+    All spatial mappings share one time budget. A spatial mapping that contradicts the ordering is left out. For a
+    spatial mapping that is too large to be searched, the certificate uses the bound that is known without a search. If
+    several mappings are equally good, the result is the mapping that was found first. Raises MappingError as
+    `search_exact` does if all spatial mappings are impossible or too large, and SearchStoppedError if `stop` is set.
     """
     choices = [
         Choice(
@@ -171,10 +174,11 @@ def search_choices(
     stop: threading.Event | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> ExactResult | None:
-    """Optimum over spatial mappings that are made one after another. The time budget includes making them.
+    """Optimum over spatial mappings that are made during the search. The time budget includes making the spatial
+    mappings.
 
-    With any budget, the result is at least as good as the results of loma and salsa, with their default options, for
-    the first `starts` spatial mappings.
+    With any time budget, the result is at least as good as the results of loma and salsa with default options for the
+    first `starts` spatial mappings.
     """
     rounds.compile_kernels()
     watch = Watch.start(options.objective, options.limits, stop, progress)
@@ -183,7 +187,7 @@ def search_choices(
 
 @dataclass
 class _Tally:
-    """Counts of a search; they include candidates that were dropped."""
+    """Counts of a search, which include the candidates that were dropped."""
 
     allowed: int = 0
     made: int = 0
@@ -262,7 +266,7 @@ class _Layer:
                 self._sharpen(candidate)
 
     def _made(self, choice: Choice) -> Candidate | None:
-        """Candidate of a choice; None if the choice is impossible or has the same problem as an earlier choice."""
+        """Candidate for a choice; None if the choice is impossible or has the same problem as an earlier choice."""
         self.tally.allowed += 1
         self.watch.spent += MAKING
         prepared = choice.make()
@@ -282,7 +286,8 @@ class _Layer:
         return candidate
 
     def _make(self, count: int) -> list[Candidate]:
-        """Next candidates that could beat the best mapping: at most `count`, those with fewest passes first.
+        """Next candidates that could be better than the best mapping: at most `count` candidates, in the order of their
+        passes.
 
         If the time ends, fewer candidates are made.
         """
@@ -330,7 +335,7 @@ class _Layer:
             self.tally.orders += self._orders[sizes]
 
     def _sharpen(self, candidate: Candidate) -> None:
-        """Compute a lower bound of a spatial mapping in little time; candidates are sorted by this bound."""
+        """Raise the lower bound of a spatial mapping in little time. Candidates are sorted by this bound."""
         if OBJECTIVES[self.options.objective].energy and self.watch.in_time():
             with suppress(MappingError):  # too large for tables: reported when the orders are searched
                 candidate.sharpen_floor()
@@ -341,7 +346,7 @@ class _Layer:
         return sorted(found, key=lambda candidate: candidate.lower_bound)
 
     def _start(self, candidates: Sequence[Candidate]) -> None:
-        """Find a first mapping: the result of loma for the first candidate for which loma finds a mapping."""
+        """Run loma for one candidate after another until the search knows a mapping."""
         for candidate in candidates:
             if self.best.order is not None or not self.watch.in_time():
                 break
@@ -366,7 +371,7 @@ class _Layer:
                 self._guarded(candidate, partial(candidate.anneal, self.best, iterations))
 
     def _search(self, candidates: Sequence[Candidate], widths: Sequence[int]) -> None:
-        """Run rounds for every part that can still contain a better mapping."""
+        """Run rounds for every multiset of loops that can still contain a better mapping."""
         for candidate in self._waiting(candidates):
             if candidate.settled(self.best):
                 continue
@@ -380,14 +385,14 @@ class _Layer:
                     self._guarded(candidate, partial(part.run, self.best, widths))
 
     def _forget_settled(self) -> None:
-        """Drop settled candidates, because the candidates of a large space need much memory."""
+        """Drop the settled candidates, because keeping all candidates of a large space would need much memory."""
         for candidate in self.all:
             if candidate.settled(self.best):
                 self._drop(candidate)
         self.all = [candidate for candidate in self.all if not candidate.settled(self.best)]
 
     def _drop(self, candidate: Candidate) -> None:
-        """Keep the counts and the lower bound of a settled candidate."""
+        """Add the counts and the lower bound of a settled candidate to those of the search."""
         self._settled_bound = min(self._settled_bound, candidate.lower_bound)
         self.tally.take(candidate, self.best)
 
@@ -443,10 +448,10 @@ class _Layer:
         )
 
     def _end_text(self) -> str:
-        """Words that say why a search has found no mapping."""
+        """Reason why the search has found no mapping, as the end of a sentence."""
         limits = self.options.limits
         if self.watch.was_late:
             return f"has found no mapping within its time budget of {limits.time_budget_s:g} s"
         if self.watch.was_spent:
-            return f"has found no mapping with its effort of {limits.effort:,}"
+            return f"has found no mapping within its effort of {limits.effort:,}"
         return "has found no mapping"

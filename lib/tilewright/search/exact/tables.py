@@ -1,7 +1,7 @@
 """Record of an exact search over the orders of one multiset of loops, with its tables (docs/proofs.md#exact-search).
 
-Sections 2 to 6 of that page describe the tables. Section 8 lists the cases in which the order of the multiplications in
-the cost model could change the result.
+Sections 2 to 6 of that chapter describe the tables. Section 8 lists the cases in which the order of the multiplications
+in the cost model could change the result.
 """
 
 import math
@@ -54,9 +54,9 @@ def order_sensitive_dimensions(problem: Problem, search: np.record) -> set[int]:
 
 
 def tiles_are_rounded(problem: Problem, o: int) -> bool:
-    """True if the model computes tiles of an operand from factors that are not exact in binary.
+    """True if the model computes the tiles of operand `o` from factors that have no exact binary form.
 
-    Such factors are ratios of window positions, and spatial factors that are not binary fractions.
+    These factors are ratios of window positions, and spatial factors that are not binary fractions.
     """
     if not problem.spatial_differs:
         return False
@@ -65,12 +65,13 @@ def tiles_are_rounded(problem: Problem, o: int) -> bool:
 
 
 def outputs_outgrow_sums(problem: Problem) -> bool:
-    """True if partial sums need less room in a memory than final outputs (fault B44)."""
+    """True if partial sums need less room in a memory than final outputs (fault B44, docs/model.md)."""
     return bool(problem.final_precision_bits > problem.precision_bits[0])
 
 
 def truncates_by_order(problem: Problem, search: np.record) -> bool:
-    """True if the reference can truncate the size of a window differently in different orders (fault B12)."""
+    """True if the reference can truncate the size of a window differently in different orders (fault B12,
+    docs/model.md)."""
     if problem.switches[SWITCHES.index("exact_window_sizes")]:
         return False
     windows = {int(d) for d in problem.relation_dimension[: problem.relation_count].ravel()}
@@ -81,9 +82,11 @@ OUTPUT = 0
 TABLE_STEPS = (fill_tables, mark_tables, sum_tables)
 TABLE_RECORDS = (PROBLEM_DTYPE, WORKSPACE_DTYPE, EXACT_DTYPE)
 FLOOR_SWITCHES = ("whole_tiles", "exact_window_sizes")
-"""Switches of the profile. With both, one more loop below a boundary never increases the data that cross it."""
+"""Switches of the model profile. If both are on, one more loop below a boundary never increases the data that cross
+this boundary."""
 CHUNK_POINTS = 4096
-"""Number of lattice points filled between two checks of the clock."""
+"""Number of table entries that are filled between two checks of the clock. There is one entry for each multiset of
+loops."""
 
 
 def new_search(
@@ -94,9 +97,10 @@ def new_search(
     free: bool,
     in_time: Callable[[], bool] = lambda: True,
 ) -> np.record | None:
-    """Record of a search over all orders of a multiset, with all tables; None if the time ended before they were made.
+    """Record of a search over all orders of a multiset, with all tables; None if the time ended before the tables were
+    made.
 
-    Raises MappingError if the problem is too large for the record, and the exceptions of `in_time`.
+    Raises MappingError if the problem is too large for the record. Also raises the exceptions of `in_time`.
     """
     search = _described(prepared, multiset, objective, free)
     problem = prepared.arrays
@@ -106,12 +110,14 @@ def new_search(
         native_function(entry, TABLE_RECORDS)(problem, workspace, search, argument)
     ports = int(search.most_busy_ports)
     if ports > MAX_BUSY_PORTS:
-        raise MappingError(f"the exact search has room for {MAX_BUSY_PORTS} ports above a level, the core has {ports}")
+        raise MappingError(
+            f"the exact search has room for {MAX_BUSY_PORTS} ports above a level, but the core has {ports}"
+        )
     return search
 
 
 def has_whole_tiles(problem: Problem) -> bool:
-    """True if tiles are whole numbers for every order in which sizes are multiplied."""
+    """True if the sizes of tiles are whole numbers in every order of multiplication."""
     return not (problem.spatial_differs or problem.spatial_fractional)
 
 
@@ -130,7 +136,7 @@ def energy_floor(prepared: PreparedProblem, multiset: LoopMultiset, workspace: W
 
 
 def _described(prepared: PreparedProblem, multiset: LoopMultiset, objective: str, free: bool) -> np.record:
-    """Record of this thread that describes the problem, without tables.
+    """Record of this thread, which describes the problem but has no tables yet.
 
     Raises MappingError if the problem is too large for the record.
     """
@@ -194,7 +200,7 @@ def _check_room(problem: Problem, multiset: LoopMultiset, points: int) -> None:
         ("boundaries between memory levels", boundaries, MAX_BOUNDARIES),
     ):
         if count > limit:
-            raise MappingError(f"the exact search has room for {limit} {what}, this problem has {count}")
+            raise MappingError(f"the exact search has room for {limit} {what}, but this problem has {count}")
     if problem.relation_used[OUTPUT].any():
         raise MappingError("the exact search has no bounds for outputs that are addressed by a sliding window")
 

@@ -1,7 +1,7 @@
-"""Independent check of certificates of attentions: the searched costs are right, and no plan can be better.
+"""Independent check of the certificates of attentions: the searched costs are right, and no plan is better.
 
-The check shares floors, costs and the program of a plan with the search, but not its algorithm: it bounds every plan
-of the space once, from the costs that the certificate lists.
+The check shares the floors, the costs and the program of a plan with the search, but not the search algorithm. The
+check bounds every plan of the space once, from the costs that the certificate lists.
 """
 
 import json
@@ -71,7 +71,7 @@ class CertifiedFile:
 
 
 def read_certified(file: Path) -> CertifiedFile:
-    """Content of a file. Raises InputError if the file is no certificate."""
+    """Content of a file of certified attentions. Raises InputError if the file has no valid content."""
     content = read_sealed(file, is_required=False)
     try:
         told = json.loads(content)
@@ -92,7 +92,7 @@ def read_certified(file: Path) -> CertifiedFile:
             told["core"], told["workload"], decode(AttentionPoints, told["points"]), options, tuple(found)
         )
     except (OSError, KeyError, ValueError, TypeError, IndexError, AttributeError) as error:
-        text = f"no certificate of attention, or a damaged one: {type(error).__name__}: {error}"
+        text = f"is no valid certificate of attentions: {type(error).__name__}: {error}"
         raise InputError([Problem(text, path=str(file))]) from error
 
 
@@ -131,7 +131,7 @@ class _Checker:
         return AttentionSpace(self.costs.attention.shape, self.costs.memories, self.told.certificate.sizes)
 
     def _plan(self) -> AttentionPlan | None:
-        """Plan of the file as a plan of the space; None if the space has no such plan."""
+        """Plan that the file describes; None if the space has no such plan."""
         told = self.told.plan
         assert told is not None
         try:
@@ -154,12 +154,12 @@ class _Checker:
         if any(size < 1 for axis in Tile._fields for size in getattr(sizes, axis)):
             yield f"sizes of tiles below 1: {sizes}"
         elif not sizes.orders or not set(sizes.orders) <= set(ORDERS):
-            yield f"no orders of loops, or unknown orders: {sizes.orders}"
+            yield f"the space has no orders of loops, or unknown orders: {sizes.orders}"
         elif self.told.plan is not None and self._plan() is None:
             yield f"this plan is not in the space: {self.told.plan}"
 
     def _costs(self) -> Iterator[str]:
-        """Messages on layers of tiles whose costs differ from those in the certificate."""
+        """Messages on layers of tiles whose costs are not those in the certificate."""
         for row in self.told.certificate.searched:
             problem = problem_of(self.costs, row)
             if problem is None:
@@ -168,10 +168,10 @@ class _Checker:
             ledger = self.costs.of_layer(problem)
             cost = (None, None) if ledger is None else (ledger.energy_pj, ledger.latency_cycles())
             if cost != row[4:]:
-                yield f"{row[:4]}: energy and latency {row[4:]}, not {cost}"
+                yield f"{row[:4]}: energy and latency are {row[4:]} in the certificate, but {cost} if computed again"
 
     def _value(self) -> Iterator[str]:
-        """Messages on numbers of the certificate that the plan contradicts."""
+        """Messages on numbers of the certificate that do not fit the plan."""
         claim, powers = self.told.certificate, OBJECTIVES[self.told.certificate.objective]
         unfused = self.costs.unfused()
         yield from _differs("unfused", self.told.unfused, (unfused.energy_pj, unfused.latency_cycles()))
@@ -183,13 +183,13 @@ class _Checker:
         yield from _differs("best", self.told.costs, (ledger.energy_pj, ledger.latency_cycles()))
         value = powers.value(ledger.energy_pj, ledger.latency_cycles())
         if not math.isclose(value, claim.value, rel_tol=CLOSE):
-            yield f"value {claim.value}, and the plan has {value}"
+            yield f"the certificate has the value {claim.value}, but the plan has {value}"
         if value > powers.value(unfused.energy_pj, unfused.latency_cycles()) * (1 + CLOSE):
             yield "worse than unfused"
         yield from contradictions(claim)
 
     def _bound(self) -> Iterator[str]:
-        """Messages on plans that could be below the lower bound."""
+        """Messages on plans whose value could be below the lower bound."""
         claim, powers = self.told.certificate, OBJECTIVES[self.told.certificate.objective]
         searched: dict[TileLayerProblem, tuple[float, float] | None] = {}
         for row in claim.searched:
@@ -205,9 +205,9 @@ class _Checker:
             if least < claim.lower_bound * (1 - CLOSE):
                 yield f"{plan_object(self.costs, plan)} could have the value {least}"
         if count != claim.plans_in_space:
-            yield f"the certificate has {claim.plans_in_space} plans, not {count}"
+            yield f"the certificate has {claim.plans_in_space} plans, but the space has {count}"
 
 
 def _differs(what: str, told: tuple[float, float], found: tuple[float, float]) -> Iterator[str]:
     if not all(math.isclose(one, other, rel_tol=CLOSE) for one, other in zip(told, found, strict=True)):
-        yield f"{what}: energy and latency {told}, not {found}"
+        yield f"{what}: energy and latency are {told} in the file, but {found} if computed again"

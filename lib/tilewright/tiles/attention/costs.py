@@ -1,4 +1,5 @@
-"""Costs of the parts of plans: layers of tiles by the single-layer search, copies as in depth-first schedules."""
+"""Costs of the parts of plans: layers of tiles from the search for single layers, copies as in depth-first
+schedules."""
 
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -35,14 +36,15 @@ from tilewright.workload.layer import OUTPUT, Layer
 
 @dataclass
 class AttentionCosts:
-    """Costs of the parts of plans of an attention. Each problem is computed once and kept. Not safe for threads."""
+    """Costs of the parts of plans of an attention. The cost of each part is computed once and kept. Only one thread can
+    use an object."""
 
     attention: NetworkAttention
     core: Core
     mapping: Mapping
     options: LayerOptions
     known: dict[TileLayerProblem, Ledger | None] = field(default_factory=dict)
-    """Results of searches; None if no mapping fits."""
+    """Results of the searches so far; None if no mapping fits."""
 
     @cached_property
     def memories(self) -> Memories:
@@ -50,14 +52,14 @@ class AttentionCosts:
         return Memories(self.core, self.constraints(next(iter(self.attention.templates()))))
 
     def constraints(self, name: str) -> MappingConstraints:
-        """Constraints of the mapping file for a layer of tiles."""
+        """Constraints of the mapping file for the layer `name` of a tile."""
         return self.mapping.constraints_for(self.attention.templates()[name])
 
     @cached_property
     def alike(self) -> tuple[Any, ...]:
-        """Key of the costs: two attentions with the same key have the same costs.
+        """Key of the costs. Two attentions with the same key have the same costs.
 
-        This holds for cores that differ only in sizes of memories.
+        This is true only if the cores differ in nothing except the sizes of memories.
         """
         nodes = [(node.layer, node.repeats) for node in layer_nodes(self.attention.unfused)]
         layers = [(replace(layer, name=""), self.mapping.constraints_for(layer), n) for layer, n in nodes if layer]
@@ -66,15 +68,21 @@ class AttentionCosts:
         return self.attention.shape, tuple(layers), tuple(given), sizes
 
     def check(self) -> None:
-        """Raise InputError with all reasons why the costs cannot be computed, or why the bounds do not hold."""
+        """Raise InputError with all reasons why the costs cannot be computed, or why the bounds are not valid."""
         problems = []
         profile, place = self.options.profile, self.attention.name
         if not all(getattr(profile, name) for name in SWITCHES):
             problems.append(
-                Problem("attention has costs only under the model `corrected`", path="model", value=profile.name)
+                Problem(
+                    "the cost of an attention can be computed only under the model `corrected`",
+                    path="model",
+                    value=profile.name,
+                )
             )
         if self.core.operational_array.kind != DIGITAL:
-            problems.append(Problem("attention has costs only on digital arrays", path=self.core.name))
+            problems.append(
+                Problem("the cost of an attention can be computed only for digital arrays", path=self.core.name)
+            )
         not_run = [node.name for node in layer_nodes(self.attention.unfused) if not can_run(self.core, node)]
         if not_run:
             text = "the core does not run all layers of an attention; its operator_types list what it runs"
@@ -90,11 +98,12 @@ class AttentionCosts:
         self.memories.check()
 
     def program(self, plan: AttentionPlan) -> PlanProgram:
-        """Program of a plan: its parts and how often each runs."""
+        """Program of a plan: the parts of the plan, and how often each part runs."""
         return program(self.attention.shape, self.memories, plan)
 
     def layer(self, problem: TileLayerProblem) -> tuple[Layer, Core, MappingConstraints]:
-        """Layer of a problem, the core with the memories that the layer uses, and the constraints on its mapping."""
+        """Triple of the layer of a problem, the core with the memories that the layer uses, and the constraints on the
+        mapping."""
         template = self.attention.templates()[problem.layer]
         layer = tile_layer(template, problem.layer, self.attention.shape, problem.tile)
         names = [memory.name for memory in self.core.memories]
@@ -128,7 +137,7 @@ class AttentionCosts:
         return copy_ledger(self.core, (Copy(problem.bits, hops),), True)
 
     def of_plan(self, plan: AttentionPlan) -> Ledger | None:
-        """Cost of a plan, by kind of tensor.
+        """Cost of a plan, with the accesses by kind of tensor.
 
         None if the tensors do not fit into their memories, or if no mapping fits for a layer of a tile.
         """
@@ -144,7 +153,8 @@ class AttentionCosts:
         return total
 
     def unfused(self) -> Ledger:
-        """Cost of the layers as they are in the network. Each layer reads from and writes to the outermost memory.
+        """Cost of the attention without fusion. Each layer of the network reads from and writes to the outermost
+        memory.
 
         Raises MappingError if no mapping fits for a layer.
         """
@@ -159,7 +169,7 @@ class AttentionCosts:
 
 
 def _tensors_of(problem: TileLayerProblem | CopyProblem, stages: tuple[str, ...]) -> dict[str, str]:
-    """Kind of tensor, by operand or cause of a copy."""
+    """Kind of tensor by operand, for a layer of a tile. For a copy, the only key is COPY."""
     if isinstance(problem, CopyProblem):
         return {COPY: problem.tensor}
     sequences = (steps(stages, False), LAST)
@@ -168,7 +178,7 @@ def _tensors_of(problem: TileLayerProblem | CopyProblem, stages: tuple[str, ...]
 
 
 def _tensors_of_node(name: str) -> dict[str, str]:
-    """Kind of tensor, by operand, for a layer as it is in the network."""
+    """Kind of tensor of each operand of a layer of the network, which is not cut into tiles."""
     part = name.rpartition("/")[2]
     if part.startswith(SCORES):
         return {"I": QUERIES, "W": KEYS, OUTPUT: SCORE}

@@ -1,11 +1,12 @@
-"""Search for the best plan of an attention: best-first over all plans, by bounds that are refined with searched costs.
+"""Search for the best plan of an attention: best-first over all plans, with bounds that searched costs refine.
 
-A plan consists of copies, whose cost is known, and of layers of tiles. A layer counts with its floor until it is
-searched, and then with its cost. The sum is therefore a lower bound of the cost of the plan. If all its layers are
-searched, the sum is the cost. The plan with the least bound is refined first: its largest part without a known cost is
-searched. The search ends when no bound is below the value of the best known plan.
+A plan consists of copies, whose cost is known, and of layers of tiles. For each layer, the search adds the floor (a
+lower bound) until the layer is searched, and then the cost. The sum is therefore a lower bound of the cost of the plan.
+If all layers of the plan are searched, the sum is the cost of the plan. The plan with the least bound is refined first:
+the largest part of this plan that is not searched yet is searched. The search ends when no bound is below the value of
+the best known plan.
 
-Floors are lower bounds of the cost of a layer of a tile over all its mappings (docs/tiles.md#fused-attention, "The
+The floor of a layer of a tile is a lower bound of the cost over all mappings (docs/tiles.md#fused-attention, "The
 bounds").
 """
 
@@ -33,9 +34,9 @@ from tilewright.workload.layer import FINAL_OUTPUT, OUTPUT, Layer
 def floor(costs: AttentionCosts, problem: TileLayerProblem) -> tuple[float, float]:
     """Lower bounds (energy in pJ, latency in cycles) over all mappings of a layer of a tile.
 
-    Each operation needs its energy. Each element of a tensor crosses, at least once, each boundary between the array
-    and the memory of the tensor. The latency is at least the number of passes of the array, and at least the busy time
-    of each port.
+    The energy includes all operations. It also includes one transfer of each element of a tensor over each boundary
+    between the array and the memory of the tensor. The latency is at least the number of passes of the array, and at
+    least the busy time of each port.
     """
     template = costs.attention.templates()[problem.layer]
     layer = tile_layer(template, problem.layer, costs.attention.shape, problem.tile)
@@ -63,13 +64,14 @@ def _elements(layer: Layer, operand: str) -> int:
 
 
 def _least_bits(layer: Layer, operand: str) -> int:
-    """Smallest number of bits of an element, as a partial sum or as a final result."""
+    """Smallest number of bits of an element. For outputs, it is the smaller of the widths of partial sums and final
+    results."""
     return min(layer.bits_of[operand], layer.bits_of[FINAL_OUTPUT]) if operand == OUTPUT else layer.bits_of[operand]
 
 
 @lru_cache(maxsize=4096)
 def _crossings(core: Core, operand: str, outermost: int, is_output: bool) -> tuple[tuple[int, int], ...]:
-    """Pairs (memory, direction), one for each access between the array and the memory of a tensor."""
+    """Pairs (memory, direction), one for each access on the way between the array and the memory of a tensor."""
     chain = memory_hierarchy(core).memories_of(operand)
     chain = chain[: chain.index(outermost) + 1]
     if is_output:
@@ -80,8 +82,8 @@ def _crossings(core: Core, operand: str, outermost: int, is_output: bool) -> tup
 def _passes(layer: Layer, core: Core, given: MappingConstraints) -> int:
     """Smallest number of cycles of the array.
 
-    It follows from the loops that the mapping file unrolls, if the file gives loops for all sides of the array. If not,
-    it follows from the number of units.
+    If the mapping file gives loops for all sides of the array, the number is computed from these loops. If not, it is
+    computed from the number of units of the array.
     """
     sides = {name for name, _ in core.operational_array.dimensions}
     if {name for name, _ in given.spatial_mapping} != sides:
@@ -91,7 +93,7 @@ def _passes(layer: Layer, core: Core, given: MappingConstraints) -> int:
 
 @dataclass
 class Bounds:
-    """Lower bounds of plans, from the floors and the `searched` costs."""
+    """Lower bounds of plans, computed from floors and from the costs in `searched`."""
 
     costs: AttentionCosts
     searched: dict[TileLayerProblem, tuple[float, float] | None] = field(default_factory=dict)
@@ -100,7 +102,7 @@ class Bounds:
     _copies: dict[CopyProblem, tuple[float, float]] = field(default_factory=dict)
 
     def of_part(self, problem: TileLayerProblem | CopyProblem) -> tuple[float, float]:
-        """Lower bounds of energy and latency of a part; infinite if no mapping fits."""
+        """Lower bounds of energy and latency of a part; infinite if no mapping fits the part."""
         if isinstance(problem, CopyProblem):
             if problem not in self._copies:
                 ledger = self.costs.of_copy(problem)
@@ -126,7 +128,7 @@ class Bounds:
 
 @dataclass(frozen=True)
 class AttentionOptimum(BoundedValue):
-    """Best way to run an attention, with its proof."""
+    """Best way to run an attention, with the proof that no way is better."""
 
     costs: AttentionCosts
     sizes: Sizes
@@ -149,7 +151,7 @@ def find_optimum(
     time_budget_s: float = math.inf,
     advance: Callable[[int], None] = lambda _: None,
 ) -> AttentionOptimum:
-    """Best plan of the space, or unfused execution if this is at least as good.
+    """Best plan of the space, or unfused execution if this is not worse than the best plan.
 
     After `time_budget_s` seconds, the result is the best plan found so far. Raises InputError if the costs of the
     attention cannot be computed, and MappingError if no mapping fits for a layer of the network.
@@ -196,5 +198,5 @@ def _is_open(part: PlanPart, bounds: Bounds) -> bool:
 
 
 def _weight(part: PlanPart, bounds: Bounds) -> float:
-    """Weight of a part in the choice of the next search: its cycles. The parts with most operations come first."""
+    """Weight of a part when the next part to search is chosen: the total cycles of the part."""
     return bounds.of_part(part.problem)[1] * part.times

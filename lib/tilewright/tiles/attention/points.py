@@ -1,4 +1,4 @@
-"""Points at which an attention is studied: contexts, and sizes of one memory."""
+"""Points for which an attention is studied: numbers of tokens in the context, and sizes of one memory."""
 
 from dataclasses import dataclass, replace
 
@@ -10,7 +10,7 @@ from tilewright.workload.language_models.request import ModelStep, Requests
 
 @dataclass(frozen=True)
 class AttentionPoints:
-    """All combinations of contexts and memory sizes. () means the value in the files."""
+    """All combinations of contexts and memory sizes. () means the context or the size in the input files."""
 
     contexts: tuple[int, ...] = ()
     """Numbers of tokens that the last query sees."""
@@ -19,9 +19,8 @@ class AttentionPoints:
     sizes_bits: tuple[int, ...] = ()
 
     def steps(self, step: ModelStep) -> list[ModelStep]:
-        """Step at each context. A request with one new token has the other tokens in its cache; in a prompt all tokens
-        are new.
-        """
+        """Step with each context. If a request has one new token, all other tokens of the context are in the cache. In
+        a prompt, all tokens of the context are new."""
 
         def moved(group: Requests, context: int) -> Requests:
             one = group.tokens == 1
@@ -41,7 +40,7 @@ class AttentionPoints:
         return [_resized(core, self.memory, bits) for bits in self.sizes_bits] or [core]
 
     def size_of(self, core: Core) -> int | None:
-        """Size of the memory of a core, in bits; None if the size is not varied."""
+        """Size of the varied memory in a core, in bits; None if no size is varied."""
         return next((memory.size_bits for memory in core.memories if memory.name == self.memory), None)
 
 
@@ -51,9 +50,9 @@ def _resized(core: Core, name: str, bits: int) -> Core:
 
 
 def read_sizes(text: str) -> tuple[str, tuple[int, ...]]:
-    """Name of the memory and its sizes in bits, ascending, from a text such as `sram=64 KiB,1 MiB`.
+    """Name of a memory and ascending sizes in bits, from a text such as `sram=64 KiB,1 MiB`.
 
-    ("", ()) for ''. Raises InputError if the text has another form.
+    The result is ("", ()) if the text is empty. Raises InputError if the text has another form.
     """
     if not text:
         return "", ()

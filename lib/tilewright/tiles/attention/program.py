@@ -1,8 +1,8 @@
 """Program of a plan: layers of each kind of tile, where their tensors lie, copies between memories, and how often each
 runs.
 
-Tiles start at the first query and key and have their full size, except the last tile of an axis, which is the
-remainder. A tile runs as a whole if one of its queries sees one of its keys.
+Tiles start at the first query and the first key and have their full size. The last tile of an axis is the remainder. A
+tile runs as a whole if at least one query of the tile sees at least one key of the tile.
 """
 
 from collections import Counter
@@ -31,26 +31,28 @@ from tilewright.workload.layer import OUTPUT
 
 Key = TypeVar("Key")
 Counts = tuple[tuple[int, int], ...]
-"""(Size, number of tiles of this size), one pair for each size."""
+"""Pairs (size, number of tiles of this size), one pair for each size."""
 
 
 @dataclass(frozen=True)
 class Visits:
-    """Numbers of visits for one tile of units, by sizes: (heads, queries, keys), (heads, queries) or keys."""
+    """Numbers of visits for one tile of units. Keys are the sizes of what is visited: (heads, queries, keys), (heads,
+    queries) or keys."""
 
     first: dict[tuple[int, int, int], int]
-    """Visits of the first tiles of rows of tiles. A row has no output before its first tile."""
+    """Visits of the first tiles of rows of tiles. In a first tile, there is no earlier output to merge with."""
     later: dict[tuple[int, int, int], int]
     rows: dict[tuple[int, int], int]
-    """Visits of rows of tiles, each of which ends with a division."""
+    """Visits of rows of tiles. Each row ends with a division."""
     query_loads: dict[tuple[int, int], int]
     key_loads: dict[int, int]
     output_loads: dict[tuple[int, int], int]
-    """Number of times that the partial output of a row is loaded again. It is stored the same number of times."""
+    """Number of times that the partial output of a row is loaded again. The partial output is stored the same number of
+    times."""
 
 
 def split(size: int, tile: int) -> Counts:
-    """Tiles of an axis."""
+    """Sizes of the tiles of an axis, with the number of tiles of each size."""
     whole, rest = divmod(size, tile)
     return tuple([(one, count) for one, count in ((tile, whole), (rest, 1 if rest else 0)) if count])
 
@@ -58,7 +60,8 @@ def split(size: int, tile: int) -> Counts:
 def visits(shape: AttentionShape, tile: Tile, order: str) -> Visits:
     """Visits of all tiles in an order of loops.
 
-    From the outermost loop, the loops are heads, queries, keys for QUERIES_OUTER, and keys, heads, queries otherwise.
+    From outermost to innermost, the loops are heads, queries, keys for QUERIES_OUTER, and keys, heads, queries for the
+    other order.
     """
     return _visits(shape, tile.heads, tile.queries, tile.keys, order)
 
@@ -104,7 +107,7 @@ def _some(counts: Counter[Key]) -> dict[Key, int]:
 
 
 def _key_ranges(shape: AttentionShape, queries: int, keys: int) -> list[tuple[int, int]]:
-    """(First, last) tile of keys that each tile of queries sees."""
+    """Pairs (first, last) of the tiles of keys that each tile of queries sees."""
     found = []
     for start in range(0, shape.queries, queries):
         first, last = shape.seen(start, min(start + queries, shape.queries) - 1)
@@ -147,28 +150,29 @@ def _stays_of_rows(ranges: list[tuple[int, int]], sizes: list[int], last_key: in
 
 
 QUERIES, KEYS, VALUES_IN, SCORE, STATISTICS, RESULT = "queries", "keys", "values", "scores", "statistics", "output"
-"""Kinds of tensors; STATISTICS are the maxima, sums and factors of rows, one element per row."""
+"""Kinds of tensors. STATISTICS are the maxima, sums and factors of the softmax, with one element per row."""
 TENSORS = (QUERIES, KEYS, VALUES_IN, SCORE, STATISTICS, RESULT)
 
 
 class TileStep(NamedTuple):
-    """Layer of a tile, with the tensors of its first and second operand and the tensor that it makes."""
+    """Layer of a tile, with the tensors of its first and its second operand and the tensor that the layer makes."""
 
     layer: str
     first: str
     second: str
-    """Tensor of the second operand; '' for none."""
+    """Tensor of the second operand; '' if the layer has only one operand."""
     made: str
 
 
 def kind_of(tensor: str) -> str:
-    """Kind of a tensor of a tile. Names of tensors are the kind, a dot, and the role of the tensor."""
+    """Kind of a tensor of a tile. The name of a tensor consists of the kind, a dot, and the role of the tensor."""
     return tensor.partition(".")[0]
 
 
 @lru_cache(maxsize=64)
 def steps(stages: tuple[str, ...], is_first: bool) -> tuple[TileStep, ...]:
-    """Layers of a tile in order; in the first tile of a row there is no earlier result to merge with."""
+    """Layers of a tile in order. The first tile of a row (`is_first`) has no layers that merge with an earlier
+    result."""
     names = [f"{SCORE}.{place}" for place in range(len(stages) + 1)]
     most, total, output = f"{STATISTICS}.most", f"{STATISTICS}.sum", f"{RESULT}.so_far"
     powers = f"{SCORE}.powers"
@@ -207,14 +211,14 @@ STATE = (f"{STATISTICS}.most", f"{STATISTICS}.sum", f"{RESULT}.so_far")
 
 
 class TileLayerProblem(NamedTuple):
-    """Layer of a tile. It is mapped without the memories above those that hold its tensors."""
+    """Layer of a tile, to be mapped. Memories above those that hold the tensors of the layer are left out."""
 
     layer: str
     tile: Tile
     reach: tuple[tuple[str, int], ...]
-    """Pairs (operand, memory that holds its tensor)."""
+    """Pairs (operand, memory that holds the tensor of this operand)."""
     reserved: tuple[tuple[int, int], ...]
-    """Pairs (memory, number of its bits that other tensors take)."""
+    """Pairs (memory, number of bits in this memory that other tensors take)."""
 
 
 class CopyProblem(NamedTuple):
@@ -224,12 +228,12 @@ class CopyProblem(NamedTuple):
     """Kind of the tensor."""
     bits: int
     source: tuple[str, int]
-    """(Operand of a layer, memory) from which the data come."""
+    """Pair (operand of a layer, memory) from which the data come."""
     target: tuple[str, int]
 
 
 class PlanPart(NamedTuple):
-    """Problem that a plan runs a number of times."""
+    """Part of a plan: a layer of a tile or a copy, with the number of its runs."""
 
     problem: TileLayerProblem | CopyProblem
     times: int
@@ -237,11 +241,11 @@ class PlanPart(NamedTuple):
 
 @dataclass(frozen=True)
 class PlanProgram:
-    """All work of a plan."""
+    """Program of a plan: all parts with their numbers of runs, and the memory that they need."""
 
     parts: tuple[PlanPart, ...]
     live_bits: tuple[tuple[int, int], ...]
-    """Pairs (memory, largest number of its bits that tensors take at a time)."""
+    """Pairs (memory, largest number of bits that tensors take in this memory at a time)."""
 
     def fits(self, memories: Memories) -> bool:
         """Whether each memory has room for the tensors that lie there."""
@@ -249,7 +253,7 @@ class PlanProgram:
 
 
 def tensor_bits(shape: AttentionShape, kind: str, tile: Tile) -> int:
-    """Bits of a tensor of a tile."""
+    """Number of bits of a tensor of a tile, by the kind of the tensor."""
     bits, rows = shape.bits, tile.units * tile.heads * tile.queries
     return {
         QUERIES: rows * shape.key_width * bits.queries,
@@ -262,7 +266,7 @@ def tensor_bits(shape: AttentionShape, kind: str, tile: Tile) -> int:
 
 
 def program(shape: AttentionShape, memories: Memories, plan: AttentionPlan) -> PlanProgram:
-    """All parts of a plan with their counts."""
+    """Program of a plan for an attention of this shape."""
     found: Counter[TileLayerProblem | CopyProblem] = Counter()
     live: dict[int, int] = {}
     seen = visits(shape, plan.tile, plan.order)
@@ -295,7 +299,8 @@ def _add(
 def _moves(
     shape: AttentionShape, memories: Memories, plan: AttentionPlan, units: int
 ) -> Iterator[tuple[CopyProblem, int]]:
-    """Copies for one tile of units: they bring queries, keys and values to their memories, and swap partial outputs."""
+    """Pairs (copy, number of runs) for one tile of units. The copies bring queries, keys and values to their memories,
+    and store and load partial outputs."""
     seen = visits(shape, plan.tile, plan.order)
     whole = Tile(units, shape.heads, shape.queries, shape.keys)
     for kind, place, operand in ((QUERIES, plan.queries, "I"), (KEYS, plan.keys, "W"), (VALUES_IN, plan.values, "W")):
@@ -328,23 +333,24 @@ def _moves(
 
 
 class _Layer(NamedTuple):
-    """Layer of a tile for any sizes, with the kinds of its tensors and of the tensors that exist while it runs."""
+    """Layer of a tile of any size, with the kinds of the tensors that exist while the layer runs."""
 
     name: str
     own: tuple[tuple[str, str], ...]
-    """(Operand, kind), in the order of operands; '' is the kind of a result that leaves the tile."""
+    """Pairs (operand, kind of its tensor), sorted by operand. The kind is '' for a result that leaves the tile."""
     has_copy: bool
-    """Whether the second operand is a copy outside the memory of results."""
+    """Whether the second operand is read from a copy, which lies outside the memory of results."""
     is_copied_now: bool
     others: tuple[tuple[str, int], ...]
-    """Pairs (kind, number) of other tensors in the memory of their kind."""
+    """Pairs (kind, number) of the other tensors that lie in the memory of their kind while the layer runs."""
     other_copies: tuple[tuple[str, int], ...]
-    """Pairs (kind, number) of other copies that exist while the layer runs."""
+    """Pairs (kind, number) of the copies of other tensors that exist while the layer runs."""
 
 
 @lru_cache(maxsize=64)
 def _layers(sequence: tuple[TileStep, ...], copies: bool) -> tuple[_Layer, ...]:
-    """Layers of a tile. `copies` is true if second operands that were made in the tile must be copied to be read."""
+    """Layers of a tile. `copies` is true if a tensor that was made in the tile must be copied before a layer can read
+    it as second operand."""
     found = []
     uses = _last_uses(sequence)
     living = {(one, False) for one in (QUERIES, KEYS, VALUES_IN, *_read_from_before(sequence))}
@@ -365,7 +371,8 @@ def _layers(sequence: tuple[TileStep, ...], copies: bool) -> tuple[_Layer, ...]:
 def _tile(
     shape: AttentionShape, memories: Memories, plan: AttentionPlan, tile: Tile, sequence: tuple[TileStep, ...]
 ) -> tuple[list[TileLayerProblem | CopyProblem], dict[int, int]]:
-    """Problems of a tile, and the largest number of bits that tensors take of each memory while the tile runs."""
+    """Layers and copies of a tile, and, for each memory, the largest number of bits that tensors take while the tile
+    runs."""
     problems: list[TileLayerProblem | CopyProblem] = []
     most: dict[int, int] = {}
     bits, top = {kind: tensor_bits(shape, kind, tile) for kind in TENSORS}, memories.top
@@ -417,7 +424,7 @@ def _with_room(memories: Memories, bits: int) -> int:
 
 
 def _read_from_before(sequence: tuple[TileStep, ...]) -> list[str]:
-    """Tensors that a tile reads before it makes them, without queries, keys and values."""
+    """Tensors, except queries, keys and values, that a tile reads before it makes them."""
     made: set[str] = {QUERIES, KEYS, VALUES_IN, ""}
     found = []
     for step in sequence:
@@ -427,7 +434,7 @@ def _read_from_before(sequence: tuple[TileStep, ...]) -> list[str]:
 
 
 def _last_uses(sequence: tuple[TileStep, ...]) -> dict[tuple[str, bool], int]:
-    """Number of the last step that needs a tensor, by (tensor, whether it is a copy).
+    """Number of the last step that needs a tensor, by (tensor, True for the copy of the tensor).
 
     A tensor without an entry stays until the end of the tile.
     """
@@ -441,7 +448,7 @@ def _last_uses(sequence: tuple[TileStep, ...]) -> dict[tuple[str, bool], int]:
 
 
 def _whole_rest(shape: AttentionShape, plan: AttentionPlan, tile: Tile) -> dict[int, int]:
-    """Bits of whole tensors in each memory, minus the bits of the current tile."""
+    """Bits in each memory of those tensors that lie there for all tiles, minus the bits of the current tile."""
     if not (plan.queries.is_whole or plan.keys.is_whole or plan.values.is_whole or plan.output.is_whole):
         return {}
     whole = Tile(tile.units, shape.heads, shape.queries, shape.keys)

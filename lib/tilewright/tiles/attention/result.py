@@ -1,4 +1,4 @@
-"""Results of attentions as tables and JSON values: plans, and the savings or costs of fusion by tensor and memory."""
+"""Results of attentions as tables and JSON values: plans, and what fusion saves by tensor and memory."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -27,7 +27,7 @@ def problem_row(costs: AttentionCosts, problem: TileLayerProblem) -> list[Any]:
 
 
 def problem_of(costs: AttentionCosts, row: Sequence[Any]) -> TileLayerProblem | None:
-    """Layer of a tile from a row of `problem_row`; None if the core or the attention has no such layer."""
+    """Layer of a tile that a row of `problem_row` describes; None if the core or the attention has no such layer."""
     place = {memory.name: k for k, memory in enumerate(costs.core.memories)}
     layer, size, reach, reserved = row[:4]
     named = {name for _, name in reach} | {name for name, _ in reserved}
@@ -75,7 +75,7 @@ def ledger_object(ledger: Ledger) -> JsonObject:
 
 
 def optimum_object(found: AttentionOptimum) -> JsonObject:
-    """Attention with its best plan, its fused and unfused costs, and the certificate, as JSON values."""
+    """Attention with the best plan, the fused and unfused costs, and the certificate, as JSON values."""
     costs, shape = found.costs, found.costs.attention.shape
     names = [memory.name for memory in costs.core.memories]
     live = () if found.plan is None else costs.program(found.plan).live_bits
@@ -156,7 +156,7 @@ def _plan_text(plan: AttentionPlan | None) -> str:
 
 
 def why_text(found: AttentionOptimum) -> str:
-    """Text with the best plan, its savings by tensor and memory, and its proof."""
+    """Text with the best plan, the savings of this plan by tensor and memory, and the proof."""
     costs, plan = found.costs, found.plan
     lines = [f"{costs.attention.name}: {'unfused' if plan is None else 'fused'}"]
     if plan is not None:
@@ -176,7 +176,7 @@ def why_text(found: AttentionOptimum) -> str:
 
 
 def _saved(unfused: Ledger, fused: Ledger) -> list[str]:
-    """Lines with the energy by tensor and memory, and the cycles by part, unfused and fused."""
+    """Lines that compare unfused and fused execution: energy by tensor and memory, and cycles by part."""
     lines = [f"  {'':<24} {'unfused':>14} {'fused':>14}"]
     keys = {*unfused.memory_pj, *fused.memory_pj}
     for tensor in TENSORS:

@@ -15,21 +15,21 @@ from tilewright.workload.language_models.visible_keys import RECTANGLE, Piece
 from tilewright.workload.layer import Layer
 
 SCORES, MOST, POWERS, SUM, VALUES = "scores", "softmax.max", "softmax.exp", "softmax.sum", "values"
-"""Layers that both the network and a tile have; further common layers scale and cap the scores."""
+"""Layers that both the network and a tile have. The layers that scale and cap the scores are common to both, too."""
 MERGE_MOST, FACTOR, RESCALE_SUM, MERGE_SUM = "online.max", "online.factor", "online.sum_rescale", "online.sum"
 RESCALE_OUTPUT, MERGE_OUTPUT, DIVIDE = "online.output_rescale", "online.output", "online.div"
-"""Layers that the online softmax adds; the division comes last."""
+"""Layers that the online softmax adds. The division runs last."""
 
 
 @dataclass(frozen=True)
 class Bits:
-    """Bits of an element of each kind of tensor."""
+    """Number of bits of an element, for each kind of tensor."""
 
     queries: int
     keys: int
     values: int
     activations: int
-    """Bits of scores, maxima, sums and outputs."""
+    """Number of bits of an element of scores, maxima, sums and outputs."""
     partial_sums: int | None = None
 
 
@@ -38,7 +38,7 @@ class AttentionShape:
     """Shape of an attention in which all requests, and all key heads, have the same sizes."""
 
     units: int
-    """Number of requests times number of key heads. Units share no data."""
+    """Number of requests times number of key heads. A unit is one key head of one request; units share no data."""
     heads: int
     """Number of query heads for each key head."""
     queries: int
@@ -49,9 +49,9 @@ class AttentionShape:
     stages: tuple[str, ...] = ("scale",)
     """Layers between the scores and the softmax, with one operation for each score."""
     is_causal: bool = True
-    """Whether a query sees only itself and earlier tokens; the last query is then the last key."""
+    """Whether a query sees only itself and earlier tokens. The last query is then the same token as the last key."""
     window: int | None = None
-    """Largest number of keys that a query sees, itself included; None: all."""
+    """Largest number of keys that a query sees, including its own key; None: no limit."""
 
     def seen(self, first: int, last: int) -> tuple[int, int]:
         """First and last key that the queries from `first` to `last` see."""
@@ -63,7 +63,7 @@ class AttentionShape:
 
     @property
     def pairs(self) -> int:
-        """Number of pairs of a query and a key that the query sees, for one head."""
+        """Number of pairs (query, key that this query sees), for one head."""
         return sum(last - first + 1 for first, last in (self.seen(q, q) for q in range(self.queries)))
 
 
@@ -77,10 +77,10 @@ class NetworkAttention:
     """Number of blocks with this attention."""
     shape: AttentionShape
     unfused: Workload
-    """Layers of one block with this attention, as they are in the network."""
+    """Layers of this attention in one block of the network, without tiles."""
 
     def templates(self) -> dict[str, Layer]:
-        """Layers of a tile by name, with the loops of the whole attention."""
+        """Layers of a tile by name, before they are cut to a tile: with the loops of the whole attention."""
         return _templates(self.name, self.shape)
 
 
@@ -122,9 +122,9 @@ def _attention(builder: Builder, site: AttentionSite) -> NetworkAttention:
 
 @lru_cache(maxsize=256)
 def _templates(name: str, shape: AttentionShape) -> dict[str, Layer]:
-    """Templates of the layers, for all queries and keys as one rectangle.
+    """Templates of the layers of a tile, by name. Their loops cover all queries and all keys.
 
-    The layers that the network also has come from the code that makes the network. The other layers are variants of
+    Layers that the network has, too, are made by the code that makes the network. The other layers are variants of
     these layers.
     """
     nodes = {node.name: node.layer for node in _rectangle(shape).nodes}
@@ -153,7 +153,7 @@ def _rectangle(shape: AttentionShape) -> Builder:
 
 
 def tile_layer(template: Layer, name: str, shape: AttentionShape, tile: tuple[int, int, int, int]) -> Layer:
-    """Layer that computes one tile. `tile` has its units, heads, queries and keys."""
+    """Layer that computes one tile. `tile` has the numbers of units, heads, queries and keys."""
     units, heads, queries, keys = tile
     sizes = {"B": 1, "G": units, "H": heads, "D": queries, "K": keys}
     if name == SCORES:

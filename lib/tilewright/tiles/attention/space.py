@@ -30,15 +30,13 @@ class TensorPlace(NamedTuple):
     """Place of a tensor while tiles run."""
 
     memory: int
-    """Index of the memory in the core; in the outermost memory the tensor is read and written in place, without
-    copies.
-    """
+    """Index of the memory in the core. A tensor in the outermost memory is read and written there, without copies."""
     is_whole: bool = False
-    """Whether the memory holds the tensor for all tiles of the same units, instead of for one tile."""
+    """Whether the memory holds the whole tensor of the current units, instead of the part for one tile."""
 
 
 class AttentionPlan(NamedTuple):
-    """Way to run an attention fused."""
+    """Plan: one way to run an attention fused."""
 
     tile: Tile
     order: str
@@ -53,7 +51,8 @@ class AttentionPlan(NamedTuple):
 
 @dataclass(frozen=True)
 class Sizes:
-    """Sizes of tiles that are searched. () means all divisors of an axis, and all powers of two up to the axis."""
+    """Sizes of tiles that are searched. () means all divisors of the length of an axis, and all powers of two up to
+    this length."""
 
     units: tuple[int, ...] = ()
     heads: tuple[int, ...] = ()
@@ -63,7 +62,7 @@ class Sizes:
 
 
 def sizes_of(given: tuple[int, ...], most: int) -> tuple[int, ...]:
-    """Sizes along an axis, ascending, without duplicates; a size beyond the axis becomes the whole axis."""
+    """Sizes along an axis of length `most`, ascending and without duplicates. A larger size is reduced to `most`."""
     if given:
         return tuple(sorted({min(size, most) for size in given}))
     found = {size for size in range(1, most + 1) if most % size == 0}
@@ -82,40 +81,40 @@ class Memories:
 
     @cached_property
     def links(self) -> dict[str, str]:
-        """Memory operand, by operand of a layer."""
+        """Memory operand of each operand of a layer."""
         return dict(self.constraints.memory_operand_links)
 
     def chain(self, operand: str) -> tuple[int, ...]:
-        """All memories of an operand."""
+        """All memories of an operand, innermost first."""
         return memory_hierarchy(self.core).memories_of(self.links[operand])
 
     def single(self, operand: str) -> tuple[int, ...]:
-        """Memories with one instance, and the outermost memory."""
+        """Memories of an operand that have one instance, and the outermost memory."""
         chain = self.chain(operand)
         return tuple([k for k in chain if k == chain[-1] or instance_count(self.core, k) == 1])
 
     @cached_property
     def inputs(self) -> tuple[int, ...]:
-        """Memories of queries, and of tensors that are read after they were made."""
+        """Memories for queries, and for tensors that a later layer reads as first operand."""
         return self.single("I")
 
     @cached_property
     def seconds(self) -> tuple[int, ...]:
-        """Memories of keys and values, and of maxima, sums and factors of rows that are a second operand."""
+        """Memories for keys and values, and for those maxima, sums and factors of rows that are a second operand."""
         return self.single("W")
 
     @cached_property
     def made(self) -> tuple[int, ...]:
-        """Memories of tensors that are made and read again."""
+        """Memories for tensors that one layer makes and a later layer reads."""
         return tuple([k for k in self.single(OUTPUT) if k in self.inputs])
 
     @property
     def top(self) -> int:
-        """Outermost memory, where attention begins and ends."""
+        """Outermost memory, which holds the inputs and the outputs of the attention."""
         return self.inputs[-1]
 
     def check(self) -> None:
-        """Raise InputError for a core in which layers cannot hand over tensors."""
+        """Raise InputError if the core has no memory through which a layer can pass a tensor to the next layer."""
         chains = [self.chain(operand) for operand in ("I", "W", OUTPUT)]
         if not all(chains) or len({chain[-1] for chain in chains}) > 1:
             text = "inputs and outputs of layers need the same outermost memory, where attention begins and ends"
@@ -132,7 +131,7 @@ class AttentionSpace:
 
     @cached_property
     def tiles(self) -> tuple[Tile, ...]:
-        """Tiles of all combinations of sizes."""
+        """Tiles with all combinations of sizes."""
         shape, given = self.shape, self.sizes
         axes = (
             sizes_of(given.units, shape.units),
@@ -143,10 +142,10 @@ class AttentionSpace:
         return tuple([Tile(*sizes) for sizes in product(*axes)])
 
     def plans(self) -> Iterator[AttentionPlan]:
-        """All plans, with one plan of each group of equivalent plans.
+        """All plans. For each group of equivalent plans, there is one plan.
 
         If the loop over rows or the loop over keys has only one tile, both orders of loops are equivalent. If a tensor
-        has only one tile, the place for a tile and the place for the whole tensor are equivalent.
+        has only one tile, a place for one tile and a place for the whole tensor are equivalent.
         """
         memories, shape = self.memories, self.shape
         held = [k for k in memories.made if k != memories.top]

@@ -13,7 +13,7 @@ from functools import lru_cache
 class AxisWindow:
     """Window that a layer reads along an axis.
 
-    Output o reads the inputs from o * stride - before to o * stride - before + extent - 1, if these inputs exist.
+    Output o reads the inputs o * stride - before to o * stride - before + extent - 1, as far as these inputs exist.
     """
 
     stride: int
@@ -29,11 +29,11 @@ class AxisTile:
     """Tile along one axis, in positions."""
 
     made: tuple[int, ...]
-    """[tensor] Number of positions that this tile makes; for tensor 0: that it fetches. 0 if all positions were kept.
-    """
+    """[tensor] Number of positions that this tile makes, or fetches for tensor 0. It is 0 if all positions were
+    kept."""
     read: tuple[int, ...]
-    """[layer] Number of input positions that the layer reads: made or fetched by this tile, or kept from the previous.
-    """
+    """[layer] Number of input positions that the layer reads. This tile has made or fetched them, or the previous tile
+    has kept them."""
     reused: tuple[int, ...]
     """[layer] Number of input positions that were kept from the previous tile."""
     kept: tuple[int, ...]
@@ -43,7 +43,7 @@ class AxisTile:
 
 
 def tile_ends(size: int, tile: int) -> list[int]:
-    """Ends of the tiles; the first tile is the remainder (DeFiNES, section IV)."""
+    """End positions of the tiles of an axis. The first tile is the remainder (DeFiNES, section IV)."""
     tile = min(tile, size)
     first = size % tile or tile
     return list(range(first, size + 1, tile))
@@ -53,7 +53,7 @@ def tile_ends(size: int, tile: int) -> list[int]:
 def axis_tiles(windows: tuple[AxisWindow, ...], tile: int, keeps: bool) -> tuple[AxisTile, ...]:
     """Tiles of a stack along an axis, in order.
 
-    With `keeps`, positions that the next tile also needs are kept. Without it, they are made again.
+    With `keeps`, positions that the next tile also needs are kept. Otherwise the next tile makes them again.
     """
     count = len(windows)
     ends = tile_ends(windows[-1].output_size, tile)

@@ -2,7 +2,8 @@
 (docs/tiles.md#optimal-depth-first-schedules).
 
 The bounds of many tiles are computed together, with a few vector operations for each layer and each pair of kinds of
-tiles. Quick bounds are sums of products: one factor depends on the width of tiles, and one on their height.
+tiles. Quick bounds are sums of products in which one factor depends only on the width of tiles, and the other only on
+their height.
 """
 
 from collections.abc import Callable, Iterator
@@ -39,7 +40,8 @@ from tilewright.tiles.depth_first.tile_loops import (
 
 @dataclass(frozen=True)
 class AxisKinds:
-    """Kinds of tiles along an axis; the kinds for one tile size are consecutive."""
+    """Kinds of tiles along an axis. Tiles of one kind have the same numbers of positions. The kinds for one tile size
+    are consecutive."""
 
     made: np.ndarray
     """[kind, tensor] Number of positions that a tile makes."""
@@ -48,7 +50,7 @@ class AxisKinds:
     count: np.ndarray
     """[kind] Number of tiles of this kind."""
     start: np.ndarray
-    """[size of a tile] First kind of this size; one more entry at the end is the number of kinds."""
+    """[tile size] Index of the first kind with this size. The last entry is the number of kinds."""
 
 
 def axis_kinds(chain: Chain, first: int, last: int, axis: int, keeps: bool, tiles: list[int]) -> AxisKinds:
@@ -74,9 +76,10 @@ def axis_kinds(chain: Chain, first: int, last: int, axis: int, keeps: bool, tile
 
 
 PARTS_AT_ONCE = 16384
-"""Number of parts that are handled together; their data fit into the fast memory of a processor."""
+"""Number of parts that are computed together. The data of this many parts fit into the cache of a processor."""
 Excluded = Callable[[np.ndarray, np.ndarray], np.ndarray]
-"""Function of the energies and latencies of tiles; True for tiles that cannot be part of a better schedule."""
+"""Function that takes energies and latencies of tiles and returns True for each tile that cannot be part of a better
+schedule."""
 
 
 @dataclass(frozen=True)
@@ -88,7 +91,8 @@ class StackBounds:
 
 
 def check_boundable(chain: Chain, profile: ModelProfile) -> None:
-    """Raise InputError with all properties of a chain that the proofs of the bounds do not cover."""
+    """Raise InputError if the proofs of the bounds do not cover a chain. The error names all properties that are not
+    covered."""
     problems = []
     if not all(getattr(profile, name) for name in SWITCHES):
         problems.append(Problem("the optimum is proven for the model `corrected`", path="model", value=profile.name))
@@ -109,7 +113,8 @@ def check_boundable(chain: Chain, profile: ModelProfile) -> None:
 
 @dataclass(frozen=True)
 class _Parts:
-    """Kinds of tiles along both axes, with their tile sizes and numbers of tiles."""
+    """Parts: pairs of a kind of tiles along x and a kind along y, with the tile size and the number of tiles of each
+    part."""
 
     owner: np.ndarray
     times: np.ndarray
@@ -123,12 +128,12 @@ class _Parts:
         return _Parts(self.owner[some], self.times[some], made, read)
 
     def total(self, values: np.ndarray, count: int) -> np.ndarray:
-        """[size of tiles] Sum of the values of the parts of this size, each times its number of tiles."""
+        """[tile size] Sum over the parts of this size: value of the part times number of tiles of the part."""
         return np.bincount(self.owner, self.times * values, count)
 
 
 def _parts(chain: Chain, first: int, last: int, mode: str, tiles: np.ndarray) -> Iterator[tuple[slice, _Parts]]:
-    """Batches of tile sizes, with their parts."""
+    """Pairs (batch of tile sizes, parts of these sizes)."""
     kinds, places = [], []
     for axis, keeps in enumerate(MODES[mode]):
         sizes, which = np.unique(tiles[:, axis], return_inverse=True)
@@ -164,8 +169,9 @@ def stack_bounds(
 ) -> StackBounds:
     """Lower bounds of layers `first` to `last` in a mode, for `tiles`: [place, (width, height)].
 
-    `known` has bounds [layer, place]. They are improved layer by layer, for tiles that are not excluded yet. `needs`
-    states whether bounds of energy, and whether bounds of latency, are needed.
+    `known` has bounds [layer, place] that were computed earlier. These bounds are improved layer by layer, for tiles
+    that are not excluded yet. `needs` has two numbers that are 0 if bounds of energy, or bounds of latency, are not
+    needed.
     """
     places, layers = MemoryPlaces(chain), chain.layers[first : last + 1]
     if known is None:
@@ -219,8 +225,9 @@ def _fetched(places: MemoryPlaces, first: int, positions: Grid) -> tuple[Grid, G
 def stack_floor(chain: Chain, first: int, last: int) -> tuple[float, float]:
     """Lower bounds of energy and latency of a stack over all tiles and modes.
 
-    Tiles of one position that keep everything make the fewest positions. All tiles of a schedule together read the
-    whole input from the outermost memory. Larger tiles also make positions that lie in gaps between windows.
+    The bounds use the schedule that makes the fewest positions: its tiles have one position and keep all data. All
+    tiles of a schedule together read the whole input from the outermost memory. Larger tiles also make positions that
+    lie in gaps between windows.
     """
     places = MemoryPlaces(chain)
     made = [_least_made(chain, first, last, axis) for axis in (0, 1)]
@@ -242,7 +249,7 @@ def stack_floor(chain: Chain, first: int, last: int) -> tuple[float, float]:
 
 
 def _least_made(chain: Chain, first: int, last: int, axis: int) -> list[int]:
-    """[tensor] Smallest number of positions along an axis that all tiles together make, over all sizes of tiles."""
+    """[tensor] Number of positions along an axis that all tiles together make at least, whatever the tile size."""
     tiles = axis_tiles(chain.windows(first, last, axis), 1, True)
     return [sum(counts) for counts in zip(*[tile.made for tile in tiles], strict=True)]
 
@@ -261,7 +268,7 @@ def _least_bit_pj(chain: Chain, memory: int, reads: bool) -> float:
 
 @dataclass(frozen=True)
 class QuickBounds:
-    """Lower bounds of the layers of a stack in a mode: [layer, width of a tile, height of a tile]."""
+    """Lower bounds of the layers of a stack in a mode, as arrays [layer, width of a tile, height of a tile]."""
 
     energy_pj: np.ndarray
     latency_cycles: np.ndarray
@@ -269,15 +276,15 @@ class QuickBounds:
 
 @dataclass(frozen=True)
 class _Along:
-    """Sums over the tiles of a layer along an axis, for each size of tiles."""
+    """Sums over the tiles of a layer along an axis, for each tile size."""
 
     positions: np.ndarray
     passes: np.ndarray
-    """[lanes - 1, size] Number of passes of the tiles whose average lanes, rounded up, are this number."""
+    """[lanes - 1, size] Number of passes of those tiles whose average number of lanes, rounded up, is `lanes`."""
     tiles: np.ndarray
-    """[lanes - 1, size] Number of tiles whose average lanes, rounded up, are this number."""
+    """[lanes - 1, size] Number of tiles whose average number of lanes, rounded up, is `lanes`."""
     least_tiles: np.ndarray
-    """[lanes - 1, size] Number of tiles whose average lanes, rounded down, are this number."""
+    """[lanes - 1, size] Number of tiles whose average number of lanes, rounded down, is `lanes`."""
 
 
 def quick_bounds(chain: Chain, first: int, last: int, mode: str, sizes: tuple[np.ndarray, np.ndarray]) -> QuickBounds:
@@ -306,7 +313,8 @@ def quick_bounds(chain: Chain, first: int, last: int, mode: str, sizes: tuple[np
 
 
 def _sums(kinds: AxisKinds, tensor: int, factor: int) -> _Along:
-    """Sums over the tiles along an axis, for the layer that makes a tensor. `factor` is its largest number of lanes."""
+    """Sums over the tiles along an axis, for the layer that makes a tensor. `factor` is the largest number of lanes of
+    the layer."""
     made, count = kinds.made[:, tensor], kinds.count
     passes = np.ceil(made / np.minimum(factor, np.maximum(made, 1)))
     lanes = np.divide(made, passes, out=np.zeros_like(made), where=passes > 0)
@@ -321,6 +329,6 @@ def _sums(kinds: AxisKinds, tensor: int, factor: int) -> _Along:
 
 
 def _by_size(kinds: AxisKinds, values: np.ndarray) -> np.ndarray:
-    """[size of a tile] Sum of the values of the kinds of this size."""
+    """[tile size] Sum of the values of the kinds of this size."""
     result: np.ndarray = np.add.reduceat(values, kinds.start[:-1])
     return result

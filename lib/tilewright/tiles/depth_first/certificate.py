@@ -1,4 +1,4 @@
-"""Space and result of a search for the best depth-first schedule: costed stacks and certificate."""
+"""Space and result of a search for the best depth-first schedule, with the certificate."""
 
 from dataclasses import dataclass
 
@@ -11,27 +11,28 @@ from tilewright.tiles.depth_first.locations import MODES
 from tilewright.tiles.depth_first.schedule import DepthFirstSchedule
 
 Layers = tuple[int, int]
-"""(First layer, last layer) of a stack."""
+"""Pair (first layer, last layer) of a stack."""
 
 
 @dataclass(frozen=True)
 class DepthFirstSpace:
-    """Space of the search: every cut of the chain into stacks, and, for each stack, every mode and size of tiles."""
+    """Space of the search: every cut of the chain into stacks, and, for each stack, every mode and tile size."""
 
     modes: tuple[str, ...] = tuple(MODES)
     tile_x: tuple[int, ...] = ()
-    """Widths of tiles; () for all."""
+    """Widths of tiles; () for all widths."""
     tile_y: tuple[int, ...] = ()
 
     def sizes(self, axis: int, most: int) -> np.ndarray:
-        """Sizes of tiles of a stack along an axis, ascending; a size beyond the layer becomes the whole layer."""
+        """Tile sizes of a stack along an axis, ascending. A size that exceeds the last layer becomes the size of this
+        layer."""
         given = self.tile_y if axis else self.tile_x
         return np.unique(np.minimum(np.array(given or range(1, most + 1), np.int64), most))
 
 
 @dataclass(frozen=True)
 class Costed:
-    """Stack in tiles, with its cost."""
+    """Stack in tiles of one size and mode, with its cost."""
 
     layers: Layers
     mode: str
@@ -42,7 +43,7 @@ class Costed:
 
 @dataclass(frozen=True)
 class Unmappable:
-    """Stack in tiles with a layer for which no mapping fits."""
+    """Stack in tiles of one size and mode that cannot run, because no mapping fits for one of its layers."""
 
     layers: Layers
     mode: str
@@ -51,7 +52,7 @@ class Unmappable:
 
 @dataclass(frozen=True)
 class Optimum(BoundedValue):
-    """Best schedule, with its proof."""
+    """Best schedule, with the proof that no schedule of the space is better."""
 
     schedule: DepthFirstSchedule
     space: DepthFirstSpace
@@ -62,11 +63,12 @@ class Optimum(BoundedValue):
     """Lower bound of the objective over all schedules of the space, up to rounding."""
     schedules_in_space: int
     stacks_bounded: tuple[Layers, ...]
-    """Stacks with a separate bound for each size of tiles; all other stacks are excluded as a whole."""
+    """Stacks with a separate bound for each tile size. All other stacks are excluded by one bound for the whole
+    stack."""
     costed: tuple[Costed, ...]
     """Stacks whose cost was computed, in the order of the search."""
     unmappable: tuple[Unmappable, ...] = ()
-    """Stacks that were tried but cannot be mapped."""
+    """Stacks that were tried, but for which no mapping fits."""
     is_interrupted: bool = False
     """Whether Ctrl-C ended the search; the schedule is then the best one found so far."""
 

@@ -1,9 +1,9 @@
 """Checks the certificate of an optimum independently: the costs are right, and no stack that was left out could be
 better.
 
-The check shares bounds and costs with the search; `benchmarks/attack_depth_first.py` tests these. The check does not
-share the algorithm of the search: it visits every stack once, in the order of the certificate, and knows the least
-value from the start (docs/tiles.md#depth-first-schedules, "The certificate").
+The check uses the same bounds and costs as the search; `benchmarks/attack_depth_first.py` tests the bounds and costs.
+The check does not use the algorithm of the search. It visits every stack once, in the order of the certificate, and
+knows the least value from the start (docs/tiles.md#depth-first-schedules, "The certificate").
 """
 
 import json
@@ -31,12 +31,12 @@ from tilewright.tiles.depth_first.stack_cost import StackModel
 
 Layers = tuple[int, int]
 Tile = tuple[int, int, str, int, int]
-"""(First layer, last layer, mode, width, height)."""
+"""Stack in tiles, as (first layer, last layer, mode, width, height)."""
 
 
 @dataclass(frozen=True)
 class DepthFirstCertificate:
-    """Certificate in a file, with its schedule."""
+    """Certificate of a search for the optimum, as read from a file."""
 
     objective: str
     value: float
@@ -52,18 +52,18 @@ class DepthFirstCertificate:
 
 @dataclass(frozen=True)
 class CertifiedSearch:
-    """Content of a file of a search for the optimum."""
+    """Content of the file that a search for the optimum writes."""
 
     certificate: DepthFirstCertificate
     options: TileOptions
     stacks: tuple[tuple[list[str], str, int, int, float, float], ...]
-    """(Layers, mode, width, height, energy, latency) of each stack of the schedule."""
+    """Stacks of the schedule, as (layers, mode, width, height, energy, latency)."""
     core: str
     workload: str
 
 
 def read_certified(file: Path) -> CertifiedSearch:
-    """Content of a file. Raises InputError if the file is no certificate."""
+    """Content of the file of a search for the optimum. Raises InputError if the file has no valid content."""
     content = read_sealed(file, is_required=False)
     try:
         told = json.loads(content)
@@ -82,7 +82,7 @@ def read_certified(file: Path) -> CertifiedSearch:
         certificate = decode(DepthFirstCertificate, told["certificate"])
         return CertifiedSearch(certificate, options, tuple(stacks), told["core"], told["workload"])
     except (OSError, KeyError, ValueError, TypeError, IndexError, AttributeError) as error:
-        text = f"no certificate of depth-first --optimum, or a damaged one: {type(error).__name__}: {error}"
+        text = f"is no valid certificate of depth-first --optimum: {type(error).__name__}: {error}"
         raise InputError([Problem(text, path=str(file))]) from error
 
 
@@ -110,7 +110,8 @@ class _Checker:
         self.powers = OBJECTIVES.get(self.claim.objective)
 
     def subject(self) -> Iterator[str]:
-        """Messages on parts of the certificate that do not fit the workload and the core, or contradict each other."""
+        """Messages on parts of the certificate that do not fit the workload or the core, or that contradict each
+        other."""
         chain, space = self.model.chain, self.claim.space
         yield from differing(
             (
@@ -120,16 +121,16 @@ class _Checker:
             )
         )
         if not space.modes or not set(space.modes) <= set(MODES):
-            yield f"no modes, or unknown modes: {list(space.modes)}"
+            yield f"the space has no modes, or unknown modes: {list(space.modes)}"
         if any(size < 1 for size in (*space.tile_x, *space.tile_y)):
-            yield f"sizes of tiles below 1: {space.tile_x}, {space.tile_y}"
+            yield f"the space has tile sizes below 1: {space.tile_x}, {space.tile_y}"
             return
         for row in [*self.claim.stacks_costed, *self.claim.stacks_unmappable]:
             if self._tile(row) is None:
                 yield f"this stack is not in the space: {row}"
         for names in self.claim.stacks_bounded:
             if self._span(names) is None:
-                yield f"these layers are no stack of the chain: {names}"
+                yield f"the chain has no stack of these layers: {names}"
 
     def _span(self, names: tuple[Any, ...]) -> Layers | None:
         if not set(names[:2]) <= set(self.layers):
@@ -138,7 +139,7 @@ class _Checker:
         return (first, last) if first <= last else None
 
     def _tile(self, row: tuple[Any, ...]) -> Tile | None:
-        """Stack of a row; None if the space has no such stack."""
+        """Stack in tiles that a row of the certificate describes; None if the space has no such stack."""
         span = self._span(row)
         if span is None or row[2] not in self.claim.space.modes:
             return None
@@ -155,7 +156,7 @@ class _Checker:
     # Costed stacks.
 
     def costs(self) -> Iterator[str]:
-        """Messages on costs that differ from the certificate."""
+        """Messages on stacks whose costs differ from those in the certificate."""
         for row in self.claim.stacks_costed:
             tile = self._tile(row)
             assert tile is not None
@@ -166,7 +167,7 @@ class _Checker:
                 continue
             costs = (ledger.energy_pj, ledger.latency_cycles())
             if costs != row[5:]:
-                yield f"{row[:5]}: energy and latency {row[5:]}, not {costs}"
+                yield f"{row[:5]}: energy and latency are {row[5:]} in the certificate, but {costs} if computed again"
         for other in self.claim.stacks_unmappable:
             tile = self._tile(other)
             assert tile is not None
@@ -177,26 +178,26 @@ class _Checker:
                 continue
 
     def value(self) -> Iterator[str]:
-        """Messages on numbers of the certificate that its schedule contradicts."""
+        """Messages on numbers of the certificate that do not fit the schedule."""
         claim, powers = self.claim, self.powers
         assert powers is not None
         rows = {tuple(row[:5]): row[5:] for row in claim.stacks_costed}
         names = [name for layers, *_ in self.told.stacks for name in layers]
         if names != self.layers:
-            yield f"the schedule runs other layers than the chain: {names}"
+            yield f"the schedule does not run exactly the layers of the chain: {names}"
         energy = cycles = 0.0
         for layers, mode, x, y, own_energy, own_cycles in self.told.stacks:
             if not layers or rows.get((layers[0], layers[-1], mode, x, y)) != (own_energy, own_cycles):
-                yield f"a stack of the schedule has other costs than in the certificate: {layers}, {mode}, {x} x {y}"
+                yield f"a stack of the schedule does not have the costs in the certificate: {layers}, {mode}, {x} x {y}"
             energy, cycles = energy + own_energy, cycles + own_cycles
         if not math.isclose(powers.value(energy, cycles), claim.value, rel_tol=CLOSE):
-            yield f"value {claim.value}, and the schedule has {powers.value(energy, cycles)}"
+            yield f"the certificate has the value {claim.value}, but the schedule has {powers.value(energy, cycles)}"
         best = self._best()
         if not math.isclose(best, claim.value, rel_tol=CLOSE):
-            yield f"value {claim.value}, and the best value of the costed stacks is {best}"
+            yield f"the certificate has the value {claim.value}, but the best value of the costed stacks is {best}"
         yield from contradictions(claim)
         if self._schedules() != claim.schedules_in_space:
-            yield f"the certificate has {claim.schedules_in_space} schedules, not {self._schedules()}"
+            yield f"the certificate has {claim.schedules_in_space} schedules, but the space has {self._schedules()}"
 
     def _best(self) -> float:
         """Least value of the schedules that consist of costed stacks."""
@@ -254,7 +255,7 @@ class _Checker:
     def _left(
         self, layers: Layers, mode: str, floors: dict[Layers, tuple[float, float]]
     ) -> tuple[np.ndarray, StackBounds]:
-        """Tiles of a stack that the bounds do not exclude, with their bounds."""
+        """Tile sizes of a stack that the bounds do not exclude, and the bounds of these tiles."""
         sizes = (self._sizes(layers[1], 0), self._sizes(layers[1], 1))
         quick = quick_bounds(self.model.chain, *layers, mode, sizes)
         sums = quick.energy_pj.sum(axis=0), quick.latency_cycles.sum(axis=0)
@@ -279,7 +280,8 @@ class _Checker:
         latency_cycles: np.ndarray,
         floors: dict[Layers, tuple[float, float]],
     ) -> np.ndarray:
-        """Whether a schedule could be below the lower bound if one of its stacks has at least this cost."""
+        """True where a schedule with the stack `layers` could be below the lower bound, if the stack has at least the
+        given cost."""
         assert self.powers is not None
         outside = [self._outside(layers, floors, which) for which in (0, 1)]
         energy = np.maximum(energy_pj, floors[layers][0]) + outside[0]

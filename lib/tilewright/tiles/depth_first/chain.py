@@ -32,7 +32,7 @@ ELEMENTWISE = (
     "Sigmoid",
     "Tanh",
 )
-"""Operators that are passed through, because they leave each element in its place."""
+"""Operators that can lie between two layers of a chain, because they leave each element in its place."""
 
 
 @dataclass(frozen=True)
@@ -46,19 +46,20 @@ class ChainLayer:
     input_operand: str
     weight_operand: str | None
     input_bits: int
-    """Bits of all elements at one position of the input."""
+    """Number of bits of all elements at one position of the input."""
     output_bits: int
-    """Bits of all final elements at one position of the output."""
+    """Number of bits of all final elements at one position of the output."""
     weight_bits: int
     data_dimensions: tuple[str, ...]
-    """Dimensions of the windows along x and y; '' if there is no window."""
+    """Data dimensions of the windows along x and y; '' for an axis without window."""
 
     def window(self, axis: int) -> AxisWindow:
         """Window of the layer along x (0) or y (1)."""
         return self.y if axis else self.x
 
     def tile(self, made: tuple[int, int], read: tuple[int, int]) -> Layer:
-        """Layer of a tile: it makes `made` positions from `read` positions of its input, along x and y."""
+        """Layer of a tile, which makes `made` positions from `read` positions of its input. Both are numbers along x
+        and y."""
         sizes = dict(zip(AXES, made, strict=True))
         loops = tuple([(d, sizes.get(d, size)) for d, size in self.layer.loop_sizes])
         clipped = []
@@ -141,7 +142,7 @@ def _faults(
         return
     missing = [axis for axis in AXES if axis not in dict(layer.operand_dimensions)[OUTPUT]]
     if missing:
-        yield f"outputs have no dimension {' and '.join(missing)} that tiles could be cut along"
+        yield f"outputs have no dimension {' and '.join(missing)} along which tiles could be cut"
         return
     if any(name in AXES for relation in layer.relations for name in (relation.data_dimension,)):
         yield "outputs slide over inputs (a transposed convolution)"
@@ -152,9 +153,10 @@ def _faults(
 
 
 def _producer(nodes: dict[int, WorkloadNode], source: int) -> tuple[int | None, str]:
-    """Producing layer, found through operators that leave elements in place, and ''.
+    """Pair (id of the layer that produces the data of the node `source`, ''). The search for the layer passes through
+    operators that leave elements in place.
 
-    If an operator on the way moves elements, None and the type of this operator.
+    If an operator on the way moves elements, the result is (None, description of this operator).
     """
     node = nodes[source]
     while node.layer is None:
@@ -169,7 +171,8 @@ def _producer(nodes: dict[int, WorkloadNode], source: int) -> tuple[int | None, 
 def _window_text(layer: Layer, operand: str, axis: str) -> tuple[str, str | None, int, int] | None:
     """(Data dimension, loop of the kernel, stride, dilation) of the window of an operand along an axis.
 
-    The data dimension is '' if the axis is a dimension of the operand itself. None if there is no single window.
+    The data dimension is '' if the axis is a dimension of the operand itself. The result is None if there is no window,
+    or more than one.
     """
     dimensions = dict(layer.operand_dimensions)[operand]
     if axis in dimensions:
@@ -228,7 +231,7 @@ def _misfits(producer: ChainLayer, reader: ChainLayer) -> Iterator[str]:
 
 
 def _link_faults(workload: Workload, core: Core, layers: list[ChainLayer]) -> Iterator[Problem]:
-    """Problems of layers that cannot hand over tensors, because their operands lie in different memories."""
+    """Problems with layers that cannot pass tensors to each other, because their operands lie in different memories."""
     roles = {"inputs": set[str](), "outputs": set[str](), "weights": set[str]()}
     for entry in layers:
         link = dict(entry.constraints.memory_operand_links)
@@ -241,7 +244,7 @@ def _link_faults(workload: Workload, core: Core, layers: list[ChainLayer]) -> It
             yield Problem(text, path=entry.layer.name)
     for role, operands in roles.items():
         if len(operands) > 1:
-            text = f"layers keep their {role} as different memory operands, and a chain needs the same for all"
+            text = f"{role} of layers have different memory operands, but all layers of a chain need the same one"
             yield Problem(text, path=workload.name, value=", ".join(sorted(operands)))
     if all(len(operands) == 1 for operands in (roles["inputs"], roles["outputs"])):
         hierarchy = memory_hierarchy(core)

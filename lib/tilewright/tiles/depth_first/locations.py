@@ -1,7 +1,7 @@
-"""Locations of tensors, weights and kept data of a stack, and the kinds of its tiles with equal cost (DeFiNES, IV).
+"""Memories of tensors, weights and kept data of a stack, and kinds of tiles with equal cost (DeFiNES, section IV).
 
-Data lie in the lowest memory that has room and only one instance, because one part of the array reads data that another
-part computed.
+Data lie in the lowest memory with enough room and a single instance. The memory must have a single instance because one
+part of the array reads data that another part computed.
 """
 
 from collections.abc import Iterator, Sequence
@@ -38,7 +38,7 @@ class MemoryPlaces:
 
     @cached_property
     def sizes(self) -> tuple[int, ...]:
-        """Bits of each memory."""
+        """Size of each memory in bits."""
         return tuple([memory.size_bits for memory in self.chain.core.memories])
 
     @cached_property
@@ -48,7 +48,7 @@ class MemoryPlaces:
 
     @property
     def top(self) -> int:
-        """Outermost memory, where stacks hand over data."""
+        """Outermost memory, through which a stack passes data to the next stack."""
         return self.outputs[-1]
 
     def for_input(self, bits: int) -> int:
@@ -56,7 +56,8 @@ class MemoryPlaces:
         return self._lowest(self.inputs, bits)
 
     def for_output(self, bits: int, input_bits: int, input_memory: int | None) -> int:
-        """Lowest memory with room for the output of a layer, and for its input if the input lies in the same memory."""
+        """Lowest memory with room for the output of a layer. If the memory holds the input of the layer too, it must
+        have room for both."""
         for k in self.outputs:
             needed = bits + (input_bits if k == input_memory else 0)
             if self.exist_once[k] and self.sizes[k] >= needed:
@@ -64,7 +65,7 @@ class MemoryPlaces:
         return self.outputs[-1]
 
     def for_kept(self, bits: int) -> int:
-        """Lowest memory of inputs and outputs with room for kept data."""
+        """Lowest memory with room for kept data, among the memories that hold both inputs and outputs."""
         return self._lowest(tuple([k for k in self.outputs if k in self.inputs]), bits)
 
     def _lowest(self, memories: tuple[int, ...], bits: int) -> int:
@@ -82,17 +83,17 @@ class Stack:
 
     @cached_property
     def input_bits(self) -> tuple[int, ...]:
-        """[layer] Bits of all elements at one position of the layer's input."""
+        """[layer] Number of bits of all elements at one position of the layer's input."""
         return tuple([entry.input_bits for entry in self._layers])
 
     @cached_property
     def output_bits(self) -> tuple[int, ...]:
-        """[layer] Bits of all elements at one position of the layer's output."""
+        """[layer] Number of bits of all elements at one position of the layer's output."""
         return tuple([entry.output_bits for entry in self._layers])
 
     @cached_property
     def weight_bits(self) -> int:
-        """Bits of the weights of all layers."""
+        """Number of bits of the weights of all layers of the stack."""
         return sum(entry.weight_bits for entry in self._layers)
 
     @property
@@ -100,7 +101,7 @@ class Stack:
         return self.places.chain.layers[self.first : self.last + 1]
 
     def tensor_bits(self, tensor: int) -> int:
-        """Bits of all elements at one position of a tensor; tensor 0 is the input."""
+        """Number of bits of all elements at one position of a tensor; tensor 0 is the input of the stack."""
         return self.input_bits[0] if tensor == 0 else self.output_bits[tensor - 1]
 
     @property
@@ -111,7 +112,7 @@ class Stack:
 
 @dataclass(frozen=True)
 class KeptPlaces:
-    """Memories in which a tile of one kind would keep data if its neighbours had no influence."""
+    """Memories in which a tile of one kind would keep data if the neighbouring tiles had no influence on the choice."""
 
     columns: int | None
     rows: int | None
@@ -145,9 +146,9 @@ def kept_places(
 ) -> KeptPlaces:
     """Memories with room for columns, rows and weights in addition to the largest live tensors of a tile.
 
-    `column_y` is the height of columns. `kept` has the columns and rows of each layer's input that the tile reads
-    again; for a first tile, those that the next tile reads again. `keeps` states whether columns, and whether rows, are
-    kept.
+    `column_y` gives the height of columns. `kept` has, for each layer, the numbers of columns and rows of the input
+    that the tile reads again. For a first tile, they are the columns and rows that the next tile reads again. `keeps`
+    has two truth values: whether columns are kept, and whether rows are kept.
     """
     places, layers = stack.places, range(len(stack.input_bits))
     live = live_bits(stack, x, y)
@@ -197,7 +198,8 @@ MODES: dict[str, tuple[bool, bool]] = {
     "h-cached-v-recompute": (True, False),
     "fully-cached": (True, True),
 }
-"""Two truth values for each mode: whether columns are kept, and whether rows are kept, if neighbouring tiles need them.
+"""Two truth values for each mode: whether the columns that a neighbouring tile needs are kept, and whether the rows
+are.
 
 Columns and rows that are not kept are computed again.
 """
@@ -205,7 +207,7 @@ Columns and rows that are not kept are computed again.
 
 @dataclass(frozen=True)
 class TileKind:
-    """Tiles of equal cost."""
+    """Kind of tiles, whose tiles all have the same cost."""
 
     x: AxisTile
     y: AxisTile
@@ -215,12 +217,12 @@ class TileKind:
     rows_from: int | None
     rows_to: int | None
     weights: int | None
-    """Outermost memory of weights."""
+    """Outermost memory that weights use in these tiles; None for stacks without weights."""
 
 
 @dataclass(frozen=True)
 class _Row:
-    """Row of tiles."""
+    """Row of tiles, described by numbers that decide the places of its data."""
 
     y: AxisTile
     column_y: AxisTile
@@ -254,7 +256,8 @@ def tile_kinds(stack: Stack, tile: tuple[int, int], mode: str, reading: Reading)
 
 
 def _kept(tiles: Sequence[AxisTile], place: int) -> tuple[int, ...]:
-    """[layer] Input positions that a tile reads again; for the first tile, those that the next tile reads again."""
+    """[layer] Number of input positions that a tile reads again. For the first tile, it is the number that the next
+    tile reads again."""
     tile = tiles[place]
     if tile.is_first and place + 1 < len(tiles):
         return tiles[place + 1].reused
@@ -262,7 +265,7 @@ def _kept(tiles: Sequence[AxisTile], place: int) -> tuple[int, ...]:
 
 
 def _places_of_row(stack: Stack, columns: Sequence[AxisTile], row: _Row, keeps: tuple[bool, bool]) -> list[KeptPlaces]:
-    """[column] Memories in which each tile of a row would keep data; they are computed once for equal tiles."""
+    """[column] Memories in which each tile of a row would keep data. They are computed only once for equal tiles."""
     known: dict[tuple[AxisTile, tuple[int, ...]], KeptPlaces] = {}
     found = []
     for place, x in enumerate(columns):
@@ -283,8 +286,8 @@ def _row_kinds(
 ) -> Iterator[tuple[TileKind, int]]:
     """Pairs (kind, number of tiles) of a row.
 
-    Neighbouring tiles keep the columns between them in the higher one of their two memories, unless the reading says
-    that the last tile decides.
+    Two neighbouring tiles can choose different memories for the columns between them. The higher memory is taken,
+    unless the reading of the model says that the last tile decides.
     """
     counts: dict[TileKind, int] = {}
     for place, x in enumerate(columns):

@@ -1,8 +1,9 @@
-"""Best depth-first schedule of a chain: all sizes of tiles, modes and cuts, with a proof
+"""Best depth-first schedule of a chain over all tile sizes, modes and cuts, with a proof
 (docs/tiles.md#optimal-depth-first-schedules).
 
-Bounds of all tiles of a stack, computed together, exclude tiles that cannot be part of a schedule better than the best
-known one. The costs of the remaining tiles are computed, the most promising first, until no tile is left.
+The bounds of all tiles of a stack are computed together. They exclude the tiles that cannot be part of a schedule that
+is better than the best known schedule. The costs of the other tiles are computed, the most promising tiles first, until
+no tile is left.
 """
 
 import heapq
@@ -24,19 +25,21 @@ from tilewright.tiles.depth_first.schedule import DepthFirstSchedule, ScheduledS
 from tilewright.tiles.depth_first.stack_cost import StackModel
 
 FIRST_TILES = 64
-"""Number of tile sizes of a stack in the first batch of bounds; each batch has twice as many as the one before."""
+"""Number of tile sizes in the first batch of bounds of a stack. Each batch has twice as many sizes as the batch
+before."""
 TILES_COSTED_AHEAD = 12
-"""Largest number of tile sizes of the whole chain, in each mode, whose cost is computed before all bounds are known."""
+"""Largest number of tile sizes per mode for which the cost of the whole chain is computed before all bounds are
+known."""
 
 
 @dataclass(frozen=True)
 class _Stream:
-    """Tiles of a stack in a mode that could be part of a better schedule, the most promising first."""
+    """Tile sizes of a stack in a mode that could be part of a better schedule. The most promising size comes first."""
 
     bound: np.ndarray
-    """[place] Lower bound of the value of schedules with this tile.
+    """[place] Lower bound of the value of schedules with this tile size.
 
-    It uses the bounds of other stacks that were known when it was computed.
+    The bound uses the bounds of other stacks that were known when the stream was made.
     """
     energy_pj: np.ndarray
     """[place] Lower bound of the energy of the stack."""
@@ -47,7 +50,7 @@ class _Stream:
 
 
 def _merged(streams: list[_Stream], value: float) -> _Stream:
-    """Single stream with the tiles of several streams whose bound is below a value."""
+    """Single stream with those tiles of `streams` that have a bound below `value`."""
     empty = _Stream(np.zeros(0), np.zeros(0), np.zeros(0), np.zeros((0, 2), int))
     all_of = [empty, *streams]
     bound = np.concatenate([one.bound for one in all_of])
@@ -70,7 +73,7 @@ class _Search:
     bounded: list[Layers] = field(default_factory=list)
     unmappable: list[Unmappable] = field(default_factory=list)
     reason: MappingError | None = None
-    """Reason why no mapping fits for the first unmappable stack."""
+    """Reason why no mapping fits for the first stack in `unmappable`."""
     best: tuple[Costed, ...] = ()
     value: float = math.inf
     is_interrupted: bool = False
@@ -78,10 +81,8 @@ class _Search:
     _streams: dict[tuple[int, int, int], _Stream] = field(default_factory=dict)
     _fronts: dict[Layers, list[Costed]] = field(default_factory=dict)
     _heap: list[tuple[float, int, int, int, int]] = field(default_factory=list)
-    """Entries (bound of schedules with the stack, first layer, last layer, mode, place in the stream).
-
-    The mode is -1 for a whole stack.
-    """
+    """Entries (bound of schedules with the stack, first layer, last layer, mode or -1 for a whole stack, place in the
+    stream)."""
 
     @property
     def _count(self) -> int:
@@ -108,7 +109,7 @@ class _Search:
         return min(self.value, self._heap[0][0]) if self._heap else self.value
 
     def _look(self, advance: Callable[[int], None]) -> None:
-        """Refine the entry of the heap with the least bound. The entry stays on the heap until this is done."""
+        """Refine the entry of the heap that has the least bound. The entry stays on the heap until it is refined."""
         known, first, last, mode, place = self._heap[0]
         bound = self._bound((first, last), mode, place)
         if bound > known:  # the bounds of other stacks have improved since the entry was added
@@ -125,12 +126,14 @@ class _Search:
         heapq.heapify(self._heap)
 
     def _push(self, layers: Layers, mode: int, place: int) -> None:
-        """Add an entry to the heap: a whole stack, or the next tile of the stack in a mode, if there is a next tile."""
+        """Add a whole stack, or a tile of the stack in a mode, to the heap. If the stream has no tile at `place`,
+        nothing is added."""
         if mode < 0 or place < len(self._streams[(*layers, mode)].tile):
             heapq.heappush(self._heap, (self._bound(layers, mode, place), *layers, mode, place))
 
     def _bound(self, layers: Layers, mode: int, place: int) -> float:
-        """Lower bound of schedules with a stack, or with one of its tiles in a mode."""
+        """Lower bound of the schedules that contain a stack, or that contain the stack with one tile size in one
+        mode."""
         if mode < 0:
             return float(self._completed(layers, *self._floors[layers]))
         stream = self._streams[(*layers, mode)]
@@ -142,7 +145,7 @@ class _Search:
         return self.model.chain.layers[layer].window(axis).output_size
 
     def _completed(self, layers: Layers, energy_pj: Any, latency_cycles: Any) -> Any:
-        """Lower bound of schedules in which a stack has this energy and latency."""
+        """Lower bound of the schedules in which the stack `layers` has this energy and latency."""
         before, after = self._least(0, layers[0]), self._least(layers[1] + 1, self._count)
         powers = OBJECTIVES[self.objective]
         return powers.value(energy_pj + before[0] + after[0], latency_cycles + before[1] + after[1])
@@ -161,7 +164,8 @@ class _Search:
         return least[-1]
 
     def _open(self, layers: Layers) -> None:
-        """Compute bounds of all tiles of a stack. Tiles that can be part of a better schedule become streams."""
+        """Compute the bounds of all tiles of a stack. Make one stream per mode from the tiles that can be part of a
+        better schedule."""
         least = [(math.inf, math.inf)]
         for place, mode in enumerate(self.space.modes):
             self._streams[(*layers, place)] = stream = self._stream(layers, mode)
@@ -177,7 +181,7 @@ class _Search:
         self.bounded.append(layers)
 
     def _stream(self, layers: Layers, mode: str) -> _Stream:
-        """Tiles of a stack in a mode that can be part of a better schedule.
+        """Stream of the tiles of a stack in a mode that can be part of a better schedule.
 
         Quick bounds order the tiles and exclude most of them. The bounds of the other tiles are refined in growing
         batches. For the whole chain, the costs of the most promising tiles are computed between batches, because a good
@@ -209,7 +213,7 @@ class _Search:
         return _merged(found, self.value)
 
     def _bounded(self, layers: Layers, mode: str, tiles: np.ndarray, known: StackBounds) -> _Stream:
-        """Tiles that can be part of a better schedule, the most promising first."""
+        """Stream of the tiles in `tiles` that can be part of a better schedule."""
         powers, floor = OBJECTIVES[self.objective], self._floors[layers]
 
         def values(energy_pj: np.ndarray, latency_cycles: np.ndarray) -> np.ndarray:
@@ -262,7 +266,7 @@ class _Search:
 
 
 def _front(found: list[tuple[float, float, tuple[Costed, ...]]]) -> list[tuple[float, float, tuple[Costed, ...]]]:
-    """Undominated points; of equal points the first one."""
+    """Points that no other point dominates. If points are equal, the first point is kept."""
     kept: list[tuple[float, float, tuple[Costed, ...]]] = []
     for label in sorted(found, key=lambda one: one[:2]):
         if not kept or label[1] < kept[-1][1]:
@@ -279,8 +283,8 @@ def find_optimum(
 ) -> Optimum:
     """Best schedule of a space with a lower bound, or the best schedule found within `seconds` or before Ctrl-C.
 
-    `options` are those of the search for the mapping of each layer of a tile. Raises InputError if the bounds are not
-    proven, and MappingError if none of the tried schedules fits.
+    `options` are the options of the search for the mapping of each layer of a tile. Raises InputError if the proofs of
+    the bounds do not cover the chain, and MappingError if no mapping fits for any of the tried schedules.
     """
     check_boundable(model.chain, options.profile)
     search = _Search(model, space, options.objective)
@@ -307,9 +311,10 @@ def find_optimum(
 
 
 def _schedules(model: StackModel, space: DepthFirstSpace) -> int:
-    """Number of schedules of the space.
+    """Number of schedules in the space.
 
-    A schedule of the first layers is a schedule of fewer layers and one more stack, in any mode and size of tiles.
+    Each schedule of the first n layers consists of a schedule of fewer layers and one more stack, which has any mode
+    and any tile size.
     """
     layers = model.chain.layers
     counts: Sequence[int] = [1]

@@ -1,4 +1,4 @@
-"""Options of a depth-first schedule: the search for mappings of layers of tiles, and the reading of the model."""
+"""Options of a depth-first schedule: options of the search for mappings, and the reading (variant) of the model."""
 
 from dataclasses import dataclass
 from typing import Annotated, Literal
@@ -13,28 +13,29 @@ ReadingName = Literal["tilewright", "defines"]
 
 @dataclass(frozen=True)
 class Reading:
-    """Rules of a reading of the depth-first model.
+    """Reading of the depth-first model: the rules in which variants of the model differ.
 
-    docs/tiles.md#depth-first-schedules explains each difference between the readings, and how large it is.
+    docs/tiles.md#depth-first-schedules explains the differences between the readings and states how large they are.
     """
 
     name: ReadingName
     counts_offloading: bool
-    """Whether writing the last outputs of a tile out of the array and its memories takes extra time."""
+    """Whether moving the last outputs of a tile out of the array and the inner memories takes extra time."""
     time_passes_on_used_ports: bool
-    """Whether a hop through a receiving port that the copy has used before delays the hops after it."""
+    """Whether a hop delays the next hops of a copy even if the copy has used the receiving port of the hop before."""
     kept_columns_have_all_rows: bool
     """Whether the search for room counts columns with the full height of the tile that keeps them.
 
     If so, they have this height even if rows are recomputed.
     """
     last_tile_decides: bool
-    """Whether the last of the tiles that share kept data decides in which memory the data lie.
+    """Whether the memory of kept data is chosen by the last of the tiles that share these data.
 
-    Otherwise, the tile that needs most room decides.
+    Otherwise, the tile that needs most room determines the memory.
     """
     own_tile_costs: bool
-    """Whether costs of tiles use the accesses and the loading of ZigZag of 2022, instead of the model profile."""
+    """Whether the costs of tiles are computed with the accesses and the loading of ZigZag of 2022, instead of the model
+    profile."""
 
 
 DEFAULT = Reading("tilewright", True, True, True, False, False)
@@ -54,12 +55,12 @@ class TileOptions(LayerOptions):
     """Options of the search for mappings of layers of tiles, and of the rules that define the tiles."""
 
     reading: ReadingName = "tilewright"
-    """Rules of depth-first schedules. tilewright: the rules of tilewright. defines: the rules of DeFiNES with its costs
-    of tiles; `model` and `objective` then have no effect.
-    """
+    """Rules of depth-first schedules. tilewright: the rules of tilewright. defines: the rules of DeFiNES, with the
+    costs that DeFiNES computes for tiles; `model` and `objective` then have no effect."""
 
     def without_effect(self) -> dict[str, str]:
-        """Options without effect, with the reasons; a reading with its own costs of tiles ignores some options."""
+        """Reasons why options have no effect, by option. A reading that computes costs of tiles differently ignores
+        some options."""
         found = super().without_effect()
         if READINGS[self.reading].own_tile_costs:
             found |= dict.fromkeys(("model", "objective"), f"has no effect with reading {self.reading}")

@@ -1,4 +1,4 @@
-"""Depth-first schedules: a network cut into stacks, in tiles of a size and a mode, with the cost of each."""
+"""Depth-first schedules: a network that is cut into stacks, each in tiles of one size and mode, with costs."""
 
 import math
 from collections.abc import Callable, Iterator, Sequence
@@ -32,7 +32,8 @@ from tilewright.workload.layer import Layer
 
 
 class TileSearch:
-    """Costs of tiles of a chain. Each problem is searched once, and its result is kept. Not safe for threads."""
+    """Costs of tiles of a chain. The mapping of each layer of a tile is searched once, and the result is kept. Only one
+    thread can use an object."""
 
     def __init__(self, chain: Chain, options: TileOptions, reading: Reading) -> None:
         self.chain, self.options, self.reading = chain, options, reading
@@ -40,7 +41,7 @@ class TileSearch:
 
     @property
     def searched(self) -> int:
-        """Number of distinct problems that were searched."""
+        """Number of distinct layers of tiles whose mapping was searched."""
         return len(self._known)
 
     def __call__(self, problem: TileProblem) -> Ledger | None:
@@ -78,7 +79,7 @@ def best_ledger(
 def _prepared(
     layer: Layer, core: Core, constraints: MappingConstraints, options: LayerOptions
 ) -> Iterator[PreparedProblem]:
-    """Problem with each of its possible spatial mappings."""
+    """Layer on a core, prepared for the cost model with each possible spatial mapping."""
     links = constraints.memory_operand_links
     count, mixed = options.spatial_count(False), options.enable_mix_spatial_mapping
     even = constraints.temporal_mapping_type or options.temporal_mapping_type
@@ -139,7 +140,11 @@ def _defines_ledger(cost) -> Ledger:  # type: ignore[no-untyped-def]
     prepared = cost.problem
     arrays = prepared.arrays
     if terms := further_latency_terms(prepared.core):
-        problem = Problem("the latency of DeFiNES has no terms of plug-ins", prepared.core.name, value=", ".join(terms))
+        problem = Problem(
+            "the reading `defines` does not support latency terms of plug-ins",
+            prepared.core.name,
+            value=", ".join(terms),
+        )
         raise InputError([problem])
     ideal = math.ceil(prepared.layer.mac_count / prepared.core.operational_array.unit_count)
     ledger = Ledger(cost.energy_pj, {"mac": float(arrays["fixed_energy_pj"])}, mac_count=prepared.layer.mac_count)
@@ -168,7 +173,7 @@ def _add_accesses(ledger: Ledger, prepared: PreparedProblem, words: np.ndarray) 
 
 @dataclass(frozen=True)
 class Point:
-    """Mode and size of tiles of a schedule whose cost is to be computed."""
+    """Mode and tile size of a schedule whose cost is computed."""
 
     mode: str
     tile_x: int
@@ -206,21 +211,21 @@ class DepthFirstSchedule:
 
     @property
     def energy_pj(self) -> float:
-        """Energy of all tiles and copies, in pJ."""
+        """Total energy of all tiles and copies, in pJ."""
         return self.ledger.energy_pj
 
     @property
     def latency_cycles(self) -> float:
-        """Latency of all tiles and copies, one after the other, in cycles."""
+        """Latency of all tiles and copies in cycles. They run one after another."""
         return self.ledger.latency_cycles(self.reading.counts_offloading)
 
     @property
     def repeated_macs(self) -> int:
-        """Number of multiply-accumulates that tiles compute in addition to those of the layers."""
+        """Number of multiply-accumulates that tiles repeat, in addition to the multiply-accumulates of the layers."""
         return self.ledger.mac_count - sum(entry.layer.mac_count for entry in self.chain.layers)
 
     def row(self) -> JsonObject:
-        """Row of the table of schedules; mode and tile size are those of the first stack."""
+        """Row of the table of schedules; mode and tile size are taken from the first stack."""
         first, ledger = self.stacks[0], self.ledger
         top = self.chain.core.memories[-1].name
         row: JsonObject = {
@@ -285,10 +290,11 @@ def schedules_of(
     options: TileOptions,
     advance: Callable[[int], None] = lambda _: None,
 ) -> tuple[DepthFirstSchedule, ...]:
-    """Schedule with its cost at each point. Equal layers of tiles are searched once for all points.
+    """Schedule with its cost for each point. Equal layers of tiles are searched only once for all points.
 
-    `cuts` are the names of the layers, besides the last one, after which a stack ends. Raises InputError for networks
-    that are no chains, unknown names and sizes below 1. Raises MappingError if no mapping fits for a layer of a tile.
+    `cuts` are the names of the layers after which a stack ends; a stack always ends after the last layer. Raises
+    InputError if the network is no chain, and for unknown names and sizes below 1. Raises MappingError if no mapping
+    fits for a layer of a tile.
     """
     model = stack_model(problem, options)
     stacks = stacks_of(model.chain, cuts, points)
@@ -315,7 +321,8 @@ def stack_model(problem: tuple[Workload, Core, Mapping], options: TileOptions) -
 
 
 def stacks_of(chain: Chain, cuts: Sequence[str], points: Sequence[Point]) -> list[tuple[int, int]]:
-    """(First layer, last layer) of each stack. Raises InputError with all problems of cuts and points."""
+    """Pairs (first layer, last layer), one for each stack. Raises InputError with all problems in `cuts` and
+    `points`."""
     names = [entry.layer.name for entry in chain.layers]
     problems = [
         Problem("no such layer to cut after", path="cut", value=repr(name), nearest=nearest_name(name, names[:-1]))
@@ -342,7 +349,8 @@ def stacks_of(chain: Chain, cuts: Sequence[str], points: Sequence[Point]) -> lis
         sizes = dict.fromkeys(getattr(point, key) for point in points)
         wrong = [size for size in sizes if type(size) is not int or size < 1]
         problems += [
-            Problem("tiles have whole numbers of positions", path=key, value=repr(w), allowed="from 1") for w in wrong
+            Problem("the size of a tile must be a whole number of positions", path=key, value=repr(w), allowed="from 1")
+            for w in wrong
         ]
     if problems:
         raise InputError(problems)

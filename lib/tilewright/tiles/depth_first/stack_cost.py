@@ -1,6 +1,5 @@
-"""Cost of a stack that runs depth-first: its tiles layer by layer, and the copies between memories (DeFiNES, section
-IV).
-"""
+"""Cost of a stack that runs depth-first: the layers of its tiles, and the copies between memories (DeFiNES, section
+IV)."""
 
 import math
 from collections.abc import Callable, Iterator, Sequence
@@ -19,14 +18,13 @@ from tilewright.tiles.depth_first.locations import MemoryPlaces, Stack, TileKind
 from tilewright.tiles.depth_first.options import Reading
 
 LATENCY_PARTS = ("ideal", "spatial_stall", "temporal_stall", "onloading", "offloading", "drain", "copies")
-"""Parts of the latency, in cycles: ideal use of the array, idle units, waiting for transfers, loading before and
-off-loading after each layer of each tile, drain, and copies between layers.
-"""
+"""Parts of the latency, in cycles: ideal use of the array, idle units, waiting for transfers, loading before each layer
+of a tile, off-loading after each layer of a tile, drain, and copies between layers."""
 COPY = "copy"
 """Cause of accesses by copies between memories; all other causes are operands of layers."""
 Key = TypeVar("Key")
 Cause = tuple[str, str]
-"""(Name of a memory, operand or COPY)."""
+"""Memory and cause of accesses: (name of the memory, operand of a layer or COPY)."""
 
 
 @dataclass
@@ -35,7 +33,7 @@ class Ledger:
 
     energy_pj: float = 0.0
     terms_pj: dict[str, float] = field(default_factory=dict)
-    """Energy that belongs to no memory access, such as that of multiply-accumulates."""
+    """Energy that does not belong to memory accesses, such as the energy of multiply-accumulates, by term."""
     memory_pj: dict[Cause, float] = field(default_factory=dict)
     read_words: dict[Cause, float] = field(default_factory=dict)
     written_words: dict[Cause, float] = field(default_factory=dict)
@@ -44,7 +42,7 @@ class Ledger:
     tile_count: int = 0
 
     def add(self, other: "Ledger", times: int = 1) -> None:
-        """Add another ledger `times` times."""
+        """Add the numbers of another ledger, multiplied by `times`."""
         self.energy_pj += other.energy_pj * times
         self.mac_count += other.mac_count * times
         self.tile_count += other.tile_count * times
@@ -80,7 +78,7 @@ def _add(mine: dict[Key, float], theirs: dict[Key, float], times: int) -> None:
 
 @dataclass(frozen=True)
 class HopSide:
-    """Side of a hop: a memory that is read or written through a port."""
+    """One side of a hop: a memory that is read or written through a port."""
 
     memory: int
     port: tuple[int, int]
@@ -90,7 +88,8 @@ class HopSide:
     word_pj: float
 
     def words(self, bits: int) -> float:
-        """Number of full-width words; a fraction of a word is a multiple of the narrowest access of the port."""
+        """Number of full-width words that `bits` need. The number can have a fraction, because the last access can be
+        as narrow as the port allows."""
         return math.ceil(bits / self.narrow_bits) * (self.narrow_bits / self.wide_bits)
 
 
@@ -102,13 +101,13 @@ class Hop:
     write: HopSide
 
     def cycles(self, bits: int) -> int:
-        """Cycles of the slower side."""
+        """Number of cycles of the hop, which is that of the slower side."""
         return max(math.ceil(bits / self.read.wide_bits), math.ceil(bits / self.write.wide_bits))
 
 
 @dataclass(frozen=True)
 class Copy:
-    """Data that move from one memory to another, through the memories between them."""
+    """Copy of data from one memory to another, through the memories on the way."""
 
     bits: int
     hops: tuple[Hop, ...]
@@ -126,15 +125,16 @@ class CopyCost:
     energy_pj: float
     latency_cycles: int
     words: tuple[tuple[int, float, float], ...]
-    """(Memory, words read, words written)."""
+    """Tuples (memory, words read, words written)."""
 
 
 @lru_cache(maxsize=4096)
 def hops_between(core: Core, source_operand: str, source: int, operand: str, target: int) -> tuple[Hop, ...]:
-    """Hops from a memory that holds data as one memory operand to a memory that holds them as `operand`.
+    """Hops from the memory `source`, which holds data as `source_operand`, to the memory `target`, which holds them as
+    `operand`.
 
-    If both memories are in the hierarchy of one operand, the path is direct. If not, it goes through the lowest memory
-    above the source that holds both operands.
+    If one of the two operands has both memories in its hierarchy, the path is direct. If not, the path goes through the
+    lowest memory above the source that holds both operands.
     """
     if source == target:
         return ()
@@ -163,8 +163,8 @@ def _straight(core: Core, operand: str, chain: tuple[int, ...], source: int, tar
 def _link(core: Core, operand: str, memory: int, direction: int) -> HopSide:
     """Side of a hop.
 
-    A memory without a port for the direction uses another port of the operand, or else a port of another operand.
-    Raises MappingError if there is no such port.
+    If the memory has no port for this operand and direction, another port of the operand is taken that also reads (or
+    also writes). If there is none, such a port of another operand is taken. Raises MappingError if no port is found.
     """
     held = core.memories[memory]
     reads = direction in (TL, TH)
@@ -181,10 +181,11 @@ def _link(core: Core, operand: str, memory: int, direction: int) -> HopSide:
 
 
 def cost_of_copies(copies: Sequence[Copy], time_passes_on_used_ports: bool) -> CopyCost:
-    """Energy of all copies, and the time until the last port is done.
+    """Cost of all copies. The latency is the time until the last port is done.
 
-    The hops of a copy follow one another; copies share ports. The end of a port is the later of two times: its first
-    use plus its total busy time, and the time at which its last transfer would end without sharing.
+    The hops of a copy run one after another, and copies share ports. The time at which a port is done is the later of
+    two times: the first use of the port plus its total busy time, and the end of its last transfer if ports were not
+    shared.
     """
     energy = 0.0
     words: dict[int, list[float]] = {}
@@ -214,13 +215,13 @@ def _port_cycles(ranges: list[tuple[int, int]]) -> int:
 
 @dataclass(frozen=True)
 class TileProblem:
-    """Layer of a tile. It is mapped without the memories above those that hold its data."""
+    """Layer of a tile, to be mapped. Memories above those that hold the data of the layer are left out."""
 
     layer: int
     made: tuple[int, int]
-    """Positions of the layer's output along x and y."""
+    """Numbers of positions of the layer's output along x and y."""
     read: tuple[int, int]
-    """Positions of the layer's input along x and y."""
+    """Numbers of positions of the layer's input along x and y."""
     input_memory: int
     output_memory: int
     weight_memory: int | None
@@ -232,10 +233,10 @@ TileCosts = Callable[[TileProblem], Ledger | None]
 
 @dataclass(frozen=True)
 class LayerStep:
-    """Layer of a tile, with the copies before it."""
+    """Layer of a tile, with the copies that must run before this layer."""
 
     layer: int
-    """Place of the layer in the chain; -1 for the copy that fetches the input of the stack."""
+    """Index of the layer in the chain; -1 for the copy that fetches the input of the stack."""
     copies: tuple[Copy, ...]
     problem: TileProblem | None
 
@@ -283,7 +284,7 @@ class StackModel:
         return total
 
     def steps(self, stack: Stack, kind: TileKind, weights_from_top: bool) -> Iterator[LayerStep]:
-        """Layers of a tile in order, with the places of their data.
+        """Layers of a tile in order, with the memories that hold their data.
 
         Raises MappingError if no mapping fits for a layer.
         """
@@ -305,7 +306,7 @@ class StackModel:
             lies_in = problem.output_memory
 
     def _problem(self, stack: Stack, kind: TileKind, i: int, weights: int | None) -> TileProblem:
-        """Problem of a layer of a tile, with the lowest memories in which it can be mapped."""
+        """Layer of a tile, with its data in the lowest memories for which a mapping fits."""
         places, is_last = stack.places, stack.first + i == stack.last
         made, read = (kind.x.made[i + 1], kind.y.made[i + 1]), (kind.x.read[i], kind.y.read[i])
         input_bits = stack.input_bits[i] * read[0] * read[1]
@@ -329,7 +330,8 @@ class StackModel:
 
 
 def _raises(most: int) -> Iterator[tuple[int, int]]:
-    """Numbers of levels by which the output and the input lie further out, in the order in which they are tried."""
+    """Pairs (levels by which the output lies further out, levels by which the input lies further out), in the order in
+    which they are tried."""
     for level in range(most):
         yield level, level
         yield level + 1, level
@@ -358,7 +360,8 @@ def _input_copies(stack: Stack, kind: TileKind, i: int, memory: int, lies_in: in
 
 
 def _kept_copies(stack: Stack, kind: TileKind, tensor: int, memory: int) -> list[Copy]:
-    """Copies of the data of a tensor that are kept for other tiles: rows, and columns without the part in rows."""
+    """Copies that move the kept data of a tensor to their memories. Kept data are rows, and the part of columns that
+    lies outside these rows."""
     if tensor > len(stack.input_bits) - 1:
         return []
     x, y, bits, chain = kind.x, kind.y, stack.tensor_bits(tensor), stack.places.chain
@@ -379,7 +382,8 @@ def _kept_copies(stack: Stack, kind: TileKind, tensor: int, memory: int) -> list
 
 @lru_cache(maxsize=65536)
 def copy_ledger(core: Core, copies: tuple[Copy, ...], time_passes_on_used_ports: bool) -> Ledger:
-    """Cost of copies that take place together. Later calls return the same object, so no caller may change it."""
+    """Cost of copies that take place together. Callers must not change the ledger, because later calls return the same
+    object."""
     cost = cost_of_copies(copies, time_passes_on_used_ports)
     ledger = Ledger(cost.energy_pj)
     ledger.cycles["copies"] = float(cost.latency_cycles)

@@ -15,8 +15,8 @@ from tilewright.workload.layer import FINAL_OUTPUT, OUTPUT
 def least_energy_pj(loops: TileLoops, with_weights: bool = True) -> Grid:
     """Lower bound of the energy of a tile in pJ.
 
-    It is the energy that every order has, plus the least extra energy over the choices of the innermost loop. Without
-    weights, the bound for a sum over tiles is proportional to the number of positions.
+    The bound is the energy that every loop order needs, plus the least extra energy over the choices of the innermost
+    loop. Without weights, the bound for a sum over tiles is proportional to the number of positions.
     """
     array = loops.places.chain.core.operational_array
     macs = loops.all_passes() * loops.product(loops.lanes, list(loops.lanes))
@@ -47,7 +47,7 @@ def least_energy_pj(loops: TileLoops, with_weights: bool = True) -> Grid:
 
 
 def _bit_pj(loops: TileLoops, operand: str, memory: int, direction: int) -> float:
-    """Least energy of a bit over a link in pJ, at full words."""
+    """Least energy in pJ of moving one bit through a port, with full words."""
     held, place = loops.places.chain.core.memories[memory], loops.port(operand, memory, direction)
     if place is None:
         return 0.0
@@ -62,7 +62,7 @@ def _lanes(loops: TileLoops, operand: str, memory: int) -> Grid:
 
 
 def _energy_at_the_array(loops: TileLoops, operand: str, still: frozenset[str]) -> Grid:
-    """Energy of the array's reads of an input."""
+    """Energy of all reads of an input operand by the array."""
     memories = loops.places.inputs if operand == loops.entry.input_operand else loops.places.weights
     bits = loops.entry.layer.bits_of[operand] * _lanes(loops, operand, memories[0])
     times = loops.all_passes() / loops.stays(operand, still)
@@ -71,7 +71,7 @@ def _energy_at_the_array(loops: TileLoops, operand: str, still: frozenset[str]) 
 
 
 def _energy_of_weights(loops: TileLoops, still: frozenset[str]) -> Grid:
-    """Energy of the weights that move from their second memory to the first."""
+    """Energy of moving weights from their second memory to their innermost memory."""
     memories, operand = loops.places.weights, str(loops.entry.weight_operand)
     if not loops.weights_move():
         return np.zeros(1)
@@ -85,7 +85,8 @@ def _energy_of_weights(loops: TileLoops, still: frozenset[str]) -> Grid:
 
 
 def _energy_of_outputs_at_the_array(loops: TileLoops) -> Grid:
-    """Energy of the sums that the array writes each cycle and reads back, except the first sum of each output."""
+    """Energy of the sums at the array. The array writes sums in each cycle, and reads them back except for the first
+    sum of each output."""
     memory = loops.places.outputs[0]
     times = loops.all_passes() * _lanes(loops, OUTPUT, memory) * loops.sum_bits()
     write, read = _bit_pj(loops, OUTPUT, memory, FL), _bit_pj(loops, OUTPUT, memory, TL)
@@ -94,7 +95,7 @@ def _energy_of_outputs_at_the_array(loops: TileLoops) -> Grid:
 
 
 def _energy_of_outputs(loops: TileLoops, still: frozenset[str], made: Grid) -> Grid:
-    """Energy of the outputs that move from their first memory to the second, and back."""
+    """Energy of moving outputs from their innermost memory to their second memory, and of moving partial sums back."""
     memories = loops.places.outputs
     up = (_bit_pj(loops, OUTPUT, memories[0], TH), _bit_pj(loops, OUTPUT, memories[1], FL))
     if not loops.swaps_sums(still):
@@ -113,7 +114,7 @@ Port = tuple[int, int]
 
 @dataclass(frozen=True)
 class _Exchange:
-    """Link that moves one element of each lane at a time, and whether the array waits for it."""
+    """Transfers through one port that move one element of each lane at a time."""
 
     operand: str
     port: Port
@@ -121,18 +122,17 @@ class _Exchange:
     cycles: Grid
     """Least number of cycles of one transfer."""
     is_waited_for: bool
-    """Whether the array waits if a transfer takes more than a cycle, because no memory near the array holds another
-    element.
-    """
+    """Whether the array waits if a transfer takes more than one cycle. It waits if no memory near the array holds
+    another element."""
     comes_back: bool = False
-    """Whether the link moves sums back to the array. All of these transfers take place while the array computes."""
+    """Whether the transfers move sums back to the array. All of these transfers take place while the array computes."""
 
 
 def least_latency_cycles(loops: TileLoops) -> Grid:
     """Lower bound of the latency of a tile in cycles: the least value over the choices of the innermost loop.
 
-    The value of a choice is the larger of two numbers. The first is the sum of the cycles of loops, of waiting, and of
-    loading and off-loading. The second is the busy time of the busiest port.
+    The value of a choice is the larger of two numbers. The first number is the sum of the cycles of the loops, of
+    waiting, and of loading and off-loading. The second number is the busy time of the busiest port.
     """
     least: Grid | None = None
     inside, outside = loops.locations()
@@ -160,10 +160,11 @@ def least_latency_cycles(loops: TileLoops) -> Grid:
 
 
 def cycles_of_passes(loops: TileLoops) -> tuple[Grid, Grid]:
-    """Two numbers of cycles of tiles that have one pass along each axis, by their lanes.
+    """Two numbers of cycles, for tiles that have one pass along each axis. Both are arrays over the lanes of the tiles.
 
-    The first is the cycles of the loops and of waiting. For a tile with more passes, it holds for each pass. The second
-    is the part of the waiting that does not occur for the first transfers of a tile.
+    The first number is the sum of the cycles of the loops and of waiting. If a tile has more passes, each pass needs
+    this number of cycles. The second number is the part of the waiting that is not needed for the first transfers of a
+    tile.
     """
     least: Grid | None = None
     first = np.zeros(1)
@@ -187,7 +188,8 @@ def cycles_of_passes(loops: TileLoops) -> tuple[Grid, Grid]:
 
 
 def _exchanges(loops: TileLoops, still: frozenset[str], outside: list[Grid]) -> Iterator[_Exchange]:
-    """Transfers to and from the array, and across the boundary above an innermost memory that holds one element."""
+    """Transfers to and from the array. If an innermost memory holds only one element, also the transfers between this
+    memory and the next."""
     passes = loops.all_passes()
     own, outputs = loops.entry.input_operand, loops.places.outputs
     bits = float(loops.entry.layer.bits_of[own])
@@ -228,7 +230,7 @@ def _link(
     is_waited_for: bool,
     comes_back: bool = False,
 ) -> Iterator[_Exchange]:
-    """Link that moves one element of each lane `times` times."""
+    """Transfers through one port that move one element of each lane `times` times; none if there is no such port."""
     place = loops.port(operand, memory, direction)
     if place is not None and bits:
         cycles = _cycles(loops, memory, place, loops.least_lanes(operand, memory, False) * bits)
@@ -236,7 +238,7 @@ def _link(
 
 
 def _cycles(loops: TileLoops, memory: int, place: int, bits: Grid) -> Grid:
-    """Cycles of one transfer."""
+    """Number of cycles of one transfer."""
     wide = loops.places.chain.core.memories[memory].ports[place].bandwidth_max_bits
     return np.maximum(np.ceil(bits / wide), 1)
 
@@ -244,7 +246,7 @@ def _cycles(loops: TileLoops, memory: int, place: int, bits: Grid) -> Grid:
 def _tensors(
     loops: TileLoops, still: frozenset[str], inside: list[Grid], outside: list[Grid]
 ) -> Iterator[tuple[Port, Grid]]:
-    """Pairs (port, cycles) of tensors that cross a boundary as a whole at least once."""
+    """Pairs (port, cycles) for moving each tensor once, as a whole, over each boundary that it crosses."""
     own, inputs, outputs = loops.entry.input_operand, loops.places.inputs, loops.places.outputs
     bits_in, made = loops.input_bits(), loops.output_bits()
     for m, crosses in enumerate(inside):
@@ -267,9 +269,9 @@ def _bits(loops: TileLoops, operand: str, memory: int, direction: int, bits: Gri
 
 
 def loading_cycles(loops: TileLoops) -> Grid:
-    """Cycles that no computation hides.
+    """Cycles of loading and off-loading that do not overlap with computation.
 
-    They are the cycles for the first elements of the input that takes longest to load, and for the last outputs.
+    They are the cycles for the first elements of the operand that takes longest to load, and for the last outputs.
     """
     inside, outside = loops.locations()
     layer, places = loops.entry.layer, loops.places
@@ -294,7 +296,8 @@ def loading_cycles(loops: TileLoops) -> Grid:
 
 
 def _first(loops: TileLoops, operand: str, memory: int, direction: int, exact: bool = False) -> Grid:
-    """Cycles in which a link moves the first elements of an input, or the last elements of the output, of all lanes."""
+    """Number of cycles for the first elements of an input, or the last elements of the output, of all lanes to pass one
+    port."""
     place = loops.port(operand, memory, direction)
     bits = loops.entry.layer.bits_of[FINAL_OUTPUT if operand == OUTPUT else operand]
     if place is None or not bits:

@@ -14,25 +14,25 @@ from tilewright.workload.layer import FINAL_OUTPUT, OUTPUT
 Grid = np.ndarray
 """Array with one number per tile, or with one number for all tiles."""
 EXACT = 1e-9
-"""Relative tolerance within which lanes count as a whole number."""
+"""Relative tolerance within which a number of lanes counts as a whole number."""
 
 
 @dataclass(frozen=True)
 class TileSizes:
-    """Numbers of positions of the tiles of a layer, as arrays [axis][tile]."""
+    """Numbers of positions that the tiles of a layer make and read, as arrays [axis][tile]."""
 
     made: tuple[np.ndarray, np.ndarray]
     read: tuple[np.ndarray, np.ndarray]
     is_last: bool
-    """Whether the layer is the last one of its stack."""
+    """Whether the layer is the last layer of its stack."""
 
 
 @dataclass
 class TileLoops:
-    """One tile of a layer, for many sizes.
+    """Loops, lanes and passes of a layer of a tile, computed for many tile sizes at once.
 
-    The lanes of a dimension are an average: the size of the dimension divided by its passes. A product of lanes and
-    passes is therefore the product of the sizes. With `is_sum`, arrays are indexed by the lanes of the two axes, and
+    The lanes of a dimension are an average: the size of the dimension divided by its passes. The product of lanes and
+    passes is therefore the size of the dimension. With `is_sum`, arrays are indexed by the lanes of the two axes, and
     bounds are minima over these lanes.
     """
 
@@ -40,10 +40,10 @@ class TileLoops:
     entry: ChainLayer
     tile: TileSizes
     stack_weight_bits: int
-    """Weight bits of all layers of the layer's stack."""
+    """Number of weight bits of all layers of the stack."""
     is_sum: bool = False
-    """Whether sizes are those of the whole layer. Bounds then hold for the sum over all tiles, for any cut into tiles.
-    """
+    """Whether the sizes are sums over all tiles of the layer. The bounds then hold for the sum over all tiles, whatever
+    the tile size."""
     passes: dict[str, Grid] = field(init=False)
     """Number of passes over the array, by loop dimension."""
     lanes: dict[str, Grid] = field(init=False)
@@ -71,7 +71,7 @@ class TileLoops:
     # Loops and lanes.
 
     def product(self, of: dict[str, Grid], names: list[str]) -> Grid:
-        """Product of the numbers of the dimensions `names`."""
+        """Product of the numbers in `of` over the dimensions `names`."""
         result = np.ones(1)
         for name in names:
             result = result * of[name]
@@ -89,7 +89,7 @@ class TileLoops:
         return [name for name in self.passes if name not in own and name not in partial]
 
     def reduction(self) -> Grid:
-        """Number of accumulations over time for each output."""
+        """Number of passes that are accumulated into each output."""
         return self.product(self.passes, self.irrelevant(OUTPUT))
 
     def stays(self, operand: str, still: frozenset[str]) -> Grid:
@@ -100,7 +100,8 @@ class TileLoops:
         return result
 
     def innermost(self) -> Iterator[tuple[frozenset[str], Grid]]:
-        """Choices of the innermost loop: the operands that it leaves unchanged, and the tiles that have such a loop."""
+        """Choices of the innermost loop, as pairs (operands that the loop leaves unchanged, True for tiles that have
+        such a loop)."""
         kinds: dict[frozenset[str], Grid] = {}
         for name, passes in self.passes.items():
             still = frozenset(o for o in self.entry.layer.operands if name in self.irrelevant(o))
@@ -112,8 +113,8 @@ class TileLoops:
 
     def relevant_lanes(self, operand: str, memory: int) -> Grid:
         """Average number of lanes with different data of an operand, among the lanes that one instance of a memory
-        serves. A window counts at most as many lanes as it has positions.
-        """
+        serves. For a sliding window, the number of lanes that count is at most the number of positions of the
+        window."""
         own = dict(self.entry.layer.operand_dimensions)[operand]
         unrolled = self._unrolled(operand, memory, True)
         result = self.product(self.lanes, [name for name in own if name in unrolled])
@@ -126,7 +127,8 @@ class TileLoops:
         return result
 
     def _window_lanes(self, axis: int, lanes: list[Grid]) -> Grid:
-        """Number of different input positions of the lanes of a window; padding has no input positions."""
+        """Number of different input positions that the lanes of a window read. Positions in the padding do not
+        count."""
         most = np.maximum(*lanes) if len(lanes) == 2 else lanes[0]
         if not self.is_sum:
             there: Grid = np.minimum(most, np.maximum(self.tile.read[axis], 1))
@@ -138,7 +140,8 @@ class TileLoops:
     def least_lanes(self, operand: str, memory: int, in_each: bool) -> Grid:
         """Lower bound of the number of elements that one transfer moves between an instance of a memory and its lanes.
 
-        It holds for the largest transfer of an operand; with `in_each`, for every transfer. Windows do not count.
+        The bound holds for the largest transfer of an operand; with `in_each`, it holds for every transfer. Lanes of
+        windows are left out.
         """
         own = dict(self.entry.layer.operand_dimensions)[operand]
         unrolled = self._unrolled(operand, memory, True)
@@ -151,13 +154,13 @@ class TileLoops:
         return result
 
     def instances(self, operand: str, memory: int) -> Grid:
-        """Number of instances of an operand's memory that are used."""
+        """Number of instances of a memory of an operand that are in use."""
         return self.product(self.lanes, self._unrolled(operand, memory, False))
 
     def _unrolled(self, operand: str, memory: int, served: bool) -> list[str]:
-        """Loops that are unrolled over the sides of the array that a memory of an operand, or a lower memory, serves.
+        """Loops that are unrolled over those sides of the array that a memory of an operand, or a lower memory, serves.
 
-        Without `served`, the loops over the other sides of the array.
+        If `served` is false, the result has the loops over the other sides of the array.
         """
         own = self.places.inputs if operand == self.entry.input_operand else self.places.weights
         chain = self.places.outputs if operand == OUTPUT else own
@@ -169,7 +172,7 @@ class TileLoops:
     # The tensors and their memories.
 
     def input_bits(self) -> Grid:
-        """Bits of the input that the array must read at least once."""
+        """Number of bits of the input that the array must read at least once."""
         positions = np.ones(1)
         for axis in (0, 1):
             window, made, read = self.entry.window(axis), self.tile.made[axis], self.tile.read[axis]
@@ -180,12 +183,13 @@ class TileLoops:
         return positions * self.entry.input_bits
 
     def output_bits(self) -> Grid:
-        """Bits of all final outputs of the tile."""
+        """Number of bits of all final outputs of the tile."""
         result: Grid = self.tile.made[0] * self.tile.made[1] * float(self.entry.output_bits)
         return result
 
     def locations(self) -> tuple[list[Grid], list[Grid]]:
-        """Whether input and output cross each boundary between two of their memories."""
+        """Two lists, for the input and the output. For each boundary between two memories of the tensor: True if the
+        tensor crosses it."""
         places = self.places
         held = self.tile.read[0] * self.tile.read[1] * float(self.entry.input_bits)
         inside = self._beyond(places.inputs, [held] * len(places.inputs))
@@ -204,7 +208,8 @@ class TileLoops:
         return inside, self._beyond(places.outputs, needed)
 
     def _beyond(self, memories: tuple[int, ...], needed: list[Grid]) -> list[Grid]:
-        """[memory, without the last] Whether a tensor lies further out, by the rule of the lowest memory with room."""
+        """[memory, without the last] True if a tensor lies further out than this memory. A tensor lies in the lowest
+        memory with room."""
         found = []
         outside = np.ones(1, bool)
         for k, bits in zip(memories[:-1], needed, strict=False):
@@ -218,17 +223,20 @@ class TileLoops:
     # Elements that replace each other in a memory.
 
     def sum_bits(self) -> float:
-        """Bits of a partial sum before the last accumulation; of a final output if there is only one accumulation."""
+        """Number of bits of a partial sum before the last accumulation. If there is only one accumulation, number of
+        bits of a final output."""
         layer = self.entry.layer
         final = layer.bits_of[FINAL_OUTPUT]
         return float(max(layer.bits_of[OUTPUT], final) if self.reduction()[0] > 1 else final)
 
     def holds_one_output(self) -> bool:
-        """Whether the innermost memory of outputs has no room for two outputs, and so holds no loop over outputs."""
+        """Whether the innermost memory of outputs has no room for two outputs, and therefore holds no loop over
+        outputs."""
         return 2 * self.sum_bits() > self.places.sizes[self.places.outputs[0]]
 
     def swaps_sums(self, still: frozenset[str]) -> bool:
-        """Whether the innermost loop changes the sums in an innermost memory that has no room for other sums."""
+        """Whether the innermost loop goes to other sums, and the innermost memory has no room for them. Sums are then
+        swapped."""
         return OUTPUT not in still and self.holds_one_output()
 
     def weights_move(self) -> bool:
@@ -244,25 +252,26 @@ class TileLoops:
     # Ports.
 
     def port(self, operand: str, memory: int, direction: int) -> int | None:
-        """Number of the port of a memory that a link uses."""
+        """Index of the port through which a memory moves an operand in a direction; None if there is no such port."""
         link = dict(self.entry.constraints.memory_operand_links)[operand]
         return self.places.chain.core.memories[memory].port_of.get((link, DIRECTIONS[direction]))
 
 
 def unrolled_factors(entry: ChainLayer) -> dict[str, int]:
-    """Number of lanes that the mapping file unrolls, by loop dimension."""
+    """Number of lanes over which the mapping file unrolls each loop dimension."""
     return {loop: factor for _, factors in entry.constraints.spatial_mapping for loop, factor in factors}
 
 
 def any_lanes(entry: ChainLayer) -> tuple[np.ndarray, np.ndarray]:
-    """All pairs of lanes that the two axes of a tile can have, the first axis varying fastest."""
+    """All pairs of numbers of lanes that a tile can have along the two axes. The first axis varies fastest."""
     given = unrolled_factors(entry)
     x, y = np.meshgrid(*[np.arange(1.0, given.get(name, 1) + 1) for name in AXES])
     return x.ravel(), y.ravel()
 
 
 def is_dense(entry: ChainLayer, axis: int) -> bool:
-    """Whether the kernel of a layer has as many positions along an axis as its extent, so that it is not dilated."""
+    """Whether the kernel of a layer is not dilated along an axis: the number of kernel positions is the extent of the
+    window."""
     terms = [dict(r.terms) for r in entry.layer.relations if AXES[axis] in dict(r.terms)]
     taps = [entry.layer.size_of.get(name, 1) for own in terms for name in own if name != AXES[axis]]
     return entry.window(axis).extent == (taps[0] if taps else 1)

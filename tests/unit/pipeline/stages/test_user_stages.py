@@ -311,7 +311,7 @@ def test_wrong_batches_are_told_where_they_are_made(folder: Path) -> None:
     body = "import numpy as np\n        batch = OrderBatch(item, item.spatial.temporal_sizes, np.zeros((1, 200), int))"
     write(folder, stage(f"{body}\n        yield from rest(batch)", fields=fields))
     edit = {"replace": "Loma", "stage": "mine.own.Own"}
-    with pytest.raises(Exception, match="200 temporal loops, at most 96"):
+    with pytest.raises(Exception, match="200 temporal loops; at most 96"):
         run([edit])
     body = "batch = OrderBatch.of_orders(item, [])\n        object.__setattr__(batch, 'orders', None)"
     write(folder, stage(f"{body}\n        yield from rest(batch)", fields=fields))

@@ -162,7 +162,7 @@ def test_everything_wrong_is_told_at_once(capsys: pytest.CaptureFixture[str]) ->
     wrong = ["--tile-x", "0", "--tile-y", "4", "--overlap-mode", "fully-cache", "--cut", "conv12", "--cut", "conv7"]
     assert main(["depth-first", *given, *wrong]) == 2
     told = capsys.readouterr().err
-    assert "tile_x: tiles have whole numbers of positions, got 0 (allowed: from 1)" in told
+    assert "tile_x: the size of a tile must be a whole number of positions, got 0 (allowed: from 1)" in told
     assert "did you mean 'fully-cached'?" in told
     assert "did you mean 'conv2'?" in told
     assert "nothing follows this layer" in told
