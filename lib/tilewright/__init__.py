@@ -58,6 +58,7 @@ _HOMES = {
     "tilewright.cli.page": ("page",),
     "tilewright.cli.pareto": ("pareto",),
     "tilewright.cli.draw": ("draw",),
+    "tilewright.cli.new": ("new",),
     "tilewright.cli.depth_first": ("depth_first",),
     "tilewright.cli.attention": ("attention",),
     "tilewright.cli.explore": ("explore",),

@@ -23,6 +23,7 @@ from tilewright.cli.draw import draw as draw
 from tilewright.cli.explore import explore as explore
 from tilewright.cli.front import front as front
 from tilewright.cli.list_options import options as options
+from tilewright.cli.new import new as new
 from tilewright.cli.options import Part as _Part
 from tilewright.cli.options import PipelineSource as _PipelineSource
 from tilewright.cli.page import page as page

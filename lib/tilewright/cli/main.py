@@ -31,6 +31,7 @@ the variable from the name of the command.
 """
 GROUPS: dict[str, dict[str, tuple[str, str]]] = {
     "Files": {
+        "new": ("tilewright.cli.new", "Write hardware, mapping and configuration files of a new accelerator."),
         "validate": ("tilewright.cli.validate", "Check files and report all errors in them."),
         "parse": ("tilewright.cli.parse", "Read hardware, a workload or a mapping; write its artifact."),
         "draw": ("tilewright.cli.draw", "Draw the memory hierarchy of a core."),

@@ -21,7 +21,18 @@ _Checked = list[tuple[Path, str, list[Problem], list[str]]]
 
 
 def _checked(files: Sequence[Path], kind: str | None, strict: bool) -> _Checked:
-    return [(file, *validate_file(file, kind, strict)) for file in files]
+    """Results of all files. The results of a mapping file include what does not fit the other files."""
+    checked = [(file, *validate_file(file, kind, strict)) for file in files]
+    together = _together(checked)
+    if together is None:
+        return checked
+    known = {notice for *_, own in checked for notice in own}
+    notices = [notice for notice in together.notices if notice not in known]
+    together.attempt(refuse_unused, notices, strict)
+    return [
+        (file, told, [*found, *together.found], [*own, *notices]) if told == "mapping" else (file, told, found, own)
+        for file, told, found, own in checked
+    ]
 
 
 def _show(checked: _Checked, strict: bool, as_json: bool) -> None:
@@ -34,7 +45,6 @@ def _show(checked: _Checked, strict: bool, as_json: bool) -> None:
         )
     else:
         echo_notices(to_tell([notice for *_, notices in checked for notice in notices], strict))
-        echo_notices(_idle_units({told: file for file, told, found, _ in checked if not found}, checked))
         for file, told, found, _ in checked:
             if not found:
                 echo(f"{file}: {told}, no problems")
@@ -47,8 +57,8 @@ def _show(checked: _Checked, strict: bool, as_json: bool) -> None:
 @verb(
     """Check hardware, workload, mapping and configuration FILES, design spaces, and artifacts.
 
-    If FILES has one hardware file and one mapping file, the command also reports the units of the array that the
-    mapping never uses.
+    If FILES has one mapping file and one hardware file, one workload, or both, the command also checks the mapping
+    against them. It reports entries, loops and units of the array that are not used.
 
     Example: tilewright validate config/hardware/*.yaml config/mapping/*.yaml
     """,
@@ -64,10 +74,13 @@ def validate(
     """Problems of one or several files; () if the files have no problems.
 
     A file is hardware, a workload (YAML or ONNX), a mapping, a configuration, a design space or an artifact. `kind` is
-    one of KINDS, or None to detect the kind from the content. With `strict`, input without effect is a problem too.
+    one of KINDS, or None to detect the kind from the content. With `strict`, input without effect is a problem too. One
+    mapping file is also checked against one hardware file and one workload, if they are given.
     """
     given = [files] if isinstance(files, str | PathLike) else files
-    return tuple(problem for file in given for problem in validate_file(Path(file), kind, strict)[1])
+    return tuple(
+        problem for *_, found, _ in _checked([Path(file) for file in given], kind, strict) for problem in found
+    )
 
 
 def validate_file(file: Path, kind: str | None = None, strict: bool = False) -> tuple[str, list[Problem], list[str]]:
@@ -86,25 +99,42 @@ def validate_file(file: Path, kind: str | None = None, strict: bool = False) -> 
     return told, [], notices
 
 
-def _idle_units(file_of: dict[str, Path], checked: Sequence[tuple[Path, str, list[Problem], list[str]]]) -> list[str]:
-    """Notices on units of the array that the mapping file never uses. [] unless there is exactly one hardware file and
-    one mapping file, both without problems, and the hardware has one core.
+def _together(checked: _Checked) -> Problems | None:
+    """Problems and notices of a mapping file that follow from the hardware and the workload beside it. None unless the
+    files have no problems and are one mapping with one hardware file, one workload, or both.
     """
-    kinds = [told for _, told, *_ in checked]
-    if not all(kinds.count(kind) == 1 and kind in file_of for kind in ("hardware", "mapping")):
-        return []
-    from tilewright.base.errors import Problems
-    from tilewright.hardware.system import MultiCoreAccelerator
-    from tilewright.mapping.file_checks import document_behind
+    files: dict[str, list[Path]] = {"mapping": [], "hardware": [], "workload": []}
+    for path, told, found, _ in checked:
+        if told in files and not found:
+            files[told].append(path)
+    counts = {told: sum(one == told for _, one, *_ in checked) for told in files}
+    others = [told for told in ("hardware", "workload") if counts[told] == 1 and files[told]]
+    if counts["mapping"] != 1 or not files["mapping"] or not others:
+        return None
+    from tilewright.mapping.file_checks import (
+        check_mapping_against_core,
+        check_mapping_against_workload,
+        document_behind,
+    )
     from tilewright.mapping.notices import note_idle_units
-    from tilewright.pipeline.sources import parse_accelerator, parse_mapping, single_core
+    from tilewright.mapping.unused_entries import note_unused, note_unused_on
+    from tilewright.pipeline.sources import parse_accelerator, parse_mapping
+    from tilewright.workload.source import parse_workload
 
-    accelerator, mapping = parse_accelerator(file_of["hardware"]), parse_mapping(file_of["mapping"])
-    if isinstance(accelerator, MultiCoreAccelerator):
-        return []
-    problems = Problems(document_behind(mapping, str(file_of["mapping"])))
-    note_idle_units(problems, mapping, single_core(accelerator))
-    return problems.notices
+    mapping, file = parse_mapping(files["mapping"][0]), str(files["mapping"][0])
+    cores = parse_accelerator(files["hardware"][0]).cores if "hardware" in others else ()
+    workload = parse_workload(files["workload"][0]) if "workload" in others else None
+    problems = Problems(document_behind(mapping, file))
+    for core in cores if len(cores) == 1 else ():
+        problems.found += check_mapping_against_core(mapping, core, file)
+        note_idle_units(problems, mapping, core, workload)
+    if workload is not None:
+        problems.found += check_mapping_against_workload(mapping, workload, file)
+    if cores:
+        note_unused_on(problems, mapping, workload, cores)
+    elif workload is not None:
+        note_unused(problems, mapping, workload)
+    return problems
 
 
 def kind_of(file: Path) -> str:
@@ -134,15 +164,23 @@ def _validate(file: Path, kind: str, notices: list[str]) -> None:
 
         check_hardware_file(load_yaml(file, notices), notices)
     elif kind == "mapping":
+        from tilewright.mapping.file_checks import document_behind
+        from tilewright.mapping.unused_entries import note_overruled
         from tilewright.mapping.yaml_reader import read_mapping
 
-        read_mapping(file, notices)
+        mapping = read_mapping(file, notices)
+        problems = Problems(document_behind(mapping, str(file)))
+        note_overruled(problems, mapping)
+        notices += problems.notices
     elif kind == "workload":
         _validate_workload(file, notices)
     elif kind == "space":
         from tilewright.designs.space_reader import read_space
+        from tilewright.designs.unused_parts import unused_of_networks
 
-        notices.append(f"{file}: {read_space(file, notices).size_text()}")
+        space = read_space(file, notices)
+        notices += unused_of_networks(space)
+        notices.append(f"{file}: {space.size_text()}")
     elif kind == "artifact":
         from tilewright.base.artifacts.envelope import read_artifact
 

@@ -34,6 +34,12 @@ def note_unused(problems: Problems, mapping: Mapping, workload: Workload, on_one
         _note_overruled(part, entry, on_one_core)
 
 
+def note_overruled(problems: Problems, mapping: Mapping) -> None:
+    """Note the keys of entries that other keys of the same entry overrule, whatever the network and the cores are."""
+    for index, entry in enumerate(mapping.entries):
+        _note_overruled(problems.within(index), entry, on_one_core=True)
+
+
 def note_unused_on(problems: Problems, mapping: Mapping, workload: Workload | None, cores: Sequence[Core]) -> None:
     """Note the parts of a mapping that have no effect on any of `cores`. Each of the cores can run any layer.
 

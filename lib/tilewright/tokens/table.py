@@ -347,7 +347,7 @@ def _legend(found: TokenCosts) -> str:
             "parallel: how the cores share a step, the way that takes the least time of those that are looked at; next"
             " step after:",
             "  between the ends of two steps where there are always more, as a pipeline has them.",
-            f"bound by: {LEGEND_OF_SEVERAL}",
+            *f"bound by: {LEGEND_OF_SEVERAL}".splitlines(),
             "  Twice the size: of the memory on the chip that saves most.",
             "Layers run one after the other, each from the off-chip memory to it: times are upper bounds.",
             f"{found.searched_layers} classes of computation nodes searched.",
@@ -357,7 +357,7 @@ def _legend(found: TokenCosts) -> str:
             lines.append(f"Prompts: {', '.join(ways)} parallel.")
     else:
         lines += [
-            f"bound by: {LEGEND}",
+            *f"bound by: {LEGEND}".splitlines(),
             "  array busy: the part of the time in which all units of the array work. Twice the size: of the memory",
             "  below the outermost ones that saves most.",
             f"{found.searched_layers} distinct layers searched.",

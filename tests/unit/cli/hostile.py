@@ -298,6 +298,16 @@ def compare(world: World) -> None:
     world.run("compare", world.out("multi"), world.out("single/=wide"), code=2)
 
 
+def new(world: World) -> None:
+    """A folder with a hostile name, networks with hostile names, and choices that are none."""
+    world.run("new", world.out("new"), "--network", EVIL_WORDS, "--network", world.single[5])
+    world.run("validate", *(world.out(f"new/{kind}.yaml") for kind in ("hardware", "mapping")))
+    world.run("new", world.out("new"), code=2)
+    world.run(
+        "new", world.out("other"), "--array", EVIL_WORDS, "--sram", EVIL_WORDS, "--dram-bandwidth", EVIL_WORDS, code=2
+    )
+
+
 def draw(world: World) -> None:
     """A core and a system."""
     world.run("draw", world.single[1], "-o", world.out("core.svg"))
@@ -509,6 +519,7 @@ CASES: dict[str, Callable[[World], None]] = {
     "page": of_runs("page", "-o", "@page.html"),
     "pareto": of_runs("pareto", "--csv", "@pareto.csv", "--figures", "@pareto"),
     "draw": draw,
+    "new": new,
     "cost-library": costs,
     "depth-first": depth_first,
     "attention": attention,

@@ -116,3 +116,53 @@ def test_runs_that_cost_different_work_are_not_compared(
     said = capsys.readouterr().out
     assert "costed 384 MACs and 0 other operations" in said
     assert "costed 384 MACs and 256 other operations" in said
+
+
+MAPPING_OF_ONE = """\
+- name: default
+  spatial_mapping: { D1: ["K, 4"] }
+  temporal_ordering: [[OX, 4], [IX, 4]]
+- name: head_of_another
+  spatial_mapping: { D1: ["K, 8"] }
+"""
+
+
+@pytest.mark.parametrize("with_hardware", [True, False])
+def test_validate_holds_a_mapping_against_the_files_beside_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], with_hardware: bool
+) -> None:
+    """Loops and entries that no layer of the workload uses are told, and are problems with --strict."""
+    mapping = tmp_path / "mapping.yaml"
+    mapping.write_text(MAPPING_OF_ONE)
+    hardware = [str(PROJECT / "config" / "hardware" / "tpu_like.yaml")] if with_hardware else []
+    files = [*hardware, str(mapping), str(PROJECT / "config" / "workload" / "bert_tiny.onnx")]
+    assert main(["validate", *files]) == 0
+    told = capsys.readouterr().err
+    assert "mapping.yaml:3 default.temporal_ordering[1]: no layer that this entry is for has IX" in told
+    assert "head_of_another.name: selects no layer of bert_tiny" in told
+    assert main(["validate", "--strict", *files]) == 2
+    assert capsys.readouterr().err.count("which strict forbids") == 2 + told.count("temporal_ordering[0]")
+    assert len(tilewright.validate(files, strict=True)) >= 2
+    assert main(["validate", "--strict", *files[:-1]]) == 0, "the mapping by itself, or with its hardware"
+
+
+def test_validate_tells_keys_that_the_entry_itself_overrules(tmp_path: Path) -> None:
+    """Whatever the network is."""
+    mapping = tmp_path / "mapping.yaml"
+    mapping.write_text('- name: default\n  spatial_mapping: { D1: ["K, 4"] }\n  spatial_mapping_hint: { D1: [OX] }\n')
+    assert main(["validate", str(mapping)]) == 0
+    assert main(["validate", "--strict", str(mapping)]) == 2
+
+
+def test_validate_holds_the_mapping_of_a_space_against_its_networks(tmp_path: Path) -> None:
+    """As `explore` does."""
+    (tmp_path / "mapping.yaml").write_text(MAPPING_OF_ONE)
+    space = tmp_path / "space.yaml"
+    hardware = PROJECT / "config" / "hardware" / "systolic" / "systolic.yaml"
+    network = PROJECT / "config" / "workload" / "bert_tiny.onnx"
+    space.write_text(
+        f"accelerator: {hardware}\nnetworks: [{network}]\nmapping: mapping.yaml\n"
+        "axes: {k: {path: memories.sram.r_cost, values: [1, 2]}}\n"
+    )
+    assert main(["validate", str(space)]) == 0
+    assert main(["validate", "--strict", str(space)]) == 2

@@ -1,0 +1,81 @@
+"""`tilewright new`: hardware, mapping and configuration files of a new accelerator."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+from tilewright.base.artifacts.files import FilePath, write_atomically
+from tilewright.base.errors import InputError, Problem
+from tilewright.base.parameters import Limits, OneOf
+from tilewright.cli.new_files import KINDS, NewAccelerator, configuration_text, hardware_text, mapping_text
+from tilewright.cli.options import echo_paths
+from tilewright.cli.verb import ARGUMENT, Help, verb
+from tilewright.hardware.silicon.library import dram_types
+from tilewright.hardware.silicon.memory_cost import CELLS
+
+HARDWARE, MAPPING, CONFIGURATION = "hardware.yaml", "mapping.yaml", "config.yaml"
+
+
+@verb(
+    """Write hardware.yaml, mapping.yaml and config.yaml of a new accelerator into FOLDER.
+
+    All costs come from the library of costs, with their sources in comments. The files are checked before they are
+    written, and no existing file is overwritten. Change them by hand afterwards.
+
+    Example: tilewright new mine --like eyeriss --array 12x14 --sram "108 KiB" --node-nm 65 --network resnet18
+    """,
+    show=echo_paths,
+)
+def new(
+    folder: Annotated[FilePath, ARGUMENT],
+    like: Annotated[
+        str,
+        OneOf(KINDS),
+        Help("Kind of the array: tpu is weight-stationary, eyeriss is row-stationary."),
+    ] = "tpu",
+    array: Annotated[str, Help("Numbers of rows and columns of the array.")] = "16x16",
+    sram: Annotated[str, Help("Size of the SRAM.")] = "256 KiB",
+    node_nm: Annotated[float, Limits(above=0), Help("Technology node in nm.")] = 28.0,
+    cells: Annotated[str, OneOf(tuple(sorted(CELLS))), Help("Type of the cells of the SRAM.")] = "hp",
+    dram: Annotated[str, OneOf(dram_types), Help("Type of the DRAM.")] = "lpddr4",
+    dram_bandwidth: Annotated[str, Help("Bandwidth of the DRAM, per second or in bits a cycle.")] = "12.8 GB/s",
+    clock: Annotated[str, Help("Frequency of the clock.")] = "800 MHz",
+    networks: Annotated[
+        Sequence[str],
+        Help("Network of the configuration, as ONNX or YAML file; without it, no configuration.", flag="--network"),
+    ] = (),
+) -> list[Path]:
+    """Write the files of a new accelerator; returns their paths.
+
+    The name of the accelerator is the name of the folder. `array` has the numbers of rows and columns, such as `16x16`.
+    `sram`, `dram_bandwidth` and `clock` are quantities as in hardware files. `networks` are the workloads of the
+    configuration: paths, or names of files in `config/workload`. Raises InputError if a choice is not possible, or if
+    one of the files exists; in both cases nothing is written.
+    """
+    place = Path(folder)
+    chosen = NewAccelerator(place.resolve().name, like, array, sram, node_nm, cells, dram, dram_bandwidth, clock)
+    problems = chosen.problems()
+    names = (HARDWARE, MAPPING, *([CONFIGURATION] if networks else []))
+    problems += [Problem("exists already", str(place / name)) for name in names if (place / name).exists()]
+    if problems:
+        raise InputError(problems)
+    texts = {place / HARDWARE: hardware_text(chosen), place / MAPPING: mapping_text(chosen)}
+    _check(*texts.values())
+    if networks:
+        texts[place / CONFIGURATION] = configuration_text(place / HARDWARE, place / MAPPING, networks)
+    for path, text in texts.items():
+        write_atomically(path, text)
+    return list(texts)
+
+
+def _check(hardware: str, mapping: str) -> None:
+    """Check the texts of hardware and mapping as files are checked."""
+    from tilewright.base.yamlfile import parse_yaml
+    from tilewright.hardware.source import parse_accelerator
+    from tilewright.mapping.file_checks import check_mapping_against_core
+    from tilewright.mapping.source import parse_mapping
+
+    core = parse_accelerator(parse_yaml(hardware, HARDWARE).data).cores[0]
+    problems = check_mapping_against_core(parse_mapping(parse_yaml(mapping, MAPPING).data), core, MAPPING)
+    if problems:
+        raise InputError(problems)

@@ -1,0 +1,243 @@
+"""Texts of the files of a new accelerator: hardware with costs from the library, mapping, and configuration."""
+
+import json
+import re
+import textwrap
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tilewright.base.errors import Problem
+from tilewright.base.units import FieldError, parse_frequency_mhz, parse_size_bits, size_text
+from tilewright.hardware.silicon.library import entries
+from tilewright.hardware.silicon.memory_cost import known_nodes, node_factors
+
+TPU, EYERISS = "tpu", "eyeriss"
+KINDS = (TPU, EYERISS)
+"""Kinds of arrays, each named after a chip: weight-stationary and row-stationary."""
+MULTIPLIER = "mac-int8-45nm"
+"""Entry of the library with energy and area of a multiply-accumulate unit."""
+INPUT_BITS, SUM_BITS = 8, 16
+"""Bits of weights and activations, and of partial sums: the defaults for ONNX networks."""
+_LEAST_WIDTH, _MOST_WIDTH = 64, 512
+"""Smallest and largest default width of the SRAM in bits; the table of the library ends at 512."""
+_ABOUT = {
+    TPU: (
+        "weight-stationary, in the manner of TPU v1 (Jouppi et al., ISCA 2017): weights stay beside the multipliers,"
+        " inputs move across the array, partial sums down it"
+    ),
+    EYERISS: (
+        "row-stationary, in the manner of Eyeriss (Chen et al., ISCA 2016): registers for weights, activations and"
+        " partial sums beside each multiplier"
+    ),
+}
+_REGISTERS = {
+    TPU: (("weight_register", "I2", 4 * INPUT_BITS), ("sum_register", "O", SUM_BITS)),
+    EYERISS: (
+        ("activation_registers", "I1", 12 * INPUT_BITS),
+        ("weight_registers", "I2", 224 * INPUT_BITS),
+        ("sum_registers", "O", 24 * SUM_BITS),
+    ),
+}
+"""(name, memory operand, bits) of the registers beside each multiplier. Sizes of Eyeriss are those of the paper, in
+words.
+"""
+_UNROLLED: dict[str, dict[str, tuple[str, tuple[str, ...], tuple[str, ...]]]] = {
+    TPU: {
+        "default": ("output channels along D1, input channels along D2", ("K, {rows}",), ("C, {columns}",)),
+        "@depthwise": (
+            "groups along D1; the window takes the place of input channels",
+            ("G, {rows}",),
+            ("FX, 3", "FY, 3"),
+        ),
+    },
+    EYERISS: {
+        "default": (
+            "rows of outputs along D1, rows of the window along D2",
+            ("OY, {rows}",),
+            ("FY, 3", "K, {per_window}"),
+        ),
+        "@depthwise": (
+            "as above, with groups in place of output channels",
+            ("OY, {rows}",),
+            ("FY, 3", "G, {per_window}"),
+        ),
+        "Gemm": ("matrix products have no rows of pixels", ("K, {rows}",), ("C, {columns}",)),
+        "MatMul": ("", ("K, {rows}",), ("C, {columns}",)),
+    },
+}
+"""Entries of the mapping file of each kind: entry -> (comment, loops along D1, loops along D2)."""
+
+
+@dataclass(frozen=True)
+class NewAccelerator:
+    """Choices for a new accelerator, as they were given."""
+
+    name: str
+    kind: str
+    array: str
+    sram: str
+    node_nm: float
+    cells: str
+    dram: str
+    dram_bandwidth: str
+    clock: str
+
+    @property
+    def sides(self) -> tuple[int, int]:
+        """Numbers of rows and columns of the array. `problems` must be empty."""
+        rows, _, columns = self.array.lower().partition("x")
+        return int(rows), int(columns)
+
+    def problems(self) -> list[Problem]:
+        """Problems of the choices that the check of the hardware file would not report by the name of the option."""
+        found = []
+        sides = self.array.lower().split("x")
+        if len(sides) != 2 or not all(side.strip().isdigit() and 0 < int(side) <= 65536 for side in sides):
+            found.append(Problem("is no size of an array", path="--array", value=self.array, allowed="such as 16x16"))
+        for flag, value, parse in (
+            ("--sram", self.sram, parse_size_bits),
+            ("--clock", self.clock, parse_frequency_mhz),
+        ):
+            try:
+                parse(value)
+            except FieldError as error:
+                found.append(
+                    Problem(error.message, path=flag, value=value, allowed=error.allowed, nearest=error.nearest)
+                )
+        least, most = known_nodes()
+        if not least <= self.node_nm <= most:
+            allowed = f"{least:g} to {most:g} nm"
+            found.append(
+                Problem("no scaling law covers this node", path="--node-nm", value=f"{self.node_nm:g}", allowed=allowed)
+            )
+        return found
+
+    @property
+    def sram_width(self) -> int:
+        """Width of the SRAM in bits, a power of two: an input and a partial sum for each unit of the longer side."""
+        needed = max(self.sides) * (INPUT_BITS + SUM_BITS)
+        return min(max(1 << (needed - 1).bit_length(), _LEAST_WIDTH), _MOST_WIDTH)
+
+
+def hardware_text(new: NewAccelerator) -> str:
+    """Hardware file of a new accelerator."""
+    rows, columns = new.sides
+    unit = entries()[MULTIPLIER]
+    assert unit.node_nm is not None
+    assert unit.energy_pj is not None
+    assert unit.area_um2 is not None
+    factors = node_factors(unit.node_nm, new.node_nm)
+    energy, area = unit.energy_pj * factors.energy, unit.area_um2 * factors.area
+    comment = _comment(
+        f"{MULTIPLIER}: {unit.energy_pj:g} pJ and {unit.area_um2:g} um2 at {unit.node_nm:g} nm"
+        f" ({unit.sources[0].publication}), times {factors.energy:.4g} and {factors.area:.4g} for {new.node_nm:g} nm"
+        " (Stillmaker and Baas, Integration 58, 2017)",
+        "  # ",
+    )
+    systolic = "\n  systolic_dimensions: [D1, D2]" if new.kind == TPU else ""
+    registers = "".join(_register(new, *one) for one in _REGISTERS[new.kind])
+    return f"""\
+{_comment(f"An array that is {_ABOUT[new.kind]}.", "# ")}
+# Energies and areas of memories are those of the library of costs (docs/costs.md), for the sizes and widths below.
+name: {_text(new.name)}
+clock_frequency: {_text(new.clock)}
+
+operational_array:
+  dimensions: [D1, D2]
+  sizes: [{rows}, {columns}]
+{comment}
+  unit_energy: {energy:.6g} # pJ for each 8-bit multiply-accumulate
+  unit_area: {area:.6g} um2{systolic}
+
+# From the array outwards: each operand finds its memories in this order. I2 has weights, I1 activations, O outputs and
+# partial sums.
+memories:
+{registers}  sram: # one for the whole array
+    operands: [I1, I2, O]
+    size: {_text(new.sram)}
+    cost: {{ from: sram, node_nm: {new.node_nm:g}, cells: {new.cells} }}
+    served_dimensions: [D1, D2]
+    ports:
+      - name: rw
+        type: read_write
+        bandwidth_min: {_LEAST_WIDTH}
+        bandwidth_max: {new.sram_width}
+        allocation: ["I1, tl", "I1, fh", "I2, tl", "I2, fh", "O, tl", "O, fl", "O, th", "O, fh"]
+
+  dram:
+    operands: [I1, I2, O]
+    size: 1 GiB
+    cost: {{ from: dram, type: {new.dram} }}
+    served_dimensions: [D1, D2]
+    ports:
+      - name: rw
+        type: read_write
+        bandwidth_min: {_text(new.dram_bandwidth)}
+        bandwidth_max: {_text(new.dram_bandwidth)}
+        allocation: ["I1, tl", "I1, fh", "I2, tl", "I2, fh", "O, tl", "O, fl", "O, th", "O, fh"]
+"""
+
+
+def _register(new: NewAccelerator, name: str, operand: str, bits: int) -> str:
+    """Registers of an operand beside each multiplier."""
+    width = SUM_BITS if operand == "O" else INPUT_BITS
+    reads, writes = (
+        ('"O, tl", "O, th"', '"O, fh", "O, fl"') if operand == "O" else (f'"{operand}, tl"', f'"{operand}, fh"')
+    )
+    port = f"bandwidth_min: {width}, bandwidth_max: {width}"
+    return f"""\
+  {name}: # beside each multiplier
+    operands: [{operand}]
+    size: {size_text(bits)}
+    cost: {{ from: register_file, node_nm: {new.node_nm:g} }}
+    served_dimensions: []
+    ports:
+      - {{ name: r, type: read, {port}, allocation: [{reads}] }}
+      - {{ name: w, type: write, {port}, allocation: [{writes}] }}
+
+"""
+
+
+def mapping_text(new: NewAccelerator) -> str:
+    """Mapping file of a new accelerator: the loops along the sides of the array; temporal mappings are searched."""
+    rows, columns = new.sides
+    sizes = {"rows": rows, "columns": columns, "per_window": max(1, columns // 3)}
+    about = (
+        "Loops along the sides of the array. A layer with fewer iterations uses a part of a side. Temporal mappings are"
+        " searched. An entry without `spatial_mapping` leaves the loops along the array to the search, too."
+    )
+    found = [_comment(about, "# ") + "\n"]
+    for entry, (comment, rows_of, columns_of) in _UNROLLED[new.kind].items():
+        remark = f" # {comment}" if comment else ""
+        lines = [f"- name: {_text(entry)}{remark}", "  spatial_mapping:"]
+        for name, loops in (("D1", rows_of), ("D2", columns_of)):
+            lines.append(f"    {name}: [{', '.join(_text(loop.format(**sizes)) for loop in loops)}]")
+        lines.append("  memory_operand_links: { O: O, W: I2, I: I1 }")
+        found.append("\n".join(lines) + "\n")
+    return found[0] + "\n".join(found[1:])
+
+
+def configuration_text(hardware: Path, mapping: Path, networks: Sequence[str]) -> str:
+    """Configuration that maps each network on the accelerator."""
+    listed = ", ".join(map(_text, networks))
+    return f"""\
+# What `make run CONFIG=...` computes; config/README.md explains every key. Paths begin in the working folder.
+sweeps:
+  networks:
+    workload: [{listed}]
+    hardware: {_text(hardware.as_posix())}
+    mapping: {_text(mapping.as_posix())}
+"""
+
+
+def _comment(text: str, begin: str) -> str:
+    """Lines of a comment, each of at most 118 characters."""
+    return textwrap.fill(text, 118, initial_indent=begin, subsequent_indent=begin)
+
+
+def _text(value: str) -> str:
+    """Text as a YAML value: quoted if it is not a plain word, number or quantity."""
+    return (
+        value if re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_./ -]*", value) and value.strip() == value else json.dumps(value)
+    )

@@ -1,0 +1,81 @@
+"""`tilewright new`: files of a new accelerator that validate, with costs of the library."""
+
+from itertools import product
+from pathlib import Path
+
+import pytest
+import tilewright
+import yaml
+from tilewright.base.errors import InputError
+from tilewright.cli.main import main
+from tilewright.cli.new_files import KINDS
+from tilewright.hardware.silicon.library import dram_types
+
+PROJECT = Path(__file__).resolve().parents[3]
+NETWORK = str(PROJECT / "config" / "workload" / "bert_tiny.onnx")
+
+
+@pytest.mark.parametrize(
+    ("kind", "array", "node_nm"), list(product(KINDS, ("16x16", "4x12", "1x1", "128x128"), (7.0, 28.0, 65.0)))
+)
+def test_the_files_validate(kind: str, array: str, node_nm: float, tmp_path: Path) -> None:
+    """Whatever the array and the node; the mapping uses all units of the array, up to the windows of Eyeriss."""
+    files = tilewright.new(tmp_path / "mine", like=kind, array=array, node_nm=node_nm, networks=[NETWORK])
+    assert [file.name for file in files] == ["hardware.yaml", "mapping.yaml", "config.yaml"]
+    assert tilewright.validate(files[:2], strict=True) == ()
+    core = yaml.safe_load(files[0].read_text())
+    assert core["name"] == "mine"
+    assert core["operational_array"]["sizes"] == [int(side) for side in array.split("x")]
+    assert all("cost" in memory and "r_cost" not in memory for memory in core["memories"].values())
+
+
+def test_each_dram_has_a_cost(tmp_path: Path) -> None:
+    """All types of the library."""
+    for dram in dram_types():
+        files = tilewright.new(tmp_path / dram, dram=dram)
+        assert [file.name for file in files] == ["hardware.yaml", "mapping.yaml"]
+        assert tilewright.validate(files) == ()
+
+
+def test_the_run_of_the_example(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Validate, then map; energies are those of the library, derived here from its own listing."""
+    monkeypatch.chdir(tmp_path)
+    given = ["--like", "eyeriss", "--array", "12x14", "--sram", "108 KiB", "--node-nm", "65", "--network", NETWORK]
+    assert main(["new", "mine", *given]) == 0
+    assert capsys.readouterr().out.splitlines() == ["mine/hardware.yaml", "mine/mapping.yaml", "mine/config.yaml"]
+    assert main(["validate", "mine/config.yaml"]) == 0
+    files = ["--hardware", "mine/hardware.yaml", "--mapping", "mine/mapping.yaml", "--workload", NETWORK]
+    assert (
+        main(["map", *files, "--temporal-mapping-search-engine", "loma", "--lpf-limit", "3", "--no-store", "-o", "out"])
+        == 0
+    )
+    core = tilewright.parse("hardware", "mine/hardware.yaml").cores[0]
+    unit = next(row for row in tilewright.cost_library(["mac-int8-45nm"]))
+    assert core.operational_array.unit_energy_pj > unit["energy_pj"], "65 nm need more than 45 nm"
+    (row,) = tilewright.cost_library(["sram"], size="108 KiB", width=512, node_nm=65)
+    sram = next(memory for memory in core.memories if memory.name == "sram")
+    assert sram.read_energy_pj == row["read_energy_pj"]
+    assert (tmp_path / "out" / "summary.json").exists()
+
+
+def test_nothing_is_overwritten(tmp_path: Path) -> None:
+    """Each file that exists is one problem, and no other file is written."""
+    (tmp_path / "mapping.yaml").write_text("mine")
+    with pytest.raises(InputError) as raised:
+        tilewright.new(tmp_path)
+    assert [problem.message for problem in raised.value.problems] == ["exists already"]
+    assert [path.name for path in tmp_path.iterdir()] == ["mapping.yaml"]
+
+
+def test_wrong_choices_are_told_at_once(tmp_path: Path) -> None:
+    """By the names of the options; nothing is written."""
+    with pytest.raises(InputError) as raised:
+        tilewright.new(tmp_path / "mine", array="16", sram="much", node_nm=3.0, clock="fast")
+    assert [problem.path for problem in raised.value.problems] == ["--array", "--sram", "--clock", "--node-nm"]
+    with pytest.raises(InputError, match="bandwidth"):
+        tilewright.new(tmp_path / "mine", dram_bandwidth="wide")
+    with pytest.raises(InputError, match="words"):
+        tilewright.new(tmp_path / "mine", sram="64 B")
+    assert not (tmp_path / "mine").exists()
