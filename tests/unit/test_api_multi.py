@@ -128,7 +128,7 @@ def test_wrong_steps_are_told(network: Path, costed: Any) -> None:
         tilewright.schedule(costed, {"a": 7, "bb": 1, "c": 0})
     said = str(caught.value).splitlines()
     assert said[0].startswith("bb: no such layer")
-    assert "a, group 0: cannot run there, got 7 (allowed: 0, 1)" in said
+    assert "a, group 0: cannot run on this core, got 7 (allowed: 0, 1)" in said
     assert "b, group 0: needs a core (allowed: 0, 1)" in said
     with pytest.raises(tilewright.InputError, match="several cores"):
         tilewright.schedule(costed)

@@ -1,4 +1,6 @@
-"""Evaluation of allocations, each only once, several at a time, until the time budget or Ctrl-C ends it."""
+"""Evaluation of allocations: each allocation once, and several at the same time, until the time budget or Ctrl-C stops
+the evaluation.
+"""
 
 import threading
 import time
@@ -17,13 +19,13 @@ Judge = Callable[[Integers], tuple[int, float]]
 MappingError if the allocation has no schedule. Several threads call the function at the same time.
 """
 GENERATIONS, EVERYTHING, TIME_BUDGET, INTERRUPTED = "generations", "everything", "time_budget", "interrupted"
-"""Reasons of the end of a search, in this order: all generations were made; every allocation was evaluated; the time
-budget was used up; Ctrl-C.
+"""Reasons why a search ends. GENERATIONS: all generations were made; EVERYTHING: every allocation was evaluated;
+TIME_BUDGET: the time budget was used up; INTERRUPTED: Ctrl-C was pressed.
 """
 
 
 class Evaluator:
-    """Cache of all evaluations; `points` are in the order in which they were requested."""
+    """Cache of all evaluations; `points` has the evaluations in the order in which they were requested."""
 
     def __init__(
         self,
@@ -37,10 +39,11 @@ class Evaluator:
         self.points: dict[Genome, Evaluation] = {}
         self.infeasible: dict[Genome, str] = {}
         self.stopped_by = ""
-        """Reason why no further allocation is evaluated, TIME_BUDGET or INTERRUPTED; '' while the evaluation goes on.
+        """Reason why no further allocation is evaluated: TIME_BUDGET or INTERRUPTED; '' if the evaluation was not
+        stopped.
         """
         self.on_result: Callable[[], None] = lambda: None
-        """Callback after every evaluation, in the thread that requested it."""
+        """Function that is called after every evaluation, in the thread that requested the evaluation."""
         self._judge = judge
         self._clock = clock
         self._start_s = clock()
@@ -65,7 +68,7 @@ class Evaluator:
 
     @property
     def count(self) -> int:
-        """Number of evaluated allocations, including those without a schedule."""
+        """Number of evaluated allocations, including allocations without a schedule."""
         return len(self.points) + len(self.infeasible)
 
     def is_known(self, genome: Genome) -> bool:
@@ -73,11 +76,12 @@ class Evaluator:
         return genome in self.points or genome in self.infeasible
 
     def evaluate(self, genomes: Sequence[Genome]) -> None:
-        """Evaluate all allocations that were not evaluated before. If `stopped_by` is set afterwards, some can be
-        missing.
+        """Evaluate all allocations that were not evaluated before. If `stopped_by` is set afterwards, some evaluations
+        can be missing.
 
-        The time budget does not end the evaluation before one allocation has a schedule. After the first Ctrl-C, the
-        evaluation waits for the running schedules and stops; a second Ctrl-C raises KeyboardInterrupt.
+        Even if the time budget is used up, the evaluation continues until one allocation has a schedule. After the
+        first Ctrl-C, the evaluation waits for the running schedules and stops; a second Ctrl-C raises
+        KeyboardInterrupt.
         """
         wanted = [genome for genome in dict.fromkeys(genomes) if not self.is_known(genome)]
         if self._pool is None or len(wanted) == 1:

@@ -23,16 +23,16 @@ class AllocationParameters(Chance, Goal, Parameters):
     nb_ga_generations: Count = 16
     """Number of generations after the first population."""
     ga_time_budget_s: Annotated[float, Limits(above=0), Told(allowed="numbers above 0, or none")] | None = None
-    """Seconds after which no further evaluation begins; null: no limit."""
+    """Number of seconds after which no further evaluation begins; null: no limit."""
     exhaustive_nodes: Count = 200_000
     """Limit for an exhaustive search. If the number of allocations times the number of CNs is at most this limit, all
-    allocations are evaluated, which takes a few seconds at most and proves the best one optimal. 0: no exhaustive
-    search for this reason.
+    allocations are evaluated, which takes a few seconds at most and proves the best one optimal. 0: this limit never
+    triggers an exhaustive search.
     """
 
     allocation_engine: AllocationEngine = "genetic"
-    """Search engine. genetic: a genetic algorithm; exact: continues after the genetic algorithm until the best
-    allocation is proven optimal (docs/multi-core-model.md#allocation).
+    """Search engine. genetic: a genetic algorithm; exact: a genetic algorithm, then a search that continues until the
+    best allocation is proven optimal (docs/multi-core-model.md#allocation).
     """
     proof_evaluations: Count = 200_000
     """Largest number of allocations that `exact` schedules after the genetic algorithm."""
@@ -40,7 +40,9 @@ class AllocationParameters(Chance, Goal, Parameters):
     """Limit of the solver's work for `exact`, in deterministic time units of about a second each."""
 
     def without_effect(self) -> dict[str, str]:
-        """Options of the exact engine that have no effect with another engine."""
+        """Reasons why options have no effect, by name of the option. Options of the exact engine have no effect with
+        another engine.
+        """
         found = super().without_effect()
         if self.allocation_engine != EXACT:
             why = f"has no effect with allocation_engine {self.allocation_engine}"
@@ -53,7 +55,9 @@ class AllocationParameters(Chance, Goal, Parameters):
         return self.nb_ga_individuals * (self.nb_ga_generations + 1)
 
     def evaluates_all(self, allocations: int, nodes: int) -> bool:
-        """Whether all allocations of a space are evaluated, by the numbers of its allocations and its CNs."""
+        """Whether all allocations of a space are evaluated if the space has `allocations` allocations and `nodes`
+        CNs.
+        """
         return allocations <= self.planned_evaluations or allocations * nodes <= self.exhaustive_nodes
 
 

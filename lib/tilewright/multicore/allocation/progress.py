@@ -22,7 +22,9 @@ Told = Callable[[SearchProgress], None]
 
 @contextlib.contextmanager
 def allocation_progress(title: str, shown: bool) -> Iterator[Told]:
-    """Context that shows the progress of a search; yields the function to call after each evaluation."""
+    """Context that shows the progress of a search. It yields a function, which the search calls after each
+    evaluation.
+    """
     with contextlib.ExitStack() as stack:
         if not shown:
             yield lambda progress: None

@@ -60,8 +60,9 @@ def ranked(points: Iterable[Evaluation], objective: str) -> list[Evaluation]:
 def choose(points: Iterable[Evaluation], objective: str) -> Evaluation:
     """Best point by `objective`.
 
-    Ties go to the least latency, then the least energy, then the smallest genome (core numbers, first part first), so
-    that the choice does not depend on the order of evaluation.
+    If several points are equally good, the point with the least latency is chosen, then the least energy, then the
+    smallest genome (core numbers are compared part by part). Therefore the choice does not depend on the order of
+    evaluation.
     """
     return min(points, key=lambda point: _rank(point, objective))
 
@@ -83,12 +84,12 @@ BOUND = "no schedule is below the lower bound"
 RELAXATION = "no schedule of any allocation meets the relaxation and is better"
 EXCLUSIONS = "no allocation that was not scheduled meets the relaxation and is better"
 EFFORT = "effort"
-"""Reason of the end of a search without a proof: the evaluations or the effort of the solver were used up."""
+"""Reason why a search ends without a proof: the evaluations or the effort of the solver were used up."""
 
 
 @dataclass(frozen=True)
 class AllocationProof(BoundedValue):
-    """Proof that an allocation is the best of its space; if this is not proven, lower bounds only."""
+    """Proof that an allocation is the best of its space, or only lower bounds if this is not proven."""
 
     rule: str
     """Rule that proves the allocation optimal; '' if it is not proven optimal."""
@@ -99,7 +100,7 @@ class AllocationProof(BoundedValue):
     of_any_schedule: float
     """Lower bound of the objective over all schedules with any settings."""
     excluded: int
-    """Number of blocks of allocations that were scheduled and excluded."""
+    """Number of blocks of allocations that the search has scheduled and excluded."""
     certificate: Mapping[str, Any]
     """Certificate that another program can check: docs/proofs.md#exact-allocation"""
 
@@ -118,7 +119,7 @@ REASONS_SHOWN = 10
 
 
 Cores = Mapping[str, int | Sequence[int]]
-"""Core id of each layer by name, or one core id for each of its groups."""
+"""Core id by name of the layer, or one core id for each group of the layer."""
 
 
 @dataclass(frozen=True)
@@ -134,7 +135,8 @@ class GenerationRow:
     best_energy_pj: float
     best_edp: float
     mean_latency_cycles: float
-    """Mean latency of the allocations that survive the generation. The next field is the mean of their energy."""
+    """Mean latency of the allocations that survive the generation. The next field is the mean energy of these
+    allocations."""
     mean_energy_pj: float
 
 
@@ -149,13 +151,15 @@ class SearchProgress:
     """Best evaluation by the objective; None before the first schedule."""
     elapsed_s: float
     unit: str = "allocations"
-    """Unit of the evaluations in messages."""
+    """Plural noun for the evaluated items in messages."""
     time_budget_s: float | None = None
     """Time limit of the search in seconds; None: no limit."""
 
     @property
     def share(self) -> float:
-        """Share of the search that is done, by count or by time."""
+        """Share of the search that is done. This is the share of the evaluations or of the time budget, whichever is
+        larger.
+        """
         by_time = self.elapsed_s / self.time_budget_s if self.time_budget_s else 0.0
         return max(self.evaluations / max(self.evaluations_planned, 1), by_time)
 
@@ -168,7 +172,7 @@ class AllocationResult:
     objective: str
     """Objective that the chosen allocation minimises."""
     options: Mapping[str, Any]
-    """Options of the search by name, as in the summary; each engine has its own."""
+    """Options of the search by name, as in the summary; each engine has different options."""
     chosen: Evaluation
     front: tuple[Evaluation, ...]
     """Pareto front over all evaluations, by rising latency."""
@@ -179,20 +183,22 @@ class AllocationResult:
     infeasible: Mapping[Genome, str]
     """Reasons why evaluated allocations have no schedule, by allocation."""
     stopped_by: str
-    """Reason of the end: `generations`, `everything` (the whole space was evaluated, so nothing is better), `proven`,
-    `effort` (the effort was used up without a proof), `time_budget` or `interrupted`.
+    """Reason why the search ended: `generations`, `everything` (the whole space was evaluated, so nothing is better),
+    `proven`, `effort` (the effort was used up without a proof), `time_budget` or `interrupted`.
     """
     proof: AllocationProof | None = None
     """Proof of the exact search for the chosen allocation."""
 
     @property
     def allocation(self) -> Integers:
-        """[cn] core of the chosen allocation, in the form that the scheduler reads."""
+        """[cn] Core of the CN in the chosen allocation, in the form that the scheduler reads."""
         return self.space.allocation(self.chosen.genome)
 
 
 def pareto_table(result: AllocationResult) -> list[dict[str, Any]]:
-    """Rows for the points of the front: latency, energy, EDP, whether the point is chosen, the core of each part."""
+    """Rows for the points of the front. The columns are latency, energy, EDP, whether the point is chosen, and the core
+    of each part.
+    """
     return [
         {
             LATENCY_CYCLES: point.latency_cycles,
@@ -211,7 +217,7 @@ def generation_table(result: AllocationResult) -> list[JsonObject]:
 
 
 def allocation_table(space: AllocationSpace, genome: Genome) -> list[dict[str, Any]]:
-    """Rows for the parts: layer, group, core, whether the part has no other core."""
+    """Rows for the parts. The columns are layer, group, core, and whether the part has no other allowed core."""
     return [
         {"layer": layer, "group": group, "core": core, "is_only_choice": len(space.choices[part]) == 1}
         for part, ((layer, group), core) in enumerate(zip(space.parts, space.part_cores(genome), strict=True))
@@ -219,8 +225,8 @@ def allocation_table(space: AllocationSpace, genome: Genome) -> list[dict[str, A
 
 
 def summary(result: AllocationResult) -> dict[str, Any]:
-    """Summary of a search as plain data: options, size of the space, evaluations, reason of the end, reasons without a
-    schedule.
+    """Summary of a search as plain data: options, size of the space, evaluations, the reason why the search ended, and
+    the reasons why allocations have no schedule.
     """
     reasons = sorted(Counter(result.infeasible.values()).items(), key=lambda item: (-item[1], item[0]))
     return {
@@ -242,7 +248,7 @@ SCHEMA = "tilewright/allocation"
 
 @dataclass(frozen=True)
 class SingleCore:
-    """Schedule with every part on one core if it can run there, and all other parts on their fastest cores."""
+    """Schedule in which one core runs every part that it can run, and all other parts run on their fastest cores."""
 
     core: int
     """Column of the core."""
@@ -251,7 +257,7 @@ class SingleCore:
     latency_cycles: int
     energy_pj: float
     energy_parts_pj: Mapping[str, Any]
-    """Terms of the energy by name, as in files: on_core, link_pj and memory_pj of each cause of movement, further
+    """Energy terms by name, as in files: `on_core`, `link_pj` and `memory_pj` for each cause of movement, and further
     terms.
     """
 
@@ -334,7 +340,7 @@ def allocation_genome(document: Mapping[str, Any], space: AllocationSpace, names
 
 
 def named_genome(cores: Cores, space: AllocationSpace, names: SystemNames) -> Genome:
-    """Genome of an allocation that is given by names of layers. Layers with only one allowed core can be left out.
+    """Genome of an allocation that `cores` gives by names of layers. Layers with only one allowed core can be left out.
 
     Raises InputError with every layer or core that is wrong or missing.
     """
@@ -350,7 +356,7 @@ def named_genome(cores: Cores, space: AllocationSpace, names: SystemNames) -> Ge
             core = names.core_ids[choices[0]]
         if core is None or column.get(core) not in choices:
             allowed = ", ".join(str(names.core_ids[choice]) for choice in choices)
-            message, value = ("needs a core", "") if core is None else ("cannot run there", str(core))
+            message, value = ("needs a core", "") if core is None else ("cannot run on this core", str(core))
             problems.append(Problem(message, path=f"{name}, group {group}", value=value, allowed=allowed))
         else:
             found.append(column[core])
@@ -360,7 +366,7 @@ def named_genome(cores: Cores, space: AllocationSpace, names: SystemNames) -> Ge
 
 
 def _core_of_group(given: int | Sequence[int] | None, group: int) -> int | None:
-    """Core of a group. If only one core is given, it is the core of all groups."""
+    """Core of a group. If `given` is a single core, all groups have this core."""
     of_groups = [given] if isinstance(given, int) else list(given or ())
     return of_groups[0] if len(of_groups) == 1 else of_groups[group] if group < len(of_groups) else None
 
@@ -381,7 +387,7 @@ def layer_cores(space: AllocationSpace, genome: Genome, names: SystemNames) -> d
 
 
 def allowed_cores(space: AllocationSpace, core_count: int) -> Booleans:
-    """[cn, core] whether the space allows the CN on the core, for lower bounds."""
+    """[cn, core] True where the space allows the CN on the core, for lower bounds."""
     allowed = np.zeros((len(space.parts), core_count), np.bool_)
     for part, cores in enumerate(space.choices):
         allowed[part, list(cores)] = True

@@ -1,13 +1,13 @@
 """Search over allocations: a genetic algorithm (NSGA-II), or exhaustive evaluation of small spaces.
 
-Latency and energy are minimised together. The Pareto front covers all evaluations, and the objective chooses one of
-its points. No allocation is evaluated twice: if a child was evaluated before, it is drawn again with stronger mutation
-until it is new.
+Latency and energy are minimised together. The Pareto front covers all evaluations, and the objective chooses one of its
+points. No allocation is evaluated twice: if a child was evaluated before, a new child is drawn with stronger mutation,
+until the child is new.
 
-Non-dominated sorting, crowding distances and selection of survivors are those of DEAP (K. Deb, A. Pratap, S. Agarwal,
-T. Meyarivan, "A fast and elitist multiobjective genetic algorithm: NSGA-II", IEEE Trans. Evolutionary Computation
-6(2), 2002). Tournament, crossover and mutation are implemented here, because those of DEAP use the global random
-numbers of the process, so that two searches at the same time would disturb each other.
+Non-dominated sorting, crowding distances and selection of survivors come from DEAP (K. Deb, A. Pratap, S. Agarwal, T.
+Meyarivan, "A fast and elitist multiobjective genetic algorithm: NSGA-II", IEEE Trans. Evolutionary Computation 6(2),
+2002). Tournament, crossover and mutation are implemented here, because the functions of DEAP use the global random
+numbers of the process. With these functions, two searches at the same time would disturb each other.
 
 Half of the first population are warm starts: allocations that are often good.
 """
@@ -41,8 +41,9 @@ def warm_starts(space: AllocationSpace) -> tuple[Genome, ...]:
     """Distinct warm starts, the most promising first.
 
     The warm starts are: each part on its fastest core; each part on the core with the least energy; each part on the
-    core on which it would end first; parts in turn over the equally fast cores; layers in turn over the equally fast
-    cores; and, for each core, all parts on this core if the core is allowed, else on their fastest core.
+    core on which the part would end first; parts in turn on the equally fast cores; layers in turn on the equally fast
+    cores; and, for each core, all parts on this core if the core is allowed for the part, else on the fastest core of
+    the part.
     """
     cores = sorted({core for choice in space.choices for core in choice})
     starts = [
@@ -65,13 +66,13 @@ def _least_energy(space: AllocationSpace, part: int) -> int:
 
 
 def on_one_core(space: AllocationSpace, core: int) -> list[int]:
-    """[part] the given core if it is allowed for the part, else the fastest core of the part."""
+    """[part] The given core if it is allowed for the part, else the fastest core of the part."""
     return [core if core in choices else _fastest(space, part) for part, choices in enumerate(space.choices)]
 
 
 def _balanced(space: AllocationSpace) -> list[int]:
-    """[part] core on which the part would end first after the work assigned so far; parts are assigned
-    layer by layer.
+    """[part] Core on which the part would end first after the work that is already assigned to the core. Parts are
+    assigned layer by layer.
     """
     load = dict.fromkeys(range(space.runtime_cycles.shape[1]), 0)
     cores = []
@@ -83,7 +84,9 @@ def _balanced(space: AllocationSpace) -> list[int]:
 
 
 def _in_turn(space: AllocationSpace, unit: Callable[[int], int]) -> list[int]:
-    """[part] cores in turn, among the fastest cores of each part; parts of the same unit get the same turn."""
+    """[part] Core of the part. Parts with the same set of fastest cores take these cores in turn; parts with the same
+    value of `unit` take the same core.
+    """
     return list(_turns(space, unit))
 
 
@@ -127,8 +130,8 @@ def survivors(population: Sequence[Individual], count: int) -> list[Individual]:
 
 
 def tournament(population: Sequence[Individual], draw: random.Random) -> Individual:
-    """Better of two random individuals: the individual that dominates the other, or else the individual with the larger
-    crowding distance.
+    """Better of two random individuals: the individual that dominates the other individual, or, if there is none, the
+    individual with the larger crowding distance.
     """
     first, second = draw.choice(population), draw.choice(population)
     if first.fitness.dominates(second.fitness):
@@ -153,7 +156,7 @@ def mutate(genome: Genome, choices: Sequence[Sequence[int]], rate: float, draw: 
 
 
 def neighbours(genome: Genome, choices: Sequence[Sequence[int]]) -> Iterator[Genome]:
-    """All genomes that differ in one gene."""
+    """All genomes that differ from `genome` in exactly one gene."""
     for gene, cores in enumerate(choices):
         for core in cores:
             if core != genome[gene]:
@@ -178,7 +181,7 @@ TRIES = 200
 
 
 def schedule_judge(problem: SchedulingProblem, options: ScheduleOptions | None = None) -> Judge:
-    """Judge of allocations of `problem`, by the compiled scheduler."""
+    """Function that evaluates allocations of `problem` with the compiled scheduler."""
     scheduler = Scheduler(problem, replace(options or ScheduleOptions(), record=False))
 
     def judge(allocation: Integers) -> tuple[int, float]:
@@ -197,11 +200,11 @@ def search_allocation(
 ) -> AllocationResult:
     """Best allocation of `space` that the search finds. `judge` evaluates an allocation (see `schedule_judge`).
 
-    If the space is not larger than the planned number of evaluations, or small enough by `exhaustive_nodes`, all
-    allocations are evaluated. `progress` is called after every evaluation, in the calling thread. The result does not
-    depend on the number of threads. If the time budget or Ctrl-C ends the search early, the result is the best
-    allocation so far. Raises MappingError if no evaluated allocation has a schedule. Ctrl-C before the first schedule
-    raises KeyboardInterrupt.
+    All allocations are evaluated if there are no more allocations than planned evaluations, or if the option
+    `exhaustive_nodes` allows the exhaustive search. `progress` is called after every evaluation, in the calling thread.
+    The result does not depend on the number of threads. If the time budget or Ctrl-C ends the search early, the result
+    is the best allocation so far. Raises MappingError if no evaluated allocation has a schedule. Ctrl-C before the
+    first schedule raises KeyboardInterrupt.
     """
     options = options or AllocationOptions()
     with Evaluator(space, judge, options.job_count, options.ga_time_budget_s, clock) as evaluator:
@@ -215,7 +218,7 @@ def search_allocation(
 
 
 class GeneticSearch:
-    """State of one search."""
+    """State of one search for an allocation."""
 
     def __init__(
         self, space: AllocationSpace, options: AllocationOptions, evaluator: Evaluator, progress: Progress | None
@@ -300,8 +303,8 @@ class GeneticSearch:
         return list(children)
 
     def _neighbours_of_best(self, count: int) -> list[Genome]:
-        """New genomes that differ in one gene from the best evaluated genome by the objective. If there are too few,
-        genomes that differ in one gene from the next best follow, and so on.
+        """New genomes that differ in one gene from the best evaluated genome by the objective. If these are too few,
+        genomes that differ in one gene from the next best genome follow, and so on.
         """
         found: dict[Genome, None] = {}
         for point in ranked(self.evaluator.points.values(), self.options.objective):

@@ -1,9 +1,9 @@
 """Space of allocations: the parts of layers that get a core, and the cores that can run each part.
 
 A core can run a CN if the cost table has a runtime, if the core has a memory for each operand that does not stream, if
-the data of the CN fit these memories while the CN runs, and if a path leads to the off-chip memory. The scheduler
-checks the same. Because these checks depend only on one CN and its core, they are made before the search, so that no
-evaluation is wasted.
+the data of the CN fit these memories while the CN runs, and if a path leads to the off-chip memory. The scheduler makes
+the same checks. Each check depends only on one CN and one core. Therefore all checks are made before the search, so
+that no evaluation is wasted.
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,7 +17,7 @@ from tilewright.base.errors import InputError, Problem, cause_of, count_of, some
 from tilewright.multicore.scheduling.assembled import SystemNames
 from tilewright.multicore.scheduling.problem import OUTPUT_OPERAND, Booleans, Floats, Integers, SchedulingProblem
 
-NO_COST = "it has no cost there: the core cannot run it"
+NO_COST = "no cost in the cost table"
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class Unfit:
 
     cns: Integers
     texts: tuple[str, ...]
-    """Reason for each of `cns`"""
+    """Text of the reason for each CN of `cns`"""
 
 
 def unfit_for_core(
@@ -38,7 +38,7 @@ def unfit_for_core(
     """
     if core == problem.system.off_chip_core:
         cns = np.arange(problem.graph.node_count)
-        return [Unfit(cns, ("it is the off-chip core",) * len(cns))]
+        return [Unfit(cns, ("this is the off-chip core",) * len(cns))]
     cannot = np.flatnonzero(problem.costs.runtime_cycles[problem.graph.cost_row, core] < 1)
     why = [(reasons or {}).get((row, core), NO_COST) for row in range(len(problem.costs.runtime_cycles))]
     found = [Unfit(cannot, tuple(map(why.__getitem__, problem.graph.cost_row[cannot].tolist())))]
@@ -46,14 +46,14 @@ def unfit_for_core(
 
 
 def _streams(problem: SchedulingProblem, core: int) -> Booleans:
-    """[cn, operand] whether the operand streams from or to the off-chip memory."""
+    """[cn, operand] True where the operand streams from or to the off-chip memory."""
     streams: Booleans = problem.costs.stream_bits[problem.graph.cost_row, core] > 0
     return streams
 
 
 def _without_path(problem: SchedulingProblem, core: int) -> list[Unfit]:
     """CNs that read data, if the core has no path from the off-chip core, and CNs that write data, if the core has no
-    path to it. Streams count as reads and writes.
+    path to the off-chip core. Streams count as reads and writes.
     """
     system, graph = problem.system, problem.graph
     found, streams = [], _streams(problem, core)
@@ -70,7 +70,7 @@ def _without_path(problem: SchedulingProblem, core: int) -> list[Unfit]:
 
 
 def _without_memory(problem: SchedulingProblem, core: int) -> list[Unfit]:
-    """CNs for which the core lacks a memory, and CNs that do not fit a memory."""
+    """CNs for which the core lacks a memory, and CNs whose data do not fit into a memory of the core."""
     graph, system = problem.graph, problem.system
     memory_of, memories = system.core_memory[core], len(system.memory_capacity_bits)
     streams = _streams(problem, core)
@@ -116,13 +116,13 @@ class LayerRequest:
     layer: int
     """Number of the layer, as in `NodeGraph.layer`."""
     cores: tuple[int, ...]
-    """Cores that are allowed for every group of the layer; if fixed, the core of each group."""
+    """Cores that are allowed for every group of the layer. If `is_fixed` is set, the core of each group."""
     is_fixed: bool = False
 
 
 @dataclass(frozen=True)
 class Exclusion:
-    """Core that cannot run a part, although a request names it or does not exclude it."""
+    """Core that the request for a layer allows, but that cannot run a part of the layer."""
 
     layer: int
     group: int
@@ -131,7 +131,7 @@ class Exclusion:
 
 
 _Stranded = tuple[int, int, Sequence[Exclusion]]
-"""(Layer, group, reasons for each core) of a part that no core can run."""
+"""(Layer, group, reason for each core) of a part that no core can run."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,14 +140,14 @@ class AllocationSpace:
 
     parts: tuple[tuple[int, int], ...]
     part_of_cn: Integers
-    """[cn] part of the CN"""
+    """[cn] Part of the CN"""
     choices: tuple[tuple[int, ...], ...]
-    """[part] allowed cores in rising order, at least one"""
+    """[part] Cores that are allowed for the part, at least one, in rising order"""
     runtime_cycles: Integers
-    """[part, core] runtime in cycles, summed over the CNs of the part; -1 where the core cannot run some CN of the part
+    """[part, core] Runtime in cycles, summed over the CNs of the part; -1 where the core cannot run some CN of the part
     """
     on_core_energy_pj: Floats
-    """[part, core] energy in pJ, summed over the CNs of the part"""
+    """[part, core] Energy in pJ, summed over the CNs of the part"""
     exclusions: tuple[Exclusion, ...] = ()
 
     @cached_property
@@ -157,7 +157,7 @@ class AllocationSpace:
 
     @cached_property
     def gene_choices(self) -> tuple[tuple[int, ...], ...]:
-        """[gene] allowed cores."""
+        """[gene] Cores that are allowed for the part."""
         return tuple(self.choices[part] for part in self.flexible)
 
     @cached_property
@@ -166,18 +166,20 @@ class AllocationSpace:
         return prod(len(cores) for cores in self.gene_choices)
 
     def part_cores(self, genome: Genome) -> tuple[int, ...]:
-        """[part] core of the part."""
+        """[part] Core of the part."""
         cores = [choice[0] for choice in self.choices]
         for part, core in zip(self.flexible, genome, strict=True):
             cores[part] = core
         return tuple(cores)
 
     def allocation(self, genome: Genome) -> Integers:
-        """[cn] core of the CN, in the form that the scheduler reads."""
+        """[cn] Core of the CN, in the form that the scheduler reads."""
         return np.array(self.part_cores(genome), np.int64)[self.part_of_cn]
 
     def genome(self, part_cores: Sequence[int]) -> Genome:
-        """Genome of an allocation, given as [part] core. Raises InputError for each part whose core is not allowed."""
+        """Genome of an allocation, from an array [part] of cores. Raises InputError for each part whose core is not
+        allowed.
+        """
         if len(part_cores) != len(self.parts):
             message = f"must name a core for each of {len(self.parts)} parts of layers"
             raise InputError([Problem(message, path="core_allocation", value=str(len(part_cores)))])
@@ -212,12 +214,12 @@ def allocation_space(
 ) -> AllocationSpace:
     """Space of allocations: the parts of `problem`, with the allowed cores of each part.
 
-    A core is allowed for a part if it can run all CNs of the part and the request for the layer allows it. Cores of a
-    request that cannot run the part are left out and listed in `exclusions`. Raises InputError with every request for
-    unknown layers or cores, every fixed core that cannot run its part, and every part without a core.
+    A core is allowed for a part if the core can run all CNs of the part, and if the request for the layer allows the
+    core. Cores that a request allows but that cannot run the part are listed in `exclusions`. Raises InputError with
+    every request for unknown layers or cores, every fixed core that cannot run its part, and every part without a core.
 
-    `names` are names for messages. `reasons` has the reasons why the cost table has no cost, by (row of the cost table,
-    core).
+    `names` has the names that messages use. `reasons` has the reasons why the cost table has no cost, by (row of the
+    cost table, core).
     """
     graph = problem.graph
     key, part_of_cn = np.unique(np.stack((graph.layer, graph.group)), axis=1, return_inverse=True)
@@ -247,7 +249,7 @@ def allocation_space(
 
 def _no_core(stranded: Sequence[_Stranded], names: SystemNames | None) -> list[Problem]:
     """Problems of parts that no core can run. Parts with the same cause share one problem, which states the reason of
-    the first of them.
+    the first part.
     """
     alike: dict[object, list[_Stranded]] = {}
     for one in stranded:
@@ -279,8 +281,8 @@ def _reason(refused: Sequence[Exclusion], names: SystemNames | None) -> str:
 
 
 def _wanted_cores(problem: SchedulingProblem, request: LayerRequest | None, group: int) -> tuple[int, ...]:
-    """Cores that a request allows for a group, in rising order. Unknown cores are left out, because they are reported
-    elsewhere.
+    """Cores that a request allows for a group, in rising order. Unknown cores are left out, because `_request_problems`
+    reports them.
     """
     off_chip, count = problem.system.off_chip_core, problem.system.core_count
     if request is None:
@@ -295,14 +297,14 @@ def _request_problems(
     problem: SchedulingProblem, parts: Sequence[tuple[int, int]], requests: Sequence[LayerRequest]
 ) -> list[Problem]:
     """Problems of requests: unknown layers or cores, several requests for a layer, or the wrong number of cores."""
-    groups = {layer: group + 1 for layer, group in parts}  # in rising order: the highest group stays
+    groups = {layer: group + 1 for layer, group in parts}  # parts are in rising order, so the highest group is kept
     count, off_chip = problem.system.core_count, problem.system.off_chip_core
     allowed = ", ".join(str(core) for core in range(count) if core != off_chip)
     problems = []
     for index, request in enumerate(requests):
         name = f"layer {request.layer}"
         if request.layer not in groups:
-            problems.append(Problem("core_allocation for a layer without CNs", path=name))
+            problems.append(Problem("has a core_allocation, but no CNs", path=name))
         if request.layer in {earlier.layer for earlier in requests[:index]}:
             problems.append(Problem("has two entries of core_allocation", path=name))
         problems += [
@@ -322,8 +324,8 @@ def _request_problems(
 def _reasons(
     problem: SchedulingProblem, part_of_cn: Integers, parts: int, of_costs: Mapping[tuple[int, int], str] | None
 ) -> dict[tuple[int, int], str]:
-    """Reasons why a core cannot run a part, by (part, core). If there are several, the first reason of the first CN is
-    taken.
+    """Reasons why a core cannot run a part, by (part, core). If a part has several reasons, the first reason of its
+    first CN is taken.
     """
     reasons: dict[tuple[int, int], str] = {}
     for core in range(problem.system.core_count):
@@ -335,7 +337,7 @@ def _reasons(
 
 
 def _part_costs(problem: SchedulingProblem, part_of_cn: Integers, parts: int) -> tuple[Integers, Floats]:
-    """(Runtime, energy) [part, core], summed over CNs."""
+    """([part, core] runtime, [part, core] energy), summed over the CNs of the part."""
     rows = len(problem.costs.runtime_cycles)
     uses = np.bincount(part_of_cn * rows + problem.graph.cost_row, minlength=parts * rows).reshape(parts, rows)
     energy_pj: Floats = np.where(problem.costs.runtime_cycles < 1, 0.0, problem.costs.on_core_energy_pj)

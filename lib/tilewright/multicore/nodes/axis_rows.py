@@ -1,8 +1,8 @@
-"""Join of the tiles of a producer with the tiles of a consumer that need their elements, axis by axis.
+"""Join, axis by axis, of the tiles of a producer with the consumer tiles that need elements of the producer tiles.
 
 The axes of a tensor are cut independently. Therefore the needs of a consumer and the outputs of a producer are both
-products over the axes, with one row of tiles along each axis. Rows are joined along each axis, which takes little time.
-The pairs of CNs are the product of these joins.
+products over the axes. A row is one range of indices along one axis, for one combination of tiles. Rows are joined
+along each axis, which takes little time. The pairs of CNs are the product of these joins.
 """
 
 import math
@@ -22,14 +22,14 @@ NOBODY = -1
 
 @dataclass(frozen=True, eq=False)
 class AxisOwners:
-    """Tile that makes each index of an axis, as consecutive runs of indices with the same tile."""
+    """Tile that makes each index of an axis. Consecutive indices that the same tile makes are stored as one run."""
 
     size: int
     """Size of the axis."""
     run_start: Integers
-    """[run] first index of the run"""
+    """[run] First index of the run"""
     run_owner: Integers
-    """[run] amount that the tile of the run adds to the number of a CN; NOBODY if no tile makes the run"""
+    """[run] Amount that the tile of the run adds to the number of a CN; NOBODY if no tile makes the run"""
 
     @cached_property
     def only(self) -> int | None:
@@ -38,7 +38,7 @@ class AxisOwners:
 
     @cached_property
     def of_index(self) -> Integers:
-        """[index] owner of the index"""
+        """[index] Owner of the index"""
         run_end = np.append(self.run_start[1:], self.size)
         return self.run_owner.repeat(run_end - self.run_start)
 
@@ -53,23 +53,23 @@ def owners_of_indices(owner: Integers) -> AxisOwners:
 
 @dataclass(frozen=True, eq=False)
 class AxisJoin:
-    """Owners that have some of the needed indices of each row along an axis, as CSR over rows."""
+    """Owners of the indices that each row along an axis needs, as CSR over rows."""
 
     start: Integers
-    """[row + 1] start of the row in `owner` and `count`"""
+    """[row + 1] Position in `owner` and `count` where the row begins"""
     owner: Integers
-    """[entry] owner, at most once in a row"""
+    """[entry] Owner of some needed indices, at most once in each row"""
     count: Integers
-    """[entry] number of needed indices of the row that the owner has"""
+    """[entry] Number of needed indices of the row that belong to the owner"""
 
 
 class AxisNeeds(NamedTuple):
     """Indices of one axis that each row needs, and the owners of the axis."""
 
     first: Integers
-    """[row] first needed index, inside the axis"""
+    """[row] First needed index inside the axis"""
     end: Integers
-    """[row] index after the last needed one"""
+    """[row] Index after the last needed index"""
     gapped: tuple[Integers, Integers] | None
     """(row, index) of all needed indices if some row has gaps; else None."""
     owners: AxisOwners
@@ -126,7 +126,9 @@ def _join_intervals(needs: Sequence[AxisNeeds]) -> AxisJoin:
 
 
 def _join_indices(needs: Sequence[AxisNeeds]) -> AxisJoin:
-    """Join of needs given as single indices, each once in its row; indices outside the axis are padding."""
+    """Join of needs that are lists of single indices. Each index occurs once in its row; indices outside the axis are
+    padding.
+    """
     rows, owners, row_count = [], [], 0
     for need in needs:
         assert need.gapped is not None
@@ -140,7 +142,9 @@ def _join_indices(needs: Sequence[AxisNeeds]) -> AxisJoin:
 
 
 def _joined(row: Integers, owner: Integers, count: Integers, row_count: int) -> AxisJoin:
-    """Join in which entries with the same row and owner are summed. The owners of a row are in rising order."""
+    """Join of entries (row, owner, count). Entries with the same row and owner become one entry with the sum of their
+    counts. The owners of a row are in rising order.
+    """
     made = owner != NOBODY
     if not made.all():
         row, owner, count = row[made], owner[made], count[made]
@@ -151,8 +155,8 @@ def _joined(row: Integers, owner: Integers, count: Integers, row_count: int) -> 
 
 
 def added_up(first: Integers, second: Integers, count: Integers) -> tuple[Integers, Integers, Integers]:
-    """(First number, second number, sum of counts) of the distinct pairs of numbers, sorted by the first number, then
-    by the second.
+    """(first number, second number, sum of counts) for each distinct pair of numbers. The pairs are sorted by the first
+    number, then by the second number.
     """
     if not len(first):
         return first, second, count
@@ -168,11 +172,11 @@ def added_up(first: Integers, second: Integers, count: Integers) -> tuple[Intege
 def product_of_joins(
     join: AxisJoin, rows: Iterable[Integers], need_count: int, owner: Integers, elements: Integers
 ) -> tuple[Integers, Integers, Integers]:
-    """(Need, owner, elements) of all pairs of a need and an owner that has some of its elements.
+    """(need, owner, number of elements) of all pairs of a need and an owner that makes some of the needed elements.
 
-    `rows` has an array [need] for each axis: the row of the join. The owner is the sum of the owners along all axes,
-    and `elements` is the product of the counts. The arguments `owner` and `elements` have, for each need, the sum and
-    the product over the axes that are not in `rows`.
+    `rows` has an array [need] for each axis: the row of the need in `join`. The owner of a pair is the sum of the
+    owners along all axes, and the number of elements is the product of the counts along all axes. The arguments `owner`
+    and `elements` have, for each need, this sum and this product over the axes that are not in `rows`.
     """
     need = np.arange(need_count, dtype=np.int64)
     for row_of_need in rows:
@@ -201,14 +205,14 @@ def places(first: Integers, lengths: Integers) -> Integers:
 
 _ONE_ROW = np.zeros(1, np.int64)
 _Term = tuple[str, DimensionTiles, int]
-"""(Loop, its tiles, its coefficient) in an index map."""
+"""(loop, tiles of the loop, coefficient of the loop) in an index map."""
 
 
 @dataclass(frozen=True, eq=False)
 class AxisRows:
     """Indices along one axis, with a row for each combination of tiles of the dimensions on which the axis depends.
 
-    The first dimension counts slowest in the numbers of the combinations.
+    In the numbering of the rows, the tile of the first dimension changes slowest.
     """
 
     dimensions: tuple[str, ...]
@@ -216,22 +220,22 @@ class AxisRows:
     size: int
     """Size of the axis."""
     first: Integers
-    """[row] smallest index, clipped to the axis"""
+    """[row] Smallest index, clipped to the axis"""
     end: Integers
-    """[row] index after the largest one, clipped to the axis"""
+    """[row] Index after the largest index, clipped to the axis"""
     number: Integers
-    """[row] amount that the tiles add to the number of a CN"""
+    """[row] Amount that the tiles of the row add to the number of a CN"""
     gapped: tuple[Integers, Integers] | None
     """(row, index) of all indices, clipped, if some row has gaps (strides larger than the window); else None."""
     only: tuple[int, int] | None
-    """(First, end) of the only row; None if there are several rows, or gaps."""
+    """(first index, index after the last one) of the only row; None if there are several rows or gaps."""
     is_clipped: bool
     """Whether some combination of loop values lies outside the axis."""
     has_empty_rows: bool
     """Whether some row has no index inside the axis."""
 
     def indices(self) -> tuple[Integers, Integers]:
-        """(Row, index) of all indices inside the axis, each once in a row."""
+        """(row, index) of all indices inside the axis. Each index occurs once in a row."""
         if self.gapped is not None:
             return self.gapped
         lengths = np.maximum(self.end - self.first, 0)
@@ -240,7 +244,7 @@ class AxisRows:
 
 
 def access_rows(access: TensorAccess, shape: Shape, index_map: IndexMap, grid: LayerGrid) -> list[AxisRows]:
-    """Rows of each axis of a tensor that the layer of a grid reads or writes."""
+    """Rows along each axis of a tensor that the layer of a grid reads or writes."""
     return [_axis_rows(axis, size, index_map, grid) for axis, size in zip(access.axes, shape, strict=True)]
 
 
@@ -315,8 +319,8 @@ def whole_owners(first: int, end: int, size: int) -> AxisOwners:
 
 
 def shares_loops(access: TensorAccess, index_map: IndexMap) -> bool:
-    """Whether one loop moves along several axes of a tensor. If so, fewer elements are accessed than the product over
-    the axes.
+    """Whether one loop moves along several axes of a tensor. If so, the number of accessed elements is smaller than the
+    product of the index counts along the axes.
     """
     size_of = index_map.size_of
     moving = [name for axis in access.axes for name, factor in axis.terms if factor and size_of[name] > 1]
@@ -345,8 +349,8 @@ def _gapped(first: Integers, terms: Sequence[_Term], size: int) -> tuple[Integer
 
 
 def _row_shapes(tiles: list[DimensionTiles]) -> tuple[list[list[int]], Integers]:
-    """(Distinct combinations of tile lengths, [row] number of its combination). The first of `tiles` counts slowest in
-    the numbers of rows.
+    """(distinct combinations of tile lengths, [row] position of the row's combination among them). In the numbering of
+    the rows, the tile of the first of `tiles` changes slowest.
     """
     lengths: list[Integers] = []
     for of_term in tiles:
@@ -378,9 +382,10 @@ def _offsets(lengths: list[int], coefficients: list[int]) -> Integers:
 
 
 def row_of_contents(own: tuple[str, ...], dimensions: tuple[str, ...], counts: tuple[int, ...]) -> Integers:
-    """[content] row of an axis that is cut by the dimensions `own`.
+    """[content] Row of an axis that the dimensions `own` cut.
 
-    Contents are the combinations of the tiles of `dimensions`, the first dimension slowest.
+    Contents are the combinations of the tiles of `dimensions`. In their numbering, the tile of the first dimension
+    changes slowest.
     """
     content = np.arange(math.prod(counts), dtype=np.int64)
     row = np.zeros_like(content)

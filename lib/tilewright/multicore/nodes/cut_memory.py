@@ -21,9 +21,9 @@ class TensorPieces:
     """Pieces of one tensor, numbered from 0."""
 
     bits: Integers
-    """[piece] bits of the piece"""
+    """[piece] Size of the piece in bits"""
     producer: Integers
-    """[piece] CN that produces the piece, numbered within its layer; OUTSIDE for tensors that no layer makes"""
+    """[piece] CN that produces the piece, as its number within the layer; OUTSIDE for tensors that no layer makes"""
     needs: tuple[tuple[Integers, Integers], ...]
     """[reader] (CN of the reading layer, piece)"""
 
@@ -41,9 +41,7 @@ Needs = dict[tuple[str, str], list[Demand]]
 
 
 class CutMemory:
-    """Cache of the cuts of one network, for one thread. Graphs that are built with the cache are the same as without
-    it.
-    """
+    """Cache of the cuts of one network, for one thread. The cache does not change the graphs that are built with it."""
 
     def __init__(self, workload: Workload, most_entries: int = MOST_ENTRIES) -> None:
         self.network: NetworkTensors = network_tensors(workload)

@@ -28,7 +28,9 @@ from tilewright.workload.dependencies import Boxes
 
 
 def _refined(demand: Demand, dimensions: tuple[str, ...], grid: LayerGrid) -> Demand:
-    """Same demand as boxes, with a content for each combination of tiles of `dimensions`."""
+    """Demand for the same elements in the form of boxes, with one content for each combination of tiles of
+    `dimensions`.
+    """
     content = np.zeros(1, np.int64)
     for dimension in dimensions:
         tiles = grid.tiles[dimension].count
@@ -45,7 +47,7 @@ def _refined(demand: Demand, dimensions: tuple[str, ...], grid: LayerGrid) -> De
 def disjoint_demands(demands: Sequence[Demand], dimensions: tuple[str, ...], grid: LayerGrid) -> list[Demand]:
     """Demands for the same elements, but with boxes that do not overlap within a content.
 
-    Contents are the combinations of tiles of `dimensions`. These include the dimensions of every demand.
+    Contents are the combinations of tiles of `dimensions`, which must include the dimensions of every demand.
     """
     demands = [_refined(demand, dimensions, grid) for demand in demands]
     parts: list[Demand] = []
@@ -58,7 +60,7 @@ def disjoint_demands(demands: Sequence[Demand], dimensions: tuple[str, ...], gri
 
 
 def _without(content: Integers, boxes: Boxes, other: Demand) -> list[tuple[Integers, Boxes]]:
-    """Boxes minus the boxes of the same content in another demand, as disjoint boxes."""
+    """Parts of boxes that another demand does not need for the same content, as disjoint boxes."""
     place = np.minimum(np.searchsorted(other.content, content), max(len(other.content) - 1, 0))
     if not len(other.content):
         return [(content, boxes)]
@@ -81,7 +83,7 @@ def _without(content: Integers, boxes: Boxes, other: Demand) -> list[tuple[Integ
 
 
 class NeedLink(NamedTuple):
-    """Link of an operand of a layer to a tensor that it needs, along one or several ways."""
+    """Link from an operand of a layer to a tensor that the operand needs, along one or several ways."""
 
     demands: tuple[Demand, ...]
     producer: Producer
@@ -96,7 +98,7 @@ class NeedLink(NamedTuple):
         return tuple(dimension for dimension in self.grid.tiled_dimensions if dimension in used)
 
     def is_exact(self) -> bool:
-        """Whether the flows are known element by element."""
+        """Whether each flow is the exact number of needed elements."""
         if len(self.demands) == 1:
             return self.demands[0].is_exact and self.producer.is_exact
         demands_are_exact = all(demand.is_exact and not demand.is_gapped for demand in self.demands)
@@ -108,13 +110,13 @@ class Flows:
     """Flows along links, with each pair of CNs once per link, sorted by link, consumer CN and producer CN."""
 
     start: Integers
-    """[link + 1] start of the link in the columns"""
+    """[link + 1] Position in the columns where the entries of the link begin"""
     target: Integers
-    """[entry] consumer CN within its layer"""
+    """[entry] Consuming CN, as its number within its layer"""
     source: Integers
-    """[entry] producer CN within its layer"""
+    """[entry] Producing CN, as its number within its layer"""
     elements: Integers
-    """[entry] number of elements"""
+    """[entry] Number of elements"""
 
 
 def flows(links: Sequence[NeedLink]) -> Flows:
@@ -142,20 +144,20 @@ def flows(links: Sequence[NeedLink]) -> Flows:
 
 @dataclass
 class _PartColumns:
-    """Parts of the needs of links, and the axes to join for each part."""
+    """Parts of the needs of links, and the axes that must be joined for each part."""
 
     needs: list[AxisNeeds] = field(default_factory=list)
     links: list[int] = field(default_factory=list)
-    """[part] link of the part"""
+    """[part] Number of the link to which the part belongs"""
     contents: list[Integers] = field(default_factory=list)
-    """[part] [entry] content within the link"""
+    """[part] [entry] Content of the entry, as its number within the link"""
     axes: list[list[tuple[int, Integers]]] = field(default_factory=list)
     """[part] (position in `needs`, [entry] row) of each axis that the producer or the consumer cuts"""
     constants: list[tuple[int, int, int]] = field(default_factory=list)
     """[part] (first content of the link, owner along all other axes, number of elements along all other axes)"""
 
     def add(self, link: int, demand: Demand, producer: Producer, first_content: int) -> None:
-        """Add a part, unless the producer makes none of its elements."""
+        """Add a demand as a part, unless the producer makes none of the needed elements."""
         owner, elements = producer.last_step, 1
         axes: list[tuple[int, Integers]] = []
         if demand.axes is None:
@@ -185,7 +187,9 @@ class _PartColumns:
         return len(self.needs) - 1, row_of_entry.reshape(-1)
 
     def joined(self, links: Sequence[NeedLink]) -> tuple[Integers, Integers, Integers]:
-        """([entry] content, numbered over all links, CN within the producer's layer, number of elements)."""
+        """([entry] content, numbered over all links, [entry] CN within the producer's layer, [entry] number of
+        elements).
+        """
         if not self.links:
             none = np.zeros(0, np.int64)
             return none, none, none
@@ -203,7 +207,7 @@ class _PartColumns:
         return content, source, elements
 
     def _rows(self, turn: int, first_rows: list[int], lengths: list[int]) -> Integers:
-        """[entry] row of each part in the join of one axis; row 0 for parts with fewer axes."""
+        """[entry] Row of the entry in the join of axis number `turn` of its part; row 0 for parts with fewer axes."""
         rows, shifts = [], []
         for axes, length in zip(self.axes, lengths, strict=True):
             if turn < len(axes):
@@ -247,17 +251,17 @@ class DataEdges:
     """Edges along links, sorted by link, target and source."""
 
     source: Integers
-    """[edge] producing CN"""
+    """[edge] Producing CN"""
     target: Integers
-    """[edge] consuming CN"""
+    """[edge] Consuming CN"""
     operand: SmallIntegers
-    """[edge] position of the operand in the operands of the graph"""
+    """[edge] Position of the operand in the operands of the graph"""
     bits: Integers
-    """[edge] bits that flow"""
+    """[edge] Bits that flow"""
     links: tuple[CnLink, ...]
     """Links between layers."""
     outside_bits: Integers
-    """[column, cn] bits that each CN adds to a column along links to the outside"""
+    """[column, cn] Bits that each CN adds to a column along links to the outside"""
 
 
 def data_edges(

@@ -33,7 +33,7 @@ from tilewright.workload.layer import DimensionRelation, Layer
 
 
 class ReadColumns(TypedDict):
-    """Columns of a CN graph on reads from outside."""
+    """Columns of a CN graph about reads of tensors that no layer makes."""
 
     sources: tuple[SourceTensor, ...]
     read_cn: Integers
@@ -46,7 +46,7 @@ class ReadColumns(TypedDict):
 
 
 class ReadTable:
-    """Table of reads. A content is a box of a tensor; all CNs that read the box share the content."""
+    """Table of the reads of CNs. A content is a box of a tensor; all CNs that read this box share the content."""
 
     def __init__(self, workload: Workload, operands: tuple[str, ...]) -> None:
         self._workload = workload
@@ -119,7 +119,7 @@ def reading_cns(demand: Demand, grid: LayerGrid) -> tuple[Integers, Integers]:
 
 
 def _element_counts(bounds: Integers, start: Integers) -> Integers:
-    """[content] number of elements of the content's box; 1 for a scalar, which has no axes."""
+    """[content] Number of elements of the content's box; 1 for a scalar, which has no axes."""
     counts = np.ones(len(start) - 1, np.int64)
     has_axes = start[1:] > start[:-1]
     if has_axes.any():
@@ -135,7 +135,7 @@ def _distinct_contents(demands: Sequence[Demand]) -> tuple[Boxes, list[Integers]
 
 
 def _distinct(boxes: Boxes) -> tuple[Boxes, Integers]:
-    """(Distinct boxes in lexicographic order, [box] position of the box in them)."""
+    """(distinct boxes in lexicographic order, [box] position of the box among the distinct boxes)."""
     columns = boxes.reshape(len(boxes), -1)
     if not columns.shape[1] or len(boxes) < 2:
         return boxes[:1], np.zeros(len(boxes), np.int64)
@@ -152,13 +152,13 @@ def _distinct(boxes: Boxes) -> tuple[Boxes, Integers]:
 
 _FIELDS = tuple(field.name for field in fields(Layer) if field.name != "name")
 _KEPT = tuple(name for name in _FIELDS if name not in ("loop_sizes", "padding", "data_dimension_sizes"))
-"""Fields of a layer that all its CNs share."""
+"""Fields of a layer that have the same value for all CNs of the layer."""
 
 
 def shape_classes(layer: Layer, grid: LayerGrid) -> tuple[Integers, list[Layer]]:
     """([cn] class, layer of each class).
 
-    A tile at a border has its own class if it is smaller, or if its window contains padding. The
+    A tile at a border has a separate class if the tile is smaller, or if its window contains padding. The
     `data_dimension_sizes` of the layer of a class are the sizes of the input that a CN reads, without padding. The
     layers have no name.
     """
@@ -176,7 +176,7 @@ def shape_classes(layer: Layer, grid: LayerGrid) -> tuple[Integers, list[Layer]]
 
 
 def _sizes_in_class(number: int, classes: "_Classes", by_tile: Mapping[str, "_Sizes"]) -> dict[str, int]:
-    """Sizes in a class, by dimension."""
+    """Sizes of the CNs of a class, by dimension."""
     found = {}
     for dimension, sizes in by_tile.items():
         tiles = classes.tile.get(sizes)
@@ -186,11 +186,11 @@ def _sizes_in_class(number: int, classes: "_Classes", by_tile: Mapping[str, "_Si
 
 @dataclass(frozen=True, eq=False)
 class _Lengths:
-    """Sizes of a dimension for each of its tiles."""
+    """Sizes of a dimension, one for each tile of the dimension."""
 
     sizes: tuple[int, ...]
     kinds: Integers
-    """[tile] number of the size among the distinct sizes"""
+    """[tile] Number of the size among the distinct sizes"""
     kind_count: int
 
 
@@ -205,7 +205,7 @@ class _Classes:
     of_cn: Integers
     count: int
     tile: dict[_Sizes, list[int]]
-    """Tile of a CN of each class, as a list [class], by the sizes that vary"""
+    """Examples: for each dimension whose sizes vary, a list [class] with the tile of the first CN of the class"""
 
 
 def _classes(grid: LayerGrid, varying: tuple[_Sizes, ...]) -> _Classes:
@@ -257,7 +257,8 @@ def _window_sizes(layer: Layer, relation: DimensionRelation, grid: LayerGrid) ->
 
 
 def _windows(terms: list[tuple[DimensionTiles, int]], low: int, high: int, whole: int) -> _Lengths:
-    """Sizes of windows without padding, for all combinations of tiles of the cut loops; the first loop counts slowest.
+    """Sizes of windows without padding, for all combinations of tiles of the cut loops. The tile of the first loop
+    changes slowest.
 
     The loops that are not cut contribute indices from `low` to `high`.
     """
@@ -284,7 +285,7 @@ class _Building:
     network: NetworkTensors
     layers: tuple[CnLayer, ...]
     cuts: tuple[LayerCut, ...]
-    """[layer] cut of the layer"""
+    """[layer] Cut of the layer"""
     operands: tuple[str, ...]
     producers: dict[str, tuple[int, Producer]]
     """Number of the producing layer and its Producer, by tensor."""
@@ -337,7 +338,7 @@ def build_cn_graph(workload: Workload, tiling: Tiling, known: CutMemory | None =
 
 
 def _shapes(building: _Building) -> tuple[Integers, tuple[Layer, ...]]:
-    """([cn] number of the shape, layer of each shape). Shapes are in the order of the first layer that has them."""
+    """([cn] number of the shape, layer of each shape). Shapes are in the order of their first layers."""
     places: dict[Layer, int] = {}
     shape_of_cn: dict[LayerCut, Integers] = {}
     for cut in building.cuts:
@@ -392,7 +393,7 @@ def _start(nodes: list[WorkloadNode], tiling: Tiling, known: CutMemory) -> _Buil
 
 
 def _connect(building: _Building, number: int, needs: Needs, reads: ReadTable) -> None:
-    """Add the edges into the CNs of a layer, and their reads from outside."""
+    """Add the edges into the CNs of a layer, and the reads of these CNs from outside."""
     layer, cut = building.layers[number], building.cuts[number]
     for (operand, tensor), demands in needs.items():
         made_by = building.producers.get(tensor)
@@ -416,7 +417,9 @@ def _ordering_edges(building: _Building, group: Integers) -> tuple[Integers, Int
 
 
 def _outputs(building: _Building) -> list[DataLink]:
-    """Links of the final output of each CN (column 0), and of the part of it that leaves the network (column 1)."""
+    """Links for the final output of each CN (column 0), and for the part of this output that leaves the network (column
+    1).
+    """
     outside = LayerGrid((), LayerTiling(-1))
     links = []
     for tensor, (number, producer) in building.producers.items():

@@ -49,7 +49,7 @@ class CnLayer:
 
     @cached_property
     def grid(self) -> LayerGrid:
-        """Ranges of the CNs by formula."""
+        """Grid that computes the ranges of the CNs."""
         return LayerGrid(self.loop_sizes, self.tiling)
 
 
@@ -61,11 +61,12 @@ class CnLink(NamedTuple):
     consumer: int
     operand: str
     tensor: str
-    """Tensor that flows; the producer makes it."""
+    """Name of the tensor that flows. The producer makes this tensor."""
     edge_count: int
     bits: int
     is_exact: bool
-    """Whether the flow is exact. If not, it is the bounding box of the needed elements, which do not fill the box."""
+    """Whether the flow is exact. If not, all elements of the bounding box of the needed elements are counted, although
+    not all of these elements are needed."""
 
 
 class SourceTensor(NamedTuple):
@@ -84,10 +85,10 @@ R = TypeVar("R")
 
 
 def once_a_graph(function: Callable[P, R]) -> Callable[P, R]:
-    """Decorator that caches the result of a function of a CN graph and of the inputs of the graph.
+    """Decorator that caches the last result of a function whose arguments are a CN graph and the inputs of the graph.
 
-    The cache keeps the last result while the graph exists. It ignores keyword arguments; these must not change the
-    result.
+    The cache keeps the last result while the graph exists. The cache ignores keyword arguments, which therefore must
+    not change the result.
     """
     known: WeakKeyDictionary[CnGraph, tuple[tuple[Any, ...], R]] = WeakKeyDictionary()
 
@@ -128,36 +129,37 @@ class CnGraph(_Described):
     """Graph of all CNs of a network. CNs are numbered layer by layer; CN n of layer l is `layers[l].first_cn + n`."""
 
     group: Integers
-    """[cn] group, the part of the layer that runs on one core"""
+    """[cn] Number of the group of the CN. A group is a part of a layer that runs on one core"""
     shape: Integers
-    """[cn] place in `shapes`"""
+    """[cn] Position of the shape of the CN in `shapes`"""
     output_bits: Integers
-    """[cn] bits of final output that the CN produces; 0 for each step of a reduction except the last"""
+    """[cn] Bits of final output that the CN produces; 0 for every step of a reduction except the last step"""
     network_output_bits: Integers
-    """[cn] bits of the final output that leave the network"""
+    """[cn] Bits of the final output that leave the network"""
     edge_source: Integers
     """[edge] CN that makes the data"""
     edge_target: Integers
-    """[edge] CN that reads the data; ascending"""
+    """[edge] CN that reads the data, in ascending order"""
     edge_operand: SmallIntegers
-    """[edge] operand of the target's layer, or ORDERING"""
+    """[edge] Operand of the target's layer to which the data belong, or ORDERING"""
     edge_bits: Integers
-    """[edge] bits of the source's output that the target needs; 0 for ORDERING"""
+    """[edge] Bits of the source's output that the target needs; 0 for ORDERING"""
     read_cn: Integers
-    """[read] CN that reads; ascending"""
+    """[read] CN that reads, in ascending order"""
     read_operand: SmallIntegers
-    """[read] operand of the CN's layer"""
+    """[read] Operand of the CN's layer by which the CN reads"""
     read_content: Integers
-    """[read] content of a source tensor that the CN reads"""
+    """[read] Number of the content (a box of a source tensor) that the CN reads"""
     content_source: Integers
-    """[content] place in `sources`"""
+    """[content] Position of the source tensor in `sources`"""
     content_bits: Integers
-    """[content] bits of the content"""
+    """[content] Size of the content in bits"""
     content_start: Integers
-    """[content + 1] start in `content_bounds`, which has one row for each axis of the tensor"""
+    """[content + 1] Position in `content_bounds` where the bounds of the content begin, with one row for each axis of
+    the tensor"""
     content_bounds: Integers
-    """[axis of a content, 2] first index and index after the last one, without padding. The bounds of all axes identify
-    a content
+    """[axis of a content, 2] First index and index after the last index, without padding. The bounds of all axes
+    identify a content
     """
 
     def __repr__(self) -> str:
@@ -172,7 +174,7 @@ class CnGraph(_Described):
 
     @cached_property
     def cn_layer(self) -> Integers:
-        """[cn] number of the layer of the CN"""
+        """[cn] Number of the layer of the CN"""
         return np.repeat(np.arange(len(self.layers)), [layer.cn_count for layer in self.layers])
 
     @cached_property

@@ -1,4 +1,4 @@
-"""Regular grid of a layer's computation nodes: ranges, numbers and groups by formula, without storage per CN."""
+"""Regular grid of a layer's computation nodes: ranges, numbers and groups are computed and not stored for each CN."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -20,7 +20,7 @@ class DimensionTiles:
     start: Integers
     end: Integers
     number: Integers
-    """[tile] amount that the tile adds to the number of a CN in the full grid."""
+    """[tile] Amount that the tile adds to the number of a CN in the full grid."""
 
     @property
     def count(self) -> int:
@@ -29,12 +29,12 @@ class DimensionTiles:
 
     @cached_property
     def lengths(self) -> Integers:
-        """[tile] length of the tile's range."""
+        """[tile] Length of the tile's range."""
         return self.end - self.start
 
     @cached_property
     def last(self) -> Integers:
-        """[tile] last value of the tile's range."""
+        """[tile] Last value of the tile's range."""
         return self.end - 1
 
     @cached_property
@@ -51,7 +51,9 @@ def whole_tile(size: int) -> DimensionTiles:
 
 
 def sums(outer: Integers, inner: Integers) -> Integers:
-    """All sums of an element of `outer` and an element of `inner`; `inner` counts fastest."""
+    """All sums of an element of `outer` and an element of `inner`. In the result, the element of `inner` changes
+    fastest.
+    """
     return (outer[:, None] + inner).ravel()
 
 
@@ -60,7 +62,7 @@ Cuts = tuple[tuple[int, int, int], ...]
 
 
 def cut_dimension(size: int, cuts: Cuts) -> tuple[DimensionTiles, Integers | None]:
-    """(Non-empty tiles, for every combination of loop values the rank of its tile among these tiles).
+    """(non-empty tiles, rank of the tile of every combination of loop values among the non-empty tiles).
 
     The ranks are None if all combinations have a tile, so that each rank equals the number of the combination.
     """
@@ -83,8 +85,8 @@ class LayerGrid:
     """Grid of all CNs of a layer.
 
     The number of a CN in the full grid is `sum(value * stride)` over its outer loops, with stride 1 for loop 0. If
-    several loops cut a dimension that they do not divide, some combinations are empty. Empty combinations get no CN;
-    the other CNs keep their order.
+    several loops cut a dimension and their tiles do not divide its size, some combinations are empty. Empty
+    combinations get no CN; the other CNs keep their order.
     """
 
     loop_sizes: tuple[tuple[str, int], ...]
@@ -128,7 +130,9 @@ class LayerGrid:
 
     @cached_property
     def full_numbers(self) -> Integers | None:
-        """[cn] number of the CN in the full grid; None if all CNs have the same number in both."""
+        """[cn] Number of the CN in the full grid; None if every CN has the same number in the full grid as in this
+        grid.
+        """
         if math.prod([loop.count for loop in self.loops]) == self.cn_count:
             return None
         numbers = np.zeros(1, np.int64)
@@ -146,14 +150,14 @@ class LayerGrid:
         return full_number if self.full_numbers is None else np.searchsorted(self.full_numbers, full_number)
 
     def _sum_over_loops(self, weights: Sequence[int]) -> Integers:
-        """[cn] sum of value times weight over the outer loops."""
+        """[cn] Sum of value times weight over the outer loops."""
         total = np.zeros(1, np.int64)
         for loop, weight in zip(reversed(self.loops), reversed(weights), strict=True):
             total = sums(total, np.arange(loop.count, dtype=np.int64) * weight)
         return total if self.full_numbers is None else total[self.full_numbers]
 
     def tile_of(self, dimension: str) -> Integers:
-        """[cn] tile of a dimension."""
+        """[cn] Number of the tile of the CN along a dimension."""
         weights = []
         scale = 1
         for loop in self.loops:
@@ -165,7 +169,9 @@ class LayerGrid:
         return position if rank is None else rank[position]
 
     def combination_of(self, dimensions: Sequence[str]) -> tuple[Integers, tuple[int, ...]]:
-        """([cn] combination of the tiles of some dimensions, tile counts); the first dimension counts slowest."""
+        """([cn] number of the combination of the tiles of some dimensions, tile counts). In the numbering, the tile of
+        the first dimension changes slowest.
+        """
         combination = np.zeros(self.cn_count, np.int64)
         for dimension in dimensions:
             combination *= self.tiles[dimension].count
@@ -174,14 +180,16 @@ class LayerGrid:
         return combination, tuple(self.tiles[dimension].count for dimension in dimensions)
 
     def ranges(self, dimension: str) -> tuple[Integers, Integers]:
-        """([cn] first value, [cn] value after the last) of a dimension."""
+        """([cn] first value, [cn] value after the last value) of the CN's range along a dimension."""
         tiles = self.tiles[dimension]
         tile = self.tile_of(dimension)
         return tiles.start[tile], tiles.end[tile]
 
     @cached_property
     def groups(self) -> Integers:
-        """[cn] group: the combination of the values of the group loops, the first loop fastest."""
+        """[cn] Number of the group: the number of the combination of the values of the group loops. The value of the
+        first loop changes fastest.
+        """
         weights = [0] * len(self.loops)
         scale = 1
         for place in self.tiling.group_loops:

@@ -1,9 +1,9 @@
 """Layer splitting (LayerSplittingStage): a layer whose weights exceed a memory is replaced by several layers.
 
-The result is an ONNX network that computes the same function. The parts of a layer are operators of the same kind, each
-with the weights of some output channels. A Concat joins their outputs. Weights in the model file are sliced. If weights
-are in other files or were left out, the parts have only a shape and, where possible, a position in the file. Mode 4 of
-`cn_define_mode` splits weights within a layer instead.
+The result is an ONNX network that computes the same function. The parts of a layer are operators of the same kind; each
+part has the weights of some output channels. A Concat joins their outputs. Weights in the model file are sliced. If
+weights are in other files or were left out, the parts have only a shape and, where possible, a position in the file.
+Mode 4 of `cn_define_mode` splits weights within a layer instead.
 """
 
 import json
@@ -60,7 +60,7 @@ class LayerSplit:
     memory: str
     memory_bits: int
     capacity_bits: int
-    """Bits of `memory` that the weights of a part may take."""
+    """Bits of `memory` that the weights of a part can take."""
     parts: tuple[ChannelPart, ...]
     channels: int
 
@@ -83,7 +83,8 @@ class SplitNetwork:
     splits: tuple[LayerSplit, ...]
     """Splits in the order of the network."""
     notices: tuple[str, ...]
-    """Messages on layers that stay whole although their weights are too large, and on data left out of the model."""
+    """Messages on layers that are not split although their weights are too large, and on data that are left out of the
+    model."""
 
 
 @dataclass(frozen=True)
@@ -130,9 +131,9 @@ def split_layers(
     """Copy of a model in which every layer is split whose weights exceed the limit of the layer.
 
     `workload` is the network of the model. The limit of a layer is a share of the smallest top memory for weights among
-    the allowed cores of the layer (see `SplitOptions`). A layer gets the fewest parts that fit. Layers with fixed cores
-    stay whole, because their list of cores has one core for each group. Raises InputError with all layers of which not
-    even one output channel fits.
+    the allowed cores of the layer (see `SplitOptions`). A layer gets the smallest number of parts with which every part
+    fits. Layers with fixed cores are not split, because their list of cores has one core for each group. Raises
+    InputError with every layer for which not even the weights of one output channel fit.
     """
     result = onnx.ModelProto()
     result.CopyFrom(model)

@@ -44,7 +44,7 @@ class Demand:
     dimensions: tuple[str, ...]
     """Dimensions of the layer along which tiles have different contents; the first dimension counts slowest."""
     content: Integers
-    """[entry] content, ascending; contents without an entry need nothing"""
+    """[entry] Content, ascending; contents without an entry need nothing"""
     is_exact: bool
     """Whether the needs are known element by element; if not, they are bounding boxes."""
     axes: tuple[tuple[AxisRows, Integers], ...] | None = None
@@ -56,7 +56,7 @@ class Demand:
 
     @cached_property
     def boxes(self) -> Boxes:
-        """[entry, axes, 2] boxes of elements, clipped to the tensor"""
+        """[entry, axes, 2] Boxes of elements, clipped to the tensor"""
         if self.moved_boxes is not None:
             return self.moved_boxes
         assert self.axes is not None
@@ -71,7 +71,9 @@ class Demand:
         return self.axes is not None and any(rows.gapped is not None for rows, _ in self.axes)
 
     def bounds(self, axis: int) -> tuple[Integers, Integers]:
-        """(First index, index after the last one) of each distinct extent of the boxes along an axis, in no order."""
+        """(First index, index after the last one) of each distinct extent of the boxes along an axis, in no particular
+        order.
+        """
         if self.moved_boxes is not None:
             return self.moved_boxes[:, axis, 0], self.moved_boxes[:, axis, 1]
         return self._bounds_of_axes[axis]
@@ -89,7 +91,7 @@ class Demand:
 
 @dataclass(frozen=True)
 class NetworkTensors:
-    """Tensors of a network: the producer of each, and the nodes that only move data."""
+    """Tensors of a network: the producer of each tensor, and the nodes that only move data."""
 
     workload: Workload
     mover: dict[str, WorkloadNode]
@@ -108,8 +110,8 @@ def network_tensors(workload: Workload) -> NetworkTensors:
 
 
 def unknown_dependencies(network: NetworkTensors) -> list[str]:
-    """Messages on tensors with unknown dependences that are read or leave the network. The graph has no edges for these
-    dependences.
+    """Messages on tensors that are read or leave the network, but whose dependences are unknown. The graph has no edges
+    for these dependences.
     """
     tensors = network.workload.tensor_of
     told = []
@@ -149,8 +151,8 @@ def needs_of_layer(
 
 
 def needs_of_outputs(network: NetworkTensors) -> dict[str, list[Demand]]:
-    """Demands for the outputs of the network, by source tensor. A demand is one content, the whole output. Outputs of
-    unknown size are left out.
+    """Demands for the outputs of the network, by source tensor. Each demand has one content, which is the whole output.
+    Outputs of unknown size are left out.
     """
     found: dict[str, list[Demand]] = {}
     for output in network.workload.outputs:
@@ -167,7 +169,9 @@ def whole_tensor(tensor: str, network: NetworkTensors) -> Demand:
 
 
 def sources_of(tensor: str, demand: Demand, network: NetworkTensors) -> Iterator[tuple[str, Demand]]:
-    """Demand traced back to its source tensors, which layers make, which come from outside, or which are constant."""
+    """(source tensor, demand) pairs to which a demand for `tensor` is traced back. A source tensor is made by a layer,
+    comes from outside the network, or is constant.
+    """
     if tensor not in network.mover:
         yield tensor, demand
         return
@@ -216,7 +220,7 @@ def demand_of_map(index_map: IndexMap, shape: Shape, output_rows: Sequence[AxisR
 def _contents_of(
     grid: LayerGrid, cut_by: Sequence[tuple[str, ...]]
 ) -> tuple[tuple[str, ...], Integers, list[Integers]]:
-    """(Dimensions along which tiles have different contents, all contents, for each axis an array [content] of rows).
+    """(dimensions along which tiles have different contents, all contents, one array [content] of rows for each axis).
 
     `cut_by` has the dimensions that cut each axis.
     """
@@ -230,7 +234,7 @@ def _contents_of(
 def _keeps_boxes(
     index_map: IndexMap, outputs: Boxes, inputs: Boxes, shape: Shape, possible: npt.NDArray[np.bool_]
 ) -> bool:
-    """Whether the boxes of inputs have only elements on which the boxes of outputs depend.
+    """Whether the boxes of inputs contain only elements on which the boxes of outputs depend.
 
     This holds if every axis follows one loop, step by step. It also holds if the input box has as many elements as the
     output box and each output depends on a different input, as in a reshape that fits.
@@ -261,7 +265,7 @@ def _follows_one_loop(axis: AxisIndex, index_map: IndexMap) -> bool:
 
 
 def _is_one_to_one(index_map: IndexMap) -> bool:
-    """Whether every combination of loop values has its own output element and its own input element."""
+    """Whether every combination of loop values has a different output element and a different input element."""
     for access in (index_map.output, index_map.input):
         used = {name for axis in access.axes for name, factor in axis.terms if factor}
         if shares_loops(access, index_map) or any(size > 1 and name not in used for name, size in index_map.loops):
@@ -281,8 +285,8 @@ class Producer:
 
     grid: LayerGrid
     owners: tuple[AxisOwners, ...]
-    """Owners of the indices of each axis. The owner of an index is the amount that the tile that makes the index adds
-    to the number of a CN."""
+    """Owners of the indices of each axis. Each tile adds an amount to the number of a CN. The owner of an index is the
+    amount of the tile that makes the index."""
     last_step: int = 0
     """Amount that the last steps of all reductions add to the number of a CN. Only CNs of last steps have final values.
     """
@@ -318,8 +322,8 @@ def producer_of(rows: Sequence[AxisRows], grid: LayerGrid) -> Producer:
 def split_reductions(name: str, index_map: IndexMap, producer: Producer) -> list[Problem]:
     """Problems of loops over cores that would split a reduction. `name` is the name of the layer.
 
-    A reduction must run on one core: its steps, and all tiles that contribute to the same elements, must be in one
-    group.
+    A reduction must run on one core. Therefore its steps, and all tiles that contribute to the same elements, must be
+    in one group.
     """
     if not producer.unsplittable:
         return []
@@ -328,7 +332,7 @@ def split_reductions(name: str, index_map: IndexMap, producer: Producer) -> list
     for place in grid.tiling.group_loops:
         dimension = grid.loops[place].dimension
         if dimension in producer.unsplittable:
-            message = "a reduction cannot be split over cores, because its partial sums would have to be added up there"
+            message = "a reduction cannot be split over cores, because partial sums cannot be added up between cores"
             kept = _kept(index_map) - set(producer.unsplittable)
             allowed = ", ".join(name for name, _ in index_map.loops if name in kept)
             problems.append(Problem(message, path=name, value=dimension, allowed=allowed))
@@ -350,7 +354,7 @@ class LayerCut:
     """First of the layers that share this object."""
     grid: LayerGrid
     demands: tuple[Demand, ...]
-    """[index map] needs of the CNs for the tensor that the map reads"""
+    """[index map] Needs of the CNs for the tensor that the map reads"""
     producers: tuple[tuple[int, Producer], ...]
     """(Number of an index map, producer of the tensor that the map writes), for the first map of each tensor that the
     layer makes."""
@@ -366,7 +370,9 @@ def layer_cuts(
     network: NetworkTensors,
     with_sizes: KnownCuts | None = None,
 ) -> list[LayerCut]:
-    """Cut of each node's layer by its outer loops. New cuts are added to `with_sizes`, a cache for the same network."""
+    """Cut of the layer of each node by the outer loops of the layer. New cuts are added to `with_sizes`, a cache for
+    the same network.
+    """
     # To save time, only the loop sizes, which distinguish most layers, are hashed; the other fields are compared.
     with_sizes = {} if with_sizes is None else with_sizes
     found = []

@@ -3,11 +3,11 @@
 A tensor is cut along each axis wherever a tile of its producer ends, and wherever the needs of some CN begin or end.
 Halos are then pieces that several CNs need, and the data on an edge of the CN graph are a set of pieces. A piece moves
 as a whole, even if some of its elements are not needed. For example, if a CN needs only every second element of a line
-(a stride larger than the window), it gets the whole line. Lines without needed elements do not move.
+(a stride larger than the window), the CN gets the whole line. Lines without needed elements do not move.
 
 A tensor has one grid of pieces or several grids. If readers need disjoint parts of an axis (queries, keys and values in
-one tensor), the needs of one reader should not cut the part of another reader along the other axes. Such parts get
-grids of their own if this reduces the number of pieces to half or less.
+one tensor), the needs of one reader should not cut the part of another reader along the other axes. Each of these parts
+gets a separate grid if the separate grids together have at most half as many pieces as one common grid.
 """
 
 import math
@@ -35,18 +35,20 @@ Flags = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True, eq=False)
 class _Block:
-    """Part of a tensor with its own grid of pieces, numbered with the last axis fastest."""
+    """Part of a tensor with a separate grid of pieces. In the numbering of the pieces, the segment of the last axis
+    changes fastest.
+    """
 
     starts: tuple[Integers, ...]
-    """[axis] first index of each segment."""
+    """[axis] First index of each segment."""
     sizes: Shape
     made_by: Producer | None
-    """Producer of the tensor; None if it comes from outside."""
+    """Producer of the tensor; None if the tensor comes from outside the network."""
     part: tuple[int, Flags] | None = None
     """(axis, [index] True where the index belongs to this block); None: the block is the whole tensor."""
 
     def as_producer(self) -> Producer:
-        """Producer whose CNs are the pieces of this block, in order to compute needs by piece with `flows`."""
+        """Producer whose CNs are the pieces of this block. With this producer, `flows` computes the needs of pieces."""
         owners = []
         stride = 1
         for axis, (start, size) in reversed(list(enumerate(zip(self.starts, self.sizes, strict=True)))):
@@ -58,7 +60,7 @@ class _Block:
         return Producer(LayerGrid((), LayerTiling(-1)), tuple(reversed(owners)))
 
     def segments(self, piece: Integers) -> list[Integers]:
-        """[axis] segment of each piece."""
+        """[axis] Segment of each piece."""
         found = []
         for start in reversed(self.starts):
             found.append(piece % len(start))
@@ -89,7 +91,7 @@ class _Block:
 
 
 def _lengths(start: Integers, size: int) -> Integers:
-    """[segment] length of the segments of an axis."""
+    """[segment] Length of the segments of an axis."""
     return np.append(start[1:], size) - start
 
 
@@ -129,14 +131,14 @@ def _in_order(parts: list[tuple[Integers, Integers]]) -> tuple[Integers, Integer
 
 
 def _blocks(shape: Shape, demands: list[Demand], made_by: Producer | None) -> list[_Block]:
-    """Grid of the whole tensor, or a grid for each part of an axis if this reduces the number of pieces to half or
-    less.
+    """Grid of the whole tensor, or one grid for each part of an axis if these grids together have at most half as many
+    pieces as the grid of the whole tensor.
     """
     starts = tuple(_segments(axis, size, demands, made_by) for axis, size in enumerate(shape))
     best = [_Block(starts, shape, made_by)]
     if sum(len(start) > 1 for start in starts) < 2 or len(demands) < 2:
         return best
-    # The limit also ensures that a last column that a stride leaves unused gets no grid of its own.
+    # Because of this limit, a last column that no CN needs (because of a stride) gets no separate grid.
     fewest = _cell_count(best) // 2 + 1
     partial = [demand for demand in demands if not _is_whole(demand, shape)]
     for axis in range(len(shape)):
@@ -235,19 +237,19 @@ class DataPieces:
     """
 
     bits: Integers
-    """[piece] bits of the piece"""
+    """[piece] Size of the piece in bits"""
     producer: Integers
     """[piece] CN that makes the piece, or OUTSIDE"""
     tensor: Integers
-    """[piece] position of the tensor in `tensors`; the pieces of a tensor are consecutive"""
+    """[piece] Position of the tensor in `tensors`; the pieces of a tensor are consecutive"""
     is_output: npt.NDArray[np.bool_]
     """[piece] True where the piece leaves the network"""
     need_cn: Integers
-    """[need] CN that needs the piece; ascending"""
+    """[need] CN that needs the piece, in ascending order"""
     need_piece: Integers
-    """[need] piece that is needed"""
+    """[need] Piece that is needed"""
     need_operand: SmallIntegers
-    """[need] position of the operand in the operands of the CN graph"""
+    """[need] Position of the operand in the operands of the CN graph"""
     tensors: tuple[str, ...]
 
 
@@ -313,7 +315,7 @@ def data_pieces(workload: Workload, graph: CnGraph, known: CutMemory | None = No
 def _readers(
     nodes: list[WorkloadNode], cuts: list[LayerCut], graph: CnGraph, known: CutMemory
 ) -> dict[str, list[_Reader]]:
-    """Readers of each tensor that a layer makes or that comes from outside, by tensor."""
+    """Readers by tensor, for all tensors that a layer makes or that come from outside."""
     readers: dict[str, list[_Reader]] = defaultdict(list)
     for node, cut, layer in zip(nodes, cuts, graph.layers, strict=True):
         for (operand, tensor), demands in known.needs(node, cut).items():

@@ -34,7 +34,7 @@ class TensorSlicer:
     opset: int
     """Version of the standard operators that the model uses."""
     emptied: set[str] = field(default_factory=set)
-    """Names of tensors whose slices have only a shape, although some file has the data of the tensor."""
+    """Names of tensors whose slices have only a shape, although a file contains the data of these tensors."""
     _made: dict[tuple[str, int, tuple[tuple[int, int], ...]], list[str]] = field(default_factory=dict)
     _initializers: dict[str, onnx.TensorProto] = field(init=False)
     _taken: set[str] = field(init=False)
@@ -151,8 +151,8 @@ def _names_read(graph: onnx.GraphProto) -> set[str]:
 
 
 def _external_slice(tensor: onnx.TensorProto, start: int, end: int) -> dict[str, str] | None:
-    """Location of rows of a tensor in its data file, in which rows are consecutive; None if the location cannot be
-    determined.
+    """Location of rows of a tensor in its data file, where rows are stored consecutively; None if the location cannot
+    be determined.
     """
     given = {entry.key: entry.value for entry in tensor.external_data}
     rows = tensor.dims[0] if tensor.dims else 0
@@ -175,7 +175,7 @@ def _entries(values: dict[str, str]) -> list[onnx.StringStringEntryProto]:
 
 Shapes = Mapping[str, tuple[int, ...]]
 _DATA = 0
-"""Number of the convolution's input that is not constant."""
+"""Position of the data input, which is not constant, among the inputs of a convolution."""
 _BESIDE_OF_CONVOLUTION = {"Conv": (2,), "ConvInteger": (3,), "QLinearConv": (4, 5, 8)}
 """Inputs of convolutions that can have a value for each output channel: bias, scales, zero points."""
 _BESIDE_OF_COLUMNS = {"MatMul": (), "MatMulInteger": (3,), "QLinearMatMul": (4, 5)}
@@ -187,7 +187,7 @@ the weights are on the right).
 
 @dataclass(frozen=True)
 class OperatorForm:
-    """Form of an operator that can be split: its weights and the axes of its output channels."""
+    """Form of an operator that can be split: the weights of the operator, and the axes of the output channels."""
 
     weight_input: int
     weight_axis: int
@@ -251,7 +251,8 @@ def operator_form(node: onnx.NodeProto, weights: str, shapes: Shapes) -> Operato
 
 
 def channel_parts(form: OperatorForm, most_channels: int) -> tuple[ChannelPart, ...]:
-    """Fewest parts of at most `most_channels` channels each, of equal size except the last part.
+    """Smallest number of parts with at most `most_channels` channels each. All parts except the last part have the same
+    size.
 
     For a convolution with groups, each part has one or several whole groups, or every group is cut in the same way.
     Raises ValueError if `most_channels` is below 1.
@@ -318,7 +319,7 @@ def _slice_data(
     nodes: list[onnx.NodeProto],
     inputs: list[list[str]],
 ) -> None:
-    """Give each part of a convolution with groups the input channels of its groups."""
+    """Give each part of a convolution with groups the input channels that belong to the groups of the part."""
     spans = list(dict.fromkeys((part.first_group, part.first_group + part.group_count) for part in parts))
     if len(spans) == 1:
         return
@@ -348,10 +349,11 @@ def _with_beside(form: OperatorForm, node: onnx.NodeProto, shapes: Shapes, place
 
 
 def _channel_axis(shape: Sequence[int], form: OperatorForm, *, is_gemm: bool) -> int | None:
-    """Axis of the output channels in a bias, a scale or a zero point; None if it has one value for all channels.
+    """Axis of the output channels in a bias, a scale or a zero point; None if the tensor has one value for all
+    channels.
 
     A vector is indexed by channel, except the bias of a Gemm, which is indexed by column. In tensors with more axes,
-    columns are the last axis and rows the axis before the last.
+    the last axis has the columns, and the axis before the last has the rows.
     """
     if len(shape) == 1:
         axis = None if is_gemm and form.is_of_rows else 0

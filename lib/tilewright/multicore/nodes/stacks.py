@@ -1,4 +1,4 @@
-"""Layer stacks: runs of layers that are fused with each other (Stream, 2025)."""
+"""Layer stacks: sets of layers that are fused with each other (Stream, 2025)."""
 
 from collections.abc import Sequence
 from typing import Literal, get_args
@@ -25,12 +25,12 @@ def layer_stacks(
 ) -> Stacks:
     """Stacks of a network as node ids of layers, in the order in which the stacks run.
 
-    In mode `lbl` every layer is a stack. In mode `fused` the stacks are those given by `stacks`; or, with
-    `stack_cutoffs` (node ids), the consecutive layers up to each cutoff; or else one stack of the first layers. A stack
-    that is not given ends before the layer whose weights exceed `weight_capacity_bits` together with those of the
-    earlier layers of the stack (capacity of all cores together; None: no limit). All layers that are in no stack are
-    stacks of their own. Ids of nodes without a layer are left out. Raises InputError if the mode or the stacks are
-    wrong.
+    In mode `lbl` every layer is a stack. In mode `fused` there are three cases. If `stacks` is given, it lists the
+    stacks. If `stack_cutoffs` (node ids) are given, each stack has the consecutive layers up to and including a cutoff.
+    Otherwise the first layers form one stack. Without `stacks`, a stack ends early if the weights of its layers would
+    exceed `weight_capacity_bits` (capacity of all cores together; None: no limit); no further stack follows then. Every
+    layer that is in no stack becomes a separate stack. Ids of nodes without a layer are left out. Raises InputError if
+    the mode or the stacks are wrong.
     """
     if mode not in STACK_MODES:
         raise InputError([Problem("not a mode", path="mode", value=mode, allowed=", ".join(STACK_MODES))])

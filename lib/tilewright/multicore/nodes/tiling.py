@@ -1,8 +1,8 @@
-"""Outer loops that cut layers into computation nodes: layer stacks, `cn_define_mode` with hint loops, and mapping
-files.
+"""Outer loops that cut layers into computation nodes, from `cn_define_mode` with hint loops or from mapping files.
 
 Layer stacks, which determine the fused layers, are the notation of Stream of 2025. Hint loops are the notation of
-Stream until 2024. This module reads both, because both give the same tilings and need the same checks of loops.
+Stream until 2024. This module reads both notations, because both give the same kind of tilings and need the same checks
+of loops.
 """
 
 from collections.abc import Hashable, Mapping, Sequence
@@ -20,7 +20,8 @@ from tilewright.workload.layer import OUTPUT, Layer
 
 @dataclass(frozen=True)
 class OuterLoop:
-    """Loop around computation nodes, which cuts a dimension, or a tile of an outer loop over it, into `count` tiles.
+    """Loop around computation nodes. The loop cuts a dimension, or a tile of an outer loop over the same dimension,
+    into `count` tiles.
 
     Tile v begins `v * tile_size` after the start of the range of the loop. The last tile is smaller if `tile_size` does
     not divide the range; the range is not padded.
@@ -77,7 +78,8 @@ def counted_loops(
 
     The tile size is the size of the dimension divided by the number of tiles, rounded up; the last tile is the
     remainder. Therefore there can be fewer tiles than requested: a dimension of 6 in 4 tiles gives 3 tiles of 2. An
-    entry is None if it gives only one tile. If several loops cut one dimension, the outer loops cut first.
+    entry of the result is None if the loop has only one tile. If several loops cut one dimension, the outer loops cut
+    first.
     """
     spans = dict(layer.loop_sizes)
     loops: list[OuterLoop | None] = []
@@ -88,7 +90,7 @@ def counted_loops(
         tile_size = -(-span // min(wanted, span))
         count = -(-span // tile_size)
         if wanted > span:
-            notices.append(f"{layer.name}: {dimension} has {span} to cut, not {wanted}")
+            notices.append(f"{layer.name}: {dimension} of {span} is too small for {wanted} tiles")
         elif count < wanted:
             notices.append(f"{layer.name}: {dimension} of {span} gives {count} tiles of {tile_size}, not {wanted}")
         spans[dimension] = tile_size
@@ -97,7 +99,7 @@ def counted_loops(
 
 
 def layer_tiling(node_id: int, loops: Sequence[OuterLoop | None], in_group: Sequence[bool]) -> LayerTiling:
-    """Tiling with the loops that are not None. `in_group` is True for each given loop that separates groups."""
+    """Tiling with the loops that are not None. `in_group` has True for each entry of `loops` that separates groups."""
     kept: list[OuterLoop] = []
     places = []
     for loop, tells_groups in zip(loops, in_group, strict=True):
@@ -113,8 +115,9 @@ HintLoop = tuple[str, int | str]
 HintLoops = Sequence[HintLoop] | Sequence[Sequence[HintLoop]] | Mapping[tuple[int, ...], Sequence[HintLoop]]
 DefineMode = Literal[1, 2, 3, 4]
 OUTER, INNER, BY_LAYER, SPLIT_WEIGHTS = MODES = get_args(DefineMode)
-"""Values of `cn_define_mode`. OUTER: hint loops are outside of CNs; INNER: hint loops are inside of CNs; BY_LAYER:
-outside, with other loops for each group of layers; SPLIT_WEIGHTS: outside, and weights that are too large are split.
+"""Values of `cn_define_mode`. OUTER: hint loops are outside of CNs. INNER: hint loops are inside of CNs. BY_LAYER: as
+OUTER, but with different loops for each group of layers. SPLIT_WEIGHTS: as OUTER, and weights that are too large are
+split.
 """
 
 
@@ -132,13 +135,13 @@ class HintLoopOptions:
     first list.
     """
     weight_capacity_bits: Mapping[int, int] | None = None
-    """Mode 4: bits that the weights of a CN may take, by node id. Layers that are missing are not split."""
+    """Mode 4: bits that the weights of a CN can take, by node id. Layers that are missing are not split."""
 
 
 def hint_loop_tiling(workload: "Workload", options: HintLoopOptions) -> Tiling:
     """Tiling of every layer of a network; all layers are one stack. Raises InputError with all problems.
 
-    A group here holds the CNs that use the same weights.
+    A group has the CNs that use the same weights.
     """
     nodes = [node for node in workload.nodes if node.layer is not None]
     problems = hint_loop_problems(options, nodes)
@@ -171,7 +174,7 @@ def _layer_tiling(
         sizes = [(name, _inner_size(inner.get(name, 1), span)) for name, span in layer.loop_sizes]
         loops = tuple(_loop_of_tiles(name, layer.size_of[name], size) for name, size in sizes)
         larger = [(name, size) for name, size in hints if size != ALL_TILES and int(size) > layer.size_of[name]]
-        notices = [f"{layer.name}: {name} has {layer.size_of[name]}, not {size}" for name, size in larger]
+        notices = [f"{layer.name}: {name} of {layer.size_of[name]} is smaller than {size}" for name, size in larger]
     else:
         capacities = (options.weight_capacity_bits or {}) if options.cn_define_mode == SPLIT_WEIGHTS else {}
         split = weight_tiles(layer, capacities[node.node_id], inputs) if node.node_id in capacities else None
@@ -208,7 +211,7 @@ def _inner_size(size: int | str, span: int) -> int:
 
 
 def hint_loop_problems(options: HintLoopOptions, nodes: "list[WorkloadNode] | None" = None) -> list[Problem]:
-    """Problems of the form of the options. If the layers are given, also unknown layers and dimensions."""
+    """Problems of the form of the options. If `nodes` is given, unknown layers and dimensions are problems, too."""
     if options.cn_define_mode not in MODES:
         allowed = ", ".join(str(mode) for mode in MODES)
         return [
@@ -218,7 +221,7 @@ def hint_loop_problems(options: HintLoopOptions, nodes: "list[WorkloadNode] | No
         ]
     if options.cn_define_mode != BY_LAYER:
         if isinstance(options.hint_loops, Mapping):
-            return [Problem("is one list of loops unless cn_define_mode is 3", path="hint_loops")]
+            return [Problem("must be one list of loops, because cn_define_mode is not 3", path="hint_loops")]
         return _loop_problems(options.hint_loops, "hint_loops", nodes)
     if isinstance(options.hint_loops, Mapping):
         return _table_problems(options.hint_loops, nodes)
@@ -228,7 +231,7 @@ def hint_loop_problems(options: HintLoopOptions, nodes: "list[WorkloadNode] | No
         message = "the number of cutoffs must be one less than the number of lists of hint_loops"
         problems.append(Problem(message, path="layer_cutoffs", value=str(len(cutoffs)), allowed=str(len(lists) - 1)))
     if list(cutoffs) != sorted(cutoffs):
-        problems.append(Problem("must not fall", path="layer_cutoffs", value=str(list(cutoffs))))
+        problems.append(Problem("must be in rising order", path="layer_cutoffs", value=str(list(cutoffs))))
     for place, loops in enumerate(lists):
         problems += _loop_problems(loops, f"hint_loops[{place}]", nodes)
     return problems
@@ -334,10 +337,10 @@ def _mapped_layer_tiling(
 
 
 def loops_over_cores(layer: Layer, entry: MappingConstraints) -> tuple[tuple[TilingEntry, ...], list[str]]:
-    """Loops over cores that a mapping entry gives for a layer, and messages on loops that are left out.
+    """Loops over cores for a layer, from the mapping entry of the layer, and messages on loops that are left out.
 
-    If the entry selects many layers, loops that would split a reduction of the layer are left out, because the entry
-    can be meant for other layers. For example, a maximum over K still runs on one core.
+    If the entry does not name the layer, loops that would split a reduction of the layer are left out, because the
+    entry can be meant for other layers. For example, a maximum over K still runs on one core.
     """
     if entry.name == layer.name:
         return entry.inter_core_tiling, []
@@ -357,9 +360,9 @@ def loops_over_cores(layer: Layer, entry: MappingConstraints) -> tuple[tuple[Til
 def dimension_names(layer: Layer, entry: MappingConstraints) -> dict[str, str]:
     """Dimensions of a layer by their names in the mapping file.
 
-    If the entry has `layer_dimension_names`, these are accepted, too. Elementwise layers of four axes also accept H and
-    D for axes 1 and 2, because the reference names the axes of any tensor B, H, D, K. They do not accept K for the last
-    axis, because here K means the channels.
+    If the entry has `layer_dimension_names`, these are accepted, too. Elementwise layers with a four-dimensional output
+    also accept H and D for axes 1 and 2, because Stream names the axes of every such tensor B, H, D, K. They do not
+    accept K for the last axis, because K means the channels in tilewright.
     """
     names = {name: name for name, _ in layer.loop_sizes}
     output = layer.operand_dimensions[0][1]
@@ -383,7 +386,7 @@ def _tiles(
     written: Sequence[TilingEntry],
     problems: list[Problem],
 ) -> tuple[list[tuple[str, int | str]], list[str]]:
-    """(Dimension, number of tiles) of the entries for dimensions that the layer has, and messages.
+    """(dimension, number of tiles) of each tiling entry for a dimension that the layer has, and messages.
 
     `names` is the result of `dimension_names`.
     """
@@ -398,7 +401,7 @@ def _tiles(
                 message = "`*` is one tile for each core of core_allocation, but core_allocation is not given"
                 problems.append(Problem(message, path=entry.name, value=f"{loop.dimension}, *"))
             tiles: int | str = max(1, len(entry.core_allocation))
-            remarks.append(f"{layer.name}: {dimension}, * is {tiles} tiles, one for each core")
+            remarks.append(f"{layer.name}: {dimension}, * means {tiles} tiles, one for each core")
         else:
             tiles = loop.tiles
         found.append((dimension, tiles))
@@ -417,7 +420,9 @@ def _default_tiles(layer: Layer) -> list[tuple[str, int | str]]:
 
 
 def fixed_cores_mismatch(node: WorkloadNode, entry: MappingConstraints, group_count: int) -> str:
-    """Message that the number of fixed cores is neither 1 nor the number of groups; '' if the number is right."""
+    """Message that the number of fixed cores is neither 1 nor the number of groups; '' if the number is 1 or the number
+    of groups.
+    """
     listed = len(entry.core_allocation)
     if not entry.core_allocation_is_fixed or listed in (1, group_count):
         return ""

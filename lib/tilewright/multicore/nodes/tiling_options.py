@@ -2,7 +2,7 @@
 
 Both notations of Stream are supported: `cn_define_mode` with `hint_loops` (until 2024), and the tilings of the mapping
 file with layer stacks (2025). This module imports no module that is slow to import, because the check of a
-configuration needs it.
+configuration imports this module.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -35,24 +35,24 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
 class WeightShare(Parameters):
-    """Share of a memory that weights may take."""
+    """Option for the share of a memory that weights can take."""
 
     split_W_percentage: Annotated[  # noqa: N815  the name in Stream
         float, Limits(above=0, most=1), Told("wrong share", "a share above 0 and at most 1")
     ] = 1.0
-    """Share of a memory that weights may take, above 0 and at most 1; for `cn_define_mode` 4 and layer splitting."""
+    """Share of a memory that weights can take, above 0 and at most 1; for `cn_define_mode` 4 and layer splitting."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SplitOptions(WeightShare):
-    """Options for the bits that the weights of a part of a layer may take."""
+    """Options that limit the bits of the weights of each part of a split layer."""
 
     split_W_double_buffered: bool = False  # noqa: N815  the name in Stream
     """Leave room for the weights of two parts, so that the weights of the next part are fetched while a part runs."""
 
     @property
     def share(self) -> "Fraction":
-        """Share of a memory that the weights of one part may take."""
+        """Share of a memory that the weights of one part can take."""
         from fractions import Fraction  # imported here, because commands that split nothing start faster without it
 
         share = Fraction(repr(self.split_W_percentage))
@@ -63,8 +63,8 @@ _LOOPS_FORM = "a list of [DIMENSION, size], with cn_define_mode 3 a list of such
 
 
 def _read_loops(value: Any, name: str) -> HintLoops | None:
-    """Loops as nested tuples, or a table from tuples of node ids to such loops; invalid values are returned unchanged
-    for the next check.
+    """Loops as nested tuples, or a table from tuples of node ids to such loops; invalid values are returned unchanged,
+    and a later check reports them.
     """
     if isinstance(value, Table):
         table = {_members(key): _as_tuples(loops) for key, loops in value.items()}
@@ -101,7 +101,7 @@ def _read_node_ids(value: Any, name: str) -> tuple[int, ...]:
 
 
 def read_stacks(value: Any, name: str) -> Stacks | None:
-    """Stacks as tuples of node ids. Raises InputError with all values that are no stacks."""
+    """Stacks as tuples of node ids. Raises InputError with all values that are not stacks."""
     if value is None:
         return None
     if not isinstance(value, list | tuple):
@@ -134,19 +134,19 @@ class Cutting(Parameters):
 
     cn_define_mode: Annotated[DefineMode, Told("not a way to define CNs")] | None = None
     """Way to cut layers into CNs. 1: `hint_loops` are outside of the CNs of every layer; 2: `hint_loops` are inside of
-    CNs; 3: as 1, with other loops for each group of layers; 4: as 1, and weights that are too large are split; null:
-    the mapping file cuts the layers."""
+    CNs; 3: as 1, with different loops for each group of layers; 4: as 1, and weights that are too large are split;
+    null: the mapping file cuts the layers."""
     hint_loops: Annotated[HintLoops | None, Read(_read_loops)] = None
     """List of loops, innermost first. A loop is a dimension and a number of tiles or `all`, as in [["OY", "all"]].
     Mode 3: a list of such lists, or a table from ids of layers to such lists."""
     layer_cutoffs: NodeIds = ()
     """Mode 3: ids of the layers at which the next list of hint loops begins."""
     mode: Annotated[StackMode, Told("not a mode")] = "fused"
-    """Fusion of layers. fused: the layers of a stack are interleaved; lbl: every layer is a stack of its own."""
+    """Fusion of layers. fused: the layers of a stack are interleaved; lbl: every layer is a separate stack."""
     layer_stacks: Annotated[Stacks | None, Read(read_stacks)] = None
-    """Ids of the layers of each stack, as in [[0, 1], [2]]. Every other layer is a stack of its own."""
+    """Ids of the layers of each stack, as in [[0, 1], [2]]. Every other layer is a separate stack."""
     stack_cutoffs: NodeIds = ()
-    """Ids of the layers at which stacks end."""
+    """Ids of the layers with which stacks end."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -168,8 +168,8 @@ class TilingOptions(WeightShare, Cutting):
             yield Problem("must rise", path="stack_cutoffs", value=str(list(self.stack_cutoffs)))
 
     def without_effect(self) -> dict[str, str]:
-        """Reason why an option has no effect, by name; includes the share of memories for weights if the mode does not
-        use it.
+        """Reasons why options have no effect, by name of the option. Includes the share of a memory for weights if the
+        mode does not use this share.
         """
         found = super().without_effect()
         if self.cn_define_mode != SPLIT_WEIGHTS:
@@ -229,10 +229,10 @@ def _network_stacks(
 def _weight_capacities(
     workload: "Workload", mapping: "Mapping", accelerator: "MultiCoreAccelerator", options: TilingOptions
 ) -> dict[int, int] | None:
-    """Bits that the weights of a CN may take in mode 4, by node id.
+    """Bits that the weights of a CN can take in mode 4, by node id.
 
-    A layer with fixed cores is split into as many groups as its list has cores. Therefore a mapping file that fixes the
-    cores that a search found cuts the layer in the same way as the search.
+    A layer with fixed cores is split into as many groups as its list has cores. Therefore a mapping file with the fixed
+    cores of a search result cuts the layer in the same way as the search.
     """
     from tilewright.multicore.nodes.weights import capacity_for_tiles, network_input_operands, weight_capacity_bits
 

@@ -17,10 +17,10 @@ _SPLIT_FIRST = ("K", "G", "H")
 
 
 def weight_operand(layer: Layer, network_inputs: frozenset[str] = frozenset()) -> str | None:
-    """Operand of a layer that holds its weights: W, else the last constant operand; None if there is none.
+    """Operand of a layer that holds the weights of the layer: W, else the last constant operand; None if there is none.
 
     A workload that is a list of layers marks inputs of the network as constant, too. `network_inputs` has the operands
-    that read such inputs; they do not count as weights.
+    that read inputs of the network; these operands do not count as weights.
     """
     constants = [operand for operand in layer.constant_operands if operand not in network_inputs]
     if not constants:
@@ -35,7 +35,7 @@ def network_input_operands(node: "WorkloadNode", workload: "Workload") -> frozen
 
 
 def weight_bits(layer: Layer, network_inputs: frozenset[str] = frozenset()) -> int:
-    """Bits of the weights of a layer, 0 if it has none."""
+    """Bits of the weights of a layer; 0 if the layer has no weights."""
     operand = weight_operand(layer, network_inputs)
     if operand is None:
         return 0
@@ -44,7 +44,9 @@ def weight_bits(layer: Layer, network_inputs: frozenset[str] = frozenset()) -> i
 
 
 def split_dimension(layer: Layer, network_inputs: frozenset[str] = frozenset()) -> str | None:
-    """Dimension that splits both weights and outputs: K, else G, else H, else the largest; None if there is none."""
+    """Dimension that splits both weights and outputs: K, else G, else H, else the largest such dimension; None if there
+    is none.
+    """
     operand = weight_operand(layer, network_inputs)
     operands = dict(layer.operand_dimensions)
     weights = operands[operand] if operand is not None else ()
@@ -56,7 +58,8 @@ def split_dimension(layer: Layer, network_inputs: frozenset[str] = frozenset()) 
 def weight_tiles(
     layer: Layer, capacity_bits: int, network_inputs: frozenset[str] = frozenset()
 ) -> tuple[str, int] | None:
-    """(Dimension, number of tiles) such that the weights of each tile fit into a memory; None if all weights fit.
+    """(Dimension, number of tiles) such that the weights of each tile fit into a memory; None if the weights fit
+    without a split.
 
     The dimension is the result of `split_dimension`. The number of tiles is the smallest with which the largest tile
     fits. Raises InputError if not even a tile of size 1 fits.
@@ -95,9 +98,10 @@ _WEIGHT_OPERAND = "I2"
 def weight_capacity_bits(
     node: WorkloadNode, entry: MappingConstraints, accelerator: MultiCoreAccelerator, share: float = 1.0
 ) -> int | None:
-    """Bits that weights may take on each core that is allowed for a layer, rounded down.
+    """Bits that weights can take on each core that is allowed for a layer, rounded down.
 
-    The result is `share` of the smallest top memory for weights of these cores; None if there is no such memory.
+    The result is the share `share` of the smallest top memory for weights of these cores; None if there is no such
+    memory.
     """
     found = smallest_weight_memory(node, entry, accelerator)
     return None if found is None else int(Fraction(repr(share)) * found[1].size_bits)
@@ -124,7 +128,8 @@ def smallest_weight_memory(
 def total_weight_capacity_bits(
     workload: Workload, entry_of: Mapping[int, MappingConstraints], accelerator: MultiCoreAccelerator
 ) -> int:
-    """Bits of all top memories for weights except those of the off-chip core; a memory that cores share counts once.
+    """Bits of all top memories for weights, without the memories of the off-chip core; a memory that cores share counts
+    once.
 
     `entry_of` has the mapping entry of each layer, by node id.
     """

@@ -21,11 +21,11 @@ class SystemNames:
     accelerator: str
     core_ids: tuple[int, ...]
     core_names: tuple[str, ...]
-    """Core id and name of the core file, as `0: FILE`."""
+    """Core id and name of the core file for each core, as `0: FILE`."""
     core_files: tuple[str, ...]
     core_roles: tuple[str, ...]
     memory_names: tuple[str, ...]
-    """Ids of the cores that use the memory, and the name of the memory in the core files."""
+    """Text for each memory: the ids of the cores that use the memory, and its name in the core files."""
     link_names: tuple[str, ...]
     link_kinds: tuple[str, ...]
     operand_names: tuple[str, ...]

@@ -2,14 +2,15 @@
 
 * Pieces and needs come from `nodes.pieces`. If a reduction is cut into steps, partial sums are pieces, too.
 * The memory operand of a need comes from `memory_operand_links` of the layer's mapping entry. Data that are not an
-  operand of the layer (a bias), and operands without a link, belong to the operand OTHER: they are kept in the memory
-  of the weights, are fetched, and never stream.
+  operand of the layer (a bias), and operands without a link, belong to the operand OTHER. These data are kept in the
+  memory of the weights, are fetched, and never stream.
 * CNs of a group run in the order of their numbers; the ORDERING edges of the CN graph enforce this.
 
 Partial sums: if a reduction is cut into steps, each step adds to the sums of the step before. The CN graph orders the
-steps of a group, and only the last step has outputs. Between the steps the sums so far must be kept. Therefore each
-step except the last produces a piece of partial sums, which the next step of the same output tile needs. A step that
-adds in place holds both pieces while it runs. This overestimates the memory that it needs, and never underestimates it.
+steps of a group, and only the last step has outputs. The sums must be kept between two steps. Therefore each step
+except the last produces a piece of partial sums, which the next step of the same output tile needs. A step that adds in
+place holds both pieces while it runs. Therefore the memory use of the step can be overestimated, but never
+underestimated.
 """
 
 from collections.abc import Mapping as Table
@@ -64,9 +65,9 @@ def cost_table(
 ) -> CostTable:
     """Cost table with a row for each cost class and a column for each core of `accelerator.core_ids`.
 
-    The off-chip core runs no CN. Cores of one file have equal costs, but the accelerator can allow different operators
-    on each of them. A CN takes at least one cycle. Raises InputError if the runtime is unknown, and for each core file
-    whose table is missing or belongs to another graph.
+    The off-chip core runs no CN. Cores with the same core file have equal costs, but the accelerator can allow
+    different operators on each of these cores. A CN takes at least one cycle. Raises InputError if `runtime` is not in
+    RUNTIMES, and for each core file whose table is missing or belongs to another graph.
     """
     _check(accelerator, classes, costs, runtime)
     shape = len(classes.classes), len(accelerator.core_ids)
@@ -142,8 +143,8 @@ def _runs(
 
 
 def _column(rows: Sequence[CoreCostRow], runtime: str) -> _Column:
-    """Columns of the cores of one file: ([row] cycles, [row] energy, [row, operand] bits that stream, [row, operand]
-    bandwidth of the stream).
+    """Columns for all cores with one core file: ([row] cycles, [row] energy, [row, operand] bits that stream, [row,
+    operand] bandwidth of the stream).
     """
     cycles = np.array(
         [max(getattr(row, f"{runtime}_cycles"), 1) if row.can_run else _CANNOT_RUN for row in rows], np.int64
@@ -161,7 +162,7 @@ def _column(rows: Sequence[CoreCostRow], runtime: str) -> _Column:
 
 @dataclass(frozen=True, eq=False)
 class PartialSums:
-    """Pieces of partial sums. Each column is an array [piece]."""
+    """Pieces of partial sums. Each field is an array [piece]."""
 
     bits: Integers
     producer: Integers
@@ -169,7 +170,7 @@ class PartialSums:
     reader: Integers
     """[piece] CN that adds to the partial sums"""
     layer: Integers
-    """[piece] number of the layer in the CN graph"""
+    """[piece] Number of the layer in the CN graph"""
 
 
 def partial_sums(workload: Workload, graph: CnGraph) -> PartialSums:
@@ -196,7 +197,9 @@ def _reduced_dimensions(node: WorkloadNode, layer: CnLayer) -> tuple[str, ...]:
 
 
 def _steps(node: WorkloadNode, layer: CnLayer) -> tuple[Integers, Integers]:
-    """(CNs, for each of them the next CN that adds to the same output tile); the last CN of a tile is left out."""
+    """(CN, next CN that adds to the same output tile) as two arrays, for all CNs except the last CN of each output
+    tile.
+    """
     reduced = _reduced_dimensions(node, layer)
     tile, _ = layer.grid.combination_of([name for name in layer.grid.tiled_dimensions if name not in reduced])
     order = np.argsort(tile, kind="stable").astype(np.int64)
@@ -292,7 +295,7 @@ def _all_pieces(workload: Workload, graph: CnGraph) -> tuple[DataPieces, tuple[s
 
 
 _PARTIAL = -1
-"""Operand number of a need of partial sums; they are held in the memory of the output operand."""
+"""Operand number of a need of partial sums, which are held in the memory of the output operand."""
 
 
 def _node_graph(
@@ -320,7 +323,7 @@ def _node_graph(
 
 
 def _memory_operands(workload: Workload, graph: CnGraph, mapping: Mapping) -> Integers:
-    """[layer, operand of the CN graph] number of the memory operand; the last column is for partial sums."""
+    """[layer, operand of the CN graph] Number of the memory operand; the last column is for partial sums."""
     table = np.full((len(graph.layers), len(graph.operands) + 1), MEMORY_OPERANDS.index(OTHER), np.int64)
     table[:, _PARTIAL] = MEMORY_OPERANDS.index(OUTPUT)
     node_of = {node.node_id: node for node in workload.nodes}

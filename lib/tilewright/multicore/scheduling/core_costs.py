@@ -1,4 +1,6 @@
-"""Rows of `cost/{core}.jsonl`: for each cost class, the cost of a CN on one core, or why the core cannot run it."""
+"""Rows of `cost/{core}.jsonl`: for each cost class, the cost of a CN on one core, or the reason why the core cannot run
+the CN.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -21,22 +23,22 @@ class Stream:
     operand: str
     """Memory operand: O, I1 or I2."""
     bits: int
-    """Bits that one CN reads from the off-chip memory; for O, bits that it writes there and reads back."""
+    """Bits that one CN reads from the off-chip memory; for O, bits that the CN writes to this memory and reads back."""
     bits_per_cycle: int
-    """Bandwidth that the stream needs so that the CN is not slowed down."""
+    """Least bandwidth of the stream with which the CN is not slowed down."""
 
 
 @dataclass(frozen=True)
 class CoreCostRow:
-    """Cost of one CN of a class on a core, or why the core cannot run it.
+    """Cost of one CN of a class on a core, or the reason why the core cannot run the CN.
 
     Cycles are whole numbers of at least 1. If the core cannot run the class, all numbers are 0.
     """
 
     cost_class: int
-    """Place in `CostClasses.classes`."""
+    """Position of the cost class in `CostClasses.classes`."""
     reason: str = ""
-    """Reason why the core cannot run the class; '' if it can."""
+    """Reason why the core cannot run the class; '' if the core can run the class."""
     ideal_cycles: int = 0
     """Cycles if all units of the array were always busy."""
     total0_cycles: int = 0
@@ -51,7 +53,7 @@ class CoreCostRow:
     operational_energy_pj: float = 0.0
     """Energy of the array alone."""
     memory_energy_pj: tuple[tuple[str, float], ...] = ()
-    """(memory of the core, energy in pJ), from the array outwards."""
+    """(name of a memory, energy in pJ) for each memory of the core, from the array outwards."""
     term_energy_pj: tuple[tuple[str, float], ...] = field(default=(), metadata=LEFT_OUT)
     """(name of a further energy term, energy in pJ)."""
     spatial_utilisation: float = 0.0
@@ -59,7 +61,8 @@ class CoreCostRow:
     streams: tuple[Stream, ...] = ()
     """Operands that do not fit the core."""
     spatial_stall_cycles: int | None = field(default=None, metadata=LEFT_OUT)
-    """Part of total0 that is lost because the CN does not fill the array, so that units are idle; None: not known."""
+    """Part of total0 that is lost because the CN does not fill the array and some units are idle; None if this part is
+    not known."""
     ended_by_time: bool = field(default=False, metadata=LEFT_OUT)
     """Whether a time budget ended the search for a mapping of the CN. If so, another run can choose another mapping."""
     mapping: Any = None
@@ -87,7 +90,7 @@ CoreCosts = Mapping[str, Sequence[CoreCostRow]]
 
 
 def write_core_costs(path: Path | str, rows: Sequence[CoreCostRow], provenance: JsonObject) -> str:
-    """Write the table of one core, one row for each class, atomically; returns the digest of the rows."""
+    """Write the table of one core atomically, one row for each class. Returns the digest of the rows."""
     return write_rows(path, SCHEMA, [encode(row) for row in rows], provenance)
 
 

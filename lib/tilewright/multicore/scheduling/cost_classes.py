@@ -10,7 +10,8 @@ from tilewright.multicore.nodes.grid import Integers, LayerGrid
 from tilewright.workload.graph import Workload, WorkloadNode
 
 _STEPS = 4
-"""Number of kinds of steps of a reduction: a step takes partial sums or not, and leaves partial sums or not."""
+"""Number of kinds of steps of a reduction: a step takes partial sums from an earlier step or not, and leaves partial
+sums for a later step or not."""
 
 
 @dataclass(frozen=True)
@@ -18,7 +19,7 @@ class CostClass:
     """CNs that have the same cost on each core, although their names and layers can differ."""
 
     shape: int
-    """Place in `CnGraph.shapes`."""
+    """Position of the shape in `CnGraph.shapes`."""
     constraints: MappingConstraints
     """Constraints of the mapping file that matter within one core, without a name."""
     takes_partial_sums: bool
@@ -37,7 +38,7 @@ class CostClasses:
 
     classes: tuple[CostClass, ...]
     of_cn: Integers
-    """[cn] place in `classes`"""
+    """[cn] Position of the cost class of the CN in `classes`"""
 
 
 @once_a_graph
@@ -99,7 +100,7 @@ def on_one_core(entry: MappingConstraints) -> MappingConstraints:
 
 
 def _reduction_steps(node: WorkloadNode, grid: LayerGrid) -> Integers:
-    """[cn] kind of step: 1 if the CN takes partial sums, plus 2 if it leaves partial sums."""
+    """[cn] Kind of the reduction step: 1 if the CN takes partial sums, plus 2 if the CN leaves partial sums."""
     written = {name for index_map in node.index_maps for axis in index_map.output.axes for name, _ in axis.terms}
     steps = np.zeros(grid.cn_count, np.int64)
     for dimension in grid.tiled_dimensions:

@@ -10,13 +10,14 @@ from typing import Any, NamedTuple
 from tilewright.cost.ledger import term_words
 
 CAUSES = ("off_chip_fetch", "off_chip_stream", "eviction", "sink_output", "core_to_core")
-"""Causes of data movement. In logs and counts a cause is its position in this tuple; `state_record` has constants for
-these positions.
+"""Causes of data movement. Logs and counts store a cause as its position in this tuple; `state_record` has constants
+for these positions.
 """
 
 
 ON_CORE = "on_core"
-"""Name of the energy term of all computation nodes on their cores, from the cost table."""
+"""Name of the energy term for the work of all computation nodes on their cores. The energy comes from the cost
+table."""
 
 
 _WORDS = {
@@ -44,7 +45,7 @@ TermEnergy = float | CauseEnergy
 
 
 EnergyTerms = dict[str, TermEnergy]
-"""Energy by name of the term, in the order in which terms are added: ON_CORE, CAUSES, further terms."""
+"""Energy by name of the term, in the order in which terms are added: ON_CORE, the terms of CAUSES, further terms."""
 
 
 def term_pj(energy: TermEnergy) -> float:
@@ -64,13 +65,15 @@ def moved_pj(terms: EnergyTerms) -> float:
 
 
 def further_terms(terms: EnergyTerms) -> dict[str, float]:
-    """Further terms: all terms except ON_CORE and those of CAUSES."""
+    """Further terms: all terms except ON_CORE and the terms of CAUSES."""
     singles = {name: energy for name, energy in terms.items() if not isinstance(energy, CauseEnergy)}
     return {name: energy for name, energy in singles.items() if name != ON_CORE}
 
 
 def term_parts(terms: EnergyTerms) -> Iterator[tuple[str, str, float]]:
-    """(term, part, energy) of all numbers. The part is `link` or `memory` for a cause of movement, else ''."""
+    """(term, part, energy in pJ) for each number in the terms. The part is `link` or `memory` for a cause of movement,
+    else ''.
+    """
     for name, energy in terms.items():
         if isinstance(energy, CauseEnergy):
             yield from ((name, field.removesuffix("_pj"), value) for field, value in energy._asdict().items())
@@ -84,7 +87,7 @@ def words_of(term: str) -> str:
 
 
 def in_reading_order(terms: EnergyTerms) -> EnergyTerms:
-    """The terms in READING_ORDER."""
+    """The terms in the order of READING_ORDER."""
     return {name: terms[name] for name in dict.fromkeys((*READING_ORDER, *terms)) if name in terms}
 
 
@@ -94,7 +97,9 @@ def terms_of_summary(energy: Mapping[str, Any]) -> EnergyTerms:
 
 
 def terms_of_parts(parts: Mapping[str, Any]) -> EnergyTerms:
-    """Energy terms from their form in a file. A term is a number, or for a cause an object with two numbers."""
+    """Energy terms from their form in a file. In a file, a term is a number, or for a cause of movement an object with
+    two numbers.
+    """
     return {
         name: CauseEnergy(energy["link_pj"], energy["memory_pj"]) if isinstance(energy, Mapping) else energy
         for name, energy in parts.items()

@@ -22,8 +22,8 @@ class ScheduleTerm(Protocol):
         """Whether schedules of the problem have the term. If not, the term is left out of their energy."""
 
     def energy_pj(self, problem: SchedulingProblem, schedule: Schedule) -> float:
-        """Energy of the term in pJ, from the times and counts of a schedule. It must not be negative, because the lower
-        bounds of the energy do not include it.
+        """Energy of the term in pJ, from the times and counts of a schedule. The energy must not be negative, because
+        the lower bounds of the energy do not include the term.
         """
 
 

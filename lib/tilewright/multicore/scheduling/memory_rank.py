@@ -14,22 +14,24 @@ class MemoryRank:
     """
 
     by_turn: Integers
-    """[cn] position in the order in which the groups of every layer take turns"""
+    """[cn] Position of the CN in the order in which the groups of every layer take turns"""
     by_group: Integers
-    """[cn] position in the order in which the groups of a layer run to their end one after the other"""
+    """[cn] Position of the CN in the order in which each group of a layer runs to its end before the next group
+    begins"""
     shared_bits: Integers
-    """[layer, operand] bits of the constants that more than one CN of the layer needs"""
+    """[layer, operand] Bits of the constants that more than one CN of the layer needs"""
 
     def of(self, problem: SchedulingProblem, allocation: Integers) -> Integers:
-        """[cn] position in the order: earliest stack, then deepest layer, then an order of groups, then first CN.
+        """[cn] Position in the priority order. CNs are sorted by stack (earliest first), by layer (deepest first), then
+        in one of two orders of the groups.
 
-        If the constants that CNs of a layer share fit the memories of the cores that run the layer, the groups take
-        turns: all groups run their first CN, then all run their second CN. The tiles for which the next layers wait
-        are then complete as early as possible. Otherwise the groups run to their end one after the other, so that the
-        constants of a group are fetched only once.
+        Several CNs of a layer can need the same constants. If these constants fit into the memories of the cores that
+        run the layer, the groups take turns: all groups run their first CN, then all groups run their second CN. The
+        tiles for which the next layers wait are then complete as early as possible. Otherwise each group runs to its
+        end before the next group begins, so that the constants of a group are fetched only once.
         """
         fits = np.all(self.shared_bits <= _smallest_memory(problem, allocation, len(self.shared_bits)), axis=1)
-        # The CNs of a layer have the same places among all CNs in both orders.
+        # In both orders, the CNs of a layer occupy the same set of positions among all CNs.
         return np.where(fits[problem.graph.layer], self.by_turn, self.by_group)
 
 
@@ -45,7 +47,9 @@ def memory_rank(problem: SchedulingProblem) -> MemoryRank:
 
 
 def _ranks(problem: SchedulingProblem, first: Integers, second: Integers) -> Integers:
-    """[cn] position if CNs are sorted by stack, then layer (last layer first), then `first`, `second`, and number."""
+    """[cn] Position of the CN if CNs are sorted by stack, then layer (last layer first), then `first`, `second`, and
+    number.
+    """
     graph = problem.graph
     number = np.arange(graph.node_count)
     rank = np.empty(graph.node_count, np.int64)
@@ -54,7 +58,7 @@ def _ranks(problem: SchedulingProblem, first: Integers, second: Integers) -> Int
 
 
 def _place_in_group(layer: Integers, group: Integers) -> Integers:
-    """[cn] number of CNs in the same group whose number is smaller."""
+    """[cn] Count of the CNs that are in the same group and have a smaller number."""
     count = len(layer)
     order = np.lexsort((np.arange(count), group, layer))
     is_first = np.append(True, (np.diff(layer[order]) != 0) | (np.diff(group[order]) != 0))[:count]
@@ -65,7 +69,7 @@ def _place_in_group(layer: Integers, group: Integers) -> Integers:
 
 
 def _shared_constants(problem: SchedulingProblem) -> Integers:
-    """[layer, operand] bits of the constants that more than one CN of the layer needs."""
+    """[layer, operand] Bits of the constants that more than one CN of the layer needs."""
     graph = problem.graph
     layers = int(graph.layer.max(initial=-1)) + 1
     constant = graph.piece_producer[graph.need_piece] < 0
@@ -73,7 +77,7 @@ def _shared_constants(problem: SchedulingProblem) -> Integers:
         column[constant] for column in (graph.layer[problem.need_cn], graph.need_piece, graph.need_operand)
     )
     operands = problem.system.core_memory.shape[1]
-    # One row for each (layer, operand, piece), with the number of CNs that have the need.
+    # One row for each (layer, operand, piece), with the number of CNs that need the piece by this operand.
     pieces = len(graph.piece_bits)
     key, needs = np.unique((layer * operands + operand) * pieces + piece, return_counts=True)
     key = key[needs > 1]
@@ -83,7 +87,7 @@ def _shared_constants(problem: SchedulingProblem) -> Integers:
 
 
 def _smallest_memory(problem: SchedulingProblem, allocation: Integers, layers: int) -> Integers:
-    """[layer, operand] bits of the smallest memory for the operand on a core that runs a CN of the layer."""
+    """[layer, operand] Bits of the smallest memory for the operand on a core that runs a CN of the layer."""
     system = problem.system
     huge = np.iinfo(np.int64).max
     memory = system.core_memory

@@ -27,7 +27,7 @@ CAUSAL = "causal"
 
 
 class ScheduleModel(NamedTuple):
-    """Another schedule model."""
+    """Schedule model that can replace the causal model."""
 
     problem: "Callable[[AssembledProblem, Workload, CnGraph], AssembledProblem]"
     """Function that changes the scheduling problem of the causal model into the scheduling problem of this model."""
@@ -52,20 +52,20 @@ class SchedulerParameters(Parameters):
     """Parameters with the same names in the scheduler and in a configuration."""
 
     scheduler_candidate_selection: CandidateSelection = "latency"
-    """Node that a core runs next. latency: the node that is ready first; memory: the node that is deepest in the
-    network."""
+    """Rule for the node that a core runs next. latency: the node that is ready first; memory: the node that is deepest
+    in the network."""
     stack_order: StackOrder = "priority"
     """Effect of stacks. priority: with selection `memory`, a core takes a node of the earliest stack; barrier: in
     addition, no node of a stack starts before all nodes of the earlier stacks have ended."""
     schedule_model: Annotated[str, OneOf(MODELS)] = CAUSAL
-    """Schedule model. causal: simulates event by event; stream-2023: the list scheduler of the reference of 2023, for
-    comparisons."""
+    """Schedule model. causal: simulates event by event; stream-2023: the list scheduler of Stream in its version of
+    2023, for comparisons."""
     prefetch_results: bool = False
-    """Fetch the results of computation nodes ahead, too: every core that needs a result fetches the result as soon as
+    """Prefetch the results of computation nodes as well: every core that needs a result fetches the result as soon as
     it exists. Transfers over a bus are multicast to all later readers."""
     share_divisor: PositiveCount = 4
-    """Smallest width with which a transfer starts: its full width divided by this number. 4: a quarter of the full
-    width; 1: a transfer waits until the full width is free."""
+    """Divisor for the smallest width with which a transfer starts, which is the full width divided by this number. 4: a
+    quarter of the full width; 1: a transfer waits until the full width is free."""
 
     def conflicts(self, wrong: set[str]) -> Iterable[Problem]:
         """Problems of values that exclude each other. Parameters named in `wrong` are already reported for another
@@ -81,7 +81,9 @@ class SchedulerParameters(Parameters):
             )
 
     def without_effect(self) -> dict[str, str]:
-        """Reason why an option has no effect, by name; includes the options that the schedule model does not use."""
+        """Reasons why options have no effect, by name of the option. Includes the options that the schedule model does
+        not use.
+        """
         found = super().without_effect()
         if self.schedule_model == CAUSAL:
             return found
@@ -102,11 +104,13 @@ class ScheduleOptions(SchedulerParameters):
     operands_to_prefetch: tuple[Count, ...] = ()
     """Memory operands (columns of `CoreSystem.core_memory`) whose constants are fetched ahead if links are free."""
     layers_by_off_chip: tuple[Count, ...] = ()
-    """Layers, as in `NodeGraph.layer`, whose results reach other memories through the off-chip memory (rule 18)."""
+    """Layers, as in `NodeGraph.layer`, whose results reach other memories through the off-chip memory (rule 18 of
+    docs/multi-core-model.md#scheduling)."""
     record: bool = True
     """Whether to record the transfers and the memory use over time. A search evaluates faster without these logs."""
     model_repairs: tuple[str, ...] = ()
-    """Names of the rules of the schedule model that are repaired. They have no effect on the causal model."""
+    """Names of corrected rules that replace rules of the schedule model `stream-2023`. The names have no effect on the
+    causal model."""
 
 
 Runtime = Literal["total0", "total1", "total2"]
@@ -120,8 +124,8 @@ class ScheduleSettings(SchedulerParameters):
     operands_to_prefetch: Annotated[tuple[str, ...], Told(allowed="a list of layer operands, as [W]")] = ()
     """Layer operands whose constants are fetched ahead, such as W."""
     cn_runtime: Runtime = "total1"
-    """Parts of the runtime of a CN. total0: computing and stalls; total1: in addition, the first tiles are brought to
-    the array; total2: in addition, the last outputs are taken from the array."""
+    """Parts of the runtime of a CN. total0: computing and stalls; total1: in addition, the time to bring the first
+    tiles to the array; total2: in addition, the time to take the last outputs from the array."""
     layers_by_off_chip: Annotated[tuple[Count, ...], Told(allowed="a list of ids of layers, as [3, 5]")] = ()
     """Ids of the layers whose results reach other memories through the off-chip memory, to relieve full links."""
 
@@ -132,15 +136,17 @@ class ScheduleSettings(SchedulerParameters):
 
     @classmethod
     def of(cls, stated: Table[str, Any]) -> "ScheduleSettings":
-        """The settings in the output of `stated`. Raises InputError with every value that is not allowed."""
+        """The settings from a table that the method `stated` returned. Raises InputError with every value that is not
+        allowed.
+        """
         names = (parameter.name for parameter in parameters_of(ScheduleSettings))
         return ScheduleSettings(**{name: stated[name] for name in names if name in stated})
 
     def options(self, workload: "Workload", mapping: "Mapping", memory_operands: Sequence[str]) -> ScheduleOptions:
         """The options of the scheduler for these settings.
 
-        Each layer operand is replaced by the memory operands to which some layer links it, each layer id by the number
-        of the layer. Raises InputError for operands and layers that do not exist.
+        A layer operand is replaced by all memory operands to which some layer links this operand. A layer id is
+        replaced by the number of the layer. Raises InputError for operands and layers that do not exist.
         """
         layers = [node.layer for node in workload.nodes if node.layer is not None]
         known = list(dict.fromkeys(operand for layer in layers for operand in layer.input_operands))

@@ -28,29 +28,29 @@ class NodeGraph:
     """CNs, pieces, and the needs: which CN reads which piece."""
 
     layer: Integers
-    """[cn] layer, in the order of the network"""
+    """[cn] Number of the layer of the CN; layers are numbered in the order of the network"""
     group: Integers
-    """[cn] part of the layer that one core runs"""
+    """[cn] Number of the group of the CN. A group is a part of a layer that one core runs"""
     stack: Integers
-    """[cn] number of the layer stack; earlier stacks have smaller numbers"""
+    """[cn] Number of the layer stack of the CN; earlier stacks have smaller numbers"""
     cost_row: Integers
-    """[cn] row of the cost table"""
+    """[cn] Row of the cost table for the CN"""
     piece_bits: Integers
-    """[piece] size in bits, at least 1"""
+    """[piece] Size of the piece in bits, at least 1"""
     piece_producer: Integers
     """[piece] CN that produces the piece, or -1 for a constant, which starts in the off-chip memory"""
     piece_is_output: Booleans
-    """[piece] True where the piece is a result of the network, which is written off-chip when it is produced"""
+    """[piece] True where the piece is a result of the network. Such a piece is written off-chip when it is produced"""
     need_start: Integers
-    """[cn + 1] position in need_piece where the needs of the CN begin"""
+    """[cn + 1] Position in need_piece where the needs of the CN begin"""
     need_piece: Integers
-    """[need] piece that the CN reads"""
+    """[need] Piece that the CN reads"""
     need_operand: Integers
-    """[need] memory operand by which the CN reads it"""
+    """[need] Memory operand by which the CN reads the piece"""
     order_start: Integers
-    """[cn + 1] position in order_predecessor where the predecessors of the CN begin"""
+    """[cn + 1] Position in order_predecessor where the predecessors of the CN begin"""
     order_predecessor: Integers
-    """[edge] CN that must end before this CN starts, although no data flow between them"""
+    """[edge] CN that must end before the other CN of the edge starts, although no data flow between the two CNs"""
 
     @property
     def node_count(self) -> int:
@@ -63,14 +63,15 @@ class CostTable:
     """Cost of a CN on each core; CNs with the same cost share a row."""
 
     runtime_cycles: Integers
-    """[row, core] runtime in cycles, by default with on-loading; -1 where the core cannot run the CN"""
+    """[row, core] Runtime in cycles, by default including the time to bring the first tiles to the array; -1 where the
+    core cannot run the CN"""
     on_core_energy_pj: Floats
-    """[row, core] energy in the array and the memories of the core, without the off-chip memory and the links"""
+    """[row, core] Energy in pJ of the array and the memories of the core, without the off-chip memory and the links"""
     stream_bits: Integers
-    """[row, core, operand] bits that the CN reads from (operand 0: writes to) the off-chip memory while it runs; 0
+    """[row, core, operand] Bits that the CN reads from (operand 0: writes to) the off-chip memory while it runs; 0
     where the operand fits the core"""
     stream_bits_per_cycle: Integers
-    """[row, core, operand] bandwidth at which the operand streams if no other data use the links"""
+    """[row, core, operand] Bandwidth at which the operand streams if no other data use the links"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,32 +80,34 @@ class CoreSystem:
 
     off_chip_core: int
     core_memory: Integers
-    """[core, operand] memory that holds the operand of a CN on the core; -1 where the core has none"""
+    """[core, operand] Memory that holds the operand of a CN on the core; -1 where the core has no memory for the
+    operand"""
     memory_capacity_bits: Integers
-    """[memory] capacity in bits"""
+    """[memory] Capacity in bits"""
     memory_read_bits: Integers
-    """[memory] width in bits of a word that is read; a memory reads one word a cycle"""
+    """[memory] Width in bits of a word that is read; a memory reads one word a cycle"""
     memory_write_bits: Integers
-    """[memory] width in bits of a word that is written; a memory writes one word a cycle"""
+    """[memory] Width in bits of a word that is written; a memory writes one word a cycle"""
     memory_read_energy_pj: Floats
-    """[memory] energy in pJ to read a word"""
+    """[memory] Energy in pJ to read a word"""
     memory_write_energy_pj: Floats
-    """[memory] energy in pJ to write a word"""
+    """[memory] Energy in pJ to write a word"""
     link_bits_per_cycle: Integers
-    """[link] bandwidth that all transfers over the link share, in both directions; a memory port can be a link, too"""
+    """[link] Bandwidth that all transfers over the link share, in both directions; a memory port can be a link, too"""
     link_energy_pj_per_bit: Floats
-    """[link] energy in pJ to move a bit over the link"""
+    """[link] Energy in pJ to move a bit over the link"""
     link_is_broadcast: Booleans
     """[link] True for a bus: data on the bus reach every core that is connected to the bus"""
     path_exists: Booleans
-    """[core * cores + core] True where there is a path from the first core to the second core"""
+    """[source * core_count + target] True where there is a path from the source core to the target core"""
     path_start: Integers
-    """[cores * cores + 1] position in path_link where the path of the pair begins"""
+    """[source * core_count + target, and the end] Position in path_link where the path from the source core to the
+    target core begins"""
     path_link: Integers
-    """[hop] link of the hop"""
+    """[hop] Link of one step of a path"""
     rates_pj_a_cycle: tuple[tuple[str, float], ...] = ()
-    """(energy term, pJ per cycle) pairs of the energy that all cores together need in every cycle, busy or idle; in the
-    order in which the terms are added"""
+    """(energy term, pJ per cycle) pairs, in the order in which the terms are added. All cores together need this energy
+    in every cycle, whether they work or wait"""
 
     @property
     def core_count(self) -> int:
@@ -113,7 +116,7 @@ class CoreSystem:
 
     @property
     def off_chip_memory(self) -> int:
-        """The memory of the off-chip core."""
+        """Number of the memory of the off-chip core."""
         return int(self.core_memory[self.off_chip_core, OUTPUT_OPERAND])
 
     def path(self, source: int, target: int) -> Integers:
@@ -126,7 +129,8 @@ class CoreSystem:
 class SchedulingProblem:
     """Checked input of the scheduler. Raises InputError with every fault of the arrays.
 
-    A CN fetches the pieces that it needs in a fixed order: first constants, then produced pieces, each by number.
+    A CN fetches the pieces that it needs in a fixed order: first constants, then produced pieces, both in the order of
+    their numbers.
     """
 
     graph: NodeGraph
@@ -148,7 +152,7 @@ class SchedulingProblem:
 
     @cached_property
     def need_cn(self) -> Integers:
-        """[need] CN that has the need."""
+        """[need] CN that reads the piece of the need."""
         return np.repeat(np.arange(self.graph.node_count), np.diff(self.graph.need_start))
 
     @cached_property
@@ -188,12 +192,14 @@ class SchedulingProblem:
 
     @cached_property
     def predecessor_count(self) -> Integers:
-        """[cn] number of distinct CNs for which the CN waits."""
+        """[cn] Number of distinct CNs for which the CN waits."""
         return np.bincount(self.edges[1], minlength=self.graph.node_count).astype(np.int64)
 
     @cached_property
     def topological_order(self) -> Integers:
-        """CNs in an order in which each CN follows all its predecessors. If the graph has a cycle, CNs are missing."""
+        """CNs in an order in which each CN follows all its predecessors. If the graph has a cycle, the order lacks some
+        CNs.
+        """
         start, successor = self.edges
         waiting = self.predecessor_count.copy()
         order = list(np.flatnonzero(waiting == 0))
@@ -211,7 +217,9 @@ def _group(owner: Integers, count: int) -> tuple[Integers, Integers]:
 
 
 def starts_of(owner: Integers, count: int) -> Integers:
-    """CSR starts of `count` owners: the position where the entries of each owner begin, and where the last ones end."""
+    """CSR starts of `count` owners: for each owner the position of its first entry, and finally the number of all
+    entries.
+    """
     start = np.zeros(count + 1, np.int64)
     np.cumsum(np.bincount(owner, minlength=count), out=start[1:])
     return start
@@ -231,7 +239,7 @@ def graph_problems(graph: NodeGraph) -> list[Problem]:
         if len(getattr(graph, name)) != pieces
     ]
     if len(graph.need_operand) != len(graph.need_piece):
-        problems.append(Problem("must be as long as need_piece", path="need_operand"))
+        problems.append(Problem("must have as many entries as need_piece", path="need_operand"))
     problems += _csr_problems("need_start", graph.need_start, nodes, len(graph.need_piece))
     problems += _csr_problems("order_start", graph.order_start, nodes, len(graph.order_predecessor))
     problems += _range_problems("need_piece", graph.need_piece, 0, pieces)
@@ -300,13 +308,13 @@ def system_problems(system: CoreSystem) -> list[Problem]:
 
 
 def _off_chip_problems(system: CoreSystem) -> list[Problem]:
-    """Faults of the off-chip memory: the off-chip core must have exactly one memory, and no other core may share it."""
+    """Faults of the off-chip memory: the off-chip core must have exactly one memory, which no other core uses."""
     own = system.core_memory[system.off_chip_core]
     others = np.delete(system.core_memory, system.off_chip_core, axis=0)
     if len(set(own.tolist())) != 1 or own[0] < 0:
         return [Problem("must be the same memory for every operand of the off-chip core", path="core_memory")]
     if bool(np.any(others == own[0])):
-        return [Problem("gives the off-chip memory to another core too", path="core_memory")]
+        return [Problem("gives the off-chip memory to another core, too", path="core_memory")]
     return []
 
 
@@ -317,7 +325,7 @@ def _csr_problems(name: str, start: Integers, count: int, total: int) -> list[Pr
 
 
 def _range_problems(name: str, values: Integers, low: int, high: int) -> list[Problem]:
-    """Fault of an array with values below `low`, or not below `high`."""
+    """Fault of an array that has values below `low` or values of at least `high`."""
     wrong = np.flatnonzero((values < low) | (values >= high))
     if len(wrong) == 0:
         return []

@@ -66,7 +66,8 @@ class _Description:
     terms_pj: dict[str, float] = field(default_factory=dict, metadata=LEFT_OUT)
     rates_pj_a_cycle: tuple[tuple[str, float], ...] = field(default=(), metadata=LEFT_OUT)
     leakage_pj_a_cycle: float = field(default=0.0, metadata=LEFT_OUT)
-    """Rate of the energy term leakage in older files, which had no other rate."""
+    """Leakage of all cores in pJ per cycle. Only older files have this field; these files had no other energy term per
+    cycle."""
     operands_to_prefetch: tuple[int, ...] = field(default=(), metadata=LEFT_OUT)
 
 
@@ -78,12 +79,12 @@ class ScheduleArtifact:
     schedule: Schedule
     names: SystemNames
     piece_tensor: Integers
-    """[piece] position of the tensor of the piece in `names.tensor_names`"""
+    """[piece] Position of the tensor of the piece in `names.tensor_names`"""
     schedule_model: str = "causal"
     provenance: Any = None
     operands_to_prefetch: tuple[int, ...] = ()
-    """Memory operands (columns of `CoreSystem.core_memory`) whose constants were fetched ahead; () in older files,
-    which do not have this field."""
+    """Memory operands (columns of `CoreSystem.core_memory`) whose constants were prefetched; () in older files, which
+    do not have this field."""
 
     def __repr__(self) -> str:
         names, found = self.names, self.schedule
@@ -104,13 +105,13 @@ class ScheduleArtifact:
 
     @cached_property
     def cn_energy_pj(self) -> Floats:
-        """[cn] energy of the CN on its core, in pJ"""
+        """[cn] Energy of the CN on its core, in pJ"""
         energy: Floats = self.problem.costs.on_core_energy_pj[self.graph.cost_row, self.schedule.allocation]
         return energy
 
     @cached_property
     def piece_layer(self) -> Integers:
-        """[piece] layer of the producer; for a constant or an input, the layer of the first CN that needs the piece"""
+        """[piece] Layer of the producer; for a constant or an input, the layer of the first CN that needs the piece"""
         reader = np.full(len(self.graph.piece_bits), self.graph.node_count, np.int64)
         np.minimum.at(reader, self.problem.fetch_order[0], self.problem.need_cn)
         producer = self.graph.piece_producer
@@ -143,7 +144,7 @@ def schedule_artifact(
     provenance: Any = None,
     operands_to_prefetch: tuple[int, ...] = (),
 ) -> ScheduleArtifact:
-    """Content of the file for a schedule of an assembled problem."""
+    """Content of a schedule file for an assembled problem and its schedule."""
     tensor = assembled.pieces.tensor.astype(np.int64)
     stated = (schedule_model, provenance, operands_to_prefetch)
     return ScheduleArtifact(assembled.problem, schedule, assembled.names, tensor, *stated)

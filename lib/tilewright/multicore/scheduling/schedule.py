@@ -15,29 +15,30 @@ class Schedule:
     """Result of `simulate`. The three logs (transfers, streams, memory changes) are empty if they were not recorded."""
 
     allocation: Integers
-    """[cn] core that runs the CN"""
+    """[cn] Core that runs the CN"""
     start_cycles: Integers
-    """[cn] cycle in which the CN starts"""
+    """[cn] Cycle in which the CN starts"""
     end_cycles: Integers
-    """[cn] first cycle after the end of the CN"""
+    """[cn] First cycle after the end of the CN"""
     latency_cycles: int
     """End of the last CN or transfer, in cycles"""
     transfers: Records
-    """Transfers in the order of their start, records of `state_record.TRANSFER_LOG`. `cause` is a position in CAUSES.
-    `broadcast_of` is -1, or a pair of cores (source * cores + target): a transfer between these cores started in the
-    same cycle and carries the data over all links that both paths share."""
+    """Transfers in the order of their start, as records of `state_record.TRANSFER_LOG`. `cause` is a position in
+    CAUSES. `broadcast_of` is -1 if the transfer loads all its links itself. Otherwise it is a pair of cores (source *
+    core_count + target): a transfer between these cores started in the same cycle and carries the data over all links
+    that both paths share."""
     streams: Records
-    """Records of STREAM_LOG: the bits per cycle that a CN takes of a link for operands that stream while it runs"""
+    """Bandwidth in bits per cycle that a CN uses on a link for its streams, as records of STREAM_LOG"""
     memory_changes: Records
-    """Changes of the stored bits of memories in the order of time, records of CHANGE_LOG"""
+    """Changes of the number of bits stored in a memory, in the order of time, as records of CHANGE_LOG"""
     peak_bits: Integers
-    """[memory] largest number of bits stored at any time"""
+    """[memory] Largest number of bits stored at any time"""
     link_bits: Integers
-    """[cause, link] bits that moved over the link"""
+    """[cause, link] Bits that moved over the link"""
     words_read: Integers
-    """[cause, memory] words that transfers and streams read"""
+    """[cause, memory] Words that transfers and streams read"""
     words_written: Integers
-    """[cause, memory] words that transfers and streams wrote"""
+    """[cause, memory] Words that transfers and streams wrote"""
     energy_terms_pj: EnergyTerms = field(default_factory=dict)
     """Energy terms in pJ; empty until `with_energy` computes them"""
 
@@ -54,10 +55,10 @@ class Schedule:
 
 
 def own_hops(schedule: Schedule, system: CoreSystem) -> tuple[Integers, Integers]:
-    """(transfer, link) pairs of all links that a transfer loads itself.
+    """(transfer, link) pairs of all transfers and the links that they load themselves.
 
     Links that a transfer shares with the broadcast that serves it (`broadcast_of`) are left out. A link that occurs
-    twice in a path counts once; an example is the port of a memory through which the path leads.
+    twice in a path counts once. For example, a path that leads through a memory can use the port of the memory twice.
     """
     moves, cores = schedule.transfers, system.core_count
     pair = moves["source_core"] * cores + moves["target_core"]

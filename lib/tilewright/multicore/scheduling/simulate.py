@@ -148,7 +148,7 @@ def inputs_block(
     options: ScheduleOptions,
     barriers: StackBarriers | None = None,
 ) -> KernelRecord:
-    """Record `INPUTS` for an allocation. `arrays` is the result of `problem_arrays`. `rank` is given only for the
+    """Record `INPUTS` for an allocation. `arrays` is the result of `problem_arrays`. `rank` is needed only for the
     candidate selection `memory`.
     """
     system = problem.system
@@ -195,9 +195,9 @@ def state_block(
 ) -> KernelRecord:
     """Record `STATE` at the beginning of a run.
 
-    Arrays that the kernel expects to be zero are zero. The others are not initialised, because memory that is never
-    touched takes no time. `room` is the number of rows of the logs: transfers, streams, memory changes. With barriers,
-    the stack before the stack of a CN counts as one more predecessor of the CN.
+    Arrays that the kernel expects to be zero are zero. All other arrays are not initialised, because memory that is
+    never touched takes no time. `room` is the number of rows of the logs: transfers, streams, memory changes. With
+    barriers, the stack before the stack of a CN counts as one more predecessor of the CN.
     """
     nodes, pieces, needs = problem.graph.node_count, len(problem.graph.piece_bits), len(problem.graph.need_piece)
     cores, memories = problem.system.core_count, len(problem.system.memory_capacity_bits)
@@ -236,7 +236,8 @@ def state_block(
 
 
 class Scheduler:
-    """Function that schedules allocations of one problem. Data that do not depend on the allocation are made only once.
+    """Function that schedules allocations of one problem. Data that do not depend on the allocation are computed only
+    once.
 
     Several threads can call one scheduler at the same time: each call has its own state, and the kernel releases the
     lock of the interpreter.
@@ -287,7 +288,7 @@ class Scheduler:
         if state.record.status != DONE:
             raise _failure(self.problem, state)
         off_chip_bits = int(state.arrays["memories"]["peak_bits"][self.problem.system.off_chip_memory])
-        _check_off_chip(self.problem, off_chip_bits, "this allocation puts there")
+        _check_off_chip(self.problem, off_chip_bits, "this allocation needs")
         return _schedule(self.problem, inputs, state)
 
     def _log_room(self) -> tuple[int, int, int]:
@@ -299,20 +300,23 @@ class Scheduler:
 
 
 def simulate(problem: SchedulingProblem, allocation: Integers, options: ScheduleOptions | None = None) -> Schedule:
-    """The schedule of `problem` in which CN i runs on core `allocation[i]`.
+    """Schedule of `problem` in which CN i runs on core `allocation[i]`.
 
     The rules are in docs/multi-core-model.md#scheduling. Raises MappingError if a CN cannot run on its core, if its
-    data do not fit the memories of the core, if data have no path, or if the off-chip memory is too small. Raises
-    InputError if the dependences of CNs form a cycle. To schedule many allocations of a problem, keep a `Scheduler`.
+    data do not fit the memories of the core, if there is no path for data, or if the off-chip memory is too small.
+    Raises InputError if the dependences of CNs form a cycle. To schedule many allocations of a problem, keep a
+    `Scheduler`.
     """
     return Scheduler(problem, options)(allocation)
 
 
 def _check_off_chip(problem: SchedulingProblem, bits: int, what: str) -> None:
-    """Raise MappingError if the off-chip memory cannot hold the bits. It keeps all data that are written to it."""
+    """Raise MappingError if the off-chip memory cannot hold the bits. This memory keeps all data that are written to
+    it.
+    """
     capacity = int(problem.system.memory_capacity_bits[problem.system.off_chip_memory])
     if bits > capacity:
-        raise MappingError(f"the off-chip memory is too small: it has {capacity:,} bits, {what} {bits:,}")
+        raise MappingError(f"the off-chip memory is too small: it has {capacity:,} bits, but {what} {bits:,} bits")
 
 
 def _rows_needed(state: KernelRecord) -> tuple[int, int, int]:

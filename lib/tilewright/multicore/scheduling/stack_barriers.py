@@ -17,21 +17,23 @@ class StackBarriers:
     """Stacks of a problem; each stack waits for the end of the stacks before it."""
 
     of_cn: Integers
-    """[cn] number of the stack of the CN, from 0 without gaps"""
+    """[cn] Number of the stack of the CN, from 0 without gaps"""
 
     @property
     def sizes(self) -> Integers:
-        """[stack] number of CNs"""
+        """[stack] Number of CNs"""
         return np.bincount(self.of_cn)
 
     def lists(self) -> dict[str, Integers]:
-        """Arrays for the kernel, by field of `INPUTS`."""
+        """Arrays for the compiled scheduler, by name of the field in `INPUTS`."""
         start = np.concatenate(([0], np.cumsum(self.sizes)))
         return {"stack": self.of_cn, "stack_start": start, "stack_cn": np.argsort(self.of_cn, kind="stable")}
 
 
 def stack_barriers(problem: SchedulingProblem) -> StackBarriers:
-    """The stacks of a problem. Raises InputError if a CN needs data of a CN in a later stack, or waits for its end."""
+    """The stacks of a problem. Raises InputError if a CN needs data of a CN in a later stack, or waits for the end of
+    such a CN.
+    """
     graph = problem.graph
     first, successor = problem.edges
     source = np.repeat(np.arange(graph.node_count), np.diff(first))

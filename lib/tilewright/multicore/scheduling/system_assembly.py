@@ -39,10 +39,11 @@ class AssembledSystem:
 def core_system(accelerator: MultiCoreAccelerator) -> AssembledSystem:
     """The system of an accelerator.
 
-    A memory reads and writes one word a cycle. The width of a word that is read is the widest access of the port that
-    passes outputs on; the width of a word that is written is the widest access of the port that takes inputs in. A port
-    that several cores share is already a link of the paths. Data of the operand OTHER are kept in the core's memory of
-    I2; if there is none, in the memory of I1, else of O. Raises InputError if there is no off-chip core.
+    A memory reads and writes one word a cycle. A word that is read is as wide as the widest access of the port that
+    sends outputs to other memories. A word that is written is as wide as the widest access of the port that receives
+    inputs. A port that several cores share is already a link of the paths. Data of the operand OTHER are kept in the
+    core's memory of I2; if there is none, in the memory of I1, else of O. Raises InputError if there is no off-chip
+    core.
     """
     off_chip_id = accelerator.offchip_core_id
     if off_chip_id is None:
@@ -96,7 +97,7 @@ def _integers(values: Sequence[int]) -> Integers:
 
 
 def _core_memory(accelerator: MultiCoreAccelerator, instances: Sequence[MemoryInstance]) -> Integers:
-    """[core, operand] memory that holds the operand on the core; -1 where the core has none."""
+    """[core, operand] Memory that holds the operand on the core; -1 where the core has no memory for the operand."""
     table = np.full((len(accelerator.core_ids), len(MEMORY_OPERANDS)), -1, np.int64)
     for memory, instance in enumerate(instances):
         for core_id, operands in instance.users:
@@ -110,8 +111,8 @@ def _core_memory(accelerator: MultiCoreAccelerator, instances: Sequence[MemoryIn
 
 
 def _word_bits(accelerator: MultiCoreAccelerator, instance: MemoryInstance, off_chip_id: int) -> tuple[int, int]:
-    """(Bits of a word that is read, bits of a word that is written) when data move. If a memory has several ports for
-    this, the narrowest port counts.
+    """(Bits of a word that is read, bits of a word that is written) in transfers between memories. If a memory has
+    several ports for such transfers, the narrowest port counts.
     """
     if instance.core_ids == (off_chip_id,):
         read, write, _ = offchip_ports(accelerator.core_of[off_chip_id])

@@ -44,7 +44,7 @@ def test_parts_and_choices() -> None:
     assert space.parts == ((0, 0), (0, 1), (5, 0))
     assert space.choices == ((0, 1, 2), (0, 2), (0, 1))
     assert [(e.layer, e.group, e.core, e.reason) for e in space.exclusions if e.core == 2] == [
-        (5, 0, 2, "it has no cost there: the core cannot run it")
+        (5, 0, 2, "no cost in the cost table")
     ]
     assert (0, 1, 1, "CN 1 needs 70 bits in memory 1, which has 65") in [
         (e.layer, e.group, e.core, e.reason) for e in space.exclusions
@@ -103,7 +103,7 @@ def test_a_part_that_no_core_can_run_is_told_with_the_reasons() -> None:
     with pytest.raises(InputError) as error:
         allocation_space(problem, [LayerRequest(5, (0, 1))])
     assert [problem.path for problem in error.value.problems] == ["layer 0 group 1", "layer 5 group 0"]
-    assert "cores 0, 1: it has no cost there" in str(error.value)
+    assert "cores 0, 1: no cost in the cost table" in str(error.value)
 
 
 def test_parts_that_fail_for_one_cause_are_told_together() -> None:
@@ -115,7 +115,7 @@ def test_parts_that_fail_for_one_cause_are_told_together() -> None:
     told = [str(one) for one in error.value.problems]
     assert len(told) == 2
     assert told[0].startswith("no core can run 2 parts of 1 layer, layer 0 (core")
-    assert told[1].startswith("layer 5 group 0: no core can run it (cores 0, 1: it has no cost there")
+    assert told[1].startswith("layer 5 group 0: no core can run it (cores 0, 1: no cost in the cost table")
 
 
 def test_core_without_path_to_the_off_chip_memory_is_left_out() -> None:
@@ -138,7 +138,7 @@ def test_wrong_requests_are_all_told() -> None:
     with pytest.raises(InputError) as error:
         allocation_space(two_groups(), requests)
     told = {(problem.path, problem.message.split(":")[0], problem.value) for problem in error.value.problems}
-    assert ("layer 7", "core_allocation for a layer without CNs", "") in told
+    assert ("layer 7", "has a core_allocation, but no CNs", "") in told
     assert ("layer 0: core_allocation", "no such compute core", "9") in told
     assert ("layer 5: core_allocation", "no such compute core", "3") in told
     assert ("layer 0", "has two entries of core_allocation", "") in told

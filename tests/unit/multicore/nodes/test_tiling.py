@@ -50,7 +50,7 @@ def test_mode_2_keeps_the_loops_inside() -> None:
     inside = [("B", "all"), ("K", "all"), ("G", "all"), ("C", 9), ("FX", "all"), ("FY", "all"), ("OY", 4)]
     tiling = hinted(three_layers(), cn_define_mode=2, hint_loops=inside)
     assert loops(tiling) == [[("OX", 6, 1), ("OY", 2, 4)], [("OX", 6, 1), ("OY", 2, 4)], [("OY", 2, 4), ("OX", 6, 1)]]
-    assert tiling.notices == ("a: C has 4, not 9", "b: C has 8, not 9")
+    assert tiling.notices == ("a: C of 4 is smaller than 9", "b: C of 8 is smaller than 9")
 
 
 @pytest.mark.parametrize(
@@ -101,10 +101,13 @@ WRONG_HINTS: dict[str, tuple[dict[str, Any], list[str]]] = {
     "no pair": ({"hint_loops": [["OY"]]}, ["a loop dimension and a size"]),
     "both": ({"hint_loops": [("OYY", 2), ("OX", -1)]}, ["hint_loops[0]", "hint_loops[1]"]),
     "cutoffs": ({"cn_define_mode": 3, "hint_loops": [[], []]}, ["one less than the number of lists"]),
-    "cutoffs fall": ({"cn_define_mode": 3, "hint_loops": [[], [], []], "layer_cutoffs": (2, 1)}, ["must not fall"]),
+    "cutoffs fall": (
+        {"cn_define_mode": 3, "hint_loops": [[], [], []], "layer_cutoffs": (2, 1)},
+        ["must be in rising order"],
+    ),
     "unknown layer": ({"cn_define_mode": 3, "hint_loops": {(7,): []}}, ["no layer has this id", "7"]),
     "layer twice": ({"cn_define_mode": 3, "hint_loops": {(0, 1): [], (1,): []}}, ["another list"]),
-    "table in mode 1": ({"hint_loops": {(0,): []}}, ["cn_define_mode is 3"]),
+    "table in mode 1": ({"hint_loops": {(0,): []}}, ["must be one list of loops, because cn_define_mode is not 3"]),
 }
 
 
@@ -173,7 +176,7 @@ def test_an_open_number_is_one_tile_for_each_core() -> None:
     entry = {"name": "default", "inter_core_tiling": ["K, *"], "core_allocation": [0, 1, 2]}
     tiling = mapped(three_layers(), entry, stacks=((0,), (1,), (2,)))
     assert loops(tiling)[0] == [("K", 3, 3)]
-    assert "a: K, * is 3 tiles, one for each core" in tiling.notices
+    assert "a: K, * means 3 tiles, one for each core" in tiling.notices
     with pytest.raises(InputError, match="core_allocation, but core_allocation is not given"):
         mapped(three_layers(), {"name": "default", "inter_core_tiling": ["K, *"]})
 
@@ -195,7 +198,7 @@ def test_fixed_cores_must_be_as_many_as_groups() -> None:
 def test_a_tile_larger_than_its_layer_is_told() -> None:
     """8 tiles of 6 lines: 6, and a notice."""
     tiling = mapped(two_convolutions(), {"name": "default", "intra_core_tiling": ["OY, 8"]}, stacks=((0, 1),))
-    assert tiling.notices == ("a: OY has 6 to cut, not 8", "b: OY has 6 to cut, not 8")
+    assert tiling.notices == ("a: OY of 6 is too small for 8 tiles", "b: OY of 6 is too small for 8 tiles")
 
 
 @pytest.mark.parametrize(

@@ -66,7 +66,7 @@ WRONG: dict[str, tuple[dict[str, Any], list[str]]] = {
     "flat loop": ({"cn_define_mode": 1, "hint_loops": ["OY", "all"]}, ["hint_loops[0]", "hint_loops[1]"]),
     "zero tiles": ({"cn_define_mode": 1, "hint_loops": [["OY", 0]]}, ["hint_loops[0]", "at least 1"]),
     "lists in mode 1": ({"cn_define_mode": 1, "hint_loops": [[["OY", 2]]]}, ["hint_loops[0]"]),
-    "table in mode 1": ({"cn_define_mode": 1, "hint_loops": {0: []}}, ["cn_define_mode is 3"]),
+    "table in mode 1": ({"cn_define_mode": 1, "hint_loops": {0: []}}, ["cn_define_mode is not 3"]),
     "key of a table": ({"cn_define_mode": 3, "hint_loops": {"conv1": []}}, ["must name layers", "'conv1'"]),
     "cutoffs in mode 1": ({"cn_define_mode": 1, "layer_cutoffs": [3]}, ["layer_cutoffs", "3 only"]),
     "cutoffs missing": ({"cn_define_mode": 3, "hint_loops": [[], []]}, ["one less than the number of lists"]),

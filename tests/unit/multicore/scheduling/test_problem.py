@@ -152,8 +152,8 @@ def test_an_off_chip_memory_that_is_too_small_is_told() -> None:
     nodes = [Node(5, [(0, WEIGHT)]), Node(5, [(1, INPUT)])]
     paths = {(0, 2): [0], (2, 0): [0], (1, 2): [0], (2, 1): [0]}
     for capacity, cores, found in (
-        (100, [0, 0], "it has 100 bits, constants and results take 110"),
-        (139, [0, 1], "it has 139 bits, this allocation puts there 140"),
+        (100, [0, 0], "it has 100 bits, but constants and results take 110 bits"),
+        (139, [0, 1], "it has 139 bits, but this allocation needs 140 bits"),
         (110, [0, 0], None),
         (140, [0, 1], None),
     ):

@@ -36,7 +36,7 @@ ENERGY: Quantity = "energy"
 
 
 class Wanted(NamedTuple):
-    """Requirement that an allocation is better than the best known one."""
+    """Requirement that an allocation is better than the best known allocation."""
 
     powers: Powers
     value: float
@@ -52,7 +52,7 @@ class SolverAnswer(NamedTuple):
     """Answer of the solver."""
 
     status: str
-    """FOUND, NOTHING (proven) or UNDECIDED"""
+    """FOUND (an allocation), NOTHING (no allocation exists, proven) or UNDECIDED"""
     part_cores: tuple[int, ...] = ()
     effort: float = 0.0
     """Deterministic time that the solver used."""
@@ -83,7 +83,8 @@ class _Literals:
 
     model: Any
     of_core: dict[OnCore, Any]
-    """Variable of each part and core; the constant 1 if the part has no other core"""
+    """Variable that is 1 if the part runs on the core, by (part, core); the constant 1 if the part has no other allowed
+    core"""
     of_condition: dict[Condition, Any]
 
     def holds(self, condition: Condition) -> Any:
@@ -107,7 +108,7 @@ class _Literals:
         return made
 
     def total(self, terms: ConditionalSum, scale: float = 1.0) -> Any:
-        """Sum of terms, each rounded down."""
+        """Sum of terms; each term is rounded down."""
         return sum(math.floor(amount * scale) * self.holds(condition) for condition, amount in terms.terms.items())
 
 
@@ -152,8 +153,8 @@ class RelaxationProgram:
         self.model.add(sum(self.literals.of_core[OnCore(*pair)] for pair in part_cores.items()) <= len(part_cores) - 1)
 
     def solve(self, effort: float, seed: int, seconds: float | None = None, stop: "Stop | None" = None) -> SolverAnswer:
-        """Allocation that satisfies all constraints. `effort` limits the deterministic time, `seconds` the wall-clock
-        time.
+        """Answer of the solver. If some allocation satisfies all constraints, the answer has such an allocation.
+        `effort` limits the deterministic time, `seconds` the wall-clock time.
         """
         solver, status, took = self._solved(effort, seed, seconds, stop)
         if status == cp_model.INFEASIBLE:
@@ -171,7 +172,7 @@ class RelaxationProgram:
         self, what: Quantity, effort: float, seed: int, seconds: float | None = None, stop: "Stop | None" = None
     ) -> float:
         """Lower bound in cycles or pJ over all allocations that satisfy the constraints; infinite if it is proven that
-        there are none. Afterwards the program still has this objective.
+        there is no such allocation. Afterwards the program still has this objective.
         """
         self.model.minimize(self._latency if what == LATENCY else self._quanta)
         solver, status, _ = self._solved(effort, seed, seconds, stop)
@@ -252,7 +253,7 @@ class RelaxationProgram:
             self.model.add(load.bits_per_cycle * cycles >= self.literals.total(load.bits))
 
     def _energy(self, relaxation: Relaxation, latency: Any, aim: Wanted) -> None:
-        """Add the energy, and its upper limit for each latency."""
+        """Add the energy of a schedule, and the upper limit of the energy for each latency."""
         powers = aim.powers
         limit = _energy_limit(aim, max(aim.least_latency_cycles, 1))
         scale = _QUANTA / limit
@@ -272,13 +273,13 @@ class RelaxationProgram:
 
 
 def _energy_limit(aim: Wanted, latency_cycles: int) -> float:
-    """Energy at which a schedule of this latency is only as good as the best known one, in pJ."""
+    """Energy in pJ at which a schedule with this latency is exactly as good as the best known schedule."""
     rest = aim.value / float(latency_cycles) ** aim.powers.latency
     return float(rest ** (1 / aim.powers.energy))
 
 
 def _energy_quanta(limit_pj: float, scale: float) -> int:
-    """Upper limit in quanta for all energies that are below `limit_pj` by more than the tolerance."""
+    """Upper limit, in energy quanta, for all energies that are below `limit_pj` by more than the tolerance."""
     return math.ceil(limit_pj * scale * (1 - TOLERANCE) * (1 + _ROUNDING))
 
 

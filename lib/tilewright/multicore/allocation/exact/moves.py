@@ -1,8 +1,9 @@
 """Lower bounds of the data movement that an allocation causes: loads of links, and energy.
 
-Each rule below is proven in docs/proofs.md#exact-allocation. Pieces with the same producer, readers and use are one
-kind. A link counts for a move if every path of the move uses the link. The results are sums; whether a term of a sum
-counts depends on the cores of some parts. The relaxation bounds links and energy by these sums.
+Each rule below is proven in docs/proofs.md#exact-allocation. Pieces are of one kind if they have the same producer and
+the same readers, and if all or none of them are outputs of the network. A link counts for a move if every path of the
+move uses the link. The results are sums; whether a term of a sum counts depends on the cores of some parts. The
+relaxation bounds links and energy by these sums.
 """
 
 from collections.abc import Iterable, Sequence
@@ -27,14 +28,16 @@ class Ways:
 
     @cached_property
     def fetchers(self) -> tuple[tuple[int, ...], ...]:
-        """[memory] cores that have the memory. Each of these cores can fetch a piece into the memory (rule 10 of
+        """[memory] Cores that have the memory. Each of these cores can fetch a piece into the memory (rule 10 of
         docs/multi-core-model.md#scheduling).
         """
         memories = range(len(self.system.memory_capacity_bits))
         return tuple(tuple(np.flatnonzero((self.system.core_memory == m).any(axis=1)).tolist()) for m in memories)
 
     def path(self, source: int, target: int) -> Links | None:
-        """Links of the path from a core to another core; empty within a core; None if there is no path."""
+        """Links of the path from a core to another core; no links if both cores are the same; None if there is no
+        path.
+        """
         if source == target:
             return _NONE
         if not self.system.path_exists[source * self.system.core_count + target]:
@@ -59,7 +62,9 @@ class Ways:
         return self.into(self.system.off_chip_core, memory)
 
     def has_bus(self, core: int) -> bool:
-        """Whether one transfer from a core can serve several memories (rule 13), because some path has a bus."""
+        """Whether one transfer from a core can serve several memories, because some path has a bus (rule 13 of
+        docs/multi-core-model.md#scheduling).
+        """
         count = self.system.core_count
         paths = (self.path(core, target) or _NONE for target in range(count))
         return any(bool(self.system.link_is_broadcast[link]) for path in paths for link in path)
@@ -98,7 +103,7 @@ ALWAYS = Condition()
 
 @dataclass
 class ConditionalSum:
-    """Sum of amounts, each with the condition under which it counts."""
+    """Sum of amounts. Each amount has a condition, and counts only if this condition holds."""
 
     terms: dict[Condition, float] = field(default_factory=dict)
 
@@ -142,10 +147,10 @@ def _is_certain(any_of: frozenset[OnCore], owner: OnCore | None, space: Allocati
 
 @dataclass(frozen=True)
 class _Kind:
-    """Pieces with the same producer, readers and use."""
+    """Kind of pieces: all pieces with the same producer, the same readers, and the same `is_output`."""
 
     maker: int
-    """Part that makes the pieces; -1 for constants."""
+    """Part that produces the pieces; -1 for constants."""
     row: int
     """Row of the producer in the cost table; -1 for constants."""
     is_output: bool
@@ -158,12 +163,12 @@ class Moves:
     """Lower bounds of the loads and energy of all moves."""
 
     links: dict[int, ConditionalSum] = field(default_factory=dict)
-    """Bits of each link"""
+    """Bits that move over each link, by number of the link"""
     memory_pj: ConditionalSum = field(default_factory=ConditionalSum)
-    """Energy in pJ of memory words, and of links that lie on only some of the possible paths"""
+    """Energy in pJ of memory words, and of links that are on only some of the possible paths"""
 
     def load(self, link: int) -> ConditionalSum:
-        """Bits of a link."""
+        """Bits that move over a link."""
         return self.links.setdefault(link, ConditionalSum())
 
 
@@ -173,7 +178,7 @@ def moves_of(
     """Lower bounds of the moves for a selection of needs and pieces.
 
     `needs` [need, in fetch order] selects needs, `results` [piece] selects outputs of the network, and `made` [piece]
-    selects produced pieces. A produced piece that is not selected does not move.
+    selects produced pieces. Produced pieces that are not selected are counted as pieces that do not move.
     """
     builder = _Builder(problem, space, Ways(problem.system))
     for kind, pieces in _kinds(problem, space, needs, results, made).items():
@@ -234,7 +239,7 @@ class _Builder:
         writers: set[OnCore] = set()
         for literal, operand, streams in self._readers(kind):
             if literal.part == kind.maker and literal.core != core:
-                continue  # a part runs on one core
+                continue  # a part runs on one core only
             if streams:
                 writers.add(literal)
                 continue
@@ -252,7 +257,7 @@ class _Builder:
         self._direct(owner, core, arrivals, written, bits, shared)
 
     def _readers(self, kind: _Kind) -> Iterable[tuple[OnCore, int, bool]]:
-        """(Part on core, operand, whether the operand streams there) of all readers of a kind of pieces."""
+        """(part on a core, operand, whether the operand streams on this core) of all readers of a kind of pieces."""
         for part, row, operand in sorted(kind.readers):
             for core in self.space.choices[part]:
                 yield OnCore(part, core), operand, self._streams(row, core, operand)
@@ -285,7 +290,7 @@ class _Builder:
     ) -> None:
         """Add the moves of pieces directly from their home memory, or through the off-chip memory.
 
-        `written` has the readers for which the pieces are written off-chip in any case. None: the pieces are always
+        `written` has the readers for which the pieces are certainly written off-chip. None: the pieces are always
         written off-chip.
         """
         total, off = int(bits.sum()), self.ways.system.off_chip_memory
@@ -317,7 +322,9 @@ class _Builder:
     def _count(
         into: ConditionalSum, amount: float, owner: OnCore | None, arrivals: list[set[OnCore]], shared: bool
     ) -> None:
-        """Add an amount for each memory; if one transfer can serve several memories, add it only once for all."""
+        """Add an amount for each memory. If one transfer can serve several memories, add the amount only once for all
+        memories.
+        """
         if shared:
             into.add(amount, owner, set().union(*arrivals))
             return

@@ -1,7 +1,7 @@
 """Relaxation of all schedules of a problem: lower bounds of makespan and energy (docs/proofs.md#exact-allocation).
 
-In every schedule of an allocation, the times of the CNs satisfy all constraints of the relaxation. Therefore an
-allocation has no schedule if no times satisfy the constraints.
+In every schedule of an allocation, the times of the CNs satisfy all constraints of the relaxation. If no times satisfy
+the constraints, the allocation has no schedule.
 """
 
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from tilewright.multicore.scheduling.bounds.paths import LongestPaths, latest_of
 from tilewright.multicore.scheduling.problem import OUTPUT_OPERAND, Booleans, SchedulingProblem
 
 MOST_SPLITS = 6
-"""Number of CNs for which the relaxation bounds the work before their start and after their end."""
+"""Largest number of CNs for which the relaxation has a `Split`."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Split:
     before: tuple[LinkLoad, ...]
     after: tuple[LinkLoad, ...]
     work_before: tuple[ConditionalSum, ...]
-    """Cycles of work of each core before the CN's start."""
+    """Work of each core before the start of the CN, in cycles."""
     work_after: tuple[ConditionalSum, ...]
 
 
@@ -47,7 +47,7 @@ class Precedence:
     first: int
     second: int
     delays: dict[tuple[int, int], int]
-    """Cycles by (core of the first CN, core of the second CN)"""
+    """Least number of cycles between the two CNs, by (core of the first CN, core of the second CN)"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,11 +56,11 @@ class Relaxation:
 
     space: AllocationSpace
     runtime_cycles: tuple[dict[int, int], ...]
-    """[cn] least runtime in cycles, by core"""
+    """[cn] Least runtime in cycles, by core"""
     release_cycles: tuple[dict[int, int], ...]
-    """[cn] earliest start in cycles, by core"""
+    """[cn] Earliest start in cycles, by core"""
     tail_cycles: tuple[dict[int, int], ...]
-    """[cn] least time in cycles from the CN's end to the end of the schedule, by core"""
+    """[cn] Least time in cycles from the CN's end to the end of the schedule, by core"""
     precedences: tuple[Precedence, ...]
     links: tuple[LinkLoad, ...]
     core_work: tuple[ConditionalSum, ...]
@@ -110,7 +110,7 @@ def _runtime(classes: CnClasses) -> tuple[dict[int, int], ...]:
 def _ends(
     problem: SchedulingProblem, space: AllocationSpace, limits: SystemLimits
 ) -> tuple[tuple[dict[int, int], ...], tuple[dict[int, int], ...]]:
-    """([cn] earliest start by core, [cn] least time after the end by core), from the CN's own data transfers only."""
+    """([cn] earliest start by core, [cn] least time after the end by core), from the data transfers of this CN only."""
     graph, ways, costs = problem.graph, Ways(problem.system), problem.costs
     release: list[dict[int, int]] = []
     tail: list[dict[int, int]] = []
@@ -131,7 +131,7 @@ def _ends(
                 if costs.stream_bits[row, core, o] == 0
             }
             fetches = [(int(graph.piece_bits[p]), certain[m], float(limits.fetch_rate[m])) for p, m in sorted(moved)]
-            # If a piece goes to two memories, one transfer may serve both.
+            # If a piece goes to two memories, one transfer can serve both memories.
             distinct = {p: (bits, links) for (p, _), (bits, links, _) in zip(sorted(moved), fetches, strict=True)}
             release[-1][core] = _cycles(problem, list(distinct.values()), [(bits, rate) for bits, _, rate in fetches])
             kept = results if costs.stream_bits[row, core, OUTPUT_OPERAND] == 0 else results[:0]
@@ -144,8 +144,8 @@ def _ends(
 def _cycles(
     problem: SchedulingProblem, loads: list[tuple[int, frozenset[int]]], single: list[tuple[int, float]]
 ) -> int:
-    """Least number of cycles of some transfers. `loads` bounds the cycles of each link, `single` those of each transfer
-    alone.
+    """Least number of cycles of some transfers. `loads` bounds the cycles of each link. `single` bounds the cycles of
+    each single transfer.
     """
     bits_of: dict[int, int] = {}
     for bits, links in loads:
@@ -208,7 +208,9 @@ def _work(
     release: tuple[dict[int, int], ...] | None,
     tail: tuple[dict[int, int], ...] | None,
 ) -> ConditionalSum:
-    """Cycles of the selected CNs on a core, plus the least idle time before the first and after the last of them."""
+    """Cycles of the selected CNs on a core, plus the least idle time of the core before the first and after the last of
+    these CNs.
+    """
     found = ConditionalSum()
     able = [cn for cn in np.flatnonzero(cns).tolist() if core in space.choices[int(space.part_of_cn[cn])]]
     for cn in able:

@@ -57,7 +57,7 @@ from tilewright.multicore.scheduling.problem import SchedulingProblem
 MOST_IMAGES = 24
 """Largest number of renamings of cores. If there are more, fewer cores are treated as interchangeable."""
 Renaming = dict[int, int]
-"""New number of each core, by core; cores that are left out keep their number."""
+"""New number of each core, by old number; cores that are not in the table keep their number."""
 
 
 def interchangeable_cores(problem: SchedulingProblem, space: AllocationSpace) -> tuple[tuple[int, ...], ...]:
@@ -75,7 +75,7 @@ def interchangeable_cores(problem: SchedulingProblem, space: AllocationSpace) ->
 
 
 def limited(classes: Sequence[Sequence[int]], most: int = MOST_IMAGES) -> tuple[tuple[int, ...], ...]:
-    """Classes of cores, made smaller so that they have at most `most` renamings together."""
+    """Classes of cores, from which cores are removed until all classes together have at most `most` renamings."""
     found, count = [], 1
     for one in classes:
         size = 1
@@ -88,7 +88,7 @@ def limited(classes: Sequence[Sequence[int]], most: int = MOST_IMAGES) -> tuple[
 
 
 def renamings(classes: Sequence[Sequence[int]]) -> Iterator[Renaming]:
-    """All renamings of cores within their classes, the identity first."""
+    """All renamings of cores within their classes. The first renaming changes nothing."""
     for orders in itertools.product(*(itertools.permutations(one) for one in classes)):
         pairs = zip(classes, orders, strict=True)
         yield {core: other for one, order in pairs for core, other in zip(one, order, strict=True)}
@@ -128,7 +128,9 @@ def _is_symmetric(problem: SchedulingProblem, one: int, other: int) -> bool:
 
 
 def _renames(pairs: Iterable[tuple[int, int]], columns: Sequence[np.ndarray]) -> bool:
-    """Whether pairs (number, new number) are a consistent renaming of items that agree in all columns."""
+    """Whether pairs (number, new number) are a consistent renaming, and both items of each pair have equal values in
+    all columns.
+    """
     there: dict[int, int] = {}
     back: dict[int, int] = {}
     for number, renamed in pairs:
@@ -146,9 +148,9 @@ SHARE_OF_BOUNDS, SHARE_WHERE_PROVEN = 0.1, 0.001
 optimal, because these bounds then matter less.
 """
 PROVEN = "proven"
-"""Reason of the end of a search: no excluded allocation can be better."""
+"""Reason why a search ends: it is proven that no other allocation is better."""
 BLOCK = 256
-"""Largest number of allocations that are scheduled and excluded together."""
+"""Largest number of allocations in a block. The allocations of a block are scheduled and excluded together."""
 
 
 def search_exactly(
@@ -212,7 +214,8 @@ class _ExactSearch:
         self.tightened = 0.0
         """Lower bound of the objective from the relaxation."""
         self.effort = 0.0
-        """Deterministic time of the solver. Its last digit differs between runs, so it only decides when to end."""
+        """Deterministic time of the solver. The last digit differs between runs; therefore the time is used only to
+        decide when to end."""
 
     def run(self) -> None:
         """Propose and exclude allocations until none is left, or a limit is reached."""
@@ -294,8 +297,8 @@ class _ExactSearch:
         return TOLERANCE if self.powers.energy else 0.0
 
     def _program(self, best: Evaluation, all_of_it: bool = False) -> RelaxationProgram:
-        """Constraint program of all allocations that can be better than `best`. Excluded blocks are left out, unless
-        `all_of_it` is set.
+        """Constraint program of all allocations that can be better than `best`. Without `all_of_it`, the program does
+        not allow the excluded blocks.
         """
         aim = wanted(self.powers, self._value(best), self.bounds.latency_cycles, self.bounds.energy_pj)
         program = RelaxationProgram(self._relaxation, aim)

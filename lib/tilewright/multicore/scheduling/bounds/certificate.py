@@ -14,11 +14,12 @@ from tilewright.multicore.scheduling.bounds.work import fetched_pieces, possible
 from tilewright.multicore.scheduling.problem import Booleans, Floats, SchedulingProblem
 
 _UNITS = 2**40
-"""Number of units into which the sum of all weights is divided; each weight is rounded to whole units."""
+"""Number of units into which the sum of all weights is divided. Each weight is rounded to an integer number of
+units."""
 
 
 def bound_certificate(problem: SchedulingProblem, allowed: Booleans, bounds: LowerBounds) -> JsonObject:
-    """Certificate of `bounds` as plain data, with weights as whole numbers.
+    """Certificate of `bounds` as plain data, with integer weights.
 
     The bounds hold for all allocations that `allowed` [cn, core] permits. The bounds from single CNs and from phases
     are left out.

@@ -12,17 +12,17 @@ from tilewright.multicore.scheduling.bounds.paths import LongestPaths
 from tilewright.multicore.scheduling.problem import Integers, SchedulingProblem
 
 _ALL_OF = 64
-"""Largest number of CNs of a graph for which all CNs are candidates for the chain."""
+"""Largest number of CNs in a graph whose CNs are all candidates for the chain."""
 _PARTS_OF_LAYER = 8
-"""Number of parts into which the candidates divide each layer of a larger graph. The candidates are the CNs that can
-start first and last, and CNs between them at equal distances."""
+"""Number of parts into which the candidates divide each layer of a larger graph. The candidates of a layer are the CN
+that can start first, the CN that can start last, and CNs between them at equal distances."""
 _MOST_LOOKED_AT = 1000
 """Largest number of candidates."""
 _MOST_EDGES = 2 * 10**7
-"""Upper limit of the edges of a graph times the candidates; large graphs get fewer candidates."""
+"""Upper limit of the number of edges of a graph times the number of candidates; large graphs get fewer candidates."""
 _WORTH_OF_CN = 1 / 32
-"""Share of all cycles that counts as the runtime of a CN of the chain, in place of its own runtime; found by
-experiments."""
+"""Share of all cycles that counts as the runtime of a CN of the chain, in place of the actual runtime of this CN; found
+by experiments."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,13 +30,14 @@ class NodeChain:
     """Chain of CNs, and the phases in which all other CNs can run."""
 
     cns: Integers
-    """CNs of the chain. CN i of the chain runs in phase 2 i + 1; even phases are before, between and after the runs"""
+    """CNs of the chain. CN i of the chain runs in phase 2 i + 1; the even phases are the times before, between and
+    after these runs"""
     first: Integers
-    """[cn] first phase in which the CN can start"""
+    """[cn] First phase in which the CN can start"""
     last: Integers
-    """[cn] last phase in which the CN can end"""
+    """[cn] Last phase in which the CN can end"""
     arrives: Integers
-    """[cn] last phase in which the inputs of the CN can arrive; for a CN of the chain, the phase before its run"""
+    """[cn] Last phase in which the inputs of the CN can arrive; for a CN of the chain, the phase before its run"""
 
 
 def chain_of(problem: SchedulingProblem, paths: LongestPaths, count: int) -> NodeChain:
@@ -58,11 +59,12 @@ def chain_of(problem: SchedulingProblem, paths: LongestPaths, count: int) -> Nod
 def _best_row(problem: SchedulingProblem, paths: LongestPaths, count: int) -> list[int]:
     """Chain of up to `count` CNs that separates the most pairs of CNs.
 
-    A chain separates two CNs if some CN of the chain waits for the first and the second waits for that CN. A pair
-    counts as the product of the runtimes of its CNs. The predecessors of a CN of the chain include all predecessors of
-    the CN before it. Therefore each CN adds only the pairs of its new predecessors. A CN of the chain itself counts as
-    a fixed share of all cycles, so that it adds value even next to another CN of the chain. Among equal chains, the
-    chain whose last CN has the fewest predecessors is taken, then the chain with the fewest CNs.
+    A chain separates two CNs if some CN of the chain waits for one of them and the other one waits for the CN of the
+    chain. A pair counts as the product of the runtimes of its CNs. The predecessors of a CN of the chain include all
+    predecessors of the CN before it. Therefore each CN adds only the pairs of its new predecessors. A CN of the chain
+    itself counts as a fixed share of all cycles, so that it adds value even next to another CN of the chain. If several
+    chains are equally good, the chain whose last CN has the fewest predecessors is taken, then the chain with the
+    fewest CNs.
     """
     looked_at = _looked_at(problem, paths)
     before = np.zeros((len(looked_at), len(looked_at)), np.bool_)
@@ -77,7 +79,7 @@ def _best_row(problem: SchedulingProblem, paths: LongestPaths, count: int) -> li
     waited, following = waited[order], following[order]
     own = (waited + following) * (float(paths.runtime.sum()) * _WORTH_OF_CN)
     best = np.full((len(looked_at), count), -np.inf)
-    """[candidate, n] value of the best chain of n + 1 CNs that ends with the candidate"""
+    """[candidate, n] Value of the best chain of n + 1 CNs that ends with the candidate"""
     behind = np.full((len(looked_at), count), -1, np.int64)
     best[:, 0] = waited * following + own
     for place in range(len(looked_at)):
@@ -95,8 +97,8 @@ def _best_row(problem: SchedulingProblem, paths: LongestPaths, count: int) -> li
 
 
 def _looked_at(problem: SchedulingProblem, paths: LongestPaths) -> Integers:
-    """Candidates for the chain: all CNs of a small graph, else some CNs of each layer. If these are too many, only some
-    of them, evenly over the network.
+    """Candidates for the chain: all CNs of a small graph, else some CNs of each layer. If this gives too many
+    candidates, only some of the candidates are kept, evenly over the network.
     """
     layer, head = problem.graph.layer, paths.head
     if len(layer) <= _ALL_OF:

@@ -13,15 +13,16 @@ class CnClasses:
     """Classes of CNs. CNs of a class have the same row of the cost table and the same allowed cores."""
 
     of_cn: Integers
-    """[cn] class of the CN"""
+    """[cn] Class of the CN"""
     count: Integers
-    """[class] number of CNs"""
+    """[class] Number of CNs"""
     row: Integers
-    """[class] row of the cost table"""
+    """[class] Row of the cost table for the CNs of the class"""
     allowed: Booleans
-    """[class, core] True where the core is allowed"""
+    """[class, core] True where the core is allowed for the CNs of the class"""
     runtime: Floats
-    """[class, core] runtime in cycles with streams at full width; infinite where the core is not allowed"""
+    """[class, core] Runtime in cycles if all streams get the full width of their links; infinite where the core is not
+    allowed"""
     never_streams: Booleans
     """[class, operand] True where the operand does not stream on any allowed core"""
     always_streams: Booleans
@@ -61,7 +62,7 @@ def cn_classes(problem: SchedulingProblem, allowed: Booleans | None) -> CnClasse
 
 
 def _streaming_runtime(problem: SchedulingProblem) -> Floats:
-    """[row, core] runtime in cycles if all streams get the full width of their links."""
+    """[row, core] Runtime in cycles if all streams get the full width of their links."""
     costs, system = problem.costs, problem.system
     runtime = costs.runtime_cycles.astype(np.float64)
     for row, core in np.argwhere(np.any(costs.stream_bits > 0, axis=2)).tolist():

@@ -14,11 +14,11 @@ ROUNDS = 400
 
 
 TrafficLoad = tuple[Floats, float]
-"""([class, core] cycles that the streams of a CN take, cycles of the traffic that is needed in any case)."""
+"""([class, core] cycles that the streams of a CN take, cycles of the traffic that is necessary in every schedule)."""
 
 
 def core_work(classes: CnClasses, traffic: Sequence[TrafficLoad], ends: int, rounds: int = ROUNDS) -> int:
-    """The lower bound of `weighted_core_work` in cycles; it also works without CNs."""
+    """The lower bound of `weighted_core_work` in cycles. This function also works if there are no CNs."""
     if not classes.count.any():
         return math.ceil(max((cycles for _, cycles in traffic), default=0.0) * (1 - SLACK))
     return weighted_core_work(classes, traffic, ends, rounds).cycles
@@ -27,9 +27,9 @@ def core_work(classes: CnClasses, traffic: Sequence[TrafficLoad], ends: int, rou
 def weighted_core_work(classes: CnClasses, traffic: Sequence[TrafficLoad], ends: int, rounds: int = ROUNDS) -> Weighted:
     """The best lower bound by weights of cores and traffic, with its weights. There must be CNs.
 
-    The weights are first those of the cores that are allowed for some CN, by number, then those of the traffic. `ends`
-    is the number of cycles before the first CN and after the last CN; `rounds` is the number of steps of the search for
-    weights.
+    The first weights belong to the cores that are allowed for some CN, by number of the core; the other weights belong
+    to the kinds of traffic. `ends` is the number of cycles before the first CN and after the last CN; `rounds` is the
+    number of steps of the search for weights.
     """
     present = np.flatnonzero(classes.count)
     used = np.flatnonzero(classes.allowed[present].any(axis=0))
@@ -39,7 +39,7 @@ def weighted_core_work(classes: CnClasses, traffic: Sequence[TrafficLoad], ends:
     taken = np.array([cycles[np.ix_(present, used)] for cycles, _ in traffic]).reshape(len(traffic), runtime.size)
     fixed = np.array([float(ends)] * len(used) + [cycles for _, cycles in traffic])
     cells = np.arange(len(present)) * len(used)
-    """[class] position of the first core of the class in flat tables"""
+    """[class] Position of the first core of the class in flat tables"""
 
     def bound(weight: Floats) -> tuple[float, Floats]:
         on_cores, on_traffic = weight[: len(used)], weight[len(used) :]
@@ -60,7 +60,7 @@ def traffic_loads(
 ) -> list[TrafficLoad]:
     """Loads of three kinds of off-chip traffic: data that are read, data that are written, and both together.
 
-    `fetched_bits` and `written_bits` are the bits that are fetched or written in any case.
+    `fetched_bits` and `written_bits` are the numbers of bits that must be fetched or written in every schedule.
     """
     bits = problem.costs.stream_bits[classes.row].astype(np.float64)
     inward, outward = bits[:, :, 1:].sum(axis=2), bits[:, :, OUTPUT_OPERAND]

@@ -12,26 +12,26 @@ from tilewright.multicore.scheduling.problem import Booleans, CoreSystem, Floats
 
 @dataclass(frozen=True, eq=False)
 class SystemLimits:
-    """Largest rates in bits per cycle, and least energies. A rate is infinite if nothing limits it, and 0 if there is
-    no path.
+    """Largest rates in bits per cycle, and least energies. A rate is infinite if no link and no memory limits the rate,
+    and 0 if there is no path.
     """
 
     read_bits_per_cycle: float
-    """Rate of all data together that leave the off-chip memory"""
+    """Largest total rate of the data that leave the off-chip memory"""
     write_bits_per_cycle: float
-    """Rate of all data together that enter the off-chip memory"""
+    """Largest total rate of the data that enter the off-chip memory"""
     both_bits_per_cycle: float
-    """Rate of all data together that leave or enter the off-chip memory"""
+    """Largest total rate of the data that leave or enter the off-chip memory"""
     fetch_rate: Floats
-    """[memory] rate of one piece from the off-chip memory"""
+    """[memory] Largest rate of one piece from the off-chip memory into the memory"""
     direct_rate: Floats
-    """[core, memory] rate of one piece from the output memory of a core"""
+    """[core, memory] Largest rate of one piece from the output memory of the core into the memory"""
     write_rate: Floats
-    """[core] rate of one piece from the output memory of a core to the off-chip memory"""
+    """[core] Largest rate of one piece from the output memory of the core into the off-chip memory"""
     read_link_pj: Floats
-    """[core] link energy of a bit from the off-chip memory"""
+    """[core] Energy in pJ of the links that a bit uses from the off-chip memory to the core"""
     write_link_pj: Floats
-    """[core] link energy of a bit to the off-chip memory"""
+    """[core] Energy in pJ of the links that a bit uses from the core to the off-chip memory"""
 
     def detour_rate(self, core: int, memory: int) -> float:
         """Bits per cycle of a piece that is written off-chip from the output memory of a core, and then fetched."""
@@ -47,7 +47,7 @@ class SystemLimits:
         return float(np.sum(self.write_pj(system, bits)))
 
     def fetch_pj(self, system: CoreSystem, bits: Integers) -> Floats:
-        """[piece] least energy to fetch the piece from the off-chip memory, in pJ."""
+        """[piece] Least energy to fetch the piece from the off-chip memory, in pJ."""
         off = system.off_chip_memory
         words = -(-bits // system.memory_read_bits[off]) * system.memory_read_energy_pj[off]
         found: Floats = (
@@ -56,7 +56,7 @@ class SystemLimits:
         return found
 
     def write_pj(self, system: CoreSystem, bits: Integers) -> Floats:
-        """[piece] least energy to write the piece to the off-chip memory, in pJ."""
+        """[piece] Least energy to write the piece to the off-chip memory, in pJ."""
         off = system.off_chip_memory
         words = -(-bits // system.memory_write_bits[off]) * system.memory_write_energy_pj[off]
         found: Floats = (
@@ -65,9 +65,8 @@ class SystemLimits:
         return found
 
     def _over_links(self, system: CoreSystem, link_pj: Floats, bits: Integers) -> Floats:
-        """[piece] least energy to move the piece over links, in pJ. Without pieces it is possible that no core has a
-        path.
-        """
+        """[piece] Least energy to move the piece over links, in pJ. A system without any path is allowed if there are
+        no pieces."""
         least = float(np.min(_compute(system, link_pj), initial=math.inf))
         found: Floats = np.zeros(len(bits))
         if len(bits):
@@ -82,7 +81,7 @@ def _compute(system: CoreSystem, values: Floats) -> Floats:
 
 
 def _cheapest(bits: Integers, system: CoreSystem, writing: bool) -> Floats:
-    """[piece] least energy to read or write the piece in a memory on chip, in pJ."""
+    """[piece] Least energy to read or write the piece in a memory on chip, in pJ."""
     width = system.memory_write_bits if writing else system.memory_read_bits
     energy = system.memory_write_energy_pj if writing else system.memory_read_energy_pj
     on_chip = [memory for memory in range(len(width)) if memory != system.off_chip_memory]
@@ -133,9 +132,9 @@ def _rate(system: CoreSystem, source: int, target: int, read: int, written: int)
 def _cut(directions: list[list[list[int]]], system: CoreSystem) -> float:
     """Largest total rate over paths in bits per cycle.
 
-    It is the width of a link that all paths share, or the total width of all links at one end of the paths, whichever
-    is smaller. The first list has paths from the off-chip core; a second list has paths to it. If there is only one
-    list, its paths can have either direction.
+    The rate is the width of a link that all paths share, or the total width of all links at one end of the paths,
+    whichever is smaller. The first list has paths from the off-chip core; a second list has paths to the off-chip core.
+    If there is only one list, its paths can have either direction.
     """
     paths = [path for direction in directions for path in direction]
     if not paths or any(len(path) == 0 for path in paths):
@@ -149,7 +148,8 @@ def _cut(directions: list[list[list[int]]], system: CoreSystem) -> float:
 
 
 SLACK = 1e-9
-"""Share by which sums of floating-point numbers are lowered before they count as bounds."""
+"""Share by which sums of floating-point numbers are lowered before they are used as lower bounds, because such sums are
+not exact."""
 
 
 def changes(values: Integers) -> Booleans:
@@ -160,7 +160,7 @@ def changes(values: Integers) -> Booleans:
 
 
 def whole_cycles(values: Floats) -> Integers:
-    """Bounds on numbers of cycles, rounded up."""
+    """Lower bounds on numbers of cycles, rounded up."""
     return np.ceil(values * (1 - SLACK)).astype(np.int64)
 
 
@@ -168,11 +168,11 @@ Choice = TypeVar("Choice")
 
 
 class Weighted(NamedTuple):
-    """Lower bound that follows from weights of resources."""
+    """Lower bound, and the weights of resources from which the bound follows."""
 
     cycles: int
     weights: Floats
-    """[resource] weights that sum to 1"""
+    """[resource] Weights that sum to 1"""
 
 
 def best_by_weights(
@@ -181,11 +181,11 @@ def best_by_weights(
     bound: Callable[[Floats], tuple[float, Choice]],
     load: Callable[[Choice], Floats],
 ) -> Weighted:
-    """The largest lower bound in cycles that is found for weights that sum to 1, rounded up.
+    """Largest lower bound in cycles that a search over weights finds, rounded up. The weights of a bound sum to 1.
 
-    `bound` returns the bound for given weights, and the cheapest choice at these weights. `load` returns the load of
-    each resource by a choice. Any weights give a valid bound. The search makes `rounds` steps; each step raises the
-    weights of the most loaded resources.
+    `bound` returns the bound that follows from weights, and the choice that is cheapest at these weights. `load`
+    returns the load that a choice puts on each resource. Any weights give a valid bound. The search makes `rounds`
+    steps; each step raises the weights of the most loaded resources.
     """
     logarithm, average, best = np.zeros(resources), np.zeros(resources), 0.0
     weights: Floats = np.full(resources, 1.0 / max(resources, 1))

@@ -48,15 +48,15 @@ class LowerBounds:
         )
 
     def latency_gap(self, latency_cycles: int) -> float:
-        """Share of a found latency by which the optimum can at most be smaller."""
+        """Largest share of a found latency by which the optimum can be smaller."""
         return gap_to(self.latency_cycles, latency_cycles)
 
 
 def lower_bounds(problem: SchedulingProblem, allowed: Booleans | None = None) -> LowerBounds:
     """Lower bounds over all allocations that `allowed` [cn, core] permits.
 
-    Without `allowed`, all cores that the cost table allows are permitted. For the bounds of one allocation, permit only
-    one core for each CN. Raises MappingError if a CN has no core, and InputError if the dependences of CNs form a
+    Without `allowed`, all cores that the cost table allows are permitted. To get the bounds of one allocation, permit
+    only one core for each CN. Raises MappingError if a CN has no core, and InputError if the dependences of CNs form a
     cycle.
     """
     classes, limits = cn_classes(problem, allowed), system_limits(problem.system)
@@ -84,10 +84,10 @@ def lower_bounds(problem: SchedulingProblem, allowed: Booleans | None = None) ->
 def _energy(
     problem: SchedulingProblem, classes: CnClasses, limits: SystemLimits, fetched_bits: Integers, written_bits: Integers
 ) -> float:
-    """Least energy in pJ: each CN on its cheapest core with its streams, and the cheapest way of all necessary fetches
-    and writes.
+    """Least energy in pJ: each CN with its streams on the cheapest core, and all necessary fetches and writes in the
+    cheapest way.
 
-    `fetched_bits` and `written_bits` have the bits of each piece that must be fetched or written.
+    `fetched_bits` and `written_bits` have the sizes of the pieces that must be fetched or written.
     """
     if len(classes.count) == 0:
         return 0.0

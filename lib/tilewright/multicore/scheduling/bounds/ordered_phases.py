@@ -1,7 +1,7 @@
 """Lower bound by phases that also respects the order of dependent work (docs/proofs.md#bounds, "Phases in order").
 
-Neighbouring CNs of a layer are one item, and the pieces that they produce are one item, too. At the end of each phase,
-the share of an item that is done is compared with the shares of the items that wait for it.
+Neighbouring CNs of a layer form one item. The pieces that these CNs produce form another item. At the end of each
+phase, the share of an item that is done is compared with the shares of the items that wait for it.
 """
 
 from collections.abc import Iterable, Iterator
@@ -26,7 +26,7 @@ from tilewright.multicore.scheduling.bounds.work import PossibleMoves
 from tilewright.multicore.scheduling.problem import Integers, SchedulingProblem
 
 MOST_CNS = 16
-"""Largest number of CNs whose runs are phases. With more CNs, hardly any bound was larger."""
+"""Largest number of CNs whose runs are phases. Experiments with more CNs hardly ever gave larger bounds."""
 MOST_CHOICES = 40_000
 """Largest number of choices (ways times phases, summed over all items), which takes about ten seconds. If there are
 more, fewer phases are used."""
@@ -55,7 +55,7 @@ class Members:
 def ordered_phases_latency_cycles(
     problem: SchedulingProblem, classes: CnClasses, paths: LongestPaths, moves: PossibleMoves
 ) -> int:
-    """The best lower bound by ordered phases that is found, in cycles; 0 if the program would be too large."""
+    """The best lower bound in cycles that is found with ordered phases; 0 if the linear program would be too large."""
     if not len(paths.head) or len(problem.edges[1]) > MOST_EDGES:
         return 0
     program = longest_program(
@@ -87,13 +87,14 @@ class OrderedPhases:
         self.runs, self.moved, self.fetched = Members(), Members(), Members()
         self.place = _places(problem)
         self.waits: dict[tuple[int, int], Pairs] = {}
-        """Pairs of members of which the second waits for the first, by (item before, item after)"""
+        """Pairs of members, by (first item, second item): the member of the second item waits for the member of the
+        first item"""
         self.reader_of: dict[int, tuple[int, int]] = {}
         """Reader (CN, operand) for which a fetched piece counts, by piece"""
         self.kind_of: dict[int, int] = {}
-        """Kind of the first move of a piece that is produced on chip and moves, by piece"""
+        """Kind of the first move, by piece, for pieces that are produced on chip and move"""
         self.sets: dict[int, int] = {}
-        """Set of memories of the items of fetched pieces, by item"""
+        """Number of the set of memories that hold fetched pieces, by item"""
 
     def program(self, paths: LongestPaths) -> PhaseProblem:
         """Problem with all items, orders and stays."""
@@ -131,7 +132,9 @@ class OrderedPhases:
             self.items.append(Item(float(len(members)), loads[number], first, last, free))
 
     def _add_fetches(self, paths: LongestPaths) -> None:
-        """Add items for pieces from the off-chip memory. A piece counts for the reader for which it stays longest."""
+        """Add items for pieces from the off-chip memory. A piece counts for the reader for which the piece stays in
+        memory longest.
+        """
         moves, chain = self.moves, self.chain
         chosen = np.flatnonzero(moves.fetched)
         reader = moves.reader[chosen]
@@ -189,7 +192,7 @@ class OrderedPhases:
         return waiting
 
     def _readers(self, place: Integers, reader: Integers) -> Integers:
-        """[piece] number of the set of items that wait for the piece. `place` [reader] is the position of the piece."""
+        """[piece] Number of the set of items that wait for the piece. `place` [reader] is the position of the piece."""
         found: list[set[int]] = [set() for _ in range(int(place.max(initial=-1)) + 1)]
         for piece, cn in zip(place.tolist(), reader.tolist(), strict=True):
             if cn >= 0:
@@ -209,7 +212,9 @@ class OrderedPhases:
         return len(self.items) - 1
 
     def _wait_for_edges(self, by_move: set[tuple[int, int]]) -> None:
-        """Let CNs wait for their predecessors, except where they already wait for the move of a piece."""
+        """Add waits of CNs for their predecessors, except for CNs that already wait for the move of a piece of the
+        predecessor.
+        """
         problem = self.problem
         producer = problem.graph.piece_producer
         piece = problem.fetch_order[0]
@@ -227,8 +232,8 @@ class OrderedPhases:
                 self.waits.setdefault(pair, []).append((before, after))
 
     def _is_even(self, before: int, after: int, pairs: Pairs) -> bool:
-        """Whether each share of the second item can be matched with an equal share of the first item for which it
-        waits, in order or by dividing shares.
+        """Whether the shares of both items can be matched: each share of the second item gets an equal share of the
+        first item for which it must wait. Shares are matched in order, or by dividing shares.
         """
         first, second = self._members(before), self._members(after)
         known = set(pairs)
@@ -289,7 +294,7 @@ def _spread(first: list[tuple[int, int]], second: list[tuple[int, int]]) -> Iter
 
 
 def _places(problem: SchedulingProblem) -> Integers:
-    """[cn] position of the CN among the CNs of its layer and group, scaled to at most `MOST_PLACES` positions."""
+    """[cn] Position of the CN among the CNs of its layer and group, scaled to at most `MOST_PLACES` positions."""
     graph = problem.graph
     order = np.lexsort((np.arange(graph.node_count), graph.group, graph.layer))
     begin = np.flatnonzero(changes(graph.layer[order]) | changes(graph.group[order]))

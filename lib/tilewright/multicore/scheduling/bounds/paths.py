@@ -29,15 +29,15 @@ class LongestPaths:
 
     latency_cycles: int
     head: Integers
-    """[cn] least number of cycles before the CN starts"""
+    """[cn] Least number of cycles before the CN starts"""
     runtime: Integers
-    """[cn] least number of cycles that the CN runs"""
+    """[cn] Least runtime of the CN in cycles"""
     tail: Integers
-    """[cn] least number of cycles from the end of the CN to the end of the schedule"""
+    """[cn] Least number of cycles from the end of the CN to the end of the schedule"""
     release: Integers
-    """[cn] cycles until the constants that the CN never streams can have left the off-chip memory"""
+    """[cn] Least number of cycles until the constants that the CN never streams have left the off-chip memory"""
     writing: Integers
-    """[cn] cycles from the end of the CN until the results that it never streams can be off-chip"""
+    """[cn] Least number of cycles from the end of the CN until the results that it never streams are off-chip"""
     _record: np.record
     _arrays: dict[str, Integers]
     """Arrays to which the addresses in the record point, by field."""
@@ -79,13 +79,13 @@ def paths_through(problem: SchedulingProblem, classes: CnClasses, limits: System
 
 
 def _first_of_piece(problem: SchedulingProblem) -> Booleans:
-    """[need] True for the first need of each CN for each piece. The needs of a CN for a piece are adjacent."""
+    """[need] True for the first need of each CN for each piece. All needs of one CN for the same piece are adjacent."""
     piece = problem.fetch_order[0]
     return changes(piece) | changes(problem.need_cn)
 
 
 def _release(problem: SchedulingProblem, classes: CnClasses, limits: SystemLimits) -> Integers:
-    """[cn] cycles until the constants that the CN never streams can have left the off-chip memory."""
+    """[cn] Least number of cycles until the constants that the CN never streams have left the off-chip memory."""
     piece, operand = problem.fetch_order
     counts = (problem.graph.piece_producer[piece] < 0) & classes.never_streams[classes.of_cn[problem.need_cn], operand]
     counts &= _first_of_piece(problem)
@@ -94,7 +94,7 @@ def _release(problem: SchedulingProblem, classes: CnClasses, limits: SystemLimit
 
 
 def _writing(problem: SchedulingProblem, classes: CnClasses, limits: SystemLimits) -> Integers:
-    """[cn] cycles from the end of the CN until the results that it never streams can be off-chip."""
+    """[cn] Least number of cycles from the end of the CN until the results that it never streams are off-chip."""
     pieces = np.flatnonzero(problem.graph.piece_is_output)
     pieces = pieces[classes.never_streams[classes.of_cn[problem.graph.piece_producer[pieces]], 0]]
     producer = problem.graph.piece_producer[pieces]
@@ -103,7 +103,9 @@ def _writing(problem: SchedulingProblem, classes: CnClasses, limits: SystemLimit
 
 
 def _edge_delays(problem: SchedulingProblem, classes: CnClasses, limits: SystemLimits) -> Integers:
-    """[edge] cycles that the data of the edge need from CN to CN, for the best pair of allowed cores."""
+    """[edge] Cycles that the data of the edge need from the first CN to the second CN, for the best pair of allowed
+    cores.
+    """
     start, successor = problem.edges
     delay = np.zeros(len(successor), np.int64)
     piece, operand = problem.fetch_order
@@ -143,10 +145,10 @@ def _best_rate(
 def pair_rate(
     problem: SchedulingProblem, limits: SystemLimits, rows: tuple[int, int], cores: tuple[int, int], operand: int
 ) -> float:
-    """Largest bits per cycle of a piece from its producer to a CN that reads it by `operand`.
+    """Largest bits per cycle of a piece from its producer to a CN that reads the piece by `operand`.
 
-    `rows` are the rows of the cost table and `cores` the cores, each of the producer and of the reader. The result is
-    infinite if the piece need not move, and 0 if it cannot move.
+    `rows` has two rows of the cost table, and `cores` two cores: the first belongs to the producer, the second to the
+    reader. The result is infinite if the piece need not move, and 0 if the piece cannot move.
     """
     memory, streams = problem.system.core_memory, problem.costs.stream_bits > 0
     producer, consumer = cores
@@ -169,16 +171,17 @@ _MOST_TRIED, _LEAST_TRIED = 16, 2
 _MOST_NEEDS = 10**7
 """Upper limit of the needs of a graph times the number of CNs in a round; large graphs get fewer CNs."""
 _FEW_ROUNDS = 40
-"""Steps of the search for weights for each of these CNs. The best CN gets more steps."""
+"""Number of steps of the search for weights for each of these CNs. The best CN gets more steps."""
 
 
 def split_latency_cycles(
     problem: SchedulingProblem, classes: CnClasses, limits: SystemLimits, paths: LongestPaths, moves: PossibleMoves
 ) -> int:
-    """The best of the lower bounds that follow from single CNs: work before the CN starts, and work after it ends.
+    """The best of the lower bounds that follow from single CNs: the work before a CN starts, and the work after the CN
+    ends.
 
     Every CN gives a bound. The candidates are the last CNs of layers, because these CNs wait for almost all earlier
-    layers. Candidates spread evenly over the network are tried first, then candidates around the best of them.
+    layers. Candidates spread evenly over the network are tried first, then candidates near the best candidate.
     """
     if not len(paths.head):
         return 0
@@ -199,7 +202,9 @@ def split_latency_cycles(
 
 @dataclass(frozen=True, eq=False)
 class SplitBounds:
-    """Lower bounds on latency that follow from single CNs of a problem, with the data from which they follow."""
+    """Lower bounds on latency that follow from single CNs of a problem, and the data from which the bounds are
+    computed.
+    """
 
     problem: SchedulingProblem
     classes: CnClasses
@@ -215,8 +220,8 @@ class SplitBounds:
         return head + int(self.paths.runtime[cn]) + tail
 
     def cycles_before(self, cn: int, before: Booleans, rounds: int) -> int:
-        """Least cycles before a CN starts. All its predecessors have run by then, and all data that they and the CN
-        read have arrived.
+        """Least cycles before a CN starts. All predecessors of the CN have run by then, and all data that the
+        predecessors and the CN read have arrived.
         """
         reads = _are_among(self.moves.reader, before, cn)
         fetched = self.moves.bits(reads & self.moves.fetched)
@@ -225,9 +230,11 @@ class SplitBounds:
         return max(work, self.moves.compulsory(reads).latency_cycles(rounds))
 
     def cycles_after(self, cn: int, after: Booleans, rounds: int) -> int:
-        """Least cycles after a CN ends. All its successors run, and the results of these CNs and of the CN move.
+        """Least cycles after a CN ends. All successors of the CN run after it, and the results of the successors and of
+        the CN move.
 
-        The constants that the successors need are fetched, except those for which there is room on chip before.
+        The constants that the successors need are fetched, except as many as can be stored on chip before the end of
+        the CN.
         """
         makes = _are_among(self.moves.producer, after, cn)
         reads = _are_among(self.moves.reader, after) & (self.moves.producer < 0)
@@ -238,7 +245,9 @@ class SplitBounds:
         return max(work, self.moves.compulsory(makes).latency_cycles(rounds))
 
     def _room_bits(self, reads: Booleans) -> int:
-        """Capacity in bits of all on-chip memories from which CNs can read the constants of the selected reasons."""
+        """Capacity in bits of all on-chip memories from which CNs can read constants. `reads` selects the reads of
+        constants.
+        """
         system, operands = self.problem.system, self.classes.never_streams.shape[1]
         pairs = np.unique(self.classes.of_cn[self.moves.reader[reads]] * operands + self.moves.operand[reads])
         memories = {
@@ -263,7 +272,9 @@ def _are_among(cns: Integers, chosen: Booleans, more: int = -1) -> Booleans:
 
 
 def latest_cns(layer: Integers, head: Integers) -> Integers:
-    """Candidates for `SplitBounds` by earliest start: all CNs of a small graph, else those of `latest_of_layers`."""
+    """Candidates for `SplitBounds`, by earliest start: all CNs of a small graph, else the CNs that `latest_of_layers`
+    returns.
+    """
     if len(layer) > _MOST_TRIED:
         return latest_of_layers(layer, head)
     order = np.lexsort((np.arange(len(layer)), -head, layer))
@@ -271,7 +282,9 @@ def latest_cns(layer: Integers, head: Integers) -> Integers:
 
 
 def latest_of_layers(layer: Integers, head: Integers) -> Integers:
-    """CN of each layer with the largest `head` (the first if there are several), in rising order of `head`."""
+    """Last CN of each layer: the CN with the largest `head`, or the first of several such CNs. The result is sorted by
+    rising `head`.
+    """
     order = np.lexsort((np.arange(len(layer)), -head, layer))
     latest: Integers = order[np.append(True, layer[order][1:] != layer[order][:-1])]
     return latest[np.argsort(head[latest], kind="stable")]

@@ -1,7 +1,8 @@
 """Linear program of the phases of a schedule, and the lower bound on latency that follows from its dual.
 
-The program chooses the best ways and phases (docs/proofs.md#bounds, "Phases"). OR-Tools solves it; the dual values are
-weights. Any weights give a valid bound, so the bound does not depend on the accuracy of the solver.
+The program chooses the best ways and phases (docs/proofs.md#bounds, "Phases"). OR-Tools solves the program; the dual
+values of the solution are the weights of the bound. Any weights give a valid bound, so the bound does not depend on the
+accuracy of the solver.
 """
 
 import math
@@ -18,14 +19,14 @@ from tilewright.multicore.scheduling.problem import Booleans, Floats, Integers
 
 @dataclass(frozen=True, eq=False)
 class Item:
-    """Equal units of work (runs of CNs, or bits that move) that must be done in a range of phases. Each unit is done in
-    one of several ways.
+    """Equal units of work (runs of CNs, or bits that move) that must be done in a range of phases. There are several
+    ways to do a unit.
     """
 
     count: float
     """Number of units of work"""
     loads: Floats
-    """[way, leg, resource] cycles for which a unit occupies the resource; a second leg is in the same phase or later"""
+    """[way, leg, resource] Cycles for which a unit occupies the resource; a second leg is in the same phase or later"""
     first: int
     """First phase in which the work can be done."""
     last: int
@@ -35,7 +36,8 @@ class Item:
     memories: int = -1
     """Number of the set of memories in which the units are stored."""
     since: int | None = None
-    """First phase at whose beginning the units are stored; None: the phase after that in which they are done."""
+    """First phase at whose beginning the units are stored; None: the phase after the phase in which the units are
+    done."""
     until: int = 0
     """Last phase at whose beginning the units are stored."""
 
@@ -58,18 +60,18 @@ class PhaseProblem:
 
     items: tuple[Item, ...]
     least_cycles: Integers
-    """[phase] least length of the phase in cycles"""
+    """[phase] Least length of the phase in cycles"""
     idle_cycles: Floats
-    """[phase, resource] cycles in which the resource does no work of the items"""
+    """[phase, resource] Cycles in which the resource does not work on any item"""
     room_bits: Floats
-    """[set of memories] total capacity in bits"""
+    """[set of memories] Total capacity of the memories in bits"""
     inside: Booleans
     """[set, set] True where the first set is a subset of the second"""
     orders: Integers
-    """[order, (before, after)] pairs of items: at any time, the share of `after` that has begun is at most the share of
+    """[order, (before, after)] Pairs of items: at any time, the share of `after` that has begun is at most the share of
     `before` that is done"""
     stays: Integers
-    """[stay, (bits, reader, set)] two items and a set of memories: bits of the first item that have arrived occupy the
+    """[stay, (bits, reader, set)] Two items and a set of memories: bits of the first item that have arrived occupy the
     memories until the corresponding share of the second item has run"""
 
     @property
@@ -79,7 +81,7 @@ class PhaseProblem:
 
     @property
     def choices(self) -> int:
-        """Number of choices: ways (legs) times phases, summed over all items."""
+        """Number of choices: legs of ways times phases, summed over all items."""
         return sum(len(item.legs) * (item.last - item.first + 1) for item in self.items)
 
     def order_phases(self, order: int) -> range:
@@ -98,15 +100,15 @@ class PhaseWeights:
     """Weights of the constraints of the phases. Any weights give a valid bound."""
 
     resource: Floats
-    """[phase, resource] weight of a cycle of the resource"""
+    """[phase, resource] Weight of a cycle of the resource"""
     least: Floats
-    """[phase] weight of a cycle of the least length of the phase"""
+    """[phase] Weight of a cycle of the least length of the phase"""
     room: Floats
-    """[set of memories, phase] weight of a bit that is stored at the beginning of the phase"""
+    """[set of memories, phase] Weight of a bit that is stored at the beginning of the phase"""
     order: Floats
-    """[order, phase] weight of the constraint of an order at the end of the phase, for the whole item"""
+    """[order, phase] Weight of the constraint of an order at the end of the phase, for the whole item"""
     stay: Floats
-    """[stay, phase] weight of a bit that a stay keeps in memory at the beginning of the phase"""
+    """[stay, phase] Weight of a bit that a stay keeps in memory at the beginning of the phase"""
 
     def normal(self, program: PhaseProblem) -> "PhaseWeights":
         """Weights that are changed so that they give a valid bound. No weight is negative, the weights of each phase
@@ -121,7 +123,7 @@ class PhaseWeights:
 
 
 def covering_prices(program: PhaseProblem, room: Floats) -> Floats:
-    """[set, phase] price of a bit in a memory of the set: the weights of all sets that contain the set."""
+    """[set, phase] Price of a bit in a memory of the set: the sum of the weights of all sets that contain this set."""
     covering: Floats = program.inside.astype(np.float64) @ room
     return covering
 
@@ -139,7 +141,7 @@ def bound_cycles(program: PhaseProblem, weights: PhaseWeights) -> int:
     for number, item in enumerate(program.items):
         phases = slice(item.first, item.last + 1)
         price = item.loads @ weights.resource[phases].T
-        """[way, leg, phase]"""
+        """[way, leg, phase] Price of a unit"""
         price[:, 0] += begun[number, phases]
         for way, leg in item.legs:
             if item.is_last(way, leg):
@@ -153,7 +155,9 @@ def bound_cycles(program: PhaseProblem, weights: PhaseWeights) -> int:
 
 
 def _prices_of_order(program: PhaseProblem, weights: PhaseWeights) -> tuple[Floats, Floats]:
-    """Prices from orders and stays: ([item, phase] to begin a unit in the phase, [item, phase] to end a unit in it)."""
+    """Prices from orders and stays: ([item, phase] price to begin a unit in the phase, [item, phase] price to end a
+    unit in the phase).
+    """
     begun, done = (np.zeros((len(program.items), program.phases)) for _ in range(2))
     counts = np.array([item.count for item in program.items])
     later = np.cumsum(weights.order[:, ::-1], axis=1)[:, ::-1]
@@ -169,7 +173,7 @@ def _prices_of_order(program: PhaseProblem, weights: PhaseWeights) -> tuple[Floa
 
 
 def best_weights(program: PhaseProblem) -> PhaseWeights:
-    """Weights of the best bound that the solver finds; zeros if it finds none."""
+    """Weights of the best bound that the solver finds; zeros if the solver finds no bound."""
     return _Primal(program).weights()
 
 
@@ -247,7 +251,7 @@ class _Primal:
             self.done[number] = self.begun[number] if is_one else self._sums(ends)
 
     def _sums(self, ways: list[list[Any]]) -> list[Any]:
-        """[phase of the item, without its last] variable for the share that is done by the end of the phase."""
+        """[phase of the item, without its last] Variable for the share that is done by the end of the phase."""
         sums: list[Any] = []
         for parts in list(zip(*ways, strict=True))[:-1]:
             total, defined = self._part(), self._equal(0.0)

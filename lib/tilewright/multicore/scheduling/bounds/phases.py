@@ -1,8 +1,8 @@
 """Lower bound on latency from the phases of a schedule (docs/proofs.md#bounds, "Phases").
 
 The phases belong to a chain of CNs, in which each CN waits for the CN before it. Phases are the runs of these CNs and
-the times between them. The work of a phase must fit its length on every core and link. Data that stay on chip from one
-phase to the next must fit the memories.
+the times between them. On every core and link, the work of a phase must fit the length of the phase. Data that stay on
+chip from one phase to the next must fit the memories.
 """
 
 from collections.abc import Callable, Sequence
@@ -20,13 +20,14 @@ from tilewright.multicore.scheduling.problem import Booleans, Floats, Integers, 
 MOST_CNS = 32
 """Largest number of CNs whose runs are phases."""
 MOST_CHOICES = 40_000
-"""Largest number of choices (ways times phases, summed over all items). If there are more, fewer phases are used."""
+"""Largest number of choices (ways times phases, summed over all items). If there are more choices, fewer phases are
+used."""
 
 
 def phases_latency_cycles(
     problem: SchedulingProblem, classes: CnClasses, paths: LongestPaths, moves: PossibleMoves
 ) -> int:
-    """The best lower bound by phases that is found, in cycles."""
+    """The best lower bound in cycles that is found with phases."""
     if not len(paths.head):
         return 0
     program = longest_program(
@@ -51,7 +52,7 @@ def longest_program(
 def phase_problem(
     problem: SchedulingProblem, classes: CnClasses, paths: LongestPaths, moves: PossibleMoves, chain: NodeChain
 ) -> PhaseProblem:
-    """Problem of the work that must be done in the phases of a chain."""
+    """Linear program of the work that must be done in the phases of a chain."""
     system = problem.system
     on_chip = np.array([core for core in range(system.core_count) if core != system.off_chip_core])
     memories = MemorySets(problem, classes)
@@ -88,7 +89,7 @@ def _runs(problem: SchedulingProblem, classes: CnClasses, chain: NodeChain, on_c
 
 
 def run_loads(problem: SchedulingProblem, classes: CnClasses, on_chip: Integers, number: int) -> Floats:
-    """[allowed core, 1, resource] cycles for which a CN of a class occupies the resource, including its streams."""
+    """[allowed core, 1, resource] Cycles for which a CN of a class occupies the resource, including its streams."""
     system = problem.system
     rows = []
     for place in np.flatnonzero(classes.allowed[number][on_chip]).tolist():
@@ -111,8 +112,8 @@ class MemorySets:
         self._known: dict[tuple[int, int, int], int] = {}
 
     def of(self, producer: int, reader: int, operand: int) -> int:
-        """Number of the set of memories that can hold a piece between its producer (-1 for a constant) and the CN that
-        reads it by an operand.
+        """Number of the set of memories that can hold a piece between its producer (-1 for a constant) and the CN
+        `reader`, which reads the piece by `operand`.
         """
         of_cn = self._classes.of_cn
         key = (int(of_cn[producer]) if producer >= 0 else -1, int(of_cn[reader]), operand)
@@ -137,7 +138,7 @@ class MemorySets:
 def _moves(
     problem: SchedulingProblem, moves: PossibleMoves, chain: NodeChain, memories: MemorySets, cores: int
 ) -> list[Item]:
-    """Items for data that must reach their reader. For each piece one reason counts."""
+    """Items for data that must reach their reader. If a piece must move for several reasons, only one reason counts."""
     producer, reader = moves.producer, moves.reader
     if not len(moves.piece):
         return []

@@ -14,14 +14,16 @@ from tilewright.multicore.scheduling.problem import OUTPUT_OPERAND, Booleans, Fl
 
 @dataclass(frozen=True, eq=False)
 class StreamedOrMoved:
-    """Pieces that must be fetched or written if their CN runs on a core on which the operand does not stream."""
+    """Pieces that must be fetched or written if the CN that reads or produces them runs on a core on which the operand
+    does not stream.
+    """
 
     piece: Integers
-    """[entry] piece"""
+    """[entry] Number of the piece"""
     cn: Integers
     """[entry] CN that reads or produces the piece"""
     operand: Integers
-    """[entry] operand by which the CN reads the piece, or `OUTPUT_OPERAND` for a result"""
+    """[entry] Operand by which the CN reads the piece, or `OUTPUT_OPERAND` for a result"""
 
     def more(
         self, problem: SchedulingProblem, classes: CnClasses, of_class: Floats, amount: Floats, own: Booleans
@@ -29,8 +31,8 @@ class StreamedOrMoved:
         """Amount by which the selected entries raise a lower bound.
 
         The lower bound is a sum over CNs of the least value over their allowed cores. `of_class` [class, core] is the
-        value without the entries. `amount` [entry] is added on cores on which the piece must move. `own` [entry]
-        selects the entries.
+        value without the entries. `amount` [entry] is added on the cores on which the piece must move. `own` [entry] is
+        True for the selected entries.
         """
         cns, place = np.unique(self.cn[own], return_inverse=True)
         if not len(cns):
@@ -57,7 +59,7 @@ class StreamedOrMoved:
 def streamed_or_moved(problem: SchedulingProblem, classes: CnClasses, fetched: Booleans) -> StreamedOrMoved:
     """Pieces that either stream or move: constants that are not in `fetched`, and results that can stream.
 
-    A constant counts for the first CN that reads it and can fetch it.
+    A constant counts only for the first CN that reads this constant and can fetch it.
     """
     graph, (piece, operand) = problem.graph, problem.fetch_order
     may_fetch = ~classes.always_streams[classes.of_cn[problem.need_cn], operand]
@@ -74,7 +76,7 @@ def streamed_or_moved(problem: SchedulingProblem, classes: CnClasses, fetched: B
 
 
 def cn_energy_pj(problem: SchedulingProblem, classes: CnClasses, limits: SystemLimits) -> Floats:
-    """[class, core] energy of a CN on the core, including the energy of its streams, in pJ."""
+    """[class, core] Energy of a CN on the core, including the energy of its streams, in pJ."""
     costs, system = problem.costs, problem.system
     off = system.off_chip_memory
     bits = costs.stream_bits[classes.row]
@@ -94,7 +96,9 @@ def off_chip_traffic(
     traffic: Sequence[TrafficLoad],
     either: StreamedOrMoved,
 ) -> int:
-    """Lower bound in cycles from the necessary off-chip traffic. For a CN, the core with the least traffic counts."""
+    """Lower bound in cycles from the necessary off-chip traffic. Each CN counts with the core on which it has the least
+    traffic.
+    """
     if len(classes.count) == 0:
         return 0
     bits, out = problem.graph.piece_bits[either.piece].astype(np.float64), either.operand == OUTPUT_OPERAND

@@ -1,4 +1,4 @@
-"""Lower bounds of the work of resources: pieces that must move, and the load of links (docs/proofs.md#bounds)."""
+"""Lower bounds on the load of links, from the pieces that must move (docs/proofs.md#bounds)."""
 
 import math
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ from tilewright.multicore.scheduling.problem import (
 
 
 def fetched_pieces(problem: SchedulingProblem, classes: CnClasses) -> Booleans:
-    """[piece] True for a constant that must be fetched, because some CN never streams it."""
+    """[piece] True for a constant that must be fetched, because some CN never streams this constant."""
     piece, operand = problem.fetch_order
     fetched = np.zeros(len(problem.graph.piece_bits), np.bool_)
     fetched[piece[classes.never_streams[classes.of_cn[problem.need_cn], operand]]] = True
@@ -27,8 +27,8 @@ def fetched_pieces(problem: SchedulingProblem, classes: CnClasses) -> Booleans:
 
 
 def written_pieces(problem: SchedulingProblem, classes: CnClasses) -> Booleans:
-    """[piece] True for a result that must be written off-chip from a memory on chip, because its producer never streams
-    it.
+    """[piece] True for a result that must be written off-chip from a memory on chip, because the producer never streams
+    this result.
     """
     graph = problem.graph
     written = graph.piece_is_output.copy()
@@ -40,7 +40,7 @@ def written_pieces(problem: SchedulingProblem, classes: CnClasses) -> Booleans:
 _ROUNDS = 300
 Way = tuple[tuple[int, ...], ...]
 """Links over which a piece moves, one tuple for each leg, each link once. A direct way has one leg. A way through the
-off-chip memory has two legs: the piece is written, and fetched at any later time.
+off-chip memory has two legs: the piece is written, and is fetched at any later time.
 """
 
 
@@ -49,18 +49,18 @@ class CompulsoryMoves:
     """Kinds of moves that are necessary in every schedule, with all possible ways of each kind."""
 
     bits: Integers
-    """[move] total bits of the pieces with this kind of move, each piece counted once"""
+    """[move] Total bits of the pieces with this kind of move, each piece counted once"""
     start: Integers
-    """[move + 1] position of the first way of the move"""
+    """[move + 1] Position of the first way of the move; the last entry is the number of ways"""
     cycles_per_bit: Floats
-    """[way, link] cycles for which a bit occupies the link"""
+    """[way, link] Cycles for which a bit occupies the link"""
 
     def latency_cycles(self, rounds: int = _ROUNDS) -> int:
         """The best lower bound on latency by weights of links, in cycles: no link carries more than its width."""
         return self.weighted(rounds).cycles if len(self.bits) else 0
 
     def weighted(self, rounds: int = _ROUNDS) -> Weighted:
-        """The best lower bound with its weights [link]. There must be at least one move."""
+        """The best lower bound, and its weight for each link. There must be at least one move."""
         move_of_way = np.repeat(np.arange(len(self.bits)), np.diff(self.start))
 
         def bound(weight: Floats) -> tuple[float, Integers]:
@@ -69,7 +69,7 @@ class CompulsoryMoves:
             return float(self.bits @ cheapest), np.flatnonzero(price == cheapest[move_of_way])
 
         def load(ways: Integers) -> Floats:
-            # For each move, the first of its cheapest ways counts.
+            # If several ways of a move are cheapest, the first of these ways counts.
             loads: Floats = self.bits @ self.cycles_per_bit[ways[np.unique(move_of_way[ways], return_index=True)[1]]]
             return loads
 
@@ -81,34 +81,35 @@ class PossibleMoves:
     """Reasons why pieces move: a CN reads the piece, or the piece is a result of the network."""
 
     piece: Integers
-    """[reason] piece, in rising order. The first reason of a piece has the kind of move that takes most time on idle
+    """[reason] Piece, in rising order. The first reason of a piece has the kind of move that takes most time on idle
     links"""
     piece_bits: Integers
-    """[piece] size in bits"""
+    """[piece] Size of the piece in bits"""
     reader: Integers
-    """[reason] CN that reads the piece; -1 for results"""
+    """[reason] CN that reads the piece; -1 for a result of the network"""
     producer: Integers
-    """[reason] CN that produces the piece; -1 for constants"""
+    """[reason] CN that produces the piece; -1 for a constant"""
     fetched: Booleans
     """[reason] True where the piece comes from the off-chip memory: a constant, or data that its producer streams out
     """
     operand: Integers
-    """[reason] memory operand by which the piece is read, or written"""
+    """[reason] Memory operand by which the piece is read, or written if the piece is a result"""
     kind: Integers
-    """[reason] kind of the move"""
+    """[reason] Number of the kind of move"""
     ways: tuple[Floats, ...]
-    """[kind] array [way, leg, link] of the cycles for which a bit occupies the link; a second leg is at the same time
-    or later. There are no ways if nothing has to move over a link"""
+    """[kind] Array [way, leg, link] of the cycles for which a bit occupies the link; a second leg is at the same time
+    or later. The array has no ways if no data have to move over a link"""
     evicting: tuple[Floats, ...]
-    """[kind] array [way, leg, link] of such cycles, for ways through the off-chip memory; also for data that could stay
-    on chip"""
+    """[kind] Array like those of `ways`, but with the ways through the off-chip memory only. These ways exist even for
+    data that could stay on chip"""
     stays: Booleans
-    """[kind] True where nothing has to move, because the piece can be read where it was produced"""
+    """[kind] True where no data have to move, because the piece can be read where it was produced"""
     energy_pj: Floats
-    """[kind] least energy of a bit over links and in the memories at both ends; 0 for fetches and results"""
+    """[kind] Least energy in pJ to move a bit, over links and in the memories at both ends; 0 for fetches and
+    results"""
 
     def once(self, kept: Booleans) -> Integers:
-        """Positions of the first kept reason of each piece."""
+        """Position of the first kept reason of each piece. `kept` [reason] selects the kept reasons."""
         chosen = np.flatnonzero(kept)
         return chosen[changes(self.piece[chosen])]
 
@@ -137,10 +138,10 @@ class PossibleMoves:
 def possible_moves(problem: SchedulingProblem, classes: CnClasses, with_streamed: bool = False) -> PossibleMoves:
     """The possible moves of a problem.
 
-    A constant must reach a memory from which some CN reads it. A result must leave the memory of its producer. Data
-    from one CN to another must move unless the two CNs have allowed cores that share the memory. Data that can stream
-    are left out. With `with_streamed`, data that always stream at one end and never at the other end are included: they
-    are fetched or written.
+    A constant must reach a memory from which some CN reads this constant. A result must leave the memory of its
+    producer. Data from one CN to another must move unless the two CNs have allowed cores that share the memory. Data
+    that can stream are left out. With `with_streamed`, data that always stream at one end and never at the other end
+    are included, because these data must be fetched or written.
     """
     graph, of_cn, never_streams = problem.graph, classes.of_cn, classes.never_streams
     sets, set_of_class = np.unique(classes.allowed, axis=0, return_inverse=True)
@@ -196,11 +197,12 @@ def possible_moves(problem: SchedulingProblem, classes: CnClasses, with_streamed
 
 
 _LEGS = 2
-"""Number of legs of a way. A way through the off-chip memory has two legs, because the fetch can be much later."""
+"""Largest number of legs of a way. A way through the off-chip memory has two legs, because the fetch can be much later
+than the write."""
 
 
 def _load(way: Way, widths: Integers) -> Floats:
-    """[leg, link] cycles for which a bit occupies the link. Two legs over the same links are joined into one leg."""
+    """[leg, link] Cycles for which a bit occupies the link. Two legs over the same links are joined into one leg."""
     loads = np.zeros((_LEGS, len(widths)))
     for load, links in zip(loads, way, strict=False):
         load[list(links)] = 1.0 / widths[list(links)]
@@ -210,15 +212,15 @@ def _load(way: Way, widths: Integers) -> Floats:
 
 
 class _Kind(NamedTuple):
-    """Possible senders and destinations of pieces of a kind."""
+    """Possible senders and destinations of the pieces of one kind."""
 
     senders: list[int]
     """Cores that can send the piece; the off-chip core for constants."""
     wanted: list[int]
     """Memories from which the piece can be read; the off-chip memory for results."""
     stays: bool
-    """Whether the piece need not move over a link: some sender produces it in a memory from which it is read, or some
-    path has no links."""
+    """Whether the piece need not move over a link: some sender produces the piece in a memory from which the piece is
+    read, or some path has no links."""
 
 
 def _kind(system: CoreSystem, sets: Booleans, outside: int, kind: int, operands: int) -> _Kind:
@@ -256,7 +258,7 @@ def _ways(system: CoreSystem, kind: _Kind) -> dict[Way, float]:
 
 
 def _ways_by_off_chip(system: CoreSystem, kind: _Kind) -> dict[Way, None]:
-    """Ways of data that are written off-chip and fetched again, even if the data need not move."""
+    """Ways on which data are written off-chip and fetched again, even if the data need not move."""
     ways = (_by_off_chip(system, sender, fetcher) for sender, fetcher, _ in _ends(system, kind))
     return dict.fromkeys(way for way in ways if way is not None)
 
@@ -296,7 +298,9 @@ def _links(system: CoreSystem, sender: int, receiver: int) -> tuple[int, ...]:
 
 
 def _energy(system: CoreSystem, path: list[int], home: int, wanted: int) -> float:
-    """Least energy of a bit in pJ: its links, and its share of a word in the memories at both ends."""
+    """Least energy in pJ to move a bit: the energy of the links, and the share of a word in the memories at both
+    ends.
+    """
     links = float(system.link_energy_pj_per_bit[path].sum())
     read = float(system.memory_read_energy_pj[home] / system.memory_read_bits[home])
     return links + read + float(system.memory_write_energy_pj[wanted] / system.memory_write_bits[wanted])

@@ -15,11 +15,11 @@ from tilewright.multicore.scheduling.problem import OUTPUT_OPERAND, Booleans, Sc
 _ROUNDING = Fraction(1, 10**9)
 """Share by which a claimed bound of the energy can exceed the exact sum, because floating-point sums are not exact."""
 Path = tuple[int, ...] | None
-"""Links of a path, each once; None if there is no path."""
+"""Links of a path, each link once; None if there is no path."""
 
 
 def certificate_faults(problem: SchedulingProblem, allowed: Booleans, certificate: Mapping[str, Any]) -> list[str]:
-    """Messages on claims of a certificate that do not follow from its weights.
+    """Messages on claims of a certificate that do not follow from the weights in the certificate.
 
     The claims are about all allocations that `allowed` [cn, core] permits. The certificate has the bound and its
     weights for each rule.
@@ -53,7 +53,7 @@ def _faults(exact: "_Exact", certificate: Mapping[str, Any]) -> Iterator[str]:
 
 
 class _Exact:
-    """Exact bounds of a problem, from data in whole numbers."""
+    """Exact bounds of a problem, computed from integers."""
 
     def __init__(self, problem: SchedulingProblem, allowed: Booleans) -> None:
         self.graph, self.costs, self.system = problem.graph, problem.costs, problem.system
@@ -75,7 +75,7 @@ class _Exact:
         return core != self.off and int(self.costs.runtime_cycles[self.graph.cost_row[cn], core]) >= 1
 
     def streamed(self, cn: int, core: int) -> list[int]:
-        """[operand] bits that the CN streams on the core."""
+        """[operand] Bits that the CN streams on the core."""
         bits: list[int] = self.costs.stream_bits[self.graph.cost_row[cn], core].tolist()
         return bits
 
@@ -104,8 +104,8 @@ class _Exact:
 
     @cached_property
     def rates(self) -> list[Fraction | None]:
-        """Largest bits per cycle of three kinds of traffic: data that leave the off-chip memory, data that enter it,
-        and both together. None: nothing limits the traffic.
+        """Largest bits per cycle of three kinds of traffic: data that leave the off-chip memory, data that enter the
+        off-chip memory, and both together. None: no link and no memory limits the traffic.
         """
         others = [core for core in range(self.system.core_count) if core != self.off]
         reading = [path for core in others if (path := self.path(self.off, core)) is not None]
@@ -150,7 +150,7 @@ class _Exact:
     def either(self) -> dict[int, list[tuple[int, int]]]:
         """Pieces that a CN streams on some cores and that must move on its other cores, as (piece, operand), by CN.
 
-        These are results, and constants. A constant counts only for the first CN that can fetch it.
+        These pieces are results and constants. A constant counts only for the first CN that can fetch it.
         """
         found: dict[int, list[tuple[int, int]]] = {}
         seen = set(self.fetched)
@@ -172,7 +172,9 @@ class _Exact:
         return [(piece, operand) for piece, operand in self.either.get(cn, ()) if streams[operand] == 0]
 
     def work(self, on_cores: Mapping[int, int], on_traffic: Sequence[int]) -> Fraction:
-        """Bound from weights on cores and on three amounts of off-chip traffic: read, written, and their sum."""
+        """Bound from weights on cores and on three amounts of off-chip traffic: data that are read, data that are
+        written, and both together.
+        """
         total = sum(on_cores.values()) + sum(on_traffic)
         if not self.cores_of or total <= 0 or min(on_traffic) < 0:
             return Fraction(0)
@@ -259,7 +261,9 @@ class _Exact:
         return sum((self.bits[p] * price for p, price in least.items()), Fraction(0)) / total if total else Fraction(0)
 
     def _reasons(self) -> Iterator[tuple[int, list[int], set[int]]]:
-        """Pieces that must move: (piece, cores that can send it, memories of which at least one must receive it)."""
+        """Pieces that must move: (piece, cores that can send the piece, memories of which at least one must receive the
+        piece).
+        """
         for piece in self.results:
             yield piece, self.cores_of[self.producer[piece]], {self.system.off_chip_memory}
         for cn, needs in enumerate(self.needs):
@@ -273,7 +277,7 @@ class _Exact:
                 yield piece, [self.off] if first < 0 else self.cores_of[first], wanted
 
     def _ways(self, senders: Sequence[int], wanted: set[int]) -> list[tuple[int, ...]]:
-        """Links of each possible way; [] if a piece need not move over links."""
+        """Links of each possible way; [] if the piece need not move over links."""
         if wanted & {self.memory[sender][OUTPUT_OPERAND] for sender in senders}:
             return []
         ways: list[tuple[int, ...]] = []
@@ -286,8 +290,8 @@ class _Exact:
         return [] if () in ways else ways
 
     def energy_pj(self) -> Fraction:
-        """Least energy in pJ: each CN on its cheapest core with its streams, and the cheapest way of all necessary
-        moves.
+        """Least energy in pJ: each CN with its streams on the cheapest core, and all necessary moves in the cheapest
+        way.
         """
         off = self.system.off_chip_memory
         found = Fraction(0)
@@ -342,7 +346,7 @@ class _Exact:
         return sum((Fraction(float(self.system.link_energy_pj_per_bit[link])) for link in links), Fraction(0))
 
     def _bit_pj(self, memory: int, reading: bool) -> Fraction:
-        """Energy in pJ to read or write a bit: its share of a word."""
+        """Energy in pJ to read or write a bit, as a share of the energy of a word."""
         bits = (self.system.memory_read_bits if reading else self.system.memory_write_bits)[memory]
         return self._word_pj(1, memory, reading) / int(bits)
 

@@ -1,6 +1,6 @@
 """Checks of data movement: data are present while they are read, data fit the memories, and transfers are possible.
 
-The checks of a transfer are on its ends, path, rate, length, cause and broadcast.
+A transfer is checked for its ends, path, rate, length, cause and broadcast.
 """
 
 from collections.abc import Collection
@@ -15,7 +15,7 @@ from tilewright.multicore.scheduling.state_record import CORE_TO_CORE, EVICTION,
 
 @dataclass(frozen=True, eq=False)
 class _Events:
-    """Pieces in memories, each during a period from `start` to `end`."""
+    """Events of pieces in memories; each event has a period from `start` to `end`."""
 
     piece: Integers
     memory: Integers
@@ -53,8 +53,8 @@ def detour_faults(problem: SchedulingProblem, schedule: Schedule, layers: Collec
 
 
 def memory_faults(problem: SchedulingProblem, schedule: Schedule) -> list[str]:
-    """Faults of memories. A memory never holds more than its capacity, and always has space for the data in use. It
-    gains only data that arrive, and an on-chip memory is empty at the end.
+    """Faults of memories. A memory never holds more than its capacity, and always has space for the data in use. A
+    memory gains only data that arrive, and an on-chip memory is empty at the end.
     """
     faults: list[str] = []
     stays = _stays(problem, schedule)
@@ -62,9 +62,9 @@ def memory_faults(problem: SchedulingProblem, schedule: Schedule) -> list[str]:
         times, stored = schedule.memory_use(memory)
         over = np.flatnonzero((stored > capacity) | (stored < 0))
         if len(over):
-            faults.append(f"memory {memory} holds {stored[over[0]]} bits at {times[over[0]]}, it has {capacity}")
+            faults.append(f"memory {memory} holds {stored[over[0]]} bits at {times[over[0]]}, but has only {capacity}")
         if int(stored.max(initial=0)) != schedule.peak_bits[memory]:
-            faults.append(f"memory {memory}: the peak does not fit the changes")
+            faults.append(f"memory {memory}: the recorded peak differs from the peak of the changes")
         if len(stored) and stored[-1] != 0 and memory != problem.system.off_chip_memory:
             faults.append(f"memory {memory} holds {stored[-1]} bits at the end, although no CN needs them")
         here = stays.memory == memory
@@ -73,7 +73,7 @@ def memory_faults(problem: SchedulingProblem, schedule: Schedule) -> list[str]:
         rows = rows[rows["change_bits"] > 0]
         gained, arrived = _totals(rows["time_cycles"], rows["change_bits"]), _totals(stays.start[here], bits)
         if not all(np.array_equal(one, other) for one, other in zip(gained, arrived, strict=True)):
-            faults.append(f"memory {memory} gains other bits than those that arrive")
+            faults.append(f"memory {memory} gains bits that do not match the arrivals")
         both = np.concatenate((stays.start[here], stays.end[here], times))
         moments, changes = _totals(both, np.concatenate((bits, -bits, np.zeros_like(times))))
         used = np.cumsum(changes)
@@ -91,7 +91,7 @@ def _streams(problem: SchedulingProblem, schedule: Schedule) -> Booleans:
 
 
 def _memory_of(problem: SchedulingProblem, schedule: Schedule) -> Integers:
-    """[cn, operand] memory that holds the operand while the CN runs: a memory of its core, or the off-chip memory if
+    """[cn, operand] Memory that holds the operand while the CN runs: a memory of its core, or the off-chip memory if
     the operand streams.
     """
     system = problem.system
@@ -105,7 +105,7 @@ def _arrivals(problem: SchedulingProblem, schedule: Schedule) -> _Events:
     """Arrivals of pieces in memories: constants, results of CNs, and pieces that transfers bring.
 
     A piece occupies space from `start` on and can be read from `end` on. In the off-chip memory a piece occupies space
-    only when all of it has arrived.
+    only when the whole piece has arrived.
     """
     graph, moves, off_chip = problem.graph, schedule.transfers, problem.system.off_chip_memory
     constants, made = np.flatnonzero(graph.piece_producer < 0), np.flatnonzero(graph.piece_producer >= 0)
@@ -120,13 +120,13 @@ def _arrivals(problem: SchedulingProblem, schedule: Schedule) -> _Events:
 
 
 def _sent(schedule: Schedule) -> _Events:
-    """Reads of transfers."""
+    """Reads of pieces by transfers."""
     moves = schedule.transfers
     return _Events(moves["piece"], moves["source_memory"], moves["start_cycles"], moves["end_cycles"])
 
 
 def _needed(problem: SchedulingProblem, schedule: Schedule) -> _Events:
-    """[need] reads of CNs."""
+    """[need] Read of a piece by a CN."""
     piece, operand = problem.fetch_order
     cn = problem.need_cn
     memory = _memory_of(problem, schedule)[cn, operand]
@@ -141,7 +141,7 @@ def _results(problem: SchedulingProblem, schedule: Schedule) -> _Events:
 
 
 class _Lookup:
-    """Lookup of the arrivals on which reads depend."""
+    """Index of arrivals that finds the arrival on which a read depends."""
 
     def __init__(self, problem: SchedulingProblem, arrivals: _Events) -> None:
         self._memories = len(problem.system.memory_capacity_bits)
@@ -159,7 +159,9 @@ class _Lookup:
         return found
 
     def last_before(self, reads: _Events) -> Integers:
-        """[read] last arrival of the piece in the memory that ends by the start of the read; -1 if there is none."""
+        """[read] Last of the arrivals of the piece in the memory that have ended when the read starts; -1 if there is
+        no such arrival.
+        """
         key = self._key(reads, reads.start)
         last = np.searchsorted(self._sorted, key, side="right") - 1
         if not len(self._order):
@@ -170,7 +172,8 @@ class _Lookup:
 
 
 def _stays(problem: SchedulingProblem, schedule: Schedule) -> _Events:
-    """[arrival] shortest possible stay of the piece: until its last read before the piece arrives again.
+    """[arrival] Shortest possible stay of the piece in the memory. The stay lasts until the last read before the piece
+    arrives again.
 
     In the off-chip memory a piece stays to the end. The logs do not have stays, but a piece must stay from an arrival
     until the last read that depends on this arrival.
@@ -228,7 +231,7 @@ def _has_path(problem: SchedulingProblem, schedule: Schedule) -> Booleans:
 
 
 def _words(problem: SchedulingProblem, schedule: Schedule) -> Integers:
-    """[transfer] width in bits of the narrower of the words at the two ends."""
+    """[transfer] Width in bits of the narrower of the words at the two ends."""
     read = problem.system.memory_read_bits[schedule.transfers["source_memory"]]
     written = problem.system.memory_write_bits[schedule.transfers["target_memory"]]
     found: Integers = np.minimum(read, written)
@@ -236,7 +239,7 @@ def _words(problem: SchedulingProblem, schedule: Schedule) -> Integers:
 
 
 def _causes(problem: SchedulingProblem, schedule: Schedule) -> Integers:
-    """[transfer] cause of the transfer, derived from its ends. Writes of results have their own cause; all other writes
+    """[transfer] Cause of the transfer, derived from its ends. Writes of results have their own cause; all other writes
     to the off-chip memory are evictions.
     """
     moves, off_chip = schedule.transfers, problem.system.off_chip_memory
@@ -247,8 +250,8 @@ def _causes(problem: SchedulingProblem, schedule: Schedule) -> Integers:
 
 
 def _broadcast_faults(problem: SchedulingProblem, schedule: Schedule) -> list[str]:
-    """Faults of transfers that refer to a broadcast. There must be a transfer of the same piece, from the same memory,
-    at the same time, with a common bus.
+    """Faults of transfers that refer to a broadcast. For each of them there must be a transfer of the same piece, from
+    the same memory, at the same time, over a common bus.
     """
     moves, system = schedule.transfers, problem.system
     columns = ("piece", "source_memory", "start_cycles", "bits_per_cycle")

@@ -1,7 +1,7 @@
 """Checks that a schedule follows the rules, from the problem and the logs, without the compiled scheduler.
 
-Logs whose sizes do not fit the problem, or with numbers that the problem does not have, cannot be checked. These faults
-are reported first.
+Logs cannot be checked if their sizes do not fit the problem, or if they have numbers that the problem does not have.
+These faults are reported first.
 """
 
 from collections import defaultdict
@@ -36,7 +36,7 @@ def log_faults(problem: SchedulingProblem, schedule: Schedule) -> list[str]:
     if np.any((schedule.allocation < 0) | (schedule.allocation >= cores)):
         faults.append("a CN is on a core that does not exist")
     if schedule.energy_terms_pj.keys() != {ON_CORE, *CAUSES, *further_schedule_terms(problem)}:
-        faults.append(f"there is energy for {', '.join(sorted(schedule.energy_terms_pj.keys() - {ON_CORE}))}")
+        faults.append(f"wrong energy terms: {', '.join(sorted(schedule.energy_terms_pj.keys() - {ON_CORE}))}")
     ranges = {"piece": pieces, "cause": causes, "source_memory": memories, "target_memory": memories}
     ranges |= {"source_core": cores, "target_core": cores}
     faults += _out_of_range("transfers", schedule.transfers, ranges)
@@ -57,7 +57,9 @@ def log_faults(problem: SchedulingProblem, schedule: Schedule) -> list[str]:
 
 
 def _out_of_range(name: str, log: Records, ranges: dict[str, int]) -> list[str]:
-    """Faults of the columns of a log with entries below 0, or not below the number in `ranges`."""
+    """Faults of the columns of a log that have entries below 0, or entries that are not below the number in
+    `ranges`.
+    """
     return [
         f"{name}: {column} is out of range"
         for column, count in ranges.items()
@@ -66,8 +68,8 @@ def _out_of_range(name: str, log: Records, ranges: dict[str, int]) -> list[str]:
 
 
 def energy_faults(problem: SchedulingProblem, schedule: Schedule) -> list[str]:
-    """Faults of counts and energy: bits over links and words of memories must follow from the logs, the energy terms
-    from the counts, and the total from the terms.
+    """Faults of counts and energy. The bits over links and the words of memories must follow from the logs, the energy
+    terms must follow from these counts, and the total must be the sum of the terms.
     """
     link_bits, words_read, words_written = _counts(problem, schedule)
     faults = [
@@ -133,16 +135,17 @@ def check_schedule(problem: SchedulingProblem, schedule: Schedule, has_barriers:
     The checks are:
 
     * Each CN runs once, on a core that can run it. The CN takes its runtime on this core, or the time of its streams if
-      that is longer. It starts after its predecessors and, if stacks are barriers, after all CNs of earlier stacks.
+      the streams take longer. It starts after the end of its predecessors and, if stacks are barriers, after the end of
+      all CNs of earlier stacks.
     * No two CNs overlap on a core.
-    * Each transfer is between memories of cores that have a path, and its data are in the source memory. Its rate is at
-      most a word a cycle, its length follows from its bits, and it shares links only with the transfer of its
-      broadcast.
+    * Each transfer is between memories of cores that have a path, and its data are in the source memory. The rate of a
+      transfer is at most a word a cycle, and its length follows from its bits. A transfer shares links only with the
+      transfer of its broadcast.
     * All inputs of a CN have arrived when it starts; operands that stream are in the off-chip memory; results of the
       network end in the off-chip memory.
     * No link ever carries more than its width.
-    * No memory holds more than its capacity, or less than the data that stay from their arrival to their last use. It
-      gains only data that arrive, and nothing is left on chip at the end.
+    * No memory holds more than its capacity, or less than the data that stay from their arrival to their last use. A
+      memory gains only data that arrive, and no data are left on chip at the end.
     * The energy is the sum of its terms. The terms, and the counts of bits and words, follow from the logs.
 
     Schedules of the model `stream-2023` fail, because this model is not causal.
@@ -184,7 +187,7 @@ def _node_faults(problem: SchedulingProblem, schedule: Schedule) -> list[str]:
         faults.append(f"CN {successor[edge]} starts before its predecessor {source[edge]} ends")
     last = max(int(end.max(initial=0)), int(schedule.transfers["end_cycles"].max(initial=0)))
     if schedule.latency_cycles != last:
-        faults.append(f"the latency is {schedule.latency_cycles}, the last end {last}")
+        faults.append(f"the latency is {schedule.latency_cycles}, but the last CN or transfer ends at {last}")
     return faults
 
 
@@ -200,8 +203,8 @@ def _barrier_faults(problem: SchedulingProblem, schedule: Schedule) -> list[str]
 
 
 def _core_faults(problem: SchedulingProblem, schedule: Schedule) -> list[str]:
-    """Faults of cores: CNs of a core do not overlap, and their streams have a path, last as long as the CN, and are
-    wide enough for their bits.
+    """Faults of cores: the CNs of a core must not overlap. The streams of a CN must have a path, last as long as the
+    CN, and be wide enough for the streamed bits.
     """
     faults = []
     order = np.lexsort((schedule.start_cycles, schedule.allocation))

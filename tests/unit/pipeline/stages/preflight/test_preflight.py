@@ -157,7 +157,7 @@ def test_a_number_that_fits_some_layers_is_a_notice() -> None:
     found = preflight(problem({"name": "Conv", "intra_core_tiling": ["OY, 6"]}), TilingOptions())
     assert found.problems == ()
     assert found.tiling is not None
-    assert found.tiling.notices == ("b: OY has 3 to cut, not 6",)
+    assert found.tiling.notices == ("b: OY of 3 is too small for 6 tiles",)
     hints: Any = [["OY", 6]]
     assert preflight(problem(), TilingOptions(1, hints)).problems == ()
 
