@@ -225,3 +225,19 @@ def test_a_load_of_experts_holds_for_one_step_alone() -> None:
     step = step_of(fields) | {"experts": [1, 1, 0, 0]}
     with pytest.raises(InputError, match="not for a curve"):
         tilewright.tokens(step, HARDWARE, MAPPING, [8], options=OPTIONS)
+
+
+def test_requests_of_the_file_are_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """They are not used, and a workload needs them; a block of keys in the file is not used either."""
+    (tmp_path / "model.json").write_text(json.dumps(MODELS["llama"]))
+    file = tmp_path / "step.yaml"
+    file.write_text("language_model: model.json\nphase: decode\ncontext: 9\nbatch: 7\n")
+    given = ["tokens", "--hardware", str(HARDWARE), "--mapping", str(MAPPING), "--workload", str(file), "--no-prompts"]
+    given += ["--contexts", "8", "--lpf-limit", "2", "--no-store", "--temporal-mapping-search-engine", "loma"]
+    assert main([*given, "--strict"]) == 0
+    said = capsys.readouterr()
+    assert "step.yaml:2 phase: phase, batch, context not used: contexts and batches come from the options" in said.err
+    assert "\\n" not in said.out, "no line break is written as text"
+    file.write_text(file.read_text() + "key_block: 4\n")
+    assert main([*given, "--strict"]) == 2
+    assert "key_block: has no effect" in capsys.readouterr().err

@@ -21,6 +21,7 @@ from tilewright.tokens.strategies import BEST, CHOICES
 from tilewright.workload.language_models.request import DEFAULT_BLOCK
 
 if TYPE_CHECKING:
+    from tilewright.base.yamlfile import YamlDocument
     from tilewright.hardware.core import Accelerator
     from tilewright.pipeline.sources import AcceleratorSource, MappingSource, WorkloadSource
     from tilewright.pipeline.stages.base import Control
@@ -253,8 +254,24 @@ def described_model(workload: Any, notices: list[str]) -> Any:
     document = load_yaml(existing_file(file, "workload"), notices) if file else document_of(workload)
     if not isinstance(document.data, dict) or LANGUAGE_MODEL not in document.data:
         raise InputError([Problem("is not a language model", file, allowed=f"a table with `{LANGUAGE_MODEL}`")])
-    # Requests in the file are not used. Too large positions are reported later, for the cost curves.
-    return describe_language_model(document, Path(file).stem or "model", notices)
+    found = describe_language_model(document, Path(file).stem or "model", notices)
+    # Too large positions are reported later, for the cost curves.
+    _note_requests(document, notices)
+    return found
+
+
+def _note_requests(document: "YamlDocument", notices: list[str]) -> None:
+    """Note the requests in a workload file, which are not used. A workload needs them, so they are not refused."""
+    problems = Problems(document)
+    written = [key for key in ("phase", "batch", "tokens", "context", "requests") if key in document.data]
+    if written:
+        told = f"{', '.join(written)} not used: contexts and batches come from the options"
+        problems.notice((written[0],), told)
+    if document.data.get("key_block") is not None:
+        problems.unused(
+            ("key_block",), "has no effect: blocks of keys come from the options", document.data["key_block"]
+        )
+    notices += problems.notices
 
 
 def context_list(text: str, block: int = 1) -> list[int]:

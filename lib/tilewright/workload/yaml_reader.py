@@ -246,6 +246,9 @@ def _check_windows(problems: Problems, entry: LayerEntry, relations: list[Dimens
         elif values is not None and names is not None and len(values) != len(names):
             message = "needs one item for each of `pr_loop_dims`"
             problems.at((key,), message, f"{len(values)} items", f"{len(names)} items")
+    others = ("pr_loop_sizes", "padding")
+    if names and not any(getattr(entry, key) is not None or problems.has(key) for key in others):
+        problems.unused(("pr_loop_dims",), "has no effect without pr_loop_sizes or padding")
     if entry.pr_loop_sizes and None not in (names or ()):
         for name in known:
             if name not in (names or ()):

@@ -1,4 +1,4 @@
-"""Sizes of a workload file that contradict each other, and fields of a language model that people take for a cost."""
+"""Sizes of a workload file that contradict each other or name nothing, and fields of a language model without cost."""
 
 from typing import Any
 
@@ -55,3 +55,11 @@ def test_quantization_of_a_language_model_is_told() -> None:
     found = told({"language_model": quantised, **step})
     assert len(found) == 1
     assert "language_model.quantization_config: has no effect" in found[0]
+
+
+@pytest.mark.parametrize(
+    ("more", "is_told"), [({}, True), ({"padding": [[1, 0], [1, 0]]}, False), ({"pr_loop_sizes": [9, 9]}, False)]
+)
+def test_names_of_windows_without_sizes_are_told(more: dict[str, Any], is_told: bool) -> None:
+    """The names give meaning to sizes and padding, and mean nothing alone."""
+    assert any("pr_loop_dims: has no effect" in one for one in told([{**LAYER, **more}])) == is_told

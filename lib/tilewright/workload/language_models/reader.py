@@ -153,6 +153,7 @@ def describe_language_model(document: YamlDocument, name: str, notices: list[str
     model = _model(document, problems)
     groups = _groups(entry, problems) if entry is not None else ()
     if entry is not None and model is not None:
+        _note_other_models(entry, document.data, model, problems)
         _check_experts(entry, model, groups, problems)
         _check_scales(entry.precision, model, problems)
         _check_positions(model, groups, problems)
@@ -211,6 +212,21 @@ def _groups(entry: LanguageModelFile, problems: Problems) -> tuple[Requests, ...
         problems.at((needed,), f"required key is missing: {entry.phase} needs it")
         return ()
     return (Requests(entry.batch or 1, entry.tokens or 1, entry.context or 0),)
+
+
+def _note_other_models(
+    entry: LanguageModelFile, written: dict[str, Any], model: Architecture, problems: Problems
+) -> None:
+    """Note keys of the file that act only on parts that this model does not have."""
+    mixers = {type(block.mixer) for block in model.blocks}
+    has_experts = any(isinstance(block.feed_forward, Mixture) for block in model.blocks)
+    for key, part, is_there in (
+        ("latent_attention", "latent attention", LatentAttention in mixers),
+        ("key_block", "attention", bool(mixers & {Attention, LatentAttention})),
+        ("experts", "experts", has_experts or isinstance(entry.experts, list)),
+    ):
+        if written.get(key) is not None and not is_there:
+            problems.unused((key,), f"has no effect: {model.name} has no {part}", written[key])
 
 
 def _check_experts(

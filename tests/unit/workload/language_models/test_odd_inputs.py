@@ -184,3 +184,25 @@ def test_a_published_model_with_absurd_sizes_is_refused_or_counted() -> None:
     fields = fields_of("llama-3.1-8b") | {"vocab_size": 2**40, "hidden_size": 2**40, "head_dim": 128}
     with pytest.raises(InputError, match="more than 2\\^60 operations"):
         parse_workload({"language_model": fields, "phase": "prefill", "tokens": 8})
+
+
+STATES = {"model_type": "mamba", "hidden_size": 8, "num_hidden_layers": 1, "vocab_size": 4, "state_size": 2}
+
+
+@pytest.mark.parametrize(
+    ("model", "key", "value", "part"),
+    [
+        (TINY_LLAMA, "latent_attention", "absorbed", "latent attention"),
+        (TINY_LLAMA, "experts", "balanced", "experts"),
+        (STATES, "key_block", 4, "attention"),
+        (LATENT, "latent_attention", "absorbed", ""),
+        (LATENT, "experts", "balanced", ""),
+        (TINY_LLAMA, "key_block", 4, ""),
+    ],
+)
+def test_keys_for_parts_that_a_model_lacks_are_told(model: Any, key: str, value: Any, part: str) -> None:
+    """Once, with the part; nothing is said where the key acts."""
+    notices: list[str] = []
+    parse_workload({"language_model": model, **DECODE, key: value}, notices=notices)
+    told = [notice for notice in notices if key in notice]
+    assert [f"has no {part}" in notice for notice in told] == ([True] if part else [])

@@ -108,6 +108,7 @@ WAYS: dict[str, list[onnx.NodeProto]] = {
     "dequantised by block": _dequantised(0, "blocks", block_size=BLOCK),
     "cast": [node("Cast", ["w"], ["f"], to=TensorProto.FLOAT)],
     "cast like": [node("CastLike", ["w", "one"], ["f"])],
+    "cast like the input": [node("CastLike", ["w", "x"], ["f"])],
     "cast twice": [
         node("Cast", ["w"], ["c"], to=TensorProto.FLOAT16), node("Cast", ["c"], ["f"], to=TensorProto.FLOAT)
     ],
@@ -307,3 +308,14 @@ def test_rows_of_a_packed_table() -> None:
         (layer,) = workload.layers_in_order
         assert layer.layer is not None
         assert dict(layer.layer.precision_bits)["I"] == bits, (kind, width)
+
+
+@pytest.mark.parametrize(
+    "cast", [node("Cast", ["w"], ["f"], to=TensorProto.FLOAT), node("CastLike", ["w", "x"], ["f"])]
+)
+def test_booleans_behind_a_cast_are_stored_in_bytes(cast: onnx.NodeProto) -> None:
+    """As the standard stores them, whatever floats count."""
+    weights = numpy_helper.from_array(np.zeros((ROWS, COLUMNS), bool), "w")
+    model = _model([cast, node("MatMul", ["x", "f"], ["y"])], {"x": (TensorProto.FLOAT, [4, ROWS])}, [weights])
+    for policy in POLICIES:
+        assert _weight_bits(model, policy) == (8, 8)

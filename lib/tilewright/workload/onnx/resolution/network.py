@@ -50,7 +50,7 @@ from tilewright.workload.onnx.resolution.inputs import (
     resolve_inputs,
 )
 from tilewright.workload.onnx.resolution.outputs import InnerTensors, OutputResolver, unused_places
-from tilewright.workload.onnx.resolution.tensors import KnownTensors, ResolvedGraph
+from tilewright.workload.onnx.resolution.tensors import CAST_LIKE, KnownTensors, ResolvedGraph
 
 _Elements = tuple[str, ...]
 
@@ -419,6 +419,8 @@ class _Resolver:
             return False  # it could be a source of data
         if node.domain in STANDARD_DOMAINS and node.op_type in _BY_SHAPE_ALONE:
             return all(name in self.known.facts for name in node.input)
+        if node.domain in STANDARD_DOMAINS and node.op_type == CAST_LIKE:
+            return node.input[0] in self.known.constants  # the second input gives only the element type
         return all(name in self.known.constants for name in node.input if name)
 
 

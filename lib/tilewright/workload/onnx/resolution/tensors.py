@@ -12,7 +12,7 @@ import numpy as np
 import onnx
 
 from tilewright.base.errors import InputError, Problem
-from tilewright.workload.onnx.element_types import NARROW_TYPES, QUANTISED_BITS
+from tilewright.workload.onnx.element_types import ELEMENT_BITS, NARROW_TYPES, QUANTISED_BITS
 from tilewright.workload.onnx.node import STANDARD_DOMAINS, OnnxNode, Shape
 from tilewright.workload.onnx.resolution.custom import CONTRIB_DOMAIN, QUANTISER_DOMAINS
 from tilewright.workload.onnx.resolution.evaluation import Values, tensor_values
@@ -63,6 +63,8 @@ _KEEP_STORED_TEXT = """
 """
 _KEEP_STORED = frozenset(_KEEP_STORED_TEXT.split())
 """Operators that compute a constant element by element from numbers that are stored in fewer bits."""
+CAST_LIKE = "CastLike"
+_CASTS = ("Cast", CAST_LIKE)
 _WIDEST_STORED = 16
 _MOST_BITS = 64
 
@@ -102,6 +104,10 @@ def quantised_bits(
     narrow = element_bits(output_type)
     if not is_constant or node.op_type not in _KEEP_STORED:
         return narrow
+    if node.op_type in _CASTS:
+        inputs = inputs[:1]
+        if first.element_type == onnx.TensorProto.BOOL:
+            return ELEMENT_BITS[first.element_type]
     stored = _unpacked_bits(node, inputs) or _scaled_bits(inputs)
     widest = QUANTISED_BITS.get(output_type) if stored is not None else narrow
     return min((bits for bits in (stored, widest) if bits is not None), default=None)
