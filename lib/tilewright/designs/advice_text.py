@@ -41,6 +41,10 @@ def advice_text(advices: Advices) -> str:
     return "".join([*parts, ended_lines(notes, "note: ")])
 
 
+_NAMES = ("no.", "key", "from -> to", "line")
+"""Columns that name a change."""
+
+
 def _together_lines(advices: Advices) -> list[str]:
     """Lines on the smallest set of changes that help together; [] if there is none."""
     if advices.together is None:
@@ -64,7 +68,8 @@ def _gains(title: str, advices: Advices, rows: Rows) -> str:
     columns = (f"{advices.objective}, {advices.same_words}", *(("new\nsearch",) if has_search else ()))
     has_held = any(one.held for _, one in rows)
     columns += (f"its {_found(advices)}\nwithout it",) if has_held else ()
-    table = text_table(title, ("no.", "key", "from -> to", "line"), columns)
+    table = text_table(title, _NAMES, columns)
+    table.columns[_NAMES.index("key")].no_wrap = True  # so that a person can copy a key
     for number, one in rows:
         outcomes = (one.same, *((one.search,) if has_search else ()))
         outcomes += (one.held,) if has_held else ()
@@ -79,7 +84,8 @@ def _found(advices: Advices) -> str:
 
 
 def _losses(title: str, advices: Advices, rows: Rows) -> str:
-    table = text_table(title, ("no.", "key", "from -> to", "line", "by"), ("energy", "latency"))
+    table = text_table(title, (*_NAMES, "by"), ("energy", "latency"))
+    table.columns[_NAMES.index("key")].no_wrap = True
     for number, one in rows:
         outcome = advices.free_outcome(one) or one.outcome
         base = advices.now if outcome is one.same else advices.known or advices.now

@@ -142,6 +142,17 @@ def test_a_luckier_search_takes_nothing_away() -> None:
     assert one is free, "with the mappings of the run"
 
 
+def test_keys_can_be_copied_from_the_table() -> None:
+    """A long key stays on one line, in the table of gains and in that of what can be taken away."""
+    key = "memories.weights_of_the_second_array.ports.read_and_write_port_1.bandwidth_max"
+    now = Outcome(100.0, 1000.0)
+    values = {"before": "12345678901234567890", "after": "123456789012345678901"}
+    wider, narrower = (replace(change(more=more), key=key, **values) for more in (True, False))
+    found = [Advice(wider, Outcome(100.0, 900.0), now), Advice(narrower, now, now)]
+    told = advice_text(Advices.of("latency", now, found, searched=True, known=now))
+    assert told.count(f" {key} ") == 2
+
+
 def test_where_no_change_helps_alone_the_fewest_are_named() -> None:
     """Two changes that do not help, but do so together."""
     now = Outcome(100.0, 1000.0)
