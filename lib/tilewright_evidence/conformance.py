@@ -2,42 +2,35 @@
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
-import click
 from tilewright.base.artifacts.files import FilePath
 from tilewright.base.errors import Problems
-from tilewright.cli.options import FILE, common_options, echo_json
-from tilewright.cli.terminal import echo, echo_text
+from tilewright.cli.options import echo_json
+from tilewright.cli.terminal import echo_text
+from tilewright.cli.verb import Argument, Help, Tell, silent, verb
 
 if TYPE_CHECKING:
     from tilewright_evidence.reference_numbers import ConformanceReport
 
 
-@click.command()
-@click.argument("files", nargs=-1, required=True, type=FILE)
-@click.option(
-    "--hardware-directory",
-    type=FILE,
-    help="Folder of the hardware files. Default: a folder `hardware` in a folder above the file.",
-)
-@common_options
-def command(files: tuple[Path, ...], hardware_directory: Path | None, verbose: bool, as_json: bool) -> int:
-    """Compare our numbers with numbers of the reference tool, from points files (.jsonl, .jsonl.gz) and flow files
-    (.json).
-
-    Prints the number of points, the number of equal points, and the worst relative difference. The exit code is 1 if a
-    point differs.
-
-    Example: tilewright conformance tests/conformance/data/reference-points.jsonl.gz
-    """
-    from tilewright_evidence.reference_numbers import report_text
-
+def _reported(
+    files: "Sequence[FilePath]", hardware_directory: FilePath | None = None, verbose: bool = False, tell: Tell = silent
+) -> "list[ConformanceReport]":
+    """Comparisons of all files. With `verbose`, the result of a file is told as soon as it is there."""
+    directory = None if hardware_directory is None else Path(hardware_directory)
     reports = []
-    for file, report in _compared(files, hardware_directory):
+    for file, report in _compared(tuple(map(Path, files)), directory):
         reports.append(report)
         if verbose:
-            echo(f"{file.name}: {report.equal} of {report.points} equal", err=True)
+            tell([f"{file.name}: {report.equal} of {report.points} equal"])
+    return reports
+
+
+def _show(reports: "list[ConformanceReport]", as_json: bool) -> int:
+    """Print the comparisons; returns the exit code."""
+    from tilewright_evidence.reference_numbers import report_text
+
     if as_json:
         echo_json([report.__dict__ for report in reports])
     else:
@@ -45,15 +38,32 @@ def command(files: tuple[Path, ...], hardware_directory: Path | None, verbose: b
     return 0 if all(report.passed for report in reports) else 1
 
 
-def conformance(files: Sequence[FilePath], hardware_directory: FilePath | None = None) -> "list[ConformanceReport]":
+@verb(
+    """Compare our numbers with numbers of the reference tool, from points files (.jsonl, .jsonl.gz) and flow files
+    (.json).
+
+    Prints the number of points, the number of equal points, and the worst relative difference. The exit code is 1 if a
+    point differs.
+
+    Example: tilewright conformance tests/conformance/data/reference-points.jsonl.gz
+    """,
+    run=_reported,
+    show=_show,
+)
+def conformance(
+    files: Annotated[Sequence[FilePath], Argument(is_required=True)],
+    hardware_directory: Annotated[
+        FilePath | None,
+        Help("Folder of the hardware files. Default: a folder `hardware` in a folder above the file."),
+    ] = None,
+) -> "list[ConformanceReport]":
     """Comparison of each file of reference numbers, a points file (.jsonl, .jsonl.gz) or a flow file (.json), with our
     numbers.
 
     Hardware files are read from `hardware_directory`; the default is a folder `hardware` in a folder above the file of
     reference numbers. Raises InputError with every file that is missing or wrong.
     """
-    directory = None if hardware_directory is None else Path(hardware_directory)
-    return [report for _, report in _compared(tuple(map(Path, files)), directory)]
+    return _reported(files, hardware_directory)
 
 
 def _compared(files: Sequence[Path], hardware_directory: Path | None) -> "Iterator[tuple[Path, ConformanceReport]]":
@@ -74,4 +84,4 @@ def _compared(files: Sequence[Path], hardware_directory: Path | None) -> "Iterat
         yield file, compare(file, directory)
 
 
-__all__ = ["command", "conformance"]
+__all__ = ["conformance"]

@@ -3,62 +3,77 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
-import click
 from tilewright.base.artifacts.files import FilePath
 from tilewright.base.errors import InputError, Problem
-from tilewright.cli.options import FILE, common_options, echo_json, echo_notices, jobs_option
+from tilewright.cli.options import echo_json
 from tilewright.cli.terminal import echo_text
+from tilewright.cli.verb import ARGUMENT, Help, Tell, silent, verb
 
 if TYPE_CHECKING:
     from tilewright_evidence.chips.comparison import CaseComparison
 
 
-@click.command()
-@click.argument("folder", type=FILE)
-@click.option(
-    "--case",
-    "cases",
-    multiple=True,
-    metavar="NAME",
-    help="Name of a case to compare. Without the option, all cases are compared. The option can be given several "
-    "times.",
-)
-@click.option(
-    "--steps",
-    is_flag=True,
-    help="Also compare the steps from the model stream-2023 to the default model; each step changes one more switch.",
-)
-@jobs_option
-@common_options
-def command(folder: Path, cases: tuple[str, ...], steps: bool, jobs: int, verbose: bool, as_json: bool) -> int:
-    """Compare the published cases in FOLDER: chip, reference tool, our model of the reference tool, our default model.
-
-    A case is a folder with accelerator.yaml, workload.yaml, mapping.yaml, run.yaml and expected.yaml; see
-    docs/formats.md#cases-of-chips. Mistakes in a case are printed after the results of the other cases.
-
-    Example: tilewright compare-chips ../shared/validation --steps
-    """
-    from tilewright_evidence.chips.comparison import as_plain, comparison_text
-
-    found = []
+def _all_compared(
+    folder: FilePath,
+    cases: Sequence[str] = (),
+    steps: bool = False,
+    jobs: int = 1,
+    verbose: bool = False,
+    tell: Tell = silent,
+) -> "tuple[list[CaseComparison], list[Problem]]":
+    """(comparisons of the valid cases, problems of the other cases). With `verbose`, notices are told as they come."""
     problems: list[Problem] = []
-    for compared in _compared(folder, cases, steps, jobs, problems):
+    found = []
+    for compared in _compared(Path(folder), tuple(cases), steps, jobs, problems):
         found.append(compared)
         if verbose:
-            echo_notices([f"{compared.case}: {notice}" for notice in compared.notices])
+            tell([f"{compared.case}: {notice}" for notice in compared.notices])
+    return found, problems
+
+
+def _show(compared: "tuple[list[CaseComparison], list[Problem]]", verbose: bool, as_json: bool) -> None:
+    from tilewright_evidence.chips.comparison import as_plain, comparison_text
+
+    found, problems = compared
     if as_json:
         echo_json([as_plain(case) for case in found])
     elif found:
         echo_text(comparison_text(found, verbose))
     if problems:
         raise InputError(problems)
-    return 0
 
 
+@verb(
+    """Compare the published cases in FOLDER: chip, reference tool, our model of the reference tool, our default model.
+
+    A case is a folder with accelerator.yaml, workload.yaml, mapping.yaml, run.yaml and expected.yaml; see
+    docs/formats.md#cases-of-chips. Mistakes in a case are printed after the results of the other cases.
+
+    Example: tilewright compare-chips ../shared/validation --steps
+    """,
+    run=_all_compared,
+    show=_show,
+)
 def compare_chips(
-    folder: FilePath, cases: Sequence[str] = (), steps: bool = False, jobs: int = 1
+    folder: Annotated[FilePath, ARGUMENT],
+    cases: Annotated[
+        Sequence[str],
+        Help(
+            "Name of a case to compare. Without the option, all cases are compared. The option can be given several"
+            " times.",
+            flag="--case",
+            metavar="NAME",
+        ),
+    ] = (),
+    steps: Annotated[
+        bool,
+        Help(
+            "Also compare the steps from the model stream-2023 to the default model; each step changes one more switch."
+        ),
+    ] = False,
+    jobs: int = 1,
 ) -> "list[CaseComparison]":
     """Comparison of each published case in a folder: chip, reference tool, our model of the reference tool, our default
     model.
@@ -66,8 +81,7 @@ def compare_chips(
     `cases` are the names of the cases to compare; () stands for all cases. `steps` adds the models between the two,
     which change one switch after the other. Raises InputError with all mistakes in any case.
     """
-    problems: list[Problem] = []
-    found = list(_compared(Path(folder), tuple(cases), steps, jobs, problems))
+    found, problems = _all_compared(folder, cases, steps, jobs)
     if problems:
         raise InputError(problems)
     return found
@@ -97,4 +111,4 @@ def _of_case(problem: Problem, name: str, folder: Path) -> Problem:
     return replace(problem, file=f"{name}, {problem.file}" if problem.file else name)
 
 
-__all__ = ["command", "compare_chips"]
+__all__ = ["compare_chips"]

@@ -3,16 +3,17 @@
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
-import click
 from tilewright.base.artifacts.files import FilePath
 from tilewright.base.errors import InputError, Problem, nearest_name
 from tilewright.base.harmless import csv_text, terminal, terminal_lines
 from tilewright.base.json_values import JsonObject
+from tilewright.base.parameters import Limits
 from tilewright.base.steps import COURT, COURT_TABLE
-from tilewright.cli.options import FILE, common_options, echo_json, echo_notices, echo_paths, keep_font_cache_here
+from tilewright.cli.options import echo_json, echo_paths, keep_font_cache_here
 from tilewright.cli.terminal import echo_text
+from tilewright.cli.verb import Argument, Help, Tell, silent, verb
 
 from tilewright_evidence.court.case import CourtSet
 from tilewright_evidence.court.gemmini import GEMMINI
@@ -30,49 +31,28 @@ DEFAULT_DATA = Path("../shared/third-party")
 """Folder of the full sets that is used if no folder is given."""
 
 
-@click.command()
-@click.argument("sets", nargs=-1, metavar="[SET]...")
-@click.option(
-    "--data",
-    type=FILE,
-    help=f"Folder that has a folder of rows for each set. Default: {DEFAULT_DATA} if it exists, otherwise the samples "
-    "of the package.",
-)
-@click.option(
-    "--package-samples", is_flag=True, help="Use the samples of the package, even if there is a folder of full sets."
-)
-@click.option("--refit", is_flag=True, help="Fit the constants again, to the rows that the rule of each set chooses.")
-@click.option(
-    "--draws",
-    type=click.IntRange(min=1),
-    help="Number of other random draws of the fitted rows. The constants are also fitted to each draw, "
-    "and the spread of the errors is printed.",
-)
-@click.option("-o", "--output", type=FILE, help=f"Folder for {COURT_TABLE}, {COURT} and the figures.")
-@common_options
-def command(
-    sets: tuple[str, ...],
-    data: Path | None,
+def _compared(
+    sets: Sequence[str],
+    data: FilePath | None,
     package_samples: bool,
     refit: bool,
-    draws: int | None,
-    output: Path | None,
-    verbose: bool,
-    as_json: bool,
-) -> int:
-    """Compare our predictions with measurements by others, for all sets or for the named sets.
+    draws: int,
+    output: FilePath | None,
+    tell: Tell = silent,
+) -> "tuple[list[Heard], list[Path]]":
+    """(comparison of each set, paths of the files that were written)."""
+    notices: list[str] = []
+    folder = None if package_samples else _folder(None if data is None else Path(data))
+    found = _heard(tuple(sets), folder, refit, notices, draws)
+    tell(notices)
+    return found, [] if output is None else _write(found, Path(output))
 
-    Prints a table for each set. The exit code is 1 if a measurement is below our bound without a known reason. Our
-    errors and their reasons are described in docs/accuracy.md#measurements-by-others.
 
-    Example: tilewright accuracy gemmini-rtl -o results/court
-    """
+def _show(compared: "tuple[list[Heard], list[Path]]", as_json: bool) -> int:
+    """Print the comparisons; returns the exit code."""
     from tilewright_evidence.court.verdict import LEGEND, set_text
 
-    notices: list[str] = []
-    found = _heard(sets, None if package_samples else _folder(data), refit, notices, draws or 0)
-    echo_notices(notices)
-    paths = [] if output is None else _write(found, output)
+    found, paths = compared
     if as_json:
         echo_json(_object(found))
     else:
@@ -85,24 +65,46 @@ def command(
     return 1 if any(part.unexplained for one in found for part in one.parts) else 0
 
 
+@verb(
+    """Compare our predictions with measurements by others, for all sets or for the named sets.
+
+    Prints a table for each set. The exit code is 1 if a measurement is below our bound without a known reason. Our
+    errors and their reasons are described in docs/accuracy.md#measurements-by-others.
+
+    Example: tilewright accuracy gemmini-rtl -o results/court
+    """,
+    run=_compared,
+    show=_show,
+)
 def accuracy(
-    sets: Sequence[str] = (),
+    sets: Annotated[Sequence[str], Argument(metavar="[SET]...")] = (),
     *,
-    data: FilePath | None = None,
-    package_samples: bool = False,
-    refit: bool = False,
-    draws: int = 0,
-    output: FilePath | None = None,
+    data: Annotated[
+        FilePath | None,
+        Help(
+            f"Folder that has a folder of rows for each set. Default: {DEFAULT_DATA} if it exists, otherwise the"
+            " samples of the package."
+        ),
+    ] = None,
+    package_samples: Annotated[
+        bool, Help("Use the samples of the package, even if there is a folder of full sets.")
+    ] = False,
+    refit: Annotated[bool, Help("Fit the constants again, to the rows that the rule of each set chooses.")] = False,
+    draws: Annotated[
+        int,
+        Limits(least=0),
+        Help(
+            "Number of other random draws of the fitted rows; 0: none. The constants are also fitted to each draw, and"
+            " the spread of the errors is printed."
+        ),
+    ] = 0,
+    output: Annotated[FilePath | None, Help(f"Folder for {COURT_TABLE}, {COURT} and the figures.")] = None,
 ) -> "list[Heard]":
     """Comparison of our predictions with measurements by others: the cases of each set, and the errors of its parts.
 
     The arguments have the same meaning as for the command. Raises InputError with all mistakes.
     """
-    folder = None if package_samples else _folder(None if data is None else Path(data))
-    found = _heard(tuple(sets), folder, refit, [], draws)
-    if output is not None:
-        _write(found, Path(output))
-    return found
+    return _compared(sets, data, package_samples, refit, draws, output)[0]
 
 
 @dataclass(frozen=True)
