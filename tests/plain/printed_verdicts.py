@@ -52,7 +52,7 @@ FALLS = re.compile(r"(latency|energy) can fall by ([\d.]+)% for (-?[\d.]+)% more
 SAVING = re.compile(
     rf"(?P<ports>.+): twice as wide (?:it saves|they save) (?P<cycles>[\d,]+) cycles, (?P<share>{SHARE}) of the latency"
 )
-NO_PORT = "No port of twice the width would save 1% of the latency."
+NO_PORT = "No single port would save 1% of the latency if it were twice as wide."
 
 
 def try_printed_verdicts(seed: int) -> Tally:

@@ -279,7 +279,7 @@ class Case:
                 self.expect(ties == (int(more[1]) if more else 0), found["part"], "of", every)
             return
         self.tally.counts["no single part helps"] += 1
-        self.expect("twice as much of one part saves nothing" in self.explained, self.explained)
+        self.expect("doubling a single part saves nothing" in self.explained, self.explained)
         pair = true.best_pair()
         if pair > 0:
             self.tally.counts["two parts together help"] += 1

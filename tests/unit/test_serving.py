@@ -223,7 +223,7 @@ def test_files_are_written_where_the_simulator_looks(tmp_path: Path) -> None:
 
 def test_every_layer_has_an_operator() -> None:
     """One that nobody thought of is our bug, not time that is lost."""
-    with pytest.raises(ValueError, match="of no operator"):
+    with pytest.raises(ValueError, match="belongs to no operator"):
         operator_of("layers/feedforward/new_part")
 
 

@@ -1,9 +1,10 @@
-"""Use of each side of the array in each layer, and the causes of idle units: the mapping file, or sizes.
+"""Use of each side of the array in each layer, and the causes of idle units: the mapping file, or the sizes of loops
+and memories.
 
-The spatial stall of a layer has two parts. The first part is caused by the mapping file: this part would disappear
-with the best spatial mapping that the search tries if the file fixes nothing. The second part would remain, because no
-mapping that the search tries fills the array: loops are too short or divide badly, or inner memories have no room
-(docs/bottlenecks.md#explain-a-run).
+The spatial stall of a layer has two parts. The first part is caused by the spatial mapping that the mapping file fixes.
+Without this file, the search would try other spatial mappings, and the best of them avoids this part. The second part
+would remain, because none of these mappings fills the array: loops are too short, loop sizes are no multiples of the
+sides, or data do not fit into inner memories (docs/bottlenecks.md#explain-a-run).
 
 The module also writes these causes as text for the terminal.
 """
@@ -43,7 +44,7 @@ class SideUse(NamedTuple):
     lanes: float
     """Number of working units, on average over the passes."""
     fixed_lanes: int | None
-    """Lanes that the mapping file asks for along this side; None if it leaves the side open."""
+    """Lanes that the mapping file asks for along this side; None if the file fixes no loops along the side."""
 
     @property
     def is_fixed(self) -> bool:
@@ -103,8 +104,8 @@ class ArrayUses:
 
     @property
     def never_full(self) -> dict[str, int]:
-        """Most lanes that the mapping file asks for, by array dimension. A dimension is listed only if the file fixes
-        its lanes in every layer, and always fewer lanes than the dimension has units.
+        """Largest number of lanes that the mapping file asks for, by array dimension. A dimension is listed only if the
+        file fixes the lanes in every layer, always to fewer lanes than the dimension has units.
         """
         found = {}
         for name, units in self.units.items():
@@ -124,7 +125,7 @@ class ArrayUses:
         return replace(self, layers=tuple(one for one in self.layers if one.layer == layer))
 
     def as_object(self) -> dict[str, Any]:
-        """Uses as plain data, without file paths, because artifacts contain none."""
+        """Uses of the array as plain data. File paths are left out, because artifacts contain no paths."""
         sides = [
             {"array_dimension": name, "units": units, "share": self.shares[name]} for name, units in self.units.items()
         ]
@@ -199,10 +200,11 @@ def _sides(record: LayerRecord, core: Core, layer: Layer, fixed: Table[str, int]
 
 
 def _lanes(record: LayerRecord, layer: Layer) -> dict[str, float]:
-    """Working units by array dimension, on average over the passes; their product gives the operations of the layer.
+    """Working units by array dimension, on average over the passes. The product of these numbers and the number of
+    passes is the number of operations of the layer.
 
     If the lanes do not divide a loop, its last pass is not full. If a loop runs along several sides, the loss is
-    assigned to the side with most of the lanes of the loop; of equal sides to the first one.
+    assigned to the side with most of the lanes of the loop; if several sides have equally many, to the first of them.
     """
     found: dict[str, float] = dict.fromkeys(record.spatial_mapping, 1.0)
     for dimension, size in layer.loop_sizes:
@@ -218,7 +220,7 @@ def _generated_cycles(
     record: LayerRecord, core: Core, layer: Layer, entry: MappingConstraints, options: SearchOptions
 ) -> float:
     """Cycles in which the array computes the layer with the best spatial mapping that the search would try if the entry
-    of the mapping file fixed none; infinite if there is no such mapping.
+    of the mapping file fixed no spatial mapping; infinite if no spatial mapping fits.
     """
     profile, free = profile_by_name(record.model), replace(entry, spatial_mapping=())
     own = core_for(layer, core, replace(entry, memory_reach=_reach(record) or entry.memory_reach))
@@ -240,9 +242,9 @@ def _generated_cycles(
 def _tried(
     layer: Layer, core: Core, entry: MappingConstraints, profile: ModelProfile, options: SearchOptions
 ) -> Iterator[SpatialChoice]:
-    """Spatial mappings that a search tries. If the engine gives bounds, these are all mappings, most lanes first.
-    Otherwise they are the mappings of the rule of the generator, without bounds of their iterations. Raises
-    MappingError.
+    """Spatial mappings that a search tries. If the search engine computes bounds and the number of mappings is not
+    limited, these are all spatial mappings, those with most lanes first. Otherwise they are the mappings that the
+    generator of spatial mappings proposes; their numbers of passes are then given as 0. Raises MappingError.
     """
     has_bounds, mixed = options.of_bounds is not None, options.enable_mix_spatial_mapping
     count = options.spatial_count(has_bounds)
@@ -254,8 +256,8 @@ def _tried(
 
 
 def _reach(record: LayerRecord) -> GivenReach | None:
-    """Outermost memories that the data of the layer reached in the run, and the bits they occupied; None if not
-    known.
+    """Outermost memory that each operand of the layer reached in the run, and the bits that the operand occupied there;
+    None if not known.
     """
     reach = record.memory_reach
     return None if reach is None else GivenReach(tuple(reach.topmost.items()), tuple(reach.occupied_bits.items()))
@@ -286,7 +288,7 @@ class _Row:
     """Pairs (computing cycles, shares of working units of each side), one per layer."""
 
     def cells(self) -> list[str]:
-        """Texts by side: its loops, and its share of working units on average."""
+        """Texts, one per side: the loops along the side, and the mean share of the units of the side that work."""
         total = math.fsum(weight for weight, _ in self.weights)
         shares = [math.fsum(weight * shares[k] for weight, shares in self.weights) for k in range(len(self.sides))]
         return [f"{loops}: {share_text(share, total)}" for loops, share in zip(self.sides, shares, strict=True)]
@@ -317,16 +319,14 @@ def _lines(uses: ArrayUses, latency_cycles: float) -> list[str]:
     lines = [f"while the array computes, its sides are full to: {full}"]
     lines += [
         f"the mapping file never asks for more than {lanes} of the {uses.units[side]} units of {side}:"
-        " the others never work"
+        " the other units never work"
         for side, lanes in uses.never_full.items()
     ]
     by_file = uses.by_mapping_file_cycles
     if by_file >= LEAST_SHARE * latency_cycles:
         share = share_text(by_file, latency_cycles)
-        lines.append(
-            f"generated spatial mappings would not have {by_file:,.0f} of these cycles ({share}), the mapping file"
-        )
-        lines.append("fixes others: `tilewright advise` says what leaving them out, or other ones, would bring")
+        lines.append(f"generated spatial mappings would not have {by_file:,.0f} of these cycles ({share});")
+        lines.append("the mapping file fixes others: `tilewright advise` computes the effect of fixing fewer or others")
     return lines
 
 

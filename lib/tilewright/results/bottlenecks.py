@@ -1,7 +1,7 @@
-"""Bottlenecks of a run: all parts of its energy and latency, and what limits each layer.
+"""Bottlenecks of a run: all parts of its energy and latency, and the limit of each layer.
 
-The terms are those of the ledger. A temporal stall comes with the port for which the array waits, the energy of
-accesses with memory, operand and direction (docs/bottlenecks.md#explain-a-run).
+The terms are those of the ledger (`run_ledger.py`). Each temporal stall names the port for which the array waits. The
+energy of accesses is divided by memory, operand and direction (docs/bottlenecks.md#explain-a-run).
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -38,7 +38,7 @@ STALL = "temporal_stall"
 ARRAY: str = "array"
 IDLE_UNITS: str = "spatial stall"
 MOVING_DATA: str = "moving data"
-"""Causes that limit a layer: the working array, idle units of the array, or data movement."""
+"""Kinds of causes to which cycles are assigned: the working array, idle units of the array, or data movement."""
 CAUSE_OF_TERM = {"ideal": ARRAY, "spatial_stall": IDLE_UNITS}
 """Cause of each term of the latency; all other terms are caused by data movement."""
 _USE_COLUMNS = ("layer", "memory", "port", "busy_cycles", "stall_cycles")
@@ -54,7 +54,7 @@ class Share(NamedTuple):
     memory: str
     port: str
     operand: str
-    """Operand; on several cores also the place that data between cores passes: `link` or `memory`."""
+    """Operand. For data that move between cores: where the energy is spent, `link` or `memory`."""
     direction: str
     value: float
 
@@ -76,7 +76,9 @@ class Bottlenecks:
 
     run: RunPoint
     shares: tuple[Share, ...]
-    """Parts in execution order; those of a layer and a quantity are in the order of summation. Zeros are left out."""
+    """Parts in execution order. Parts of one layer and one quantity are in the order in which they are summed. Parts
+    that are 0 are left out.
+    """
     limits: Mapping[str, PortLimit] = field(default_factory=dict)
     """Limiting port by layer; {} if not known."""
     network_limit: PortLimit | None = None
@@ -92,13 +94,15 @@ class Bottlenecks:
     chain: "tuple[ChainPart, ...]" = ()
     """Parts of the latency of a run on several cores, in order of time (`latency_chain`)."""
     cores: "CoresReport | None" = None
-    """Cycles of the cores of a run on several cores, and what limits the cores; None on one core, or if not known."""
+    """Cycles of the cores of a run on several cores, and the limits of the run; None on one core, or if not known."""
     array: ArrayUses | None = None
     """Use of the array and causes of idle units; None if the hardware is not known."""
     equal_layers: tuple[tuple[str, ...], ...] = ()
-    """Groups of layers with equal mappings and costs, in execution order of their first layer; () on several cores."""
+    """Groups of layers with equal mappings and costs. Groups are in the execution order of their first layers; () on
+    several cores.
+    """
     made_of: Mapping[str, str] = field(default_factory=dict)
-    """Digests of the inputs from which limits and roofline are made; {} if there are none."""
+    """Digests of the inputs from which limits and roofline were computed; {} if there are no limits."""
 
     def total(self, quantity: str, layer: str = "") -> float:
         """Energy in pJ or latency in cycles, of one layer or of all layers in this object."""
@@ -114,7 +118,9 @@ class Bottlenecks:
 
     @property
     def ports(self) -> "pandas.DataFrame":
-        """Table with a row for each layer and port, as in `ports.csv`: its use, and what a wider port would save."""
+        """Table with a row for each layer and port, as in `ports.csv`: the use of the port, and the cycles that a wider
+        port would save.
+        """
         return port_table(self)
 
     def __repr__(self) -> str:
@@ -151,12 +157,12 @@ class Bottlenecks:
 
     @property
     def layers(self) -> tuple[str, ...]:
-        """Layers that have a part, in execution order."""
+        """Layers that have energy or cycles, in execution order."""
         return tuple(dict.fromkeys(one.layer for one in self.shares if one.layer))
 
     def causes(self, layer: str = "") -> Verdict:
-        """Verdict on the cause with most cycles, of one layer or of all layers, among the causes that tables and charts
-        show.
+        """Verdict on the cause with most cycles, of one layer or of all layers. The causes are those of tables and
+        charts.
         """
         causes = self.added(LATENCY, cause_words, layer)
         return Verdict.of("cycles by cause", "cycles", self.total(LATENCY, layer), causes)
@@ -169,15 +175,15 @@ class Bottlenecks:
         return Verdict.of("cycles by kind", "cycles", self.total(LATENCY, layer), causes)
 
     def limit(self, layer: str = "") -> PortLimit | None:
-        """Limiting ports of a layer, or of all layers; None if not known."""
+        """Latencies of a layer, or of all layers together, with wider ports; None if not known."""
         return self.limits.get(layer) if layer else self.network_limit
 
     def limited_by(self, layer: str = "") -> str:
-        """Short text on what limits a layer, or all layers, each cause with its share of the latency.
+        """Short text on the limit of a layer, or of all layers. Each cause has its share of the latency.
 
-        The text names the kind with most cycles (several kinds if they are equal). It then names the port for which
-        twice the width saves most, or the ports that save together, if the saving is at least LEAST_SHARE of the
-        latency.
+        The text names the kind with most cycles (several kinds if they are equal). It then names the port that would
+        save most cycles if it were twice as wide, or the smallest set of ports that saves cycles. The port or set is
+        named only if it saves at least LEAST_SHARE of the latency.
         """
         limit, kinds = self.limit(layer), self.kinds(layer)
         words = kinds.text or ARRAY
@@ -187,7 +193,7 @@ class Bottlenecks:
         return f"{words}{joint}{limit_words(limit)} {limit.verdict.share(_rival(limit))}"
 
     def added(self, quantity: str, key: Callable[[Share], Any], layer: str = "") -> dict[Any, float]:
-        """Sums of the parts of a quantity by a key, for a layer or for all, the largest first."""
+        """Sums of the parts of a quantity by a key, for one layer or for all layers, the largest sum first."""
         found: dict[Any, float] = {}
         for one in self.shares:
             if one.quantity == quantity and layer in ("", one.layer):
@@ -204,8 +210,9 @@ def bottlenecks_of(
 ) -> Bottlenecks:
     """Bottlenecks of a run.
 
-    `placed` are the layers of a run on one core; `core` and `network` are the inputs of the run. Without these inputs
-    no limits are known, and `unknown` gives the reason. Raises InputError if the run does not belong to the inputs.
+    `placed` are the layers of a run on one core. `core` and `network` are the inputs of the run. Without these inputs
+    there are no limits, and `unknown` of the result gives the reason. Raises InputError if the run was not made from
+    the inputs.
     """
     shares = tuple(one for layer in placed for one in layer_shares(layer.name, layer.record))
     shares = shares or tuple(entry_shares(ledger.entries))
@@ -218,7 +225,7 @@ def bottlenecks_of(
 
 
 def limit_words(limit: PortLimit | None) -> str:
-    """Short text with the port that would save most, or the ports that would save together."""
+    """Short text with the port that saves most cycles if it is wider, or with the set of ports that saves cycles."""
     if limit is None:
         return NOTHING
     named = limit.named
@@ -249,8 +256,8 @@ def _equal_layers(placed: Sequence[PlacedLayer]) -> tuple[tuple[str, ...], ...]:
 
 
 def share_table(found: Bottlenecks) -> "pandas.DataFrame":
-    """Table with a row for each part of the run: `energy_pj` and `latency_cycles`, by layer and cause; in pJ and
-    cycles.
+    """Table with a row for each part of the run, by layer and cause. The columns `energy_pj` and `latency_cycles` are
+    in pJ and cycles.
     """
     import pandas  # slow to load, and the text needs none
 
@@ -258,8 +265,8 @@ def share_table(found: Bottlenecks) -> "pandas.DataFrame":
 
 
 def port_table(found: Bottlenecks) -> "pandas.DataFrame":
-    """Table with a row for each layer and port: the use of the port, the latency of the layer if the port were twice as
-    wide, and the rank of the port by that latency.
+    """Table with a row for each layer and port: the use of the port, the latency of the layer with this port twice as
+    wide, and the rank of the port by this latency.
     """
     import pandas
 
@@ -268,7 +275,7 @@ def port_table(found: Bottlenecks) -> "pandas.DataFrame":
 
 
 def energy_table(shares: Iterable[Share]) -> "pandas.DataFrame":
-    """Table with a row for each part that is an energy, in pJ."""
+    """Table with a row for each part of the energy, in pJ."""
     import pandas
 
     rows = [one for one in shares if one.quantity == ENERGY]
@@ -279,7 +286,7 @@ def energy_table(shares: Iterable[Share]) -> "pandas.DataFrame":
 
 
 def use_table(uses: Mapping[str, Sequence[PortUse]]) -> "pandas.DataFrame":
-    """Table with a row for each layer and port: the use of the port. This table is made if the hardware is
+    """Table with a row for each layer and port: the use of the port only. It replaces `port_table` if the hardware is
     not known.
     """
     import pandas
@@ -336,15 +343,15 @@ def layer_shares(layer: str, record: LayerRecord) -> Iterator[Share]:
 
 
 def waited_for(record: LayerRecord) -> PortRecord | None:
-    """Port for which the array waits longest; of equal ports the first in the hardware file. None if the array waits
-    for no port, or if the stall is not caused by a port.
+    """Port for which the array waits longest; if several ports have the same wait, the first of them in the hardware
+    file. None if the array waits for no port, or if no port causes the stall.
     """
     stall = record.latency_breakdown_cycles.get(STALL, 0)
     return next((port for port in record.ports if stall > 0 and port.stall_slack_cycles == stall), None)
 
 
 def entry_shares(entries: Mapping[LedgerPlace, float]) -> Iterator[Share]:
-    """Parts of a run, as detailed as its ledger."""
+    """Parts of a run, one for each number of its ledger."""
     for quantity in QUANTITIES:
         for place, value in entries.items():
             if place.quantity == quantity:

@@ -1,4 +1,4 @@
-"""Figure of the bottlenecks of a run: cycles by cause, energy by memory and operand, and below them rooflines."""
+"""Figure of the bottlenecks of a run: cycles by cause and energy by memory and operand, with rooflines below."""
 
 import math
 from collections.abc import Sequence
@@ -30,8 +30,8 @@ Bar = tuple[str, dict[str, float]]
 
 
 def bottlenecks_figure(found: Bottlenecks) -> Figure:
-    """Figure with the largest parts of cycles and energy, and below them each layer under the roofs of the ports that
-    limit most.
+    """Figure with the largest parts of cycles and energy. Below, a roofline plot has a point for each layer and the
+    roofs of the ports that limit most.
     """
     causes = found.added(LATENCY, cause_words) if has_causes(found) else {}
     panels = [(LATENCY, "cycles by cause", _merged([(name, {"": value}) for name, value in causes.items()]))]
@@ -65,8 +65,8 @@ def write_bottlenecks_figure(found: Bottlenecks, path_stem: Path) -> tuple[Path,
 
 
 def shown_roofs(found: Bottlenecks) -> list[PortRoof]:
-    """Roofs of the ports that would save most cycles if they were wider, among the ports that layers use. [] if the
-    roofline or the limit of the network is not known.
+    """Roofs of those ports in use that would save most cycles if they were wider. [] if the roofline or the limit of
+    the network is not known.
     """
     if found.roofline is None or found.network_limit is None:
         return []
@@ -92,7 +92,7 @@ def _memory_bars(found: Bottlenecks) -> list[Bar]:
 
 
 def _merged(bars: Sequence[Bar]) -> list[Bar]:
-    """Largest bars, with all others merged to one."""
+    """Largest bars, and one bar that is the sum of all other bars."""
     if len(bars) <= MOST_BARS:
         return list(bars)
     rest = bars[MOST_BARS - 1 :]

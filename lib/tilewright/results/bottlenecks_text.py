@@ -19,8 +19,8 @@ MOST_LAYERS = 60
 LAYER_CHARACTERS = 26
 CAUSE_WORDS = {
     "onloading": "data move before the array begins",
-    "offloading": "after it has ended",
-    "drain": "last results leave it",
+    "offloading": "data move after the array has ended",
+    "drain": "the last results leave the array",
 }
 DIRECTION_WORDS = {
     "tl": "read, to the level below",
@@ -64,7 +64,7 @@ def _cycles(found: Bottlenecks) -> str:
 
 
 def _of_cores(found: Bottlenecks) -> str:
-    """Text on the cores of a run: how each spends the latency, and what limits the run."""
+    """Text on the cores of a run: the use of the cycles of each core, and the limit of the run."""
     if found.cores is None:
         return ""
     from tilewright.results.multi.cores_report import cores_text  # which runs on one core need not load
@@ -78,8 +78,8 @@ def _chain(found: Bottlenecks) -> str:
         return ""
     from tilewright.results.multi.start_causes import COMPUTING  # which runs on one core need not load
 
-    what_of = "its part of what the latency" if found.layer else "what the latency"
-    title = f"{what_of[0].upper()}{what_of[1:]} consists of: the causes of what ends last, back to cycle 0"
+    what_of = "the part of the layer in what the latency" if found.layer else "what the latency"
+    title = f"{what_of[0].upper()}{what_of[1:]} consists of: the chain of causes from cycle 0 to the end"
     table = text_table(title, ("what", *(() if found.layer else ("largest layer",))), ("cycles", "share"))
     total = sum(part.cycles for part in found.chain)
     by_what: dict[tuple[str, str], dict[str, int]] = {}
@@ -97,12 +97,14 @@ def _chain(found: Bottlenecks) -> str:
 
 
 def has_causes(found: Bottlenecks) -> bool:
-    """Whether cycles have causes. They have none if the schedule only states when layers end."""
+    """Whether the cycles of a run have causes. They have none if the artifacts of the run only give the end of each
+    layer.
+    """
     return any(one.term not in _OF_SCHEDULES for one in found.shares if one.quantity == LATENCY)
 
 
 def _energy(found: Bottlenecks) -> str:
-    """Text on the energy by memory and operand. It has directions for a single layer, or if there are few rows."""
+    """Text on the energy by memory, operand and direction."""
     title = f"Energy by memory, operand and direction [{UNITS[ENERGY][1]}]"
     directions = [one for one in DIRECTIONS if any(share.direction == one for share in found.shares)]
     table = text_table(title, ("memory", "operand"), (*directions, "all", "share"))
@@ -125,7 +127,7 @@ def memory_words(share: Share) -> str:
 def _limits_of_network(found: Bottlenecks) -> str:
     limit = found.network_limit
     if limit is None:
-        return ended_lines([f"Which ports limit is not known: {found.unknown}."]) if found.unknown else ""
+        return ended_lines([f"The limiting ports are not known: {found.unknown}."]) if found.unknown else ""
     table = text_table(
         "A port twice as wide, with the same mappings", ("port",), ("saves cycles", "share", "limits layers")
     )
@@ -141,7 +143,7 @@ def _limits_of_network(found: Bottlenecks) -> str:
     lines = [*_left_out(small), *_layers_without_port(found)]
     told = render(table) if table.row_count else ""
     if not limit.is_limited_by_one:
-        told += "No port of twice the width would save 1% of the latency.\n" + _together(limit)
+        told += "No single port would save 1% of the latency if it were twice as wide.\n" + _together(limit)
     return told + ended_lines(lines, "  ")
 
 
@@ -155,7 +157,7 @@ def _together(limit: PortLimit) -> str:
 
 
 def _left_out(small: int) -> list[str]:
-    rule = f"a port limits a layer where it saves {LEAST_SHARE:.0%} of it or more, and no other port saves more"
+    rule = f"a port limits a layer if it saves {LEAST_SHARE:.0%} of its latency or more, and no other port saves more"
     return [
         rule,
         *([f"{count_of(small, 'other port')} would save less than {LEAST_SHARE:.0%} of the latency"] if small else []),
@@ -187,7 +189,9 @@ def _layers(found: Bottlenecks) -> str:
         table.add_row(*row, amount(totals[layers], LATENCY), share_text(totals[layers], found.total(LATENCY)))
     rest = sum(map(len, order[MOST_LAYERS:]))
     lines = (
-        ["x 2: two equal layers, named by the first; cycles are of both"] if any(len(one) > 1 for one in order) else []
+        ["x 2: two equal layers, with the name of the first layer and the cycles of both"]
+        if any(len(one) > 1 for one in order)
+        else []
     )
     lines += [f"{rest} shorter layers are in the tables"] if rest else []
     return render(table) + ended_lines(lines, "  ")
@@ -213,5 +217,5 @@ def _ports_of_layer(found: Bottlenecks, layer: str) -> str:
     told = ended_lines([f"limited by: {found.limited_by(layer)}"], "  ") if limit else ""
     if limit and not limit.is_limited_by_one:
         told += ended_lines(_together(limit).splitlines(), "  ")
-    unknown = ended_lines([f"which port limits is not known: {found.unknown}"], "  ") if found.unknown else ""
+    unknown = ended_lines([f"the limiting ports are not known: {found.unknown}"], "  ") if found.unknown else ""
     return render(table) + told + unknown if uses else unknown

@@ -24,7 +24,7 @@ class Canvas:
         self._inches = self.figure.dpi_scale_trans
 
     def text(self, x: float, y: float, text: str, points: float, **style: Any) -> None:
-        """Draw a line of text, vertically centred on y; it begins at x unless `ha` says otherwise."""
+        """Draw a line of text, vertically centred on y. The text begins at x unless `ha` sets another alignment."""
         self.figure.text(x, y, text, fontsize=points, transform=self._inches, **{"va": "center", **style})
 
     def title(self, x: float, title: str, *lines: str) -> None:

@@ -1,6 +1,6 @@
-"""Certainty of the order of two runs: whether mappings that no search found could reverse the order.
+"""Certainty of the order of two runs: whether mappings that the searches did not find could reverse the order.
 
-A search with bounds gives the smallest objective that a run can have with any mapping that the bounds cover
+A search with bounds gives a lower bound of the objective of a run over all mappings that the bounds cover
 (docs/proofs.md#bound-of-a-network). If this bound is larger than the objective of the other run, the order is certain.
 """
 
@@ -15,8 +15,8 @@ EQUAL = 1e-9
 def order_notice(a: RunPoint, b: RunPoint) -> str:
     """Sentence on the order of two runs, called A and B, in the objective that both minimise.
 
-    '' if the runs minimise different objectives, have different models, or one of them is on several cores. If clocks
-    differ, the latency in the objective is in seconds.
+    '' if the runs minimise different objectives or have different models, or if one of the runs is on several cores. If
+    clocks differ, the latency in the objective is in seconds.
     """
     objective = a.objective
     if objective != b.objective or objective not in OBJECTIVES or a.model != b.model:
@@ -32,16 +32,16 @@ def order_notice(a: RunPoint, b: RunPoint) -> str:
         return f"{words}: A and B are equal"
     said = f"{words}: {less} is {share_text(found - value, found)} below {more}"
     if bound is None:
-        return f"{said}; whether other mappings of {more} turn that is not known: its search gives no lower bound"
+        return f"{said}; other mappings of {more} could reverse this order: its search gives no lower bound"
     if bound > value * (1 + EQUAL):
         margin = share_text(bound - value, bound)
         return (
-            f"{said}, and certainly so over the mappings that the bounds of {more} cover: {less} is {margin} below the"
-            f" bound of {more}"
+            f"{said}; this order is certain over the mappings that the bounds of {more} cover: {less} is {margin} below"
+            f" the bound of {more}"
         )
     return (
-        f"{said}, and mappings of {more} that were not found could turn that: over what the bounds of {more} cover, it"
-        f" could be smaller by {share_text(found - bound, found)} at most"
+        f"{said}; mappings of {more} that were not found could reverse this order: over the mappings that the bounds of"
+        f" {more} cover, {more} could be smaller by {share_text(found - bound, found)} at most"
     )
 
 

@@ -1,9 +1,9 @@
 """Physical invariants of a run, verified on its artifacts; a correct result never violates one.
 
-The detail of each check says what was verified, or names the layers that violate it with the numbers. The functions
-return checks and raise nothing: the caller decides what a failed check stops.
+The field `detail` of a check says what was verified, or names the layers that violate the invariant, with the numbers.
+The functions return checks and do not raise errors for failed checks: the caller decides whether to stop.
 
-If the core is given, accesses and energies are checked too: word widths, access costs, double-buffered memories.
+If the core is given, word widths, access costs and double-buffered memories are checked, too.
 """
 
 import math
@@ -33,8 +33,8 @@ CoreCheck = Callable[[LayerRecord, Core], Iterator[str]]
 
 
 def _compulsory(record: LayerRecord, core: Core) -> Iterator[str]:
-    """Violations of two rules: each input leaves its outermost memory completely at least once, and the output reaches
-    its outermost memory completely.
+    """Violations of two rules: all elements of each input are read from the outermost memory of the input at least
+    once, and all elements of the output are written to the outermost memory of the output.
     """
     memories = _memories(core)
     for operand, names in record.memory_levels.items():
@@ -45,22 +45,24 @@ def _compulsory(record: LayerRecord, core: Core) -> Iterator[str]:
         if needed_bits == 0:
             continue
         if port is None:
-            yield f"{operand} has {needed_bits} bits to move and {memory.name} no port for {direction}"
+            yield f"{operand} has {needed_bits} bits to move, but {memory.name} has no port for {direction}"
             continue
         width_bits = memory.ports[port].bandwidth_max_bits
         words = record.word_accesses[operand][level][direction]
-        # The reference drops the fraction of a last word, and rounding may drop a whole one (B41).
+        # The reference model drops the fraction of the last word, and rounding can drop one full word (switch B41).
         dropped = 0 if profile_by_name(record.model).whole_tiles else 1
         if (words + dropped) * width_bits < needed_bits:
-            yield f"{words} words of {width_bits} bits of {operand} at {memory.name}, {needed_bits} bits needed"
+            yield f"{operand} moves {words} words of {width_bits} bits at {memory.name}, but needs {needed_bits} bits"
 
 
 def covered_elements(record: LayerRecord, operand: str) -> int:
-    """Lower bound, in elements, of the part of an operand that must cross its outermost memory.
+    """Lower bound of the number of elements of an operand that move between the outermost memory of the operand and the
+    level below.
 
     Only the dimensions of the operand itself count: the positions of a sliding window depend on strides and padding,
-    which a record does not have. With whole tiles a dimension counts in full. In the reference a dimension counts only
-    as far as passes times whole lanes cover it, because the reference rounds fractional lanes (B41).
+    which a record does not have. In a model with integer tile sizes, a dimension counts in full. In the reference
+    model, a dimension counts at most as passes times integer lanes, because that model rounds fractional lanes (switch
+    B41, docs/model.md).
     """
     whole_tiles = profile_by_name(record.model).whole_tiles
     passes = loop_products(record.loop_order)
@@ -80,7 +82,7 @@ def covered_elements(record: LayerRecord, operand: str) -> int:
 
 
 def own_dimensions(equation: str, operand: str) -> set[str]:
-    """Dimensions of an operand in an equation such as O[b][k] += W[k][c] * I[b][c], upper case."""
+    """Dimensions of an operand in an equation such as O[b][k] += W[k][c] * I[b][c], in upper case."""
     found = re.search(rf"(?<!\w){re.escape(operand)}((?:\s*\[\w+\])+)", equation)
     return {name.upper() for name in re.findall(r"\w+", found.group(1))} if found else set()
 
@@ -91,8 +93,8 @@ def _least_bits(record: LayerRecord, operand: str) -> int:
 
 
 def _energies(record: LayerRecord, core: Core) -> Iterator[str]:
-    """Violations of two rules: the energy of a memory is its words times the cost per word, and the energy of
-    operations is that of the model of the array.
+    """Violations of two rules: the energy of a memory is the number of accessed words times the energy per word, and
+    the energy of operations is the one that the model of the array computes.
     """
     memories = _memories(core)
     for operand, level, name in memory_levels(record):
@@ -102,18 +104,18 @@ def _energies(record: LayerRecord, core: Core) -> Iterator[str]:
             words = record.word_accesses[operand][level][direction]
             energy = record.energy_breakdown_pj[operand][level][direction]
             if not agree(energy, words * cost):
-                yield f"{energy} pJ for {words} words at {cost} pJ, {operand} at {name} {direction}"
+                yield f"{operand} at {name} {direction}: {energy} pJ, but {words} words at {cost} pJ per word"
     array = core.operational_array
     model, work = array_model(array), work_of_record(record)
     for term, expected in zip(model.terms, model.energies_pj(array, work), strict=True):
         found = record.energy_terms_pj.get(term, 0.0)
         if not math.isclose(found, expected, rel_tol=ROUNDING):
-            yield f"energy of {term_phrase(term)} is {found} pJ, the operations give {expected}"
+            yield f"energy of {term_phrase(term)} is {found} pJ, but the operations need {expected} pJ"
 
 
 def _double_buffers(record: LayerRecord, core: Core) -> Iterator[str]:
-    """Violations of the rule that a memory that must double-buffer has room for two copies of each tile that is
-    replaced while the layer runs.
+    """Violations of a rule for memories that must double-buffer: such a memory has room for two copies of each tile
+    that is replaced while the layer runs.
     """
     memories = _memories(core)
     filled: dict[str, float] = {}
@@ -137,8 +139,12 @@ def _memories(core: Core) -> dict[str, Memory]:
 
 
 CORE_CHECKS: tuple[tuple[str, str, CoreCheck], ...] = (
-    ("accesses_at_least_compulsory", "every operand crosses its outermost memory at least once", _compulsory),
-    ("energy_follows_accesses", "energy is words times cost a word, MACs times cost a MAC", _energies),
+    (
+        "accesses_at_least_compulsory",
+        "every operand is moved completely from or to its outermost memory at least once",
+        _compulsory,
+    ),
+    ("energy_follows_accesses", "energy is words times cost per word, and MACs times cost per MAC", _energies),
     ("double_buffers_fit", "memories that must double-buffer hold two tiles", _double_buffers),
 )
 
@@ -159,10 +165,10 @@ RecordCheck = Callable[[LayerRecord], Iterator[str]]
 
 
 def check_run(records: Sequence[LayerRecord], summary: Summary | None = None, core: Core | None = None) -> list[Check]:
-    """All checks of a run: the checks of every record and, if a summary is given, the check that the layers add up to
-    it.
+    """All checks of a run: the checks of every record and, if a summary is given, the check that the sums over layers
+    equal its totals.
 
-    If the core is given, accesses and energies are checked against its word widths and access costs.
+    If the core is given, accesses and energies are checked against the word widths and access costs of its memories.
     """
     checks = [_over_records(name, what, check, records) for name, what, check in RECORD_CHECKS]
     if core is not None:
@@ -240,10 +246,10 @@ def _negative(record: LayerRecord) -> Iterator[str]:
 def _mac_count(record: LayerRecord) -> Iterator[str]:
     expected = math.prod(record.layer.loop_sizes.values())
     if record.layer.work != expected:
-        yield f"{work_text(record)} reported, the loop sizes give {expected:,}"
+        yield f"{work_text(record)} reported, but the product of the loop sizes is {expected:,}"
     for use, fraction in record.mac_utilization.items():
         if fraction > 1 + ROUNDING:
-            yield f"MAC utilization {use} is {fraction}, more MACs than the array can do"
+            yield f"MAC utilization {use} is {fraction}, above 1"
 
 
 def _coverage(record: LayerRecord) -> Iterator[str]:
@@ -269,16 +275,17 @@ def _capacity(record: LayerRecord) -> Iterator[str]:
     for operand, level, memory in memory_levels(record):
         shared = record.memory_utilization[operand][level]
         if shared - uncounted.get(memory, 0.0) > 1 + ROUNDING:
-            yield f"{memory} is filled to {shared:.6g} of its capacity"
+            yield f"{memory} is filled to {shared:.6g} times its capacity"
         if not agree(shared, shares[memory]):
-            yield f"{memory} is filled to {shared:.6g}, its operands add up to {shares[memory]:.6g}"
+            yield f"the filled share of {memory} is {shared:.6g}, but its operands add up to {shares[memory]:.6g}"
 
 
 def _uncounted_shares(record: LayerRecord) -> dict[str, float]:
-    """Shares of each memory that the reference ignores when it decides whether tiles fit.
+    """Shares of each memory that the reference model ignores when it decides whether tiles fit.
 
-    The reference counts fractions of elements if lanes do not divide a dimension (B41), and outputs at the width of
-    partial sums until they are final (B44). With the switches that repair this, nothing is ignored.
+    The reference model counts fractions of elements if lanes do not divide a dimension (switch B41, docs/model.md). It
+    counts outputs at the width of partial sums until they are final (switch B44). If the model has both switches on,
+    nothing is ignored.
     """
     profile = profile_by_name(record.model)
     layer = record.layer
@@ -309,7 +316,7 @@ def _breakdowns(record: LayerRecord) -> Iterator[str]:
     )
     for what, total, parts in sums:
         if not agree(total, parts):
-            yield f"{what} is {total}, its parts give {parts}"
+            yield f"{what} is {total}, but its parts give {parts}"
 
 
 def _cycles(record: LayerRecord) -> Iterator[str]:
@@ -319,30 +326,38 @@ def _cycles(record: LayerRecord) -> Iterator[str]:
         yield f"{parts['ideal']} ideal and {parts['spatial_stall']} spatial-stall cycles for {passes} passes"
     stalls = [port.stall_slack_cycles for port in record.ports]
     if stalls and not agree(parts["temporal_stall"], max(0, *stalls)):
-        yield f"temporal stall is {parts['temporal_stall']} cycles, the worst port has {max(0, *stalls)}"
+        yield f"temporal stall is {parts['temporal_stall']} cycles, but the worst port stalls {max(0, *stalls)} cycles"
 
 
 def _corrected(record: LayerRecord) -> Iterator[str]:
     for key, value in record.corrected._asdict().items():
-        # None says that the mapping does not fit under that model, which the summary names.
+        # None means that the mapping does not fit under the corrected model; the summary names such layers.
         if value is not None and (not math.isfinite(value) or value < 0):
             yield f"corrected {key} is {value}"
 
 
 RECORD_CHECKS: tuple[tuple[str, str, RecordCheck], ...] = (
     ("no_negative_values", "every cycle, energy, access count and utilization is finite and not negative", _negative),
-    ("macs_conserved", "operations are the product of the loop sizes and no more than the array can do", _mac_count),
+    (
+        "macs_conserved",
+        "operations are the product of the loop sizes, and the array can do them in the latency",
+        _mac_count,
+    ),
     ("loops_cover_layer", "passes times lanes cover every dimension, for every operand", _coverage),
     (
         "capacity_respected",
-        "no memory is filled beyond its capacity, but for what the reference's model leaves out",
+        "no memory is filled beyond its capacity, except by data that the reference model does not count",
         _capacity,
     ),
     ("breakdowns_sum_to_totals", "energy and latency are the sums of their parts", _breakdowns),
-    ("cycles_follow_loops", "cycles without stalls are the passes, the stall is that of the worst port", _cycles),
+    (
+        "cycles_follow_loops",
+        "ideal and spatial-stall cycles are those of the passes, the temporal stall is that of the worst port",
+        _cycles,
+    ),
     (
         "corrected_finite",
-        "energy and latency under the corrected model, where the mapping fits it, are finite",
+        "energy and latency under the corrected model are finite, if the mapping fits",
         _corrected,
     ),
 )
@@ -372,7 +387,7 @@ def _network_violations(records: Sequence[LayerRecord], summary: Summary) -> lis
     violations = _layer_index_violations(records, summary)
     for what, reported, total in rows:
         if not _same_or_both_unknown(reported, total):
-            violations.append(f"{what} is {reported} in the summary, its layers give {total}")
+            violations.append(f"{what} is {reported} in the summary, but the sum over its layers is {total}")
     return violations
 
 
@@ -381,9 +396,11 @@ def _layer_index_violations(records: Sequence[LayerRecord], summary: Summary) ->
     violations = []
     listed = sum(layer.repeats for layer in layers)
     if summary["layers"] != listed:
-        violations.append(f"the summary counts {summary['layers']} layers and lists {listed}")
+        violations.append(f"the summary counts {summary['layers']} layers, but lists {listed}")
     if summary["distinct_layers"] != len(records):
-        violations.append(f"the summary counts {summary['distinct_layers']} distinct layers, there are {len(records)}")
+        violations.append(
+            f"the summary counts {summary['distinct_layers']} distinct layers, but there are {len(records)}"
+        )
     for layer in layers:
         if layer.name not in layer.record.names:
             violations.append(f"layer {layer.name} points to the record of {layer.record.layer.name}")

@@ -1,7 +1,7 @@
-"""Columns of tables: each is one row with its name, its meaning, and the function that gives its value.
+"""Columns of tables: each column is declared with a name, a meaning, and a function that computes the value.
 
-A table is a tuple of columns over things of one kind: runs, layers, cores, memories, links. CSV files, tables for
-notebooks and docs/artifacts.md are made from it.
+A table is a tuple of columns over things of one kind: runs, layers, cores, memories, or links. The tuple defines the
+CSV file, the table for notebooks and the list of columns in docs/artifacts.md.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -29,14 +29,14 @@ ABSENT: Final = _Absent()
 
 @dataclass(frozen=True)
 class Column(Generic[Thing]):
-    """Number or text of a thing."""
+    """Column of a table, which has one number or text for each thing."""
 
     key: str
-    """Name of the column in tables, with its unit."""
+    """Name of the column in tables, which contains the unit."""
     sentence: str
-    """Meaning of the column, for documentation; a period ends it."""
+    """Meaning of the column, for documentation. The text ends with a period."""
     value: Callable[[Thing], Any]
-    """Function that gives the value: None if it is not known, ABSENT if it does not apply."""
+    """Function that computes the value: None if the value is not known, ABSENT if the column does not apply."""
     words: str = ""
     """Heading on the page; '' for a column that the page does not show."""
     unit: str = ""
@@ -45,21 +45,21 @@ class Column(Generic[Thing]):
     """Divisor that converts a number of the table to the unit of the page."""
     is_number: bool = True
     is_cost: bool = False
-    """Whether less is better, so that the column can be an axis of a Pareto front."""
+    """Whether smaller values are better. If so, the column can be an axis of a Pareto front."""
     flow: str = ""
-    """Flow whose runs have the column; '' for both."""
+    """Flow whose runs have the column; '' if runs of both flows have it."""
 
 
 @dataclass(frozen=True)
 class Columns(Generic[Thing]):
-    """Group of columns: one per term, range or baseline."""
+    """Group of columns whose names depend on the thing, such as one column per energy term."""
 
     keys: str
     """Names of the columns for documentation, with a placeholder: `<term>_energy_pj`."""
     sentence: str
     values: Callable[[Thing], Mapping[str, Any]]
     flow: str = ""
-    """Flow whose runs have the columns; '' for both."""
+    """Flow whose runs have the columns; '' if runs of both flows have them."""
 
 
 Table = Sequence[Column[Thing] | Columns[Thing]]
@@ -91,7 +91,7 @@ def row_of(table: Table[Thing], thing: Thing) -> dict[str, Any]:
 
 
 def frame_of(table: Table[Thing], things: Iterable[Thing]) -> "pandas.DataFrame":
-    """Table for CSV files and notebooks, with a row for each thing; without things it has the fixed columns."""
+    """Table for CSV files and notebooks, with a row for each thing. An empty table has the columns of `fixed_keys`."""
     import pandas
 
     rows = [row_of(table, thing) for thing in things]
@@ -99,5 +99,5 @@ def frame_of(table: Table[Thing], things: Iterable[Thing]) -> "pandas.DataFrame"
 
 
 def fixed_keys(table: Table[Thing]) -> Iterator[str]:
-    """Names of the columns that are no group."""
+    """Names of the single columns, without groups of columns."""
     return (one.key for one in table if isinstance(one, Column))

@@ -1,4 +1,4 @@
-"""Files of figures: their style, names that are valid in XML, and reproducible bytes."""
+"""Files of figures: style, names that are valid in XML, and reproducible bytes."""
 
 import io
 from contextlib import AbstractContextManager
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 
 
 class _HarmlessLabels(Formatter):
-    """Formatter that makes the labels of another formatter harmless when an axis asks for them."""
+    """Formatter that returns the labels of another formatter without characters that could cause harm."""
 
     def __init__(self, labels: Formatter) -> None:
         self._labels = labels
 
     def format_ticks(self, values: Any) -> list[str]:
-        """Labels of all positions together."""
+        """Labels of all positions."""
         return [svg(label) for label in self._labels.format_ticks(values)]
 
     def __call__(self, x: float, pos: int | None = None) -> str:
@@ -34,7 +34,7 @@ class _HarmlessLabels(Formatter):
 
 
 def make_harmless(figure: Figure) -> None:
-    """Make all texts of a figure harmless, including the labels of its axes."""
+    """Make all texts of a figure harmless for the written files, including the labels of its axes."""
     for text in figure.findobj(Text):
         assert isinstance(text, Text)
         shown = svg(text.get_text())
@@ -48,7 +48,7 @@ def make_harmless(figure: Figure) -> None:
 
 
 def make_printable(figure: Figure) -> None:
-    """Make all texts of a figure harmless, and make sure that its axes have numbers."""
+    """Make all texts of a figure harmless for the written files, and make sure that its axes have numbers."""
     make_harmless(figure)
     number_all(figure)
 
@@ -58,7 +58,7 @@ STYLE: dict[str, Any] = {
     "svg.fonttype": "path",
     "font.family": ["DejaVu Sans"],
     "font.size": 8.0,
-    # Names of layers and memories are text, also with dollar signs.
+    # Dollar signs in names of layers and memories must not start formulas.
     "text.parse_math": False,
     "hatch.linewidth": 0.5,
     "axes.spines.top": False,
@@ -78,7 +78,7 @@ def figure_style() -> AbstractContextManager[None]:
 
 
 def save_figure(figure: Figure, path_stem: Path, png_dots_per_inch: int = PNG_DOTS_PER_INCH) -> tuple[Path, Path]:
-    """Write `path_stem`.svg and .png, without dates and version numbers; returns both paths."""
+    """Write `path_stem`.svg and .png without dates and version numbers. Returns both paths."""
     path_stem.parent.mkdir(parents=True, exist_ok=True)
     svg, png = (path_stem.with_name(path_stem.name + suffix) for suffix in (".svg", ".png"))
     make_printable(figure)

@@ -1,4 +1,4 @@
-"""Layout that figures of a run share: panels, axis labels, legends, colours, names for XML, reproducible files."""
+"""Layout that figures of a run share: panels, axis labels, legends, colours and titles."""
 
 import math
 from collections.abc import Sequence
@@ -31,14 +31,14 @@ _LAYER_DIGITS = """
     5a78c3 69c3c3 d2c387 e169c3 e1a5e1 963c3c f0b4a5 69964b 872d00 69d2a5
 """
 LAYER_COLOURS = tuple(f"#{digits}" for digits in _LAYER_DIGITS.split())
-"""Colours of layers. First come OPERAND_COLOURS. Each further colour is the one farthest from all earlier colours in
-the Oklab space, without colours that are very light, dark, grey or glaring.
+"""Colours of layers. The first ones are OPERAND_COLOURS. Each further colour is the one farthest from all earlier
+colours in the Oklab space; very light, dark, grey or glaring colours are left out.
 """
 NO_LAYER_COLOUR = "#999999"
 
 
 def operand_colour(operand: str, operands: Sequence[str]) -> str:
-    """Colour of a layer operand; `operands` are all of them."""
+    """Colour of a layer operand; `operands` are all layer operands of the figure."""
     # The three usual operands keep their colour whatever the order of an equation.
     usual = ("O", "W", "I")
     order = [*usual, *(name for name in operands if name not in usual)]
@@ -52,13 +52,15 @@ def lighter(colour: str, white: float) -> tuple[float, float, float]:
 
 
 def memory_operand_colour(operand: str, operands: Sequence[str]) -> str:
-    """Colour of a memory operand: that of the layer operand it holds by default; `operands` are all memory operands."""
+    """Colour of a memory operand: the colour of the layer operand that is linked to it by default. `operands` are all
+    memory operands.
+    """
     usual = {"O": "O", "I2": "W", "I1": "I"}
     return operand_colour(usual.get(operand, operand), [usual.get(name, name) for name in operands])
 
 
 def layer_colour(layer: int) -> str:
-    """Colour of a layer by its number; 100 layers have different colours, which then repeat. Grey for -1."""
+    """Colour of a layer by its number. The colours of 100 layers differ; then the colours repeat. Grey for -1."""
     return LAYER_COLOURS[layer % len(LAYER_COLOURS)] if layer >= 0 else NO_LAYER_COLOUR
 
 
@@ -77,7 +79,7 @@ Unit = tuple[float, str]
 
 
 def split_rows(layers: "Sequence[PlacedLayer]", inches_per_layer: float) -> "list[Sequence[PlacedLayer]]":
-    """Layers in rows of nearly equal length, none wider than a panel may be."""
+    """Layers in rows of nearly equal length, each at most as wide as a panel can be."""
     per_row = max(1, int(MAX_PANEL_INCHES / inches_per_layer))
     rows = max(1, math.ceil(len(layers) / per_row))
     length = max(1, math.ceil(len(layers) / rows))
@@ -90,7 +92,7 @@ def panel_grid(
     label_inches: float | Sequence[float],
     least_height: float = 3.4,
 ) -> tuple[Figure, list[Axes]]:
-    """Figure with one panel per row, the same inches per layer in all panels, and room for legends on the right.
+    """Figure with one panel per row and room for legends on the right. A layer has the same width in all panels.
 
     `label_inches` is the room below each panel: one value for all panels, or one for each.
     """
@@ -139,7 +141,7 @@ def label_layers(panel: Axes, layers: "Sequence[PlacedLayer]", level: bool, belo
 
 
 def label_room(layers: "Sequence[PlacedLayer]", inches_per_layer: float) -> tuple[bool, float]:
-    """(whether layer names fit side by side, inches that they take below the axis)."""
+    """(whether layer names fit side by side, room in inches that the names need below the axis)."""
     names = layer_labels(layers)
     longest = max((len(name) for name in names), default=0) * CHARACTER_INCHES
     if longest <= inches_per_layer:
@@ -148,7 +150,7 @@ def label_room(layers: "Sequence[PlacedLayer]", inches_per_layer: float) -> tupl
 
 
 def add_legend(figure: Figure, handles: Sequence[Artist], title: str, down_inches: float) -> float:
-    """Add a legend on the right, `down_inches` below the top of the figure; returns the position for the next one."""
+    """Add a legend on the right, `down_inches` below the top of the figure. Returns the position of the next legend."""
     width, height = figure.get_size_inches()
     figure.add_artist(
         figure.legend(
@@ -167,7 +169,7 @@ def add_legend(figure: Figure, handles: Sequence[Artist], title: str, down_inche
 
 
 def add_title(figure: Figure, title: str, *lines: str) -> None:
-    """Add a title and, smaller below it, a line or two on what is shown."""
+    """Add a title, and below it smaller lines that describe the figure."""
     width, height = figure.get_size_inches()
     x = LEFT_INCHES / width
     figure.text(x, (height - 0.16) / height, title, fontsize=10, weight="bold", va="center")

@@ -1,6 +1,6 @@
 """Figures of a run: the energy and the cycles of each layer by cause.
 
-Networks with more layers than fit side by side continue in further rows, which share one scale.
+If the layers do not fit side by side, they are divided into several rows. All rows have the same scale.
 """
 
 from collections.abc import Iterable, Sequence
@@ -48,15 +48,15 @@ from tilewright.results.reported_mapping import ReportedMapping
 from tilewright.results.text_tables import share_text
 
 TERM_COLOURS = ("#4d4d4d", "#8c564b", "#17becf", "#bcbd22", "#9467bd", "#e377c2", "#7f7f7f", "#2ca02c")
-"""Colours of the energy terms that are not accesses; they repeat."""
+"""Colours of the energy terms other than memory accesses. If there are more terms, the colours repeat."""
 DIRECTION_STYLES = {
     "tl": ("read to lower level", 0.0, ""),
     "fl": ("written by lower level", 0.0, "//////"),
     "th": ("read to higher level", 0.55, ""),
     "fh": ("written by higher level", 0.55, "//////"),
 }
-"""(words, share of white mixed in, hatch) by direction: writes are hatched, transfers to the level above are
-lighter.
+"""(words, share of white mixed in, hatch) by direction of a memory access. Writes are hatched; accesses from or to the
+level above have a lighter colour.
 """
 PART_STYLES = (
     ("#4d4d4d", ""),
@@ -84,8 +84,8 @@ DIFFERENCE_SHOWN = 0.05
 
 
 def energy_figure(records: Sequence[LayerRecord], summary: Summary | None = None) -> Figure:
-    """Energy per layer: a bar for each term that is not an access, such as the MACs, and one per memory, stacked by
-    operand and direction.
+    """Figure of the energy per layer. A layer has a bar for each memory, stacked by operand and direction, and a bar
+    for each other term, such as the MACs.
     """
     layers = layers_in_order(records, summary)
     bars = _EnergyBars.of(records, layers)
@@ -103,7 +103,9 @@ def energy_figure(records: Sequence[LayerRecord], summary: Summary | None = None
 
 
 def latency_figure(records: Sequence[LayerRecord], summary: Summary | None = None) -> Figure:
-    """Latency per layer: ideal cycles, spatial and temporal stalls, on- and off-loading, drain, stacked."""
+    """Figure of the latency per layer: stacked ideal cycles, spatial and temporal stalls, on-loading, off-loading and
+    drain.
+    """
     layers = layers_in_order(records, summary)
     inches = min(0.9, max(0.42, MAX_PANEL_INCHES / max(1, len(layers))))
     level, label_inches = label_room(layers, inches)
@@ -143,12 +145,12 @@ def breakdown_figure(records: Sequence[LayerRecord], summary: Summary | None = N
 
 
 def reported_energy(run: ReportedMapping) -> Figure:
-    """Energy per layer, for the report of a run."""
+    """Figure of the energy per layer, for the report of a run."""
     return energy_figure(run.records, run.summary)
 
 
 def reported_latency(run: ReportedMapping) -> Figure:
-    """Latency per layer, for the report of a run."""
+    """Figure of the latency per layer, for the report of a run."""
     return latency_figure(run.records, run.summary)
 
 
@@ -163,17 +165,17 @@ class _EnergyBars:
 
     operands: tuple[str, ...]
     terms: tuple[str, ...]
-    """Terms that are not accesses."""
+    """Energy terms other than memory accesses."""
     memories: tuple[str, ...]
     inches: float
-    """Width of a layer, in inches."""
+    """Width of all bars of a layer, in inches."""
     names_inches: float
     """Room for the names of the bars below the axis, in inches; 0 if the bars are too narrow for names."""
     top_pj: float
     unit: Unit
     shares: tuple[float, ...]
-    """Share of each bar in the energy of all layers together; shares that are too small to be visible are listed in the
-    legend.
+    """Share of each bar in the energy of all layers together. The legend lists the shares, because small bars are not
+    visible.
     """
 
     @classmethod
@@ -203,7 +205,7 @@ class _EnergyBars:
         finish_panel(panel, self.top_pj, self.unit, "energy")
 
     def add_legends(self, figure: Figure, down_inches: float) -> float:
-        """Add the legends on the right; returns the position for the next one."""
+        """Add the legends on the right. Returns the position of the next legend."""
         terms = [
             Patch(color=colour, label=term_words(term))
             for term, colour in zip(self.terms, cycle(TERM_COLOURS), strict=False)
@@ -235,7 +237,7 @@ class _EnergyBars:
 
 
 def _shares(layers: Sequence[PlacedLayer], terms: Sequence[str], memories: Sequence[str]) -> tuple[float, ...]:
-    """Shares of the terms, then of the memories, in the energy of all layers."""
+    """Shares in the energy of all layers: those of the terms, then those of the memories."""
     total = sum(layer.record.energy_pj for layer in layers) or 1.0
     others = [other_energies_pj(layer.record) for layer in layers]
     accesses = [memory_energies_pj(layer.record) for layer in layers]
@@ -266,7 +268,7 @@ def _operands(records: Sequence[LayerRecord]) -> tuple[str, ...]:
 
 
 def _bar_offsets(count: int) -> list[float]:
-    """Centres of the bars of a layer around its position, with one bar width free between layers."""
+    """Centres of the bars of a layer, relative to the position of the layer. Between layers, one bar width is free."""
     return [(index - (count - 1) / 2) / (count + 1) for index in range(count)]
 
 

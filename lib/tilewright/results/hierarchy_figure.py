@@ -1,7 +1,7 @@
 """Figure of the memory hierarchy of a core: memories above the array, with an arrow for each operand between them.
 
-Every memory operand has a lane. A memory spans the lanes of its operands, in the row of its topological generation; a
-memory that would overlap another one of its generation gets a row of its own.
+Every memory operand has a lane. A memory spans the lanes of its operands. Memories of one topological generation are in
+one row, but a memory that would overlap another memory of this row gets a separate row.
 """
 
 import itertools
@@ -47,7 +47,9 @@ class _Box:
 
 
 def hierarchy_figure(core: Core) -> Figure:
-    """Figure of the array at the bottom and the memories above it, with operands, sizes, instances, ports and costs."""
+    """Figure of a core: the array at the bottom and the memories above, with operands, sizes, instances, ports and
+    costs.
+    """
     lanes = lane_order(core)
     boxes = _boxes(core, lanes)
     rows = [max(box.height_inches for box in boxes if box.row == row) for row in range(_row_count(boxes))]
@@ -73,9 +75,10 @@ def write_hierarchy_figure(core: Core, path_stem: Path) -> tuple[Path, Path]:
 
 
 def lane_order(core: Core) -> tuple[str, ...]:
-    """Memory operands from left to right, in an order that puts the operands of a memory side by side if possible.
+    """Memory operands from left to right, in an order in which the operands of each memory are side by side if
+    possible.
 
-    Of equally good orders, this is the first one in the order of the hardware file.
+    If several orders are equally good, the lexicographically first of them is taken, by positions in the hardware file.
     """
     operands = tuple(operand for operand, _ in memory_hierarchy(core).levels_of)
     if len(operands) > MOST_ORDERED_LANES:
@@ -89,8 +92,8 @@ def lane_order(core: Core) -> tuple[str, ...]:
 
 
 def generations(core: Core) -> list[list[int]]:
-    """Memories (by index) by topological generation. A memory is in the first generation if no other memory is below it
-    for any of its operands.
+    """Indices of the memories of each topological generation. A memory is in the first generation if it is the
+    innermost memory of all its operands.
     """
     level: dict[int, int] = {}
     chains = [chain for _, chain in memory_hierarchy(core).levels_of]
@@ -211,8 +214,8 @@ def _draw_arrows(
 
 
 def _flows(memory: Memory, operand: str) -> list[bool]:
-    """Directions in which an operand moves between a memory and the level below: True upwards, False downwards. Partial
-    sums move in both directions.
+    """Directions in which an operand moves between a memory and the level below it. True means upwards, False
+    downwards. Partial sums move in both directions.
     """
     served = memory.port_of
     return [upwards for direction, upwards in (("tl", False), ("fl", True)) if (operand, direction) in served]

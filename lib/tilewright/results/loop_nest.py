@@ -1,8 +1,8 @@
-"""Mapping of a layer as a loop nest in text.
+"""Text that shows the mapping of a layer as a loop nest.
 
-Temporal loops come first, outermost on top. The line of a temporal loop names, for each operand, the memory that keeps
-its content while that loop runs. Then come the spatial loops (`parfor`). The line of a spatial loop names the memory
-that feeds or collects its lanes.
+Temporal loops come first, outermost on top. The line of a temporal loop names, for each operand, the memory whose data
+of this operand stay unchanged while the loop runs. Then come the spatial loops (`parfor`). The line of a spatial loop
+names the memory that feeds or collects its lanes.
 """
 
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ Row = tuple[str, ...]
 
 
 def loop_nest_text(record: LayerRecord, name: str = "") -> str:
-    """Loop nest of one record as text that ends in a newline; `name` replaces the layer name in the title.
+    """Loop nest of one record, as text that ends in a newline. `name` replaces the layer name in the title.
 
     The record may have any number of operands, no temporal or no spatial loops, and operands whose memory hierarchies
     differ in depth.
@@ -42,7 +42,9 @@ def loop_nest_text(record: LayerRecord, name: str = "") -> str:
 
 
 def network_loop_nests(records: Sequence[LayerRecord], summary: Summary | None = None) -> str:
-    """Loop nests of a whole run, one per distinct layer problem, each under the names of its layers."""
+    """Loop nests of a whole run, one per distinct layer problem. The title of each nest names all layers with this
+    problem.
+    """
     order = {layer.record_index: None for layer in layers_in_order(records, summary)}
     return "\n\n".join(loop_nest_text(records[index]) for index in order)
 

@@ -1,8 +1,9 @@
 """Figure of the loop nest of a layer over its memory levels.
 
-The temporal loops are on the left, outermost on top. To the right, every operand has a column of its memories. A memory
-is as high as the loops whose data it keeps; a loop has the same height in all columns. Spatial loops are bands between
-the memories between which they distribute or collect data. The array is at the bottom.
+The temporal loops are on the left, outermost on top. To the right, every operand has a column with its memories. The
+box of a memory is as high as the loops whose data the memory keeps. A loop has the same height in all columns. A
+spatial loop is a band between two memories, because it distributes or collects the data that move between them. The
+array is at the bottom.
 """
 
 import io
@@ -31,8 +32,8 @@ Loop = tuple[str, Any]
 
 @dataclass(frozen=True)
 class NestBlock:
-    """Part of an operand's column: a memory level, or (level None) a band of spatial loops. Its heights are
-    in inches.
+    """Part of the column of an operand: a memory level, or a band of spatial loops (`level` is None). Heights are in
+    inches.
     """
 
     operand: str
@@ -56,18 +57,19 @@ class NestLayout:
 
 @dataclass(frozen=True)
 class _Part:
-    """Memory level or band of spatial loops before it is placed."""
+    """Memory level or band of spatial loops without a position."""
 
     level: int | None
     end: int
-    """Number of temporal loops inside the part or below it."""
+    """Number of temporal loops in the part and in all parts below it."""
     height: float
-    """Height of the part itself, in inches; 0 for a level that is as high as its loops."""
+    """Height of a band or of a level without loops, in inches; 0 for a level with loops, which is as high as its loops.
+    """
     spatial: tuple[Loop, ...] = ()
 
 
 def nest_layout(record: LayerRecord) -> NestLayout:
-    """Layout of a record's loop nest; extra height goes to the uppermost level that can take it."""
+    """Layout of the loop nest of a record, in which all columns have the same height."""
     operands = tuple(record.memory_levels)
     loops = _temporal_loops(record)
     parts = {operand: list(_parts(record, operand)) for operand in operands}
@@ -93,7 +95,9 @@ def _temporal_loops(record: LayerRecord) -> tuple[Loop, ...]:
 
 
 def _parts(record: LayerRecord, operand: str) -> Iterator[_Part]:
-    """Column of an operand from the array upwards: spatial loops below each level, and above the last one."""
+    """Parts of the column of an operand, from the array upwards: the spatial loops below each level, the level, and the
+    spatial loops above the last level.
+    """
     inside = 0
     spatial, levels = record.spatial_levels[operand], record.temporal_mapping[operand]
     for level in range(max(len(spatial), len(levels))):
@@ -106,7 +110,7 @@ def _parts(record: LayerRecord, operand: str) -> Iterator[_Part]:
 
 
 def _drawn_out(blocks: Sequence[NestBlock], height: float) -> Iterator[NestBlock]:
-    """Blocks, with the topmost one of each column extended to the height of the highest column."""
+    """Blocks in which the topmost block of each column is extended to the height of the highest column."""
     last = {block.operand: place for place, block in enumerate(blocks)}
     for place, block in enumerate(blocks):
         yield replace(block, top=height) if place == last[block.operand] else block
@@ -178,8 +182,8 @@ def reported_pages(run: ReportedMapping) -> bytes:
 def write_layer_nests(
     records: Sequence[LayerRecord], summary: Summary | None, names: Sequence[str], folder: Path
 ) -> list[Path]:
-    """Write the loop nests of some layers as `<layer>.svg` and `.png`, with slashes as underscores; returns the
-    paths.
+    """Write the loop nests of some layers as `<layer>.svg` and `.png`. Slashes in layer names become underscores.
+    Returns the paths.
     """
     placed = {layer.name: layer for layer in layers_in_order(records, summary)}
     problems = [

@@ -1,9 +1,10 @@
-"""Graph of a network as a drawing: a box for each node, in rows from the inputs down, coloured by the unit it needs.
+"""Drawing of the graph of a network: a box for each node, in rows from the inputs downwards, coloured by the unit that
+runs the node.
 
-A node is in the row of its longest path from a source (the layered method of Sugiyama, 1981). An edge that passes rows
-gets a narrow passage in each of them, shared by all edges of a source, so that edges do not run behind nodes. Rows are
-ordered by the mean position of neighbours (barycentre heuristic). Then every node is moved as close to the mean of its
-neighbours as order and widths allow.
+The row of a node is the length of the longest path from a source to the node (the layered method of Sugiyama, 1981). If
+an edge crosses a row, the row has a narrow passage for this edge, so that the edge does not run behind nodes. All edges
+of a source share one passage. The nodes of a row are ordered by the mean position of their neighbours (barycentre
+heuristic). Then every node is moved as close to the mean position of its neighbours as order and widths allow.
 """
 
 import io
@@ -37,13 +38,13 @@ class Layout:
 
     places: dict[Node, Point]
     paths: tuple[tuple[Point, ...], ...]
-    """Edges as sequences of points; edges of one source share the first part."""
+    """Edges as sequences of points. The edges of one source share the first points."""
     width: float
     row_count: int
 
 
 def layered_layout(graph: "nx.DiGraph", node_width: float, passage_width: float) -> Layout:
-    """Layout of a graph; x runs from 0 to the layout's width, in the unit of the given widths."""
+    """Layout of a graph. Positions x run from 0 to the width of the layout, in the unit of the two widths given."""
     rows, chains, links = _with_passages(graph)
     _order(rows, links)
     widths = {node: node_width if node in graph else passage_width for row in rows for node in row}
@@ -57,7 +58,7 @@ def layered_layout(graph: "nx.DiGraph", node_width: float, passage_width: float)
 
 
 def _with_passages(graph: "nx.DiGraph") -> tuple[list[list[Node]], list[list[Node]], "nx.DiGraph"]:
-    """(rows with passages, chain of each edge, graph in which every edge goes to the next row)."""
+    """(rows of nodes and passages, nodes and passages on each edge, graph in which every edge goes to the next row)."""
     rows: list[list[Node]] = [sorted(row) for row in nx.topological_generations(graph)]
     row_of = {node: number for number, row in enumerate(rows) for node in row}
     links = nx.DiGraph()
@@ -100,9 +101,9 @@ def _x_of(rows: list[list[Node]], links: "nx.DiGraph", widths: dict[Node, float]
 
 
 def _apart(aims: Sequence[float], widths: Sequence[float]) -> list[float]:
-    """Positions in order, no two closer than their widths allow, with the least sum of squared distances to the aims.
+    """Positions in ascending order that do not overlap and have the least sum of squared distances to the aims.
 
-    Isotonic regression of the aims minus the widths: neighbours that would overlap move as a block.
+    This is an isotonic regression of the aims minus the widths: neighbours that would overlap move as one block.
     """
     starts = [0.0]
     for first, second in pairwise(widths):

@@ -1,7 +1,7 @@
 """Axes with numbers: at least two distinct labels on each axis, for any range.
 
-Labels are at powers of ten if these are close enough, else at 1, 2, 5, else at round numbers of the range, else at its
-ends. They have as many digits as are needed to distinguish them.
+Labels are at powers of ten if the range contains enough of them, else at 1, 2 and 5 times powers of ten, else at other
+round numbers, else at the ends of the range. Labels have as many digits as are needed to distinguish them.
 """
 
 import math
@@ -52,13 +52,13 @@ class DistinctFormatter(Formatter):
         self.scale, self.unit, self.digits = scale, unit, LEAST_DIGITS
 
     def format_ticks(self, values: Any) -> list[str]:
-        """Labels of all positions together."""
+        """Labels of all positions."""
         self.set_locs(values)
         self.digits = digits_of([value / self.scale for value in values])
         return [self(value) for value in values]
 
     def __call__(self, x: float, pos: int | None = None) -> str:
-        """Label of one position, with the digits of the last labels."""
+        """Label of one position, with as many digits as the labels of the last call of `format_ticks`."""
         return f"{x / self.scale:.{self.digits}g}{self.unit}"
 
 

@@ -1,8 +1,8 @@
-"""Pareto fronts of runs in energy, latency and area: the hardware variants that are worth their cost.
+"""Pareto fronts of runs in energy, latency and area: hardware variants that no other variant dominates.
 
-Only comparable runs are compared: the same network, and the same options except the objective. Runs on several cores
-are compared even if they cut, allocate and order the network differently, but only with the same cost and schedule
-model.
+Only runs with the same network and the same options (except the objective) are compared. Runs on several cores are
+compared even if they cut, allocate and order the network differently, but they must have the same cost model and the
+same schedule model.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -36,17 +36,17 @@ OBJECTIVES = (ENERGY_PJ, LATENCY_CYCLES, AREA_MM2)
 WITHOUT_AREA = OBJECTIVES[:2]
 WORDS = {ENERGY_PJ: "energy", LATENCY_CYCLES: "latency", "latency_s": "time", AREA_MM2: "area"}
 BY_TIME = "latency_s"
-"""Objective that replaces the latency in cycles if clocks differ, and column of seconds if hardware files give
-clocks.
+"""Objective that replaces the latency in cycles if clocks differ. The column with this name gives the latency in
+seconds if hardware files give clocks.
 """
 LONGEST_OPTION = 40
 _HEADINGS = ("between\nlayers", "Pareto", "dominated by")
 MODEL_SETTINGS = ("schedule_model", "share_divisor", "cn_runtime")
-"""Settings of schedules that decide how time is counted; other settings are choices that can be compared."""
+"""Settings of schedules that decide how time is counted. Runs that differ in other settings can be compared."""
 SCHEDULED = "as scheduled"
-"""Word for runs on several cores, where the schedule decides where data are between layers."""
+"""Text for the place of data between layers in a run on several cores: the schedule decides it."""
 COSTED = "costed"
-"""Name of the option that says which share of the work the figures contain."""
+"""Name of the option that gives the amount of work that has costs."""
 COLUMNS = (
     *("workload", "group", "run", "hardware", "objective", "model", *OBJECTIVES, EDP_PJ_CYCLES),
     *("compared_by", "pareto", "dominated_by", "area_note", "between_layers", "not_compared"),
@@ -71,9 +71,9 @@ class RunPoint:
     energy_pj: float
     latency_cycles: float
     area_mm2: float | None
-    """Area in mm²; None if the hardware file does not give all of it."""
+    """Area in mm²; None if the hardware file does not give the areas of all parts."""
     area_note: str = ""
-    """Missing parts of the area, or the note that it has no unit."""
+    """Parts whose area is missing, or a note that the area has no unit."""
     is_of_several_cores: bool = False
     between_layers: str = SCHEDULED
     """Place of the data between layers, in words."""
@@ -86,10 +86,10 @@ class RunPoint:
     clock_frequency_mhz: float | None = None
     """Clock frequency in MHz; None if the hardware file gives none."""
     static_power_w: float | None = None
-    """Static power in watts; 0 or None if the hardware file gives none: the energy then excludes leakage."""
+    """Static power in watts; 0 or None if the hardware file gives none. The energy then excludes leakage."""
 
     objective_bound: float | None = None
-    """Lower bound of the objective, in its units with cycles; None if the search of the run gives none."""
+    """Lower bound of the objective, with the latency in cycles; None if the search of the run gives no bound."""
 
     @property
     def latency_s(self) -> float | None:
@@ -100,11 +100,14 @@ class RunPoint:
 
 @dataclass(frozen=True)
 class ComparableRuns:
-    """Comparable runs, in the order given, with the runs that dominate each."""
+    """Group of comparable runs, in the order in which they were given. For each run, the group names the runs that
+    dominate it.
+    """
 
     workload: str
     difference: str
-    """Options in which this group differs from others of the same network; '' if there is only one."""
+    """Options in which this group differs from other groups of the same network; '' if the network has only one group.
+    """
     candidates: tuple[RunPoint, ...]
     objectives: tuple[str, ...]
     dominators: tuple[tuple[int, ...], ...]
@@ -114,7 +117,7 @@ class ComparableRuns:
 
     @cached_property
     def front_probabilities(self) -> tuple[float, ...]:
-        """Probability of each run to be on the front within the ranges of costs; () if no costs have a range."""
+        """Probability of each run to be on the front if costs vary within their ranges; () if no costs have a range."""
         if not any(point.cost_parts for point in self.candidates):
             return ()
         runs = [uncertain_run(point, self.objectives[1]) for point in self.candidates]
@@ -130,8 +133,8 @@ class ComparableRuns:
             return ""
         more = f" and {len(cores) - 2} more" if len(cores) > 2 else ""
         return (
-            f"exploit_data_locality is off, though {', '.join(cores[:2])}{more} would hold data between layers:"
-            " a larger memory is not worth here what it can be"
+            f"exploit_data_locality is off, though {', '.join(cores[:2])}{more} would hold data between layers with it:"
+            " the comparison does not show this benefit of a larger memory"
         )
 
     @property
@@ -141,7 +144,7 @@ class ComparableRuns:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Notes on areas that are missing or have no unit, with the consequence, and on missing runs."""
+        """Notes on missing areas, areas without a unit, clocks, leakage, ranges of costs, and missing runs."""
         cores: dict[str, dict[str, None]] = {}
         for one in self.candidates:
             if one.area_mm2 is None:
@@ -156,7 +159,7 @@ class ComparableRuns:
 
     @property
     def clock_note(self) -> str:
-        """Note on run times if clocks differ, or on runs without a clock; '' if all have the same clock."""
+        """Note on run times if clocks differ, or on runs without a clock; '' if all runs have the same clock."""
         clocks = {one.clock_frequency_mhz for one in self.candidates}
         if len(clocks) < 2:
             return ""
@@ -168,11 +171,11 @@ class ComparableRuns:
 
     @property
     def leakage_note(self) -> str:
-        """Note on energies without static power if others include it; '' if all are alike."""
+        """Note on the runs whose energy excludes static power; '' if all runs exclude it or no run does."""
         without = dict.fromkeys(run_label(one) for one in self.candidates if not one.static_power_w)
         if not 0 < len(without) < len({run_label(one) for one in self.candidates}):
             return ""
-        return f"static power is not given, and left out, of {', '.join(without)}; energies of the others have it"
+        return f"static power is not given for {', '.join(without)}: only the energies of the other runs include it"
 
     @property
     def lines(self) -> tuple[str, ...]:
@@ -181,7 +184,7 @@ class ComparableRuns:
         return tuple(filter(None, (assumed, *self.notes, self.warning)))
 
     def on_front(self, index: int) -> bool:
-        """Whether no other run of the group dominates this one."""
+        """Whether no other run of the group dominates the run `index`."""
         return not self.dominators[index]
 
 
@@ -204,7 +207,7 @@ def multi_candidate(run: str, summary: Summary, made_by: Mapping[str, Any]) -> R
 
 
 def _point(run: str, summary: Summary, made_by: Mapping[str, Any], options: Iterable[tuple[str, str]]) -> RunPoint:
-    """Point of a run of either flow, from the properties that both flows have."""
+    """Point of a run on one core or on several cores, from the properties that all runs have."""
     return RunPoint(
         run=run,
         workload=summary["workload"],
@@ -224,7 +227,9 @@ def _point(run: str, summary: Summary, made_by: Mapping[str, Any], options: Iter
 
 
 def _options(options: Mapping[str, Any], between_layers: str) -> Iterator[tuple[str, str]]:
-    """Options as texts; the mapping file may replace the option for the place of data between layers."""
+    """Options as texts. The place where data are between layers replaces the option `exploit_data_locality`, because a
+    mapping file can override this option.
+    """
     for key, value in options.items():
         if key != "exploit_data_locality" or between_layers == NOT_SAID:
             yield key, _option_text(value)
@@ -233,8 +238,8 @@ def _options(options: Mapping[str, Any], between_layers: str) -> Iterator[tuple[
 
 
 def _work_costed(summary: Summary) -> tuple[tuple[str, str], ...]:
-    """Option that says which share of a network has costs: runs that differ in it cannot be compared, as work without
-    costs is free.
+    """Option that gives the amount of work that has costs. Runs that differ in this amount cannot be compared, because
+    work without costs is free.
     """
     if "coverage" not in summary:
         return ()
@@ -243,12 +248,14 @@ def _work_costed(summary: Summary) -> tuple[tuple[str, str], ...]:
 
 
 def uncertain_run(point: RunPoint, latency: str = LATENCY_CYCLES) -> UncertainRun:
-    """Run with its ranges; `latency` is the field with its duration."""
+    """Run with the ranges of its costs. `latency` is the name of the field with its duration."""
     return UncertainRun(point.energy_pj, getattr(point, latency), point.area_mm2, point.cost_parts)
 
 
 def _range_note(group: ComparableRuns) -> str:
-    """Note on the ranges of energies and on the certainty of the front; '' if no costs have a range."""
+    """Note on the ranges of energies and on the probability of each run to be on the front; '' if no costs have a
+    range.
+    """
     if not group.front_probabilities:
         return ""
     told = []
@@ -260,8 +267,8 @@ def _range_note(group: ComparableRuns) -> str:
 
 
 def compare(candidates: Sequence[RunPoint], unfinished: Sequence[Mapping[str, str]] = ()) -> tuple[ComparableRuns, ...]:
-    """Groups of comparable runs; networks and groups are in the order of their first run. The rows of `unfinished` have
-    `run` and `workload` of the runs without a result.
+    """Groups of comparable runs; networks and groups are in the order of their first run. `unfinished` has a row with
+    `run` and `workload` for each run without a result.
     """
     members: dict[tuple[Any, ...], list[RunPoint]] = {}
     for point in candidates:
@@ -278,7 +285,9 @@ def compare(candidates: Sequence[RunPoint], unfinished: Sequence[Mapping[str, st
 
 
 def pareto_table(groups: Sequence[ComparableRuns]) -> pandas.DataFrame:
-    """Table with one row per run: its figures, whether it is non-dominated, and the runs that dominate it."""
+    """Table with one row per run: energy, latency and area, whether the run is on the front, and the runs that dominate
+    it.
+    """
     rows = []
     for group in groups:
         names = [point.run for point in group.candidates]
@@ -331,14 +340,14 @@ def figures_of(point: RunPoint) -> tuple[str, str, str]:
 
 
 def _option_text(value: Any) -> str:
-    """Option as text; for a long one, such as a user's pipeline, its digest."""
+    """Option as text. A long option, such as a user's pipeline, is replaced by its digest."""
     text = str(value)
     return text if len(text) <= LONGEST_OPTION else f"digest {content_digest(value)[:8]}"
 
 
 def objectives_of(points: Sequence[RunPoint]) -> tuple[str, ...]:
-    """Objectives by which runs are compared: without the area if the area of a run is missing, by time if clocks
-    differ.
+    """Objectives by which runs are compared. The area is left out if the area of a run is missing. Time replaces cycles
+    if clocks differ.
     """
     known = all(point.area_mm2 is not None for point in points)
     objectives: tuple[str, ...] = OBJECTIVES if known else WITHOUT_AREA
@@ -357,8 +366,8 @@ def _group(points: Sequence[RunPoint], difference: str, unfinished: Sequence[Map
 
 
 def _difference(point: RunPoint, others: Sequence[RunPoint]) -> str:
-    """Options whose values differ between the groups of comparable runs of a network, with the values that
-    `point` has.
+    """Options whose values differ between the groups of comparable runs of a network, with the values of the run
+    `point`.
     """
     flow = "several cores" if point.is_of_several_cores else "one core"
     is_one_flow = len({other.is_of_several_cores for other in others}) == 1

@@ -1,6 +1,4 @@
-"""Figure of energy over latency of the runs of a network, with its Pareto front; marker sizes show the area of the
-core.
-"""
+"""Figure of the runs of a network, energy over latency, with the Pareto front; marker sizes show the area."""
 
 import textwrap
 from collections.abc import Iterator, Sequence
@@ -26,10 +24,10 @@ COLUMN_INCHES = (0.28, 2.5, 0.95, 0.95, 0.85)
 """Widths in inches of the list next to the plot: number, run, energy, latency, area."""
 LINE_INCHES = 0.17
 MARKER_POINTS_SQUARED = (45.0, 520.0)
-"""Marker sizes of the smallest and of the largest area."""
+"""Sizes of the smallest and of the largest marker, in points squared."""
 NUMBER_POINTS = 7.0
 TURNS = tuple(np.radians(degrees) for degrees in (35, 0, 325, 145, 180, 215, 90, 270))
-"""Directions in which the number of a point may be placed, the best one first."""
+"""Directions in which the number of a point can be placed, the preferred direction first."""
 FRONT_COLOUR, OTHER_COLOUR = OPERAND_COLOURS[0], "#999999"
 ROOM = 0.1
 """Margin around the points, as a share of the span of their values."""
@@ -98,7 +96,7 @@ def _draw_group(figure: Figure, group: ComparableRuns, top: float) -> None:
 
 
 def _subtitle(group: ComparableRuns) -> list[str]:
-    """Lines on what is shown and what is assumed."""
+    """Lines that explain the figure, and assumptions of the compared runs."""
     time = "time" if "latency_s" in group.objectives else "latency"
     by = f"energy, {time} and area (size of the marker)" if len(group.objectives) == 3 else f"energy and {time}"
     lines = textwrap.wrap(group.difference, SUBTITLE_CHARACTERS, max_lines=1, placeholder=" …")
@@ -157,8 +155,8 @@ def number_points(axes: Axes, x: np.ndarray, y: np.ndarray, sizes: Sequence[floa
 
 
 def scale_axes(axes: Axes, x: np.ndarray, y: np.ndarray) -> None:
-    """Set axes that fit the values, logarithmic if these are far apart, with a margin around the points. An axis begins
-    at 0 if that is within the margin.
+    """Set the ranges of the axes to the values with a margin. An axis is logarithmic if its values are far apart. A
+    linear axis begins at 0 if 0 is within the margin.
     """
     for axis, values, set_scale, set_limits in (
         (axes.xaxis, x, axes.set_xscale, axes.set_xlim),
@@ -175,7 +173,9 @@ def scale_axes(axes: Axes, x: np.ndarray, y: np.ndarray) -> None:
 
 
 def lower_left(points: Sequence[tuple[float, float]]) -> Iterator[tuple[float, float]]:
-    """Points in ascending x whose y is less than the y of all earlier points: the front in energy and latency only."""
+    """Points whose y is less than the y of all earlier points. `points` are sorted by x, so this is the front in x and
+    y.
+    """
     least = float("inf")
     for x, y in points:
         if y < least:
@@ -193,7 +193,7 @@ def _marker_sizes(group: ComparableRuns) -> list[float]:
 
 
 def _coinciding(x: np.ndarray, y: np.ndarray) -> list[list[int]]:
-    """Numbers of all points at each distinct position."""
+    """Groups of points at the same position, each as a list of the numbers of its points."""
     found: dict[tuple[float, float], list[int]] = {}
     for index, place in enumerate(zip(x.tolist(), y.tolist(), strict=True)):
         found.setdefault(place, []).append(index)

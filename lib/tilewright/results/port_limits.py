@@ -1,9 +1,9 @@
-"""Limits of a layer by the ports of memories, and rooflines of array and ports (docs/bottlenecks.md#explain-a-run).
+"""Ports of memories that limit a layer, and rooflines of array and ports (docs/bottlenecks.md#explain-a-run).
 
-The limit of a port is the latency of the layer's mapping with that port twice as wide. The limit is computed for each
-port alone and, if no port alone helps, for the smallest set of ports that helps. Each number comes from the cost model
-with the changed core; it is not an estimate, so no other port helps more. Rooflines are those of Williams, Waterman,
-Patterson: Roofline, Communications of the ACM 52(4), 2009.
+For each port, the cost model computes the latency of the layer's mapping on a core with this port twice as wide. If no
+single port saves enough cycles, the smallest set of ports that does so is found in the same way. The numbers are exact
+for the cost model, not estimates. Rooflines are those of Williams, Waterman, Patterson: Roofline, Communications of the
+ACM 52(4), 2009.
 """
 
 import math
@@ -39,7 +39,7 @@ class PortName(NamedTuple):
 
 
 class Widened(NamedTuple):
-    """Latency of a mapping with some ports WIDER times as wide, all else unchanged."""
+    """Latency of a mapping with some ports WIDER times as wide and everything else unchanged."""
 
     ports: tuple[PortName, ...]
     latency_cycles: float
@@ -57,18 +57,18 @@ class PortLimit:
     latency_cycles: float
     """Latency without changes."""
     ports: tuple[Widened, ...]
-    """Result for each port alone, the lowest latency first; ports of equal latency in the order of the hardware
-    file.
+    """Latencies with each single port wider, the lowest latency first. Ports of equal latency are in the order of the
+    hardware file.
     """
     together: Widened | None = None
-    """Smallest set of ports that saves LEAST_SHARE, if no port alone does. Of sets of equal size it is the set that
-    saves most. If no set saves LEAST_SHARE and no port alone saves a cycle, it is the smallest set that saves any
-    cycles. None if nothing helps.
+    """Smallest set of ports that saves LEAST_SHARE of the latency, if no single port does. Among sets of equal size,
+    the set that saves most. If no set saves LEAST_SHARE and no single port saves a cycle, the smallest set that saves
+    any cycles. None if there is no such set.
     """
 
     @property
     def limiting(self) -> Widened | None:
-        """Port that limits; None if no single port would help."""
+        """Port whose double width saves most cycles; None if no single port saves a cycle."""
         return self._helping(0)
 
     @property
@@ -78,7 +78,7 @@ class PortLimit:
 
     @property
     def ties(self) -> tuple[Widened, ...]:
-        """Ports that would help as much as the limiting one, which comes first."""
+        """Ports whose double width saves as many cycles as that of the limiting port. The limiting port comes first."""
         best = self.limiting
         return () if best is None else tuple(one for one in self.ports if one.latency_cycles == best.latency_cycles)
 
@@ -88,7 +88,10 @@ class PortLimit:
 
     @property
     def named(self) -> Widened | None:
-        """Limit that reports name: the best port if it saves enough, else the set of ports that saves enough."""
+        """Port or set of ports that reports name as the limit. It is the best port if this port saves enough cycles,
+        else the set of ports if the set saves enough. If neither saves enough, it is the best port, or the set if no
+        port saves a cycle.
+        """
         return next(
             (one for one in (self.limiting, self.together) if self._is_enough(one)), self.limiting or self.together
         )
@@ -105,17 +108,17 @@ class PortLimit:
 
     @property
     def verdict(self) -> Verdict:
-        """Verdict on the savings of each port alone, or of the set that helps together."""
+        """Verdict on the savings of single ports, and of the set of ports if the set is the limit."""
         found = self.ports if self.named is None or len(self.named.ports) == 1 else (self.named, *self.ports)
         rivals = [(one.name, self.gain_cycles(one)) for one in found]
         return Verdict.of(WIDER_SAVES, "cycles", self.latency_cycles, rivals, "-")
 
     def with_wider(self, name: PortName) -> float:
-        """Latency with this port wider."""
+        """Latency with the port `name` wider."""
         return next(one.latency_cycles for one in self.ports if one.ports == (name,))
 
     def times(self, count: int) -> "PortLimit":
-        """Limit of `count` equal layers that run one after another."""
+        """Latencies of `count` equal layers that run one after another."""
         if count == 1:
             return self
         ports = tuple(one._replace(latency_cycles=one.latency_cycles * count) for one in self.ports)
@@ -136,8 +139,8 @@ def saves_enough(gain_cycles: float, latency_cycles: float) -> bool:
 
 
 def port_limit(mapping: RecordedMapping, core: Core) -> PortLimit:
-    """Latencies of a layer's mapping on `core` with each port twice as wide, and with several ports twice as wide if no
-    port alone helps.
+    """Latencies of a layer's mapping on `core` with each port twice as wide. If no single port saves enough, the
+    latency with the smallest helpful set of ports is added.
     """
     return with_sets(wider_ports(mapping, core), port_names(core), lambda ports: wider_cycles(mapping, core, ports))
 
@@ -145,8 +148,8 @@ def port_limit(mapping: RecordedMapping, core: Core) -> PortLimit:
 def with_sets(
     found: PortLimit, names: Sequence[PortName], latency_of: Callable[[tuple[PortName, ...]], float]
 ) -> PortLimit:
-    """Limit that includes the smallest helpful set of ports, if no port alone helps. `latency_of` gives the latency for
-    a set.
+    """Latencies to which the smallest helpful set of ports is added, if no single port saves enough. `latency_of`
+    returns the latency with a set of ports wider.
     """
     if found.is_limited_by_one:
         return found
@@ -164,7 +167,7 @@ def with_sets(
 
 
 def wider_ports(mapping: RecordedMapping, core: Core) -> PortLimit:
-    """Limit with each port alone, without sets."""
+    """Latencies with each single port twice as wide, without sets of ports."""
     singles = [Widened((name,), wider_cycles(mapping, core, (name,))) for name in port_names(core)]
     return PortLimit(mapping.record.latency_cycles, _best_first(singles))
 
@@ -172,9 +175,10 @@ def wider_ports(mapping: RecordedMapping, core: Core) -> PortLimit:
 def limit_of_network(
     limits: Sequence[PortLimit], core: Core, mappings: Sequence[tuple[RecordedMapping, int]] = ()
 ) -> PortLimit:
-    """Limit of layers that run one after another, with each port of the core twice as wide for all of them.
+    """Latencies of layers that run one after another, with each port of the core twice as wide for all layers.
 
-    If `mappings` are given (each with its number of layers), the limit includes a set of ports if no port alone helps.
+    `mappings` are pairs (mapping, number of layers that have it). If they are given and no single port saves enough,
+    the latency with the smallest helpful set of ports is added.
     """
     found = []
     for name in port_names(core):
@@ -194,13 +198,13 @@ def limit_of_network(
 
 
 def port_names(core: Core) -> list[PortName]:
-    """Ports of a core that serve some operand, in the order of the hardware file."""
+    """Ports of a core that serve at least one operand, in the order of the hardware file."""
     services = port_services(core)
     return [PortName(core.memories[k].name, core.memories[k].ports[p].name) for k, p, _ in services]
 
 
 def with_wider_ports(core: Core, ports: Iterable[PortName], factor: int = WIDER) -> Core:
-    """Core with some ports wider; everything else is unchanged, including the energy per word."""
+    """Core with some ports `factor` times as wide. Everything else is unchanged, including the energy per word."""
     wider = set(ports)
     memories = []
     for memory in core.memories:
@@ -230,11 +234,11 @@ BITS_A_BYTE = 8
 
 
 class RooflinePoint(NamedTuple):
-    """Layer below the roof of a port."""
+    """Layer as a point in the roofline of a port."""
 
     layer: str
     operations_a_byte: float
-    """Operations per byte that the port moves, including unused bits of its words."""
+    """Operations per byte that the port moves. Unused bits of its words are counted as moved."""
     operations_a_cycle: float
     """Operations per cycle that the layer achieves."""
 
@@ -250,7 +254,7 @@ class PortRoof:
 
 @dataclass(frozen=True)
 class Roofline:
-    """Roofs of a core: of its array, and of each port of a memory that serves the whole array."""
+    """Roofs of a core: the roof of its array, and those of the ports of memories that serve the whole array."""
 
     operations_a_cycle: float
     """Operations of the whole array per cycle."""
@@ -276,7 +280,7 @@ class Roofline:
 
 
 def roofline(placed: Sequence[PlacedLayer], core: Core) -> Roofline:
-    """Roofs of a core with the layers of a run; ports in the order of the hardware file."""
+    """Roofs of a core, with the layers of a run as points. Ports are in the order of the hardware file."""
     array = core.operational_array
     peak = array.unit_count / array_model(array).cycles_per_operation(array)
     roofs = []
@@ -290,7 +294,7 @@ def roofline(placed: Sequence[PlacedLayer], core: Core) -> Roofline:
 
 
 def _points(layer: PlacedLayer, memory: Memory, port: int, bytes_a_word: float) -> list[RooflinePoint]:
-    """Points of a layer; [] if it moves nothing over the port."""
+    """Points of a layer; [] if the layer moves no data over the port."""
     record = layer.record
     words = 0.0
     for operand, names in record.memory_levels.items():

@@ -10,11 +10,11 @@ from tilewright.base.proof import covered_text
 from tilewright.search.run_bound import FrontEnds
 
 LEAST_SAVED = 0.0005
-"""Smallest fall of energy or latency that the text mentions, as a share."""
+"""Smallest decrease of energy or latency that the text mentions, as a share."""
 
 
 def layer_proof(search: Mapping[str, Any]) -> JsonObject:
-    """Columns on the proof of a layer, from the `search` of its record; {} if the search proves nothing."""
+    """Table columns on the proof of a layer, from `search` of its record; {} if the search gives no proofs."""
     if "proven" not in search:
         return {}
     covered = covered_text(search.get("covers", ""), search.get("allocation"))
@@ -22,7 +22,7 @@ def layer_proof(search: Mapping[str, Any]) -> JsonObject:
 
 
 def run_proof(summary: Mapping[str, Any]) -> JsonObject:
-    """Columns on the proofs of a run, from its `summary.json`; {} if the search proves nothing."""
+    """Table columns on the proofs of a run, from `summary.json`; {} if the search gives no proofs."""
     if "certificate" not in summary:
         return {}
     proof = summary["certificate"]
@@ -36,13 +36,15 @@ def run_proof(summary: Mapping[str, Any]) -> JsonObject:
 
 
 def covered_texts(certificate: Mapping[str, Any]) -> list[str]:
-    """Distinct texts on what the proofs of a run cover; most runs have one."""
+    """Distinct texts on the mappings that the proofs of a run cover. Most runs have one text."""
     allocations = certificate.get("allocations") or [None]
     return [covered_text(covers, one) for covers in certificate.get("covers", ()) for one in allocations]
 
 
 def proof_lines(summary: Mapping[str, Any]) -> Iterator[str]:
-    """Lines for the terminal on a run: the number of proven optima, their scope, and why others are not proven."""
+    """Lines for the terminal on a run: the number of proven optima, the mappings that the proofs cover, and the reasons
+    why other layers have no proof.
+    """
     for reason, layers in summary.get("without_proof", {}).items():
         yield f"no proof for {count_of(len(layers), 'layer')} ({some_of(layers)}): {reason}"
     if "certificate" not in summary:
@@ -51,20 +53,20 @@ def proof_lines(summary: Mapping[str, Any]) -> Iterator[str]:
     counts = f"{proof['proven']} of {proof['of']} distinct layers"
     covers = covered_texts(proof)
     scope = "over orders of the spatial mappings that were tried" if not covers else f"over {covers[0]}"
-    scope = "each over what it covers" if len(covers) > 1 else scope
+    scope = "each over the mappings that its proof covers" if len(covers) > 1 else scope
     yield f"optimum proven for {counts}, largest gap {proof['largest_gap']:.2%}, {scope}"
     for what in covers if len(covers) > 1 else ():
         yield f"a proof covers {what}"
     if run := proof.get("run"):
         least = "no mappings have less" if run["proven"] else f"it could be smaller by {run['gap']:.2%} at most"
-        yield f"{summary['objective']} of the network: {least}, over what the bounds of its layers cover"
+        yield f"{summary['objective']} of the network: {least}, over the mappings that the bounds of its layers cover"
     if ends := proof.get("ends"):
         yield price_line(decode(FrontEnds, ends))
 
 
 def price_line(ends: FrontEnds) -> str:
-    """Line on the price of the objective: how far latency and energy fall at the ends of the front, and what each fall
-    costs.
+    """Line on the trade-off between latency and energy. For each of the two, it says how far the quantity can decrease
+    on the Pareto front, and by how much the other quantity increases.
     """
     told = []
     energy_pj, latency_cycles = ends.chosen.energy_pj, ends.chosen.latency_cycles

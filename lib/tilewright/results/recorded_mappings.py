@@ -1,4 +1,4 @@
-"""Mappings of a run: evaluated again on the core of the run or another core, and written as a ZigZag mapping file."""
+"""Mappings of a run: evaluation on the core of the run or on another core, and export as a mapping file."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -28,15 +28,15 @@ def mapping_entries(records: Sequence[LayerRecord], array_dimensions: Sequence[s
 
     Every entry fixes the whole spatial mapping, the complete temporal ordering and everything else on which the results
     of the run depend, except the model. Array dimensions that a mapping does not use are written as empty, so that no
-    generator fills them later; pass their names if records of `evaluate` do not have them. Raises InputError if two
-    layers of one name have different mappings, or if a stage changed the core, because a mapping file cannot express
-    either.
+    generator fills them later. Pass their names in `array_dimensions` if the records are those of `evaluate`, which do
+    not contain them. Raises InputError for two cases that a mapping file cannot express: two layers of one name have
+    different mappings, or a stage changed the core.
     """
     entries: dict[str, Entry] = {}
     problems = []
     for record in records:
         if record.core_is_changed:
-            message = "a stage changed the core of this layer, which no mapping file can say"
+            message = "a stage changed the core of this layer, which no mapping file can express"
             problems.append(Problem(message, path=record.layer.name))
         for name in record.names:
             entry = _entry(name, record, array_dimensions)
@@ -53,7 +53,7 @@ def mapping_yaml(records: Sequence[LayerRecord], array_dimensions: Sequence[str]
     """Text of a mapping file with the entries of `mapping_entries`."""
     head = "# Made by tilewright from the mappings of a run; loops of temporal_ordering are innermost first.\n"
     models = " and ".join(dict.fromkeys(record.model for record in records if record.model))
-    head += ended_lines([f"The run was under model {models}: other models give other numbers."] if models else [], "# ")
+    head += ended_lines([f"The run used model {models}: other models give other results."] if models else [], "# ")
     entries = [_with_flow_pairs(entry) for entry in mapping_entries(records, array_dimensions)]
     texts = [yaml.dump([entry], Dumper=_Dumper, sort_keys=False, width=1000) for entry in entries]
     return head + "\n".join(texts)
@@ -80,7 +80,7 @@ def _entry(name: str, record: LayerRecord, array_dimensions: Sequence[str]) -> E
 
 
 def _settings(record: LayerRecord) -> Entry:
-    """Settings of the search of a layer that differ from the default."""
+    """Settings of the search of a layer that differ from their defaults."""
     found: Entry = {}
     if record.temporal_mapping_type != UNEVEN:
         found["temporal_mapping_type"] = record.temporal_mapping_type
@@ -90,7 +90,9 @@ def _settings(record: LayerRecord) -> Entry:
 
 
 def _level_boundaries(record: LayerRecord) -> Entry:
-    """Level boundaries of each operand, if the search chose them. Loops of size 1 do not count."""
+    """Level boundaries of each operand, if the search chose them. A boundary is a number of loops; loops of size 1 are
+    not counted.
+    """
     given = record.level_boundaries
     sizes = [size for _, size in record.loop_order]
     if given is None or all(size == 1 for size in sizes):
@@ -104,11 +106,11 @@ def _level_boundaries(record: LayerRecord) -> Entry:
 
 
 def _reach(record: LayerRecord) -> Entry:
-    """Topmost memories of the data of the layer, if data locality decided which memories these are."""
+    """Topmost memory of each operand of the layer, if the option `exploit_data_locality` decided it."""
     reach = record.memory_reach
     if reach is None:
         return {}
-    # Written out as one table, without what is empty.
+    # Empty tables are left out.
     return {"memory_reach": {key: table for key, table in encode(reach).items() if table}}
 
 
@@ -141,15 +143,15 @@ def _with_flow_pairs(entry: Entry) -> Entry:
 
 @dataclass(frozen=True, eq=False)
 class RecordedMapping:
-    """Mapping of a record: unrolling, loop order and everything else that `tilewright export` writes of the mapping."""
+    """Mapping of a record: unrolling, loop order and all other settings that `tilewright export` writes."""
 
     record: LayerRecord
     layer: Layer
     given: MappingConstraints
 
     def on(self, core: Core) -> LayerRecord:
-        """Record of `tilewright evaluate` for the mapping on a core. Raises MappingError if the mapping does not
-        fit.
+        """Record that `tilewright evaluate` makes for the mapping on a core. Raises MappingError if the mapping does
+        not fit.
         """
         return evaluate_given(self.layer, core, self.given, SearchOptions(model=self.record.model))
 
@@ -157,8 +159,8 @@ class RecordedMapping:
 def recorded_mappings(records: Sequence[LayerRecord], core: Core, network: Workload) -> tuple[RecordedMapping, ...]:
     """Mappings of the records of a run on `core`, in the same order.
 
-    Raises InputError if the network lacks a layer, or if the costs of a mapping differ from its record: then the
-    descriptions are not those of the run, or a user's stage computes costs differently.
+    Raises InputError if the network lacks a layer, or if the cost model computes costs of a mapping that differ from
+    its record. In the second case, the input files are not those of the run, or a user's stage computed the costs.
     """
     mapping = read_mapping(mapping_entries(records))
     layers = {node.layer.name: node.layer for node in network.nodes if node.layer is not None}
@@ -180,7 +182,7 @@ def recorded_mappings(records: Sequence[LayerRecord], core: Core, network: Workl
 
 
 def _difference(recorded: RecordedMapping, core: Core) -> str:
-    """Reason why a mapping does not have its recorded costs on the core of the run; '' if it has."""
+    """Reason why the costs of a mapping on the core of the run differ from the recorded costs; '' if they are equal."""
     record = recorded.record
     try:
         again = recorded.on(core)
@@ -190,6 +192,6 @@ def _difference(recorded: RecordedMapping, core: Core) -> str:
         return ""
     figures = f"{record.energy_pj:.10g} pJ and {record.latency_cycles:.10g} cycles in the run"
     return (
-        f"the cost model says another cost of this mapping than the run ({again.energy_pj:.10g} pJ and"
-        f" {again.latency_cycles:.10g} cycles, {figures}): stages of its own cost it, or the descriptions are others"
+        f"the cost model computes other costs of this mapping than the run ({again.energy_pj:.10g} pJ and"
+        f" {again.latency_cycles:.10g} cycles, {figures}): the run used a cost stage of a user, or other input files"
     )

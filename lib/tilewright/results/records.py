@@ -17,8 +17,8 @@ OVERALL = "overall"
 class PlacedLayer(NamedTuple):
     """Layer of the network, in execution order, with its record.
 
-    A placed layer that represents several equal layers has the work, energy and cycles of all of them. The record alone
-    is for one layer.
+    A placed layer can represent several equal layers. Work, energy and cycles in `record` are then the sums over these
+    layers, and `single` is the record of one of them.
     """
 
     name: str
@@ -57,7 +57,7 @@ def work_text(record: LayerRecord) -> str:
 
 
 def memory_names(records: Sequence[LayerRecord]) -> tuple[str, ...]:
-    """Names of all memories in definition order, those of the first record first."""
+    """Names of all memories in the order of their definition. The memories of the first record come first."""
     return tuple(dict.fromkeys(name for record in records for name in record.memories))
 
 
@@ -92,10 +92,11 @@ def loop_products(loops: Iterable[Loop]) -> dict[str, float]:
 
 
 def used_unrolling(record: LayerRecord) -> list[tuple[str, str, int, float]]:
-    """Tuples (array dimension, layer dimension, requested factor, counted factor) of the spatial mapping, in its order.
+    """Tuples (array dimension, layer dimension, requested factor, counted factor), in the order of the spatial mapping.
 
-    A factor that does not divide its dimension is spread evenly over the passes, so that the model counts fewer lanes
-    than requested. The adjusted factor is the first of the largest factors of its dimension.
+    If the factors of a layer dimension do not divide its size, the model spreads the iterations evenly over the passes
+    and counts fewer lanes than requested. Then the largest factor of this dimension is reduced (the first one if
+    several are largest).
     """
     rows = [
         (array_dimension, dimension, int(factor))

@@ -1,4 +1,4 @@
-"""Writing of the files of a report, each by its row in `base/report_files.py`."""
+"""Writing of the files of a report, each of which is described by a row in `base/report_files.py`."""
 
 from collections.abc import Iterable
 from importlib import import_module
@@ -12,8 +12,8 @@ from tilewright.base.report_files import ReportFile
 def write_report(files: Iterable[ReportFile], run: object, folder: Path) -> list[Path]:
     """Write files of the report of a run into a folder. Returns the paths.
 
-    `run` is the object that the functions of the rows take. Files that another verb writes, and figures that the run
-    does not have, are left out.
+    `run` is the object that the functions of the rows take. Files that another command writes, and figures for which
+    the run has no data, are left out.
     """
     make_folder(folder)
     paths: list[Path] = []
@@ -25,13 +25,13 @@ def write_report(files: Iterable[ReportFile], run: object, folder: Path) -> list
 
 
 def _maker(file: ReportFile) -> Any:
-    """Function that makes a file."""
+    """Function that makes the content of a file."""
     module, _, name = file.made_by.partition(":")
     return getattr(import_module(module), name)
 
 
 def _written(file: ReportFile, content: Any, path: Path) -> tuple[Path, ...]:
-    """Paths of a file that was written, with the PNG beside an SVG; () if there is no content."""
+    """Paths of the written files: the file, and for an SVG also the PNG; () if there is no content."""
     if content is None:
         return ()
     if path.suffix == ".svg":

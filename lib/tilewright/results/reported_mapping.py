@@ -1,4 +1,4 @@
-"""Mapping of a network on one core as its report shows it."""
+"""Run on one core as the input of the functions that make its report."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

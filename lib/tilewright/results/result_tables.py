@@ -1,8 +1,8 @@
 """Tables of a run on one core for a notebook.
 
-Columns are those of the CSV files of the pipeline, from the same functions; their names contain units. Tables without a
-file have columns of the same form. The modules that make tables are imported only when a table is requested, so that
-commands start faster.
+If the pipeline writes a CSV file with the same table, the columns are equal, because both are made by the same
+function. The names of columns contain units. The modules that make tables are imported only when a table is requested,
+so that commands start faster.
 """
 
 from typing import TYPE_CHECKING, Protocol
@@ -60,7 +60,8 @@ class OneCoreTables:
     @property
     def ports(self: _OfOneCore) -> "pandas.DataFrame":
         """Table with a row for each layer and port of a memory: cycles in which the port moves data, and cycles that
-        the array would wait for it alone. The effect of a wider port needs the hardware too: see `tilewright.explain`.
+        the array would wait if this port were the only cause of waiting. For the effect of a wider port, use
+        `tilewright.explain`, which also reads the hardware.
         """
         from tilewright.results.bottlenecks import use_table, uses_of
         from tilewright.results.records import layers_in_order

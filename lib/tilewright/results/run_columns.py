@@ -1,8 +1,8 @@
-"""Columns of runs for tables and the page; each column is declared once for both flows.
+"""Columns of runs, for tables and the page of results; one declaration serves runs on one core and on several cores.
 
-`summary.csv`, the tables of the page, texts and docs/artifacts.md are made from `run_columns`. A column gives a value
-of a summary: None if it is not known, or ABSENT if it does not apply, in which case the run has no such column. To add
-a column, enter a `Column` in `ENTERED` under a name.
+`summary.csv`, the tables of the page, texts and docs/artifacts.md are made from `run_columns`. A column takes its value
+from a summary. The value is None if it is not known, and ABSENT if the column does not apply to the run. To add a
+column, enter a `Column` in `ENTERED` under a name.
 """
 
 from collections.abc import Callable, Mapping
@@ -21,7 +21,7 @@ from tilewright.results.run_text import DONE, bits_text, range_columns, setting_
 RUN = "run"
 """Column with the name of a run, the first of each table."""
 BASELINES = {"layer_by_layer": "layer by layer", "single_core": "one core"}
-"""Words for each baseline."""
+"""Text for each baseline."""
 
 
 Value = Callable[[Summary], Any]
@@ -29,7 +29,7 @@ RunColumn = Column[Summary] | Columns[Summary]
 
 
 def flow_of(summary: Summary) -> str:
-    """Flow of the run of a summary."""
+    """Flow of the run of a summary: SINGLE for one core, MULTI for several cores."""
     return MULTI if "cn_count" in summary else SINGLE
 
 
@@ -54,14 +54,14 @@ def _bound(key: str) -> Value:
 
 
 def _terms(summary: Summary) -> Mapping[str, Any]:
-    """Energy terms of the layers, or further terms of a schedule."""
+    """Energy terms of a run on one core, or further energy terms of a schedule, as columns."""
     if flow_of(summary) == MULTI:
         return energy_columns(further_terms(terms_of_summary(summary["energy"])))
     return energy_columns(energy_terms(summary))
 
 
 def _latency_parts(summary: Summary) -> Mapping[str, Any]:
-    """Parts of the latency on one core; {} for a network without layers."""
+    """Parts of the latency on one core, as columns."""
     parts = dict.fromkeys(LATENCY_TERMS, 0) | summary["latency_breakdown_cycles"]
     return {f"{part}_cycles": cycles for part, cycles in parts.items()}
 
@@ -81,39 +81,43 @@ def _baselines(summary: Summary) -> Mapping[str, Any]:
 
 
 NAME = Column(RUN, "Name of the run.", _given(RUN), "run", is_number=False)
-"""Column that is the first of each table."""
+"""First column of each table."""
 _RATES = (
     Column("clock_frequency_mhz", "Frequency of the clock.", _if_given("clock_frequency_mhz")),
     Column("latency_s", "Latency in seconds.", _if_given("latency_s"), "time", "s", is_cost=True),
-    Column("power_w", "Mean power, static power included.", _if_given("power_w"), "power", "W", is_cost=True),
-    Column("static_power_w", "Power that is drawn whether anything runs or not.", _if_given("static_power_w")),
-    Column("tops", "10¹² operations a second; a MAC is two.", _if_given("tops")),
-    Column("tops_per_w", "The same a watt.", _if_given("tops_per_w"), "TOP/s/W"),
-    Column("tops_per_mm2", "The same a mm².", _if_given("tops_per_mm2")),
+    Column("power_w", "Mean power, including static power.", _if_given("power_w"), "power", "W", is_cost=True),
+    Column("static_power_w", "Static power, which is drawn all the time.", _if_given("static_power_w")),
+    Column("tops", "10¹² operations per second; a MAC counts as two.", _if_given("tops")),
+    Column("tops_per_w", "10¹² operations per second and watt.", _if_given("tops_per_w"), "TOP/s/W"),
+    Column("tops_per_mm2", "10¹² operations per second and mm².", _if_given("tops_per_mm2")),
 )
-"""Rates, present if the clock is known."""
+"""Columns that runs have if the clock is known."""
 
 BUILT_IN: tuple[RunColumn, ...] = (
     Column("flow", "`single`: one core, `multi`: several cores.", flow_of, "flow", is_number=False),
-    Column("state", "`done`, or why there is no result.", lambda _: DONE, "state", is_number=False),
+    Column("state", "`done`, or the reason why there is no result.", lambda _: DONE, "state", is_number=False),
     Column("workload", "Name of the network.", _given("workload"), "network", is_number=False),
     Column("hardware", "Name of the core or accelerator.", _given("hardware"), "hardware", is_number=False),
-    Column("objective", "What was minimised.", _given("objective"), "objective", is_number=False),
+    Column("objective", "Objective that was minimised.", _given("objective"), "objective", is_number=False),
     Column("model", "Cost model.", _given("model"), "model", is_number=False),
     Column("schedule_model", "Model of schedules.", _given("schedule_model"), flow=MULTI),
-    Column("layers", "Layers of the network.", _given("layers"), "layers"),
-    Column("distinct_layers", "Layers that differ.", _given("distinct_layers"), flow=SINGLE),
+    Column("layers", "Number of layers of the network.", _given("layers"), "layers"),
+    Column("distinct_layers", "Number of distinct layers.", _given("distinct_layers"), flow=SINGLE),
     Column(
         "operand_bits",
-        "Bits of the operands, several where layers differ; `O` are partial sums.",
+        "Precision of each operand in bits, with several numbers if layers differ; `O` are partial sums.",
         bits_text,
         "bits",
         is_number=False,
     ),
-    Column("mac_count", "Multiply-accumulates that are costed.", _either(_given("mac_count"), _coverage("mac_count"))),
+    Column(
+        "mac_count",
+        "Number of multiply-accumulates that have costs.",
+        _either(_given("mac_count"), _coverage("mac_count")),
+    ),
     Column(
         "operation_count",
-        "Other operations that are costed.",
+        "Number of other operations that have costs.",
         _either(_given("operation_count"), _coverage("operation_count")),
     ),
     Column(ENERGY_PJ, "Energy of the network.", _given(ENERGY_PJ), "energy", "µJ", 1e6, is_cost=True),
@@ -127,24 +131,24 @@ BUILT_IN: tuple[RunColumn, ...] = (
     ),
     Column(
         "moved_data_energy_pj",
-        "Energy of data that moves between cores and off-chip memory.",
+        "Energy of data that move between cores or from and to the off-chip memory.",
         lambda summary: moved_pj(terms_of_summary(summary["energy"])),
         flow=MULTI,
     ),
     Columns("<term>_energy_pj", "Terms of the energy on one core; further terms of a schedule.", _terms),
     Columns("<part>_cycles", "Parts of the latency.", _latency_parts, flow=SINGLE),
-    Column("mac_utilization", "Ideal cycles over the latency.", _array_use, "array use", "%", 0.01, flow=SINGLE),
-    Column(AREA_MM2, "Area of the chip; empty: not known.", _given(AREA_MM2), "area", "mm²", is_cost=True),
-    Column("area_note", "Why the area is not known, or what it lacks.", _given("area_note")),
+    Column("mac_utilization", "Ideal cycles divided by the latency.", _array_use, "array use", "%", 0.01, flow=SINGLE),
+    Column(AREA_MM2, "Area of the chip; empty if not known.", _given(AREA_MM2), "area", "mm²", is_cost=True),
+    Column("area_note", "Reason why the area is not known, or the parts that it lacks.", _given("area_note")),
     *_RATES,
     Columns(
         "energy_low_pj, energy_high_pj, area_low_mm2, area_high_mm2",
-        "Ends of energy and area where costs have ranges.",
+        "Smallest and largest energy and area, if costs have ranges.",
         range_columns,
     ),
     Column(
         "corrected_energy_pj",
-        "Energy of the same mappings without the known faults of the model; empty: they do not fit.",
+        "Energy of the same mappings under the corrected model; empty if a mapping does not fit.",
         lambda summary: summary["corrected"][ENERGY_PJ],
         "corrected energy",
         "µJ",
@@ -154,7 +158,7 @@ BUILT_IN: tuple[RunColumn, ...] = (
     ),
     Column(
         "corrected_latency_cycles",
-        "Latency of the same.",
+        "Latency of the same mappings under the corrected model; empty if a mapping does not fit.",
         lambda summary: summary["corrected"][LATENCY_CYCLES],
         "corrected latency",
         "cycles",
@@ -163,7 +167,7 @@ BUILT_IN: tuple[RunColumn, ...] = (
     ),
     Column(
         "costed_mac_share",
-        "Share of the multiply-accumulates that is costed; empty: not known.",
+        "Share of the multiply-accumulates that have costs; empty if not known.",
         _coverage("mac_share"),
         "costed MACs",
         "%",
@@ -171,7 +175,7 @@ BUILT_IN: tuple[RunColumn, ...] = (
     ),
     Column(
         "costed_operation_share",
-        "Share of the other operations that is costed; empty: not known.",
+        "Share of the other operations that have costs; empty if not known.",
         _coverage("operation_share"),
         "costed other operations",
         "%",
@@ -179,41 +183,41 @@ BUILT_IN: tuple[RunColumn, ...] = (
     ),
     Column(
         "layers_differing_over_5_percent",
-        "Layers whose corrected figures differ by more.",
+        "Number of layers whose energy or latency under the corrected model differs by more than 5 %.",
         lambda summary: len(summary["layers_differing_over_5_percent"]),
         flow=SINGLE,
     ),
-    Column("evaluations", "Mappings that were costed.", _given("evaluations"), flow=SINGLE),
+    Column("evaluations", "Number of mappings whose costs were computed.", _given("evaluations"), flow=SINGLE),
     Column(
         "between_layers",
-        "Where data is between layers: `top memory`, or `kept below` it where there is room.",
+        "Place of data between layers: `top memory`, or `kept below` (in lower memories if there is room).",
         setting_of,
         flow=SINGLE,
     ),
     Column(
         "layers_below_top",
-        "Layers for which that makes a difference, or would.",
+        "Number of layers whose data are, or could be, kept in lower memories.",
         lambda summary: summary.get("data_locality", {}).get("layers_below_top"),
         flow=SINGLE,
     ),
     Columns(
         "proven_problems, largest_gap, objective_lower_bound, objective_gap, proof_covers",
-        "Layers with a proof, the largest gap of the others; lower bound of the objective of the network, in its units,"
-        " and the gap to it; over what all hold.",
+        "Number of layers with a proof, and the largest gap of the other layers; lower bound of the objective of the"
+        " network, in the units of the objective, and the gap to this bound; the mappings over which the proofs hold.",
         run_proof,
         flow=SINGLE,
     ),
-    Column("cn_count", "Computation nodes.", _given("cn_count"), flow=MULTI),
+    Column("cn_count", "Number of computation nodes.", _given("cn_count"), flow=MULTI),
     Column(
         "lower_bound_latency_cycles",
-        "Lower bound of the latency over schedules of these tiles.",
+        "Lower bound of the latency over all schedules with the tiles of the run.",
         _bound(LATENCY_CYCLES),
         flow=MULTI,
     ),
-    Column("lower_bound_energy_pj", "Lower bound of their energy.", _bound(ENERGY_PJ), flow=MULTI),
+    Column("lower_bound_energy_pj", "Lower bound of the energy of these schedules.", _bound(ENERGY_PJ), flow=MULTI),
     Column(
         "gap_latency",
-        "Share of the latency above its bound over schedules of these tiles.",
+        "Share of the latency that is above `lower_bound_latency_cycles`.",
         _given("gap_latency"),
         "latency above the bound of its tiles",
         "%",
@@ -222,7 +226,7 @@ BUILT_IN: tuple[RunColumn, ...] = (
     ),
     Column(
         "gap_energy",
-        "Share of the energy above its bound over schedules of these tiles.",
+        "Share of the energy that is above `lower_bound_energy_pj`.",
         _given("gap_energy"),
         "energy above the bound of its tiles",
         "%",
@@ -231,7 +235,7 @@ BUILT_IN: tuple[RunColumn, ...] = (
     ),
     Columns(
         "single_core_energy_pj, single_core_latency_cycles, layer_by_layer_energy_pj, layer_by_layer_latency_cycles",
-        "What the run is compared with: the best single core, and layer by layer on all cores.",
+        "Energy and latency of the baselines: the best single core, and layer by layer on all cores.",
         _baselines,
         flow=MULTI,
     ),
@@ -247,7 +251,7 @@ def _fault(name: str, entry: object) -> str:
 
 
 ENTERED: Registry[Column[Summary]] = Registry(__name__, _fault)
-"""Registry of further columns, which come last."""
+"""Registry of columns that users add. They come after the built-in columns."""
 
 
 def run_columns() -> tuple[RunColumn, ...]:

@@ -1,7 +1,7 @@
-"""Ledger of a whole run: all parts of its energy and its latency, by layer, term and memory.
+"""Ledger of a run: the parts of its energy and its latency, by layer, term and memory, which add up to the totals.
 
-Whether two runs are comparable follows from their points (`RunPoint` in `pareto.py`). The ledgers of designs of a space
-are made in `designs/`.
+The field `run` of a ledger (a `RunPoint` of `pareto.py`) decides with which other runs it can be compared. The ledgers
+of designs of a space are made in `designs/`.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -23,8 +23,8 @@ from tilewright.results.records import Summary, layers_in_order, memory_energies
 ENERGY, LATENCY = ENERGY_PJ, LATENCY_CYCLES
 QUANTITIES = (ENERGY, LATENCY)
 ENDS_LATER, AFTER_LAYERS = "ends_later", "after_all_layers"
-"""Terms of the latency of a schedule: cycles by which a layer ends later than all earlier layers, and cycles after the
-last layer in which its outputs still move.
+"""Terms of the latency of a schedule: the cycles by which a layer ends later than all earlier layers, and the cycles
+after the end of all layers, in which outputs still move.
 """
 NO_TERM = "in_no_term"
 """Difference between a total and the sum of its terms, if the two do not agree."""
@@ -44,7 +44,7 @@ class LedgerPlace(NamedTuple):
     term: str
     memory: str = ""
     part: str = ""
-    """Part of a term. For the energy of accesses: the operand. For data that move between cores: `link` or `memory`."""
+    """Part of a term: the operand for the energy of accesses; `link` or `memory` for data that move between cores."""
 
 
 Entries = dict[LedgerPlace, float]
@@ -52,22 +52,22 @@ Entries = dict[LedgerPlace, float]
 
 @dataclass(frozen=True, eq=False)
 class RunLedger:
-    """Run, or a design of a space, in the form that a comparison needs."""
+    """Run, or design of a space, in the form that comparisons use."""
 
     run: RunPoint
     """Name, totals and options."""
     entries: Entries
     """Numbers in execution order. The numbers of a quantity add up to its total."""
     settings: tuple[tuple[str, str], ...] = ()
-    """Options that are not in `run`: choices that do not change how costs are counted."""
+    """Options that are not in `run`, because runs that differ in them can be compared."""
     made_of: Mapping[str, str] = field(default_factory=dict)
     """Digests of the descriptions of the run (hardware, workload, mapping); {} for a design."""
     memory_bits: Mapping[str, int] = field(default_factory=dict)
-    """Size in bits of each memory on the chip, for a run on several cores; {} for other runs."""
+    """Size in bits of each on-chip memory of a run on several cores; {} for a run on one core."""
 
     @property
     def options(self) -> dict[str, str]:
-        """Known options as texts, including the profile and the objective."""
+        """Known options as texts, including the cost model and the objective."""
         run = self.run
         chosen = {"model": run.model, "objective": run.objective} | dict(run.options) | dict(self.settings)
         return {key: text for key, text in chosen.items() if text}
@@ -85,7 +85,7 @@ def ledger_of(
     made_of: Mapping[str, str] | None = None,
     memory_bits: Mapping[str, int] | None = None,
 ) -> RunLedger:
-    """Ledger of these numbers; numbers with equal keys are summed, and zeros left out."""
+    """Ledger of the given numbers. Numbers with equal keys are summed, and zeros are left out."""
     found = added_up(entries)
     for quantity in QUANTITIES:
         total = getattr(run, quantity)
@@ -97,7 +97,7 @@ def ledger_of(
 
 
 def added_up(entries: Iterable[tuple[LedgerPlace, float]]) -> Entries:
-    """Sums of the numbers by key, in the order of first occurrence."""
+    """Sums of the numbers with the same key. Keys are in the order of their first occurrence."""
     found: Entries = {}
     for place, value in entries:
         found[place] = found.get(place, 0.0) + value
@@ -107,8 +107,8 @@ def added_up(entries: Iterable[tuple[LedgerPlace, float]]) -> Entries:
 def ledger_of_layers(
     name: str, records: Sequence[LayerRecord], summary: Summary | None, made_by: Mapping[str, Any]
 ) -> RunLedger:
-    """Ledger of a run on one core; `made_by` is the provenance of its records. Without a summary, the name of the
-    network is not known, and the layers are in the order of the records.
+    """Ledger of a run on one core. `made_by` is the provenance of the records. Without a summary, the ledger has no
+    name of the network, and the layers are in the order of the records.
     """
     placed = layers_in_order(records, summary)
     in_order = [layer.record for layer in placed]
@@ -124,7 +124,9 @@ def ledger_of_schedule(
     made_by: Mapping[str, Any],
     costs: Mapping[str, Sequence[CoreCostRow]] | None,
 ) -> RunLedger:
-    """Ledger of a run on several cores. Without the cost tables by core file, the energy on the cores is one term."""
+    """Ledger of a run on several cores. `costs` are the cost tables by core file. Without them, the energy on the cores
+    is one term per layer.
+    """
     run = multi_candidate(name, summary, made_by)
     counted = dict(run.options)
     settings = ((key, str(value)) for key, value in summary["settings"].items() if key not in counted)
@@ -137,8 +139,9 @@ def ledger_of_schedule(
 def schedule_energies(
     artifact: ScheduleArtifact, costs: Mapping[str, Sequence[CoreCostRow]] | None
 ) -> Iterator[tuple[LedgerPlace, float]]:
-    """Energy of a schedule in pJ: on the cores by layer, term and memory, then of moved data by cause. Without the cost
-    tables by core file, the energy on the cores is one term per layer.
+    """Energy of a schedule in pJ: first the energy on the cores by layer, term and memory, then the energy of moved
+    data by cause. `costs` are the cost tables by core file. Without them, the energy on the cores is one term per
+    layer.
     """
     yield from _on_core_entries(artifact, costs)
     for term, part, energy in term_parts(artifact.schedule.energy_terms_pj):
@@ -147,7 +150,7 @@ def schedule_energies(
 
 
 def words_of_term(term: str) -> str:
-    """Words for a term of a ledger."""
+    """Text for a term of a ledger."""
     return _WORDS.get(term) or words_of(term)
 
 
@@ -157,7 +160,7 @@ def renamed(ledger: RunLedger, name: str) -> RunLedger:
 
 
 def _of_records(name: str, records: Sequence[LayerRecord], made_by: Mapping[str, Any]) -> RunPoint:
-    """Point of a run without a summary, from its records alone."""
+    """Point of a run without a summary, made only from the records of the run."""
     first = records[0] if records else None
     options = made_by.get("options", {})
     return RunPoint(
@@ -187,8 +190,8 @@ def _layer_entries(layer: str, record: LayerRecord) -> Iterator[tuple[LedgerPlac
 def _on_core_entries(
     artifact: ScheduleArtifact, costs: Mapping[str, Sequence[CoreCostRow]] | None
 ) -> Iterator[tuple[LedgerPlace, float]]:
-    """Energy on the cores of each layer: for each class of CNs on each core, the energy of one CN times the number of
-    CNs.
+    """Energy of each layer on the cores. For each class of CNs on each core, it is the energy of one CN times the
+    number of CNs.
     """
     graph, names = artifact.graph, artifact.names
     nodes = np.stack([graph.layer, artifact.schedule.allocation, graph.cost_row])
@@ -213,8 +216,8 @@ def _counted(columns: "np.ndarray[Any, Any]") -> tuple[list[tuple[int, ...]], li
 
 
 def _ends(artifact: ScheduleArtifact) -> Iterator[tuple[LedgerPlace, float]]:
-    """Parts of the latency at the ends of layers, in network order: the cycles by which each layer ends later than all
-    earlier ones.
+    """Parts of the latency, in network order: the cycles by which each layer ends later than all earlier layers. The
+    last part is the cycles after the end of all layers.
     """
     layers, schedule, names = artifact.graph.layer, artifact.schedule, artifact.names
     ends = np.zeros(len(names.layer_names), np.int64)

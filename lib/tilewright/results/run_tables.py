@@ -21,8 +21,9 @@ if TYPE_CHECKING:  # pandas is slow to load, and tables for the terminal need no
 def runs_table(
     single: Mapping[str, Summary], multi: Mapping[str, Summary], unfinished: Sequence[Mapping[str, str]] = ()
 ) -> "pandas.DataFrame":
-    """Table with one row per run, the runs on one core first; columns that a flow lacks are empty. A run without a
-    result is given as a row with its `run`, `flow`, `state`, `workload` and `core`, and has no further values.
+    """Table with one row per run. Runs on one core come first. Columns that do not apply to a run are empty.
+    `unfinished` has a row with `run`, `flow`, `state`, `workload` and `core` for each run without a result; the table
+    has no other values of these runs.
     """
     import pandas
 
@@ -31,16 +32,16 @@ def runs_table(
     table = pandas.DataFrame(rows)
     for column in table.columns:
         values = table[column].dropna()
-        # An empty cell would make floating-point numbers of counts, and text of the others.
+        # With an empty cell, pandas would turn the counts of a column into floating-point numbers.
         if len(values) < len(table) and len(values) and all(type(row.get(column, 0)) is int for row in rows):
             table[column] = table[column].astype("Int64")
     return table
 
 
 def multi_text(summaries: Mapping[str, Summary], width: int = TERMINAL_WIDTH) -> str:
-    """Text table for the terminal of runs on several cores: totals, and the share of the latency above the lower bound.
-    Below each run are its baselines (layer by layer, and on one core) with the ratio of their latency to the latency of
-    the run. Lines below the table name the runs that are worse than a baseline.
+    """Text table of runs on several cores, for the terminal: totals, and the share of the latency above the lower
+    bound. Below each run are the baselines (layer by layer, and on one core), with the latency of the baseline divided
+    by the latency of the run. Lines below the table name the runs that are worse than a baseline.
     """
     heads = (
         "nodes",

@@ -1,4 +1,4 @@
-"""Texts next to the figures of a run: what the figures contain, where data is between layers, and runs without a
+"""Texts about the results of a run: the work that they include, the place of data between layers, runs without a
 result.
 """
 
@@ -12,12 +12,11 @@ from tilewright.base.units import energy_text
 from tilewright.hardware.system import lacks_unit
 
 SHOWN_ROWS = 6
-"""Largest number of operator types listed on the terminal; the summary has all."""
+"""Largest number of operator types listed on the terminal. The summary lists all operator types."""
 
 
 def coverage_lines(summary: Mapping[str, Any], shown: int = SHOWN_ROWS) -> Iterator[str]:
-    """Lines for the terminal: the shares of work with costs, if some work has no costs, and the operators without
-    costs.
+    """Lines for the terminal on work without costs: the shares of work that has costs, and the operators without costs.
 
     `summary` is the content of `summary.json`.
     """
@@ -25,7 +24,7 @@ def coverage_lines(summary: Mapping[str, Any], shown: int = SHOWN_ROWS) -> Itera
     if not coverage["complete"]:
         macs, share = share_text(coverage["mac_share"]), coverage["operation_share"]
         others = (
-            "how many other operations there are is not known"
+            "the number of other operations is not known"
             if share is None
             else f"{share_text(share)} of other operations"
         )
@@ -34,37 +33,38 @@ def coverage_lines(summary: Mapping[str, Any], shown: int = SHOWN_ROWS) -> Itera
     for reason in dict.fromkeys(row["reason"] for row in rows):
         told = [_row_text(row) for row in rows if row["reason"] == reason]
         more = f", and {len(told) - shown} more operator types" if len(told) > shown else ""
-        yield f"free of cost, since {_WHY.get(reason, reason)}: {', '.join(told[:shown])}{more}"
+        yield f"free of cost, because {_WHY.get(reason, reason)}: {', '.join(told[:shown])}{more}"
     if summary["passed_through"]:
         listed = ", ".join(f"{count} {operator}" for operator, count in summary["passed_through"].items())
-        yield f"only moves data, at no cost: {listed}"
+        yield f"operators that only move data, at no cost: {listed}"
 
 
 _WHY = {"not modelled": "the model has no layers for them", "not run by the core": "the core does not run them"}
-"""Words for each reason in a summary."""
+"""Text for each reason in a summary."""
 
 
 def alternative_lines(summary: Mapping[str, Any]) -> Iterator[str]:
-    """Lines on the number of mappings that the stages returned in addition to the counted ones. The lines name
-    the reduction that would have kept only one mapping of each layer.
+    """Lines on mappings that the stages returned but that are not counted, because each layer has only one counted
+    mapping. The lines name the stage that would have kept only the best mapping of each layer.
     """
     if found := summary.get("alternatives"):
         objective = summary["objective"]
         reduction = reduction_of(objective) if objective in OBJECTIVES else objective
         others, layers = count_of(found["mappings"], "further mapping"), count_of(found["distinct_layers"], "layer")
         yield (
-            f"{others} of {layers} came back to Workload and {'is' if found['mappings'] == 1 else 'are'} not counted:"
-            f" of each layer the best by {objective} is; {reduction} right below Workload would keep that one alone"
+            f"{others} of {layers} came back to Workload and {'is' if found['mappings'] == 1 else 'are'} not counted,"
+            f" because only the best mapping of each layer by {objective} is counted; {reduction} right below Workload"
+            " would return only this mapping"
         )
 
 
 ASSUMED_BITS = {"W": [8], "I": [8], "O_final": [8], "O": [16]}
-"""Bits of the operands of an ONNX network that states none, as in zigzag-dse 3.9.1."""
+"""Precision in bits that an ONNX network has by default, as in zigzag-dse 3.9.1."""
 
 
 def bits_text(summary: Mapping[str, Any]) -> str | None:
-    """Text of the bits of each operand, several if layers differ; None if the summary is old and does not state the
-    bits.
+    """Precision of each operand in bits, as text. An operand has several numbers if its precision differs between
+    layers. None if the summary is too old to state the precision.
     """
     if "operand_bits" not in summary:
         return None
@@ -72,7 +72,7 @@ def bits_text(summary: Mapping[str, Any]) -> str | None:
 
 
 def bits_lines(summary: Mapping[str, Any]) -> Iterator[str]:
-    """Line on the bits of the operands, if they differ from the assumed bits."""
+    """Line on the precision of the operands, if it differs from `ASSUMED_BITS`."""
     if summary.get("operand_bits") not in (None, {}, ASSUMED_BITS):
         yield f"bits: {bits_text(summary)}"
 
@@ -94,14 +94,14 @@ def range_columns(summary: Mapping[str, Any]) -> dict[str, float]:
 
 
 def area_text(area_mm2: float | None, area_note: str) -> str:
-    """Text of an area in mm2, or the reason in two words why it is missing."""
+    """Text of an area in mm², or the reason why it is missing, in two words."""
     if area_mm2 is None:
         return "no unit" if lacks_unit(area_note) else "not given"
     return f"{area_mm2:,.4g}"
 
 
 def power_lines(summary: Mapping[str, Any]) -> Iterator[str]:
-    """Lines for the terminal on time and power of one run, and on unknown parts that are left out."""
+    """Lines for the terminal on time, power and area of one run, and on unknown parts that are left out."""
     if "clock_frequency_mhz" not in summary:
         yield "no clock and no static power in the hardware file: times are in cycles, leakage is left out"
         return
@@ -112,19 +112,19 @@ def power_lines(summary: Mapping[str, Any]) -> Iterator[str]:
         f" {', '.join(tops)} (two operations a multiply-accumulate)"
     )
     if summary["static_power_w"]:
-        yield f"static power: {summary['static_power_w']:.4g} W, all the time"
+        yield f"static power: {summary['static_power_w']:.4g} W, drawn all the time"
     else:
-        yield "static power: not given in the hardware file, left out"
+        yield "static power: not given in the hardware file, therefore left out"
     if summary.get(AREA_MM2) is not None and summary.get("area_note"):
         yield f"area {summary[AREA_MM2]:.4g} mm²: {summary['area_note']}"
 
 
 TOPS_PER = {"tops_per_w": "W", "tops_per_mm2": "mm²"}
-"""Divisor of TOP/s, by field of a summary."""
+"""Unit by which TOP/s is divided, for each field of a summary."""
 
 
 def share_text(share: float | None) -> str:
-    """Text of a share in per cent, never rounded to 0 or 100 %; `unknown` if it is not known."""
+    """Text of a share in per cent; `unknown` for None. A share between 0 and 1 is never rounded to 0 or 100 %."""
     if share is None:
         return "unknown"
     if 0 < share < 1:
@@ -140,8 +140,8 @@ def _row_text(row: Mapping[str, Any]) -> str:
 
 
 TOP_MEMORY, KEPT, NOT_SAID = "top memory", "kept below", "not said"
-"""Place of data between layers: in the outermost memory; in lower memories if there is room; not recorded in an old
-summary.
+"""Places of data between layers: in the outermost memory; in lower memories if there is room; not recorded, because the
+summary is old.
 """
 
 
@@ -154,7 +154,7 @@ def setting_of(summary: Mapping[str, Any]) -> str:
 
 
 def setting_text(summary: Mapping[str, Any]) -> str:
-    """Text on the place of data between layers, and its effect."""
+    """Text on the place of data between layers, with the number of layers for which data are below the top memory."""
     locality = summary.get("data_locality")
     if locality is None or not locality["exploited"]:
         return setting_of(summary)
@@ -162,8 +162,8 @@ def setting_text(summary: Mapping[str, Any]) -> str:
 
 
 def locality_lines(summary: Mapping[str, Any]) -> Iterator[str]:
-    """Lines for the terminal on one run: the effect of data locality, or the effect that it would have if it were
-    enabled.
+    """Lines for the terminal on one run: the effect of the option `exploit_data_locality`, or the effect that the
+    option would have if it were on.
     """
     locality = summary.get("data_locality")
     if locality is None or not locality["layers"]:
@@ -187,7 +187,7 @@ def could_keep(summary: Mapping[str, Any]) -> bool:
 
 
 def assumption(summaries: Sequence[Mapping[str, Any]]) -> str:
-    """Line on the assumptions of figures of runs on one core; '' without runs."""
+    """Line on the assumptions on which the results of runs on one core rest; '' if there are no runs."""
     if not summaries:
         return ""
     texts = {
@@ -199,22 +199,22 @@ def assumption(summaries: Sequence[Mapping[str, Any]]) -> str:
     parts = [text for setting in settings if (text := texts[setting])]
     assumed = [", or ".join(parts)] if parts else []
     if any(not summary.get("coverage", {}).get("complete", True) for summary in summaries):
-        assumed.append("operators that are not costed cost nothing")
+        assumed.append("operators without costs are counted as free")
     return "; ".join(assumed)
 
 
 DONE, FAILED, STALE = "done", "failed", "stale"
-"""States of a run: its result is up to date; it has no result, because a step failed or was not reached; its result was
-made before a change and was not updated.
+"""States of a run: the result is up to date; there is no result, because a step failed or was not reached; the result
+was made before a change of the inputs and was not updated.
 """
 _MEANING = {
     FAILED: "failed",
-    STALE: "stale: not made again, what lies in its folder is of before a change",
+    STALE: "stale: not made again; the result in its folder was made before a change",
 }
 
 
 def unfinished_lines(rows: Sequence[Mapping[str, str]]) -> Iterator[str]:
-    """Lines for the terminal that name the runs without figures in a table."""
+    """Lines for the terminal that name the runs that are not in the table."""
     if rows:
         yield "Not in the table:"
     width = max((len(row["run"]) for row in rows), default=0)

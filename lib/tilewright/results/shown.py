@@ -1,4 +1,4 @@
-"""Results as a notebook shows them: one line, and a short table."""
+"""HTML of results for notebooks: one line and a short table."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     import pandas
 
 SHOWN_ROWS = 24
-"""Rows that a notebook shows; a longer table shows its first and last ones."""
+"""Largest number of rows that a notebook shows. A longer table shows its first and its last rows."""
 
 
 def totals_text(summary: Summary) -> str:
@@ -21,7 +21,7 @@ def totals_text(summary: Summary) -> str:
 
 
 def shown_html(line: str, table: "pandas.DataFrame", columns: Sequence[str] = ()) -> str:
-    """HTML of a result for a notebook: a line, and columns of a table (all of them if none are named)."""
+    """HTML of a result for a notebook: a line, and the named columns of a table (all columns if `columns` is empty)."""
     kept = table[[name for name in columns if name in table]] if columns else table
     rows: str = visible_table(kept).to_html(
         index=False, border=0, max_rows=SHOWN_ROWS, na_rep="", float_format="{:.6g}".format

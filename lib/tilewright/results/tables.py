@@ -1,4 +1,4 @@
-"""Tables of a run: CSV and Parquet with units in names, and text for the terminal with a legend."""
+"""Tables of a run: CSV and Parquet with units in column names, and text for the terminal with a legend."""
 
 import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -24,25 +24,25 @@ if TYPE_CHECKING:
 
 WORK = (
     ("MACs", "multiply-accumulates; ops: all other operations, such as comparisons, additions and exponentials"),
-    ("array use", "cycles that the operations need at least on the whole array, over the latency"),
+    ("array use", "least number of cycles that the operations need on the whole array, divided by the latency"),
 )
-SINGLE = (("corrected energy, latency", "change, for the same mappings, under the model without its known faults"),)
+SINGLE = (("corrected energy, latency", "change for the same mappings under the corrected model"),)
 MULTI = (
     (
         "gap to bound of its tiles",
-        f"no schedule over {ALLOWED_ALLOCATIONS} saves more than this share of the latency; other tiles may",
+        f"no schedule over {ALLOWED_ALLOCATIONS} saves more than this share of the latency; other tiles can save more",
     ),
-    ("of this run", "latency of what the run is compared with, over that of the run"),
+    ("of this run", "latency of the baseline divided by the latency of the run"),
 )
-COSTED = "shares of the MACs and of the other operations of the network that the figures contain; the rest is free"
-UNKNOWN = "; ?: not known, the model has no layers for these operations"
+COSTED = "shares of the MACs and of the other operations of the network that have costs; all others count as free"
+UNKNOWN = "; ?: not known, because the model has no layers for these operations"
 STALLS = ("stalls and loading", "shares of the latency of the layer")
 WIDTH = 110
 
 
 def runs_legend(single: Sequence[Mapping[str, Any]], multi: Sequence[Mapping[str, Any]]) -> str:
-    """Legend of the tables of runs on one core and on several cores; '' if there are no runs. The arguments are the
-    rows of the runs in the table of runs.
+    """Legend of the tables of runs on one core and on several cores; '' if there are no runs. The arguments are rows of
+    the table of runs: those on one core, and those on several cores.
     """
     entries = [*(WORK + SINGLE if single else ()), *(MULTI if multi else ())]
     shares = [row[f"costed_{kind}_share"] for row in (*single, *multi) for kind in ("mac", "operation")]
@@ -68,7 +68,7 @@ TOTAL_HEADINGS = ("MACs\n[10⁶]", "ops\n[10⁶]", "energy\n[µJ]", "latency\n[c
 
 
 def order_text(record: LayerRecord) -> str:
-    """Text of the loop order of a record on one line, innermost first: OX 112, OY 7."""
+    """Text of the loop order of a record on one line, innermost first, such as `OX 112, OY 7`."""
     return ", ".join(f"{dimension} {size}" for dimension, size in record.loop_order)
 
 
@@ -89,14 +89,14 @@ REPEATS = "repeats"
 LAYERS: Table[PlacedLayer] = (
     Column("layer", "Name of the layer.", lambda placed: placed.name),
     _of_record("operator_type", "Operator of the network file.", lambda record: record.layer.operator_type),
-    Column("record", "Row of `layers.jsonl`, from 0.", lambda placed: placed.record_index),
+    Column("record", "Line of the layer in `layers.jsonl`, counted from 0.", lambda placed: placed.record_index),
     Column(
         REPEATS,
-        "Layers that the row stands for, all figures are of all of them; only where a row stands for several.",
+        "Number of equal layers that the row represents; values are sums over them. Absent if it is 1 in all rows.",
         lambda placed: placed.repeats,
     ),
-    _of_record("mac_count", "Multiply-accumulates.", lambda record: record.layer.mac_count),
-    _of_record("operation_count", "Other operations.", lambda record: record.layer.operation_count),
+    _of_record("mac_count", "Number of multiply-accumulates.", lambda record: record.layer.mac_count),
+    _of_record("operation_count", "Number of other operations.", lambda record: record.layer.operation_count),
     _of_record(ENERGY_PJ, "Energy.", lambda record: record.energy_pj),
     _of_record(LATENCY_CYCLES, "Latency.", lambda record: record.latency_cycles),
     _of_record(EDP_PJ_CYCLES, "Energy times latency.", lambda record: record.edp_pj_cycles),
@@ -104,21 +104,21 @@ LAYERS: Table[PlacedLayer] = (
     Columns("<part>_cycles", "Parts of the latency.", _latency_columns),
     Columns(
         "mac_utilization_<up to>",
-        "Use of the array: ideal cycles over the latency up to a part (`spatial`, `with_stalls`, `with_onloading`,"
-        " `with_offloading`).",
+        "Use of the array: ideal cycles divided by the latency up to a part (`spatial`, `with_stalls`,"
+        " `with_onloading`, `with_offloading`).",
         _use_columns,
     ),
     _of_record(
         "corrected_energy_pj",
-        "Energy of the same mapping without the known faults of the model; empty: it does not fit.",
+        "Energy of the same mapping under the corrected model; empty if the mapping does not fit.",
         lambda record: record.corrected.energy_pj,
     ),
-    _of_record("corrected_latency_cycles", "Latency of the same.", lambda record: record.corrected.latency_cycles),
+    _of_record("corrected_latency_cycles", "Latency, likewise.", lambda record: record.corrected.latency_cycles),
     _of_record(
         "spatial_mapping", "Unrolled loops by array dimension.", lambda record: spatial_text(record.spatial_mapping)
     ),
     _of_record("loop_order_innermost_first", "Temporal loops.", order_text),
-    _of_record("evaluations", "Mappings that were costed.", lambda record: record.evaluations),
+    _of_record("evaluations", "Number of mappings whose costs were computed.", lambda record: record.evaluations),
     Columns(
         "proven, gap, proof_covers",
         "Whether the mapping is proven to be the best over the mappings that the proof covers, the gap to their bound,"
@@ -132,8 +132,8 @@ EACH_ONCE: Table[PlacedLayer] = tuple(one for one in LAYERS if getattr(one, "key
 
 
 def layer_table(records: Sequence[LayerRecord], summary: Summary | None = None) -> "pandas.DataFrame":
-    """Table with one row per layer of the network in execution order; `record` is its line (from 0) in
-    `layers.jsonl`.
+    """Table with one row per layer of the network, in execution order. The column `record` is the line of the layer in
+    `layers.jsonl`, counted from 0.
     """
     placed = layers_in_order(records, summary)
     is_folded = any(layer.repeats > 1 for layer in placed)
@@ -146,8 +146,8 @@ def reported_layers(run: ReportedMapping) -> "pandas.DataFrame":
 
 
 def summary_text(summaries: Mapping[str, Summary], width: int = TERMINAL_WIDTH) -> str:
-    """Text table of the runs for the terminal: totals, changes by the corrected model, and the shares of
-    multiply-accumulates and other operations that have costs.
+    """Text table of the runs for the terminal: totals, the changes of energy and latency under the corrected model, and
+    the shares of multiply-accumulates and other operations that have costs.
     """
     headings = ("layers", *TOTAL_HEADINGS, "corrected\nenergy, latency", COSTED_HEADING)
     table = text_table("", ("run",), headings)
@@ -189,13 +189,13 @@ def _ratio(part: float, whole: float) -> float:
 
 
 def costed_text(row: Mapping[str, Any]) -> str:
-    """Text of the shares of multiply-accumulates and other operations that have costs, `?` for an unknown share."""
+    """Text of the shares of multiply-accumulates and other operations that have costs; `?` for an unknown share."""
     shares = (share_text(row[f"costed_{kind}_share"]) for kind in ("mac", "operation"))
     return ", ".join("?" if share == "unknown" else share for share in shares)
 
 
 def _changes(row: Mapping[str, Any]) -> str:
-    """Text of the changes of energy and latency in the model without known faults; a row has both or neither."""
+    """Text of the changes of energy and latency under the corrected model. A row has both changes or none."""
     pairs = [(row[f"corrected_{key}"], row[key]) for key in (ENERGY_PJ, LATENCY_CYCLES)]
     if any(corrected is None for corrected, _ in pairs):
         return "does not fit"

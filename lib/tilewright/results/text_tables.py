@@ -1,4 +1,4 @@
-"""Tables of any content as text: for the terminal, as files for programs, and in HTML pages."""
+"""Tables with any content: as text for the terminal, as files for programs, and in HTML pages."""
 
 import io
 from collections.abc import Mapping, Sequence
@@ -25,20 +25,22 @@ SMALLEST_SHOWN = 0.001
 
 
 def write_csv(table: "pandas.DataFrame", path: Path) -> None:
-    """Write a table with full precision: `from_csv_table` reads the same numbers and names."""
+    """Write a table with full precision, so that `from_csv_table` reads the same numbers and names."""
     write_atomically(path, csv_text(table))
 
 
 def write_parquet(table: "pandas.DataFrame", path: Path) -> None:
-    """Write a table as Parquet with its seal, the digest by which readers verify it."""
+    """Write a table as Parquet with a seal, which is the digest by which readers verify the file."""
     write_atomically(path, sealed_parquet(table.to_parquet(index=False)))
 
 
 def render(table: Table, width: int = TERMINAL_WIDTH) -> str:
-    """Text of a rich table with at most `width` columns, the same on every terminal; its title is one line."""
+    """Text of a table of the library `rich`, with at most `width` characters per line. The text is the same on every
+    terminal. The title is one line.
+    """
     title, table.title = table.title, None
     buffer = io.StringIO()
-    # Layer names are text, even where they look like markup; the terminal of the moment plays no part.
+    # Layer names are text, even if they look like markup. The text must not depend on the current terminal.
     console = Console(
         file=buffer, width=width, color_system=None, markup=False, emoji=False, highlight=False, _environ={}
     )
@@ -76,7 +78,7 @@ def text_table(title: str, names: Sequence[str], numbers: Sequence[str]) -> Text
 
 
 def spatial_text(spatial_mapping: Mapping[str, Mapping[str, int]]) -> str:
-    """Text of the spatial mapping of a record on one line: D1: K 32, C 2; D2: OX 4."""
+    """Text of the spatial mapping of a record on one line, such as `D1: K 32, C 2; D2: OX 4`."""
     return "; ".join(
         f"{array_dimension}: " + (", ".join(f"{dimension} {factor}" for dimension, factor in factors.items()) or "-")
         for array_dimension, factors in spatial_mapping.items()
@@ -102,7 +104,7 @@ def share_text(part: float, whole: float, threshold: float = SMALLEST_SHOWN) -> 
 
 
 def html_table(heads: Sequence[str], rows: Sequence[Sequence[str]], texts: int) -> str:
-    """HTML table whose first `texts` columns are texts and whose others are numbers."""
+    """HTML table in which the first `texts` columns are texts and the other columns are numbers."""
     ends = ["" if number < texts else ' class="number"' for number in range(len(heads))]
     head = _html_cells("th", ends, heads)
     body = "".join(f"<tr>{_html_cells('td', ends, row)}</tr>\n" for row in rows)

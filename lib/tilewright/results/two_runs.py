@@ -1,9 +1,9 @@
-"""Comparison of two runs: the differences of their ledgers, which add up to the difference of the totals, and its
+"""Comparison of two runs: the differences of their ledgers, which add up to the difference of the totals, and the
 assumptions.
 
-Runs of different networks are refused. Other differences besides the hardware are named.
+Runs of different networks are refused. Other differences, such as different options, are named.
 
-The text for the terminal shows totals, then the largest differences of terms and of layers.
+The text for the terminal shows the totals, then the largest differences by term and by layer.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -44,7 +44,7 @@ class Difference:
 
     @property
     def difference(self) -> float:
-        """Value of the second run minus that of the first."""
+        """Value of the second run minus the value of the first run."""
         return self.b - self.a
 
 
@@ -55,7 +55,7 @@ class RunComparison:
     a: RunLedger
     b: RunLedger
     notices: tuple[str, ...]
-    """Notices that limit how far the comparison holds."""
+    """Notices on differences of the runs that limit what the comparison can show."""
 
     @property
     def runs(self) -> tuple[RunPoint, RunPoint]:
@@ -64,8 +64,8 @@ class RunComparison:
 
     @cached_property
     def places(self) -> tuple[tuple[LedgerPlace, float, float], ...]:
-        """Numbers of both runs by key, 0 if one run lacks the key. The keys of the first run come first, in
-        its order.
+        """Tuples (key, number of the first run, number of the second run). A number is 0 if the run does not have the
+        key. The keys of the first run come first, in their order.
         """
         keys = dict.fromkeys((*self.a.entries, *self.b.entries))
         return tuple((key, self.a.entries.get(key, 0.0), self.b.entries.get(key, 0.0)) for key in keys)
@@ -75,28 +75,30 @@ class RunComparison:
         return Difference("total", self.a.total(quantity), self.b.total(quantity))
 
     def by_term(self, quantity: str) -> tuple[Difference, ...]:
-        """Differences of terms, with accesses by memory, the largest first; () for latencies without a common term."""
+        """Differences by term, the largest first. Accesses are divided by memory. () for latencies that have no terms
+        in common.
+        """
         found = self._added(quantity, _term_name)
         return found if quantity == ENERGY or any(row.a and row.b for row in found) else ()
 
     def by_layer(self, quantity: str) -> tuple[Difference, ...]:
-        """Differences of layers, the largest first; () if a run does not assign its numbers to layers."""
+        """Differences by layer, the largest first; () if a run does not assign its numbers to layers."""
         alike = [any(place.layer for place in run.entries if place.quantity == quantity) for run in (self.a, self.b)]
         return self._added(quantity, lambda place: place.layer or NO_LAYER) if all(alike) else ()
 
     @property
     def assumption(self) -> str:
-        """Assumptions of the figures of both runs."""
+        """Assumptions on which the results of both runs rest."""
         same = {key: value for key, value in self.a.options.items() if self.b.options.get(key) == value}
         alike = ", ".join(f"{key} {same[key]}" for key in ("model", "objective") if key in same)
         return "; ".join(filter(None, (alike, _group(*self.runs).assumption)))
 
     @property
     def differs(self) -> tuple[str, ...]:
-        """Inputs that differ: descriptions by their kinds, the model, and options by their names.
+        """Inputs that differ: kinds of input files (such as hardware), the model, and names of options.
 
-        If the models differ, the digests of the network cannot be compared, because each model reads the network in its
-        own way.
+        If the models differ, the digests of the network cannot be compared, because each model reads the network
+        differently.
         """
         one, other = self.a.made_of, self.b.made_of
         kinds = [kind for kind in DESCRIPTIONS if one.get(kind) and other.get(kind) and one[kind] != other[kind]]
@@ -106,7 +108,7 @@ class RunComparison:
 
     @property
     def objectives(self) -> tuple[str, ...]:
-        """Objectives by which runs are compared: by time instead of cycles if clocks differ."""
+        """Objectives by which the runs are compared. Time replaces cycles if clocks differ."""
         return objectives_of(self.runs)
 
     @property
@@ -130,14 +132,14 @@ class RunComparison:
 
 
 def compare_two(a: RunLedger, b: RunLedger) -> RunComparison:
-    """Comparison of two runs. Raises InputError if they are not of the same network."""
+    """Comparison of two runs. Raises InputError if the runs have different networks."""
     if reason := _refusal(a.run, b.run):
         raise InputError([Problem(reason, path=f"{a.run.run}, {b.run.run}")])
     return RunComparison(a, b, (*_notices(a, b), *_range_notices(a.run, b.run)))
 
 
 def _range_notices(a: RunPoint, b: RunPoint) -> Iterator[str]:
-    """Notices on the certainty of the order of energies, if costs have ranges."""
+    """Notices on the probability that one run needs less energy than the other, if costs have ranges."""
     if not (a.cost_parts or b.cost_parts):
         return
     for name, run in (("A", a), ("B", b)):
@@ -149,15 +151,15 @@ def _range_notices(a: RunPoint, b: RunPoint) -> Iterator[str]:
 
 
 def with_own_names(a: RunLedger, b: RunLedger, places: Sequence[str]) -> tuple[RunLedger, RunLedger]:
-    """Both runs; if their names are equal, each run is renamed to the place that the user wrote."""
+    """Both runs. If their names are equal, each run is renamed to the path that the user wrote."""
     return (renamed(a, places[0]), renamed(b, places[1])) if a.run.run == b.run.run else (a, b)
 
 
 def comparison_table(comparison: RunComparison) -> "pandas.DataFrame":
-    """Table with a row for each number: its value in both runs, the difference, and its share of the total difference.
-    The largest difference comes first.
+    """Table with a row for each number of the ledgers: the value in both runs, the difference, and the share of the
+    total difference. The largest difference comes first.
 
-    Numbers are in pJ and cycles. The column `assumes` has the assumptions of the comparison.
+    Values are in pJ and cycles. The column `assumes` has the assumptions of the comparison.
     """
     import pandas  # slow to load, and the text needs none
 
@@ -214,7 +216,7 @@ def _size(one: Difference) -> tuple[float, float]:
 
 
 def _refusal(a: RunPoint, b: RunPoint) -> str:
-    """Reason why two runs cannot be compared; '' if they can."""
+    """Reason why two runs cannot be compared; '' if they can be compared."""
     if _is_one_network(a, b):
         return ""
     if a.workload != b.workload:
@@ -223,12 +225,12 @@ def _refusal(a: RunPoint, b: RunPoint) -> str:
     read_alike = a.model and a.model == b.model and a.is_of_several_cores == b.is_of_several_cores
     runs_alike = dict(a.options).get(COSTED) == dict(b.options).get(COSTED)
     if read_alike and runs_alike and a.workload_digest and b.workload_digest:
-        return f"the network {a.workload!r} is not the same in both: its file, or its shapes, changed in between"
+        return f"the network {a.workload!r} is not the same in both runs: its file or its shapes changed"
     return ""
 
 
 def _group(a: RunPoint, b: RunPoint) -> ComparableRuns:
-    """Group of the two runs. The group knows the assumptions of its figures."""
+    """Group of the two runs, from which assumptions and notes are taken."""
     return ComparableRuns(a.workload, "", (a, b), objectives_of((a, b)), ((), ()))
 
 
@@ -237,13 +239,13 @@ def different_options(a: RunLedger, b: RunLedger) -> list[str]:
     options = (a.options, b.options)
     keys = [key for key in dict.fromkeys((*options[0], *options[1])) if options[0].get(key) != options[1].get(key)]
     if a.run.is_of_several_cores != b.run.is_of_several_cores or not (a.run.model and b.run.model):
-        # Each flow has options of its own, and a design says only in words what it rests on.
+        # The two flows have different options, and a design gives its assumptions only as text.
         return [key for key in keys if all(key in one for one in options)]
     return keys
 
 
 def _notices(a: RunLedger, b: RunLedger) -> Iterator[str]:
-    """Notices on differences besides the hardware, and on what the figures exclude."""
+    """Notices on differences besides the hardware, and on parts that the results do not include."""
     runs, options = (a.run, b.run), (a.options, b.options)
     one_flow = a.run.is_of_several_cores == b.run.is_of_several_cores
     keys = different_options(a, b)
@@ -251,13 +253,13 @@ def _notices(a: RunLedger, b: RunLedger) -> Iterator[str]:
     if texts:
         yield f"options differ: {'; '.join(f'{key} {text}' for key, text in zip(keys, texts, strict=True))}"
     if not one_flow:
-        yield "one run is of several cores: the terms are others, and what moves between cores is of no layer"
+        yield "only one run is on several cores: its terms differ, and data that move between cores belong to no layer"
     if not _is_one_network(*runs):
         read_in_two_ways = all(run.workload_digest and run.model for run in runs)
         yield (
-            "the network is read in two ways, or run in parts: layers that only one run has are there in full"
+            "the models read the network differently, or one run has only a part: some layers are in one run only"
             if read_in_two_ways
-            else "that the network is the same is known by its name alone"
+            else "only the equal names suggest that both runs have the same network"
         )
     if warning := _group(*runs).warning:
         yield warning
@@ -272,10 +274,10 @@ def _notices(a: RunLedger, b: RunLedger) -> Iterator[str]:
 
 
 def slower_with_more_memory(a: RunLedger, b: RunLedger) -> str:
-    """Notice that the run with more memory takes more cycles; '' if it does not, or if sizes are not known.
+    """Notice that the run with more memory takes more cycles; '' if it takes fewer cycles, or if sizes are not known.
 
-    The rules of schedules can cause this (docs/multi-core-model.md#operands-that-are-too-large). Without the notice a
-    reader would blame the memory.
+    The rules of the scheduler can cause this (docs/multi-core-model.md#operands-that-are-too-large). Without the
+    notice, a reader could think that the larger memory itself is slower.
     """
     for small, large in ((a, b), (b, a)):
         sizes = [(name, bits, large.memory_bits.get(name, 0)) for name, bits in small.memory_bits.items()]
@@ -285,9 +287,9 @@ def slower_with_more_memory(a: RunLedger, b: RunLedger) -> str:
         if more and not has_less and cycles > less:
             return (
                 f"{large.run.run} has more memory than {small.run.run} ({some_of(more)}) and takes {cycles:,.0f} cycles"
-                f" instead of {less:,.0f}. Schedules can do that: what fits a core is fetched before it is used and not"
-                " streamed, and with more room a scheduler takes other decisions. So this does not show what the memory"
-                " is worth"
+                f" instead of {less:,.0f}. The scheduler can cause this: data that fit into a core are fetched before"
+                " use instead of streamed, and with more room the scheduler takes other decisions. The difference"
+                " therefore does not show the benefit of the memory"
             )
     return ""
 
@@ -298,11 +300,11 @@ def _is_one_network(a: RunPoint, b: RunPoint) -> bool:
 
 MOST_ROWS = 12
 UNITS = {ENERGY: ("energy", "µJ", PICOJOULES_A_MICROJOULE), LATENCY: ("latency", "cycles", 1.0)}
-"""Words, unit for people, and number of ledger units in that unit, by quantity."""
+"""Name, unit in texts, and number of ledger units (pJ or cycles) in this unit, by quantity."""
 
 
 def comparison_text(comparison: RunComparison) -> str:
-    """Text of the differences, the largest first, with the assumptions at the end."""
+    """Text of the differences, the largest first. The assumptions are at the end."""
     tables = [
         _differences(comparison, quantity, what, rows)
         for quantity in QUANTITIES
@@ -313,7 +315,7 @@ def comparison_text(comparison: RunComparison) -> str:
 
 
 def shown(rows: Sequence[Difference], most: int) -> tuple[Difference, ...]:
-    """Largest differences, and all others as one row, so that the sum is unchanged."""
+    """Largest differences. All other differences are summed in one row, so that the total is unchanged."""
     kept = tuple(row for row in rows if row.difference)
     rest = [row for row in rows if row not in kept[:most]]
     if not rest:
@@ -330,19 +332,19 @@ def title_of(run: RunPoint) -> str:
 
 
 def amount(value: float, quantity: str, signed: bool = False) -> str:
-    """Text of a number in the unit for people."""
+    """Text of a number of a ledger, in the unit for texts."""
     scaled = value / UNITS[quantity][2]
     sign = "+" if signed and value else ""
     return f"{scaled:{sign},.0f}" if abs(scaled) >= 1e4 or quantity == LATENCY else f"{scaled:{sign},.4g}"
 
 
 def change(one: Difference) -> str:
-    """Text of the change from the first to the second run, in percent of the first."""
+    """Text of the change from the first to the second run, in percent of the value of the first run."""
     return f"{one.difference / one.a:+.1%}" if one.a else "new" if one.b else "-"
 
 
 def share_text(comparison: RunComparison, quantity: str, row: Difference, digits: int = 0) -> str:
-    """Text of the share of the total difference; '' if there is none."""
+    """Text of the share of the total difference; '' if the totals are equal."""
     share = comparison.share(quantity, row.difference)
     return "" if share is None else f"{round(share, digits + 2) + 0.0:.{digits}%}"
 
@@ -367,11 +369,11 @@ def _heading(comparison: RunComparison) -> str:
 
 
 def _differs(comparison: RunComparison) -> list[str]:
-    """Line on the inputs that differ; [] if not known."""
+    """Line on the inputs that differ; [] if the digests of the inputs are not known."""
     if comparison.differs:
         return [f"they differ in: {', '.join(comparison.differs)}"]
     known = all(run.made_of.get(kind) for run in (comparison.a, comparison.b) for kind in DESCRIPTIONS)
-    return ["they are made of the same: hardware, mapping, workload, options"] if known else []
+    return ["they have the same hardware, mapping, workload and options"] if known else []
 
 
 def _differences(comparison: RunComparison, quantity: str, what: str, rows: Sequence[Difference]) -> str:

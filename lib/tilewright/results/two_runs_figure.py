@@ -1,4 +1,4 @@
-"""Figure of the comparison of two runs: a bar for each difference, energy above latency, terms next to layers."""
+"""Figure of the comparison of two runs: a bar for each difference, energy above latency and terms next to layers."""
 
 import textwrap
 from collections.abc import Sequence
@@ -23,7 +23,9 @@ LESS_COLOUR, MORE_COLOUR = OPERAND_COLOURS[2], OPERAND_COLOURS[4]
 
 
 def comparison_figure(comparison: RunComparison) -> Figure:
-    """Figure of the items that are larger or smaller in the second run. Every panel adds up to the total difference."""
+    """Figure of the items that are larger or smaller in the second run. The bars of every panel add up to the total
+    difference.
+    """
     panels = {
         quantity: [shown(rows, MOST_BARS) for rows in (comparison.by_term(quantity), comparison.by_layer(quantity))]
         for quantity in QUANTITIES

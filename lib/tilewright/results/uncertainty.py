@@ -1,11 +1,12 @@
 """Probability that an order of runs holds within the ranges of their costs.
 
-Energies and areas are linear in the costs of memories, so all samples are one matrix product: the contribution of each
-cost law to a run, times the factors of the laws. All memories of one law have the same factor in all runs: if DRAM
-costs more than its stated value, it does so for every run. Factors are independent and log-uniform within their ranges.
+Energies and areas are linear in the costs of memories. All samples are therefore computed as one matrix product: the
+contribution of each cost law to a run, times the random factor of the law. A law has the same factor for all memories
+and all runs: in a sample in which DRAM costs more than its nominal value, it does so for every run. The factors of
+different laws are independent, and log-uniform within their ranges.
 
-If there are many runs, most of them cannot be on a front. In most pairs, one run never dominates the other, whatever
-the factors are: linear quantities have their extremes at the ends of the ranges. Only undecided cases are sampled.
+Linear quantities have their extremes at the ends of the ranges. These ends decide for many pairs of runs, without
+samples, that one run dominates the other for all factors or for no factors. Only undecided pairs are sampled.
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,7 +23,7 @@ SEED = 0
 _MOST_AT_ONCE = 20_000_000
 """Largest number of values that are compared at once."""
 _FEW = 0.3
-"""Share of undecided samples below which only the undecided samples are processed further."""
+"""Share of undecided samples below which the undecided samples are copied, so that only these are processed further."""
 
 
 class UncertainRun(NamedTuple):
@@ -30,7 +31,7 @@ class UncertainRun(NamedTuple):
 
     energy_pj: float
     latency: float
-    """Latency in cycles or seconds, the same unit for all runs; it has no range."""
+    """Latency in cycles or seconds, in the same unit for all runs. The latency has no range."""
     area_mm2: float | None
     parts: tuple[CostPart, ...]
 
@@ -39,36 +40,38 @@ class Ranges(NamedTuple):
     """Ranges of the factors of the cost laws."""
 
     low: Values
-    """[law] smallest factor of each law"""
+    """[law] Smallest factor of each law."""
     high: Values
-    """[law] largest factor of each law"""
+    """[law] Largest factor of each law."""
 
 
 class Quantity(NamedTuple):
-    """Quantity by which runs are compared, linear in the factors of the laws; less is better."""
+    """Quantity by which runs are compared. The quantity is linear in the factors of the laws, and less is better."""
 
     values: Values
-    """[run] value of the quantity if all factors are 1"""
+    """[run] Value of the quantity if all factors are 1."""
     shares: Values
-    """[run, law] contribution of each law to the value"""
+    """[run, law] Contribution of each law to the value."""
 
     def of(self, rows: Any) -> "Quantity":
         """Quantity of the given runs."""
         return Quantity(self.values[rows], self.shares[rows])
 
     def ends(self, ranges: Ranges) -> tuple[Values, Values]:
-        """[run] smallest and largest value."""
+        """[run] Smallest value, and [run] largest value."""
         return tuple(  # type: ignore[return-value]
             self.values + best(self.shares * (ranges.low - 1), self.shares * (ranges.high - 1)).sum(axis=-1)
             for best in (np.minimum, np.maximum)
         )
 
     def less(self, row: int) -> "Quantity":
-        """Difference from the quantity of one run."""
+        """Quantity of all runs minus the quantity of the run `row`."""
         return Quantity(self.values - self.values[row], self.shares - self.shares[row])
 
     def sampled(self, more: Values) -> Values:
-        """[run, sample] value for factors minus 1, [law, sample]; summed law by law, so that equal runs stay equal."""
+        """[run, sample] Values for samples of the factors. `more` has the factors minus 1, as [law, sample]. The sum is
+        computed law by law, so that equal runs have exactly equal values.
+        """
         if not self.shares.any():
             return np.broadcast_to(self.values[:, None], (len(self.values), more.shape[1]))
         found = np.repeat(self.values[:, None], more.shape[1], axis=1)
@@ -78,7 +81,7 @@ class Quantity(NamedTuple):
 
 
 def cost_parts(summary: Mapping[str, Any]) -> tuple[CostPart, ...]:
-    """Parts of a run with a range; () if there are none."""
+    """Parts of the costs of a run that have a range; () if no part has a range."""
     return tuple(CostPart(**part) for part in summary.get("cost_ranges", {}).get("parts", ()))
 
 
@@ -89,22 +92,26 @@ def energy_range_pj(energy_pj: float, parts: Sequence[CostPart]) -> tuple[float,
 
 
 def less_energy_probability(a: UncertainRun, b: UncertainRun) -> float:
-    """Share of samples in which the first run needs less energy, plus half of those in which both need the same."""
+    """Share of samples in which the first run needs less energy, plus half of the share in which both need the same
+    energy.
+    """
     (energies, *_), ranges = _quantities([a, b])
     first, second = energies.sampled(sampled_factors(ranges) - 1)
     return float((first < second).mean() + (first == second).mean() / 2)
 
 
 def front_probabilities(runs: Sequence[UncertainRun], by_area: bool) -> list[float]:
-    """Share of samples in which no other run dominates each run in energy, latency and, with `by_area`, area."""
+    """Shares of samples, one per run, in which no other run dominates this run in energy, latency and, with `by_area`,
+    area.
+    """
     quantities, ranges = _quantities(runs)
     found: list[float] = front_shares(quantities if by_area else quantities[:2], ranges).tolist()
     return found
 
 
 def front_shares(quantities: Sequence[Quantity], ranges: Ranges) -> Values:
-    """[run] share of samples in which no other run dominates the run. A run dominates another if it is no worse in any
-    quantity and better in one.
+    """[run] Share of samples in which no other run dominates the run. A run dominates another run if it is not worse in
+    any quantity and better in at least one.
     """
     count = len(quantities[0].values)
     kept = np.zeros(count)
@@ -137,17 +144,17 @@ def least_share(quantity: Quantity, ranges: Ranges, row: int) -> float:
 
 
 def sampled_factors(ranges: Ranges) -> Values:
-    """[law, sample] factors of the laws."""
+    """[law, sample] Random factors of the laws."""
     draws = np.random.default_rng(SEED).random((len(ranges.low), SAMPLES))
     found: Values = ranges.low[:, None] * (ranges.high / ranges.low)[:, None] ** draws
     return found
 
 
 def _always_dominated(quantities: Sequence[Quantity], ranges: Ranges) -> npt.NDArray[np.bool_]:
-    """[run] whether the run is dominated, for all factors, by a run that is on the front if all factors are 1.
+    """[run] True for a run that is dominated, for all factors, by one of the runs on the front for factors of 1.
 
-    It is safe to ignore the dominated runs: if one of them dominates a run in a sample, another run that is not ignored
-    dominates that run too.
+    The marked runs can be ignored when other runs are judged: if a marked run dominates a run in a sample, a run that
+    is not marked also dominates this run.
     """
     members = np.flatnonzero(on_front(np.stack([quantity.values for quantity in quantities], axis=1)))
     found = np.zeros(len(quantities[0].values), np.bool_)
@@ -158,17 +165,19 @@ def _always_dominated(quantities: Sequence[Quantity], ranges: Ranges) -> npt.NDA
 
 
 class _Rival(NamedTuple):
-    """Run that can dominate another run for some factors."""
+    """Run that can dominate another run for some values of the factors."""
 
     row: int
     open_columns: tuple[int, ...]
-    """Quantities in which the rival is worse for some factors. In all other quantities the rival is never worse."""
+    """Indices of the quantities in which the rival is worse for some factors. In all other quantities, the rival is
+    never worse.
+    """
     is_better: bool
     """Whether there is a quantity in which the rival is better for all factors."""
 
 
 def _rivals(quantities: Sequence[Quantity], ranges: Ranges, row: int) -> list[_Rival]:
-    """Runs that can dominate a run for some factors, the likeliest first."""
+    """Runs that can dominate a run for some factors, the most probable ones first."""
     ends = [quantity.less(row).ends(ranges) for quantity in quantities]
     least, most = (np.stack([one[place] for one in ends], axis=1) for place in (0, 1))
     places = np.flatnonzero((least <= 0).all(axis=1) & (least < 0).any(axis=1))
@@ -204,7 +213,7 @@ def _surviving(columns: Sequence[Values], row: int, rivals: Sequence[_Rival]) ->
 
 
 def _quantities(runs: Sequence[UncertainRun]) -> tuple[tuple[Quantity, Quantity, Quantity], Ranges]:
-    """(energy, latency, area) of runs, NaN if not known, with the ranges of the factors."""
+    """(energy, latency and area of the runs, ranges of the factors). Unknown values are NaN."""
     laws = sorted({(part.law, part.low, part.high) for run in runs for part in run.parts})
     energies, areas = np.zeros((len(runs), len(laws))), np.zeros((len(runs), len(laws)))
     for row, run in enumerate(runs):

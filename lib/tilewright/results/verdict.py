@@ -1,7 +1,7 @@
-"""Verdicts: the largest of several rivals, with its number, all rivals and its text.
+"""Verdicts: the largest of several candidates, with its value, the other candidates, and a text.
 
-All verbs and pages use this type, so that a name always comes with its number. If no single rival suffices, several
-rivals together can suffice: `smallest_set` finds the fewest.
+All commands and pages use this type, so that they never name a winner without its value. If no single part saves
+enough, several parts together can: `smallest_set` finds the smallest set that does.
 """
 
 import math
@@ -15,13 +15,13 @@ from tilewright.results.text_tables import share_text
 
 Part = TypeVar("Part")
 MOST_SETS = 600
-"""Largest number of sets of one size that are all tried. If there are more, only sets with all necessary parts are
-tried.
+"""Largest number of sets of one size for which all sets are tried. If there are more sets of a size, only those with
+all necessary parts are tried.
 """
 
 
 class Rival(NamedTuple):
-    """Candidate of a verdict."""
+    """Candidate of a verdict, with its value."""
 
     name: str
     value: float
@@ -36,9 +36,9 @@ class Verdict:
     """Quantity by which the rivals are compared, in words."""
     unit: str
     whole: float
-    """Total to which shares refer, in the unit."""
+    """Total of which shares are computed, in the unit of the verdict."""
     rivals: tuple[Rival, ...]
-    """Rivals, the largest first; equal rivals in the order in which they were given."""
+    """Rivals, the largest first. Equal rivals are in the order in which they were given."""
     sign: str = ""
     """Sign of shares in texts: `-` for savings."""
 
@@ -51,19 +51,19 @@ class Verdict:
         rivals: Mapping[str, float] | Iterable[tuple[str, float]],
         sign: str = "",
     ) -> "Verdict":
-        """Verdict over named numbers, given in any order."""
+        """Verdict over named numbers, which may be in any order."""
         pairs = rivals.items() if isinstance(rivals, Mapping) else rivals
         ranked = sorted((Rival(name, value) for name, value in pairs), key=lambda one: -one.value)
         return cls(question, unit, whole, tuple(ranked), sign)
 
     @property
     def winner(self) -> Rival | None:
-        """Largest rival; None if none is above 0."""
+        """Largest rival; None if no rival is above 0."""
         return self.rivals[0] if self.rivals and self.rivals[0].value > 0 else None
 
     @property
     def alike(self) -> tuple[Rival, ...]:
-        """Winner, and all rivals with the same displayed number; () without a winner."""
+        """Winner, and all rivals whose share has the same text; () if there is no winner."""
         if self.winner is None:
             return ()
         shown = self.share(self.winner)
@@ -71,7 +71,9 @@ class Verdict:
 
     @property
     def next(self) -> Rival | None:
-        """Largest rival whose displayed number is smaller than the winner's; None if none is above 0."""
+        """Largest rival whose share has a different text than the share of the winner; None if no such rival is above
+        0.
+        """
         rest = self.rivals[len(self.alike) :]
         return rest[0] if rest and rest[0].value > 0 else None
 
@@ -81,7 +83,7 @@ class Verdict:
 
     @property
     def text(self) -> str:
-        """Text with the winner, its share, and the rivals that are equal to the winner; '' without a winner."""
+        """Text with the winner, its share, and the rivals that are equal to the winner; '' if there is no winner."""
         alike = self.alike
         if not alike:
             return ""
@@ -90,7 +92,7 @@ class Verdict:
 
     @property
     def full_text(self) -> str:
-        """Text that includes the runner-up."""
+        """Text with the winner and the runner-up."""
         more = "" if self.next is None else f" (next: {self.next.name} {self.share(self.next)})"
         return self.text + more
 
@@ -111,10 +113,11 @@ class Verdict:
 def smallest_set(
     parts: Sequence[Part], saved: Callable[[tuple[Part, ...]], float], least: float, most_sets: int = MOST_SETS
 ) -> tuple[tuple[Part, ...], float] | None:
-    """(smallest set of two or more parts that together save at least `least`, its saving); None if there is none.
+    """(smallest set of two or more parts that together save at least `least`, saving of this set); None if no set saves
+    so much.
 
-    Of sets of equal size this is the set that saves most; of sets with equal savings, the first in the order of the
-    parts. `least` is above 0. All pairs are tried; larger sets are tried if all parts together save enough. If there
+    Among sets of equal size, the set that saves most is returned; among equal savings, the first in the order of the
+    parts. `least` is above 0. All pairs are tried. Larger sets are tried if all parts together save enough. If there
     are more than `most_sets` sets of a size, only the sets that contain every necessary part are tried. A part is
     necessary if all other parts together do not save enough.
     """
@@ -145,12 +148,14 @@ def smallest_set(
 
 
 def _needed(parts: tuple[Part, ...], saved: Callable[[tuple[Part, ...]], float], least: float) -> tuple[int, ...]:
-    """Indices of the necessary parts: without one of them, all others together save less than `least`."""
+    """Indices of the necessary parts. A part is necessary if all other parts together save less than `least`."""
     return tuple(place for place in range(len(parts)) if saved(parts[:place] + parts[place + 1 :]) < least)
 
 
 def _holding(needed: tuple[int, ...], count: int, size: int, most: int) -> Iterable[tuple[int, ...]]:
-    """Sets of `size` parts that contain all of `needed`: at most `most` of them, but always the set of all parts."""
+    """Sets of `size` parts that contain all parts in `needed`. At most `most` sets are given, but the set of all parts
+    is always given.
+    """
     others = [place for place in range(count) if place not in needed]
     if len(needed) > size:
         return

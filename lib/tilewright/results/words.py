@@ -8,10 +8,11 @@ ELLIPSIS = "…"
 
 
 def short_layer_name(name: str, operator_type: str = "", limit: int = MAX_CHARACTERS) -> str:
-    """Layer name without surrounding slashes and trailing operator type. The middle is cut out beyond `limit`
-    characters.
+    """Layer name without surrounding slashes and trailing operator type. If the name is longer than `limit` characters,
+    its middle is cut out.
 
-    /layer1/layer1.0/conv1/Conv of a Conv becomes layer1.0/conv1: a parent is left out if its child repeats its name.
+    The name /layer1/layer1.0/conv1/Conv of a Conv becomes layer1.0/conv1. The parent `layer1` is left out, because the
+    child `layer1.0` repeats its name.
     """
     parts = [part for part in name.split("/") if part]
     if len(parts) > 1 and parts[-1].split("_")[0] == operator_type:
@@ -26,12 +27,13 @@ def short_layer_name(name: str, operator_type: str = "", limit: int = MAX_CHARAC
 
 
 _WORTH_TELLING = 0.995
-"""Ratio to a baseline below which a run is reported to be worse."""
+"""Ratio of baseline to run below which the run is reported as worse than the baseline."""
 
 
 def worse_words(baseline: str, speedup: float, energy_ratio: float | None) -> list[str]:
-    """Texts without a subject on each quantity in which the run is worse than a baseline; the ratios are baseline over
-    run (None: unknown).
+    """Predicates such as "takes 1.20 times as long as one core", one for each quantity in which the run is worse than a
+    baseline. `speedup` and `energy_ratio` are latency and energy of the baseline divided by those of the run; None if
+    not known.
     """
     ratios = ((speedup, "takes {:.2f} times as long as"), (energy_ratio, "needs {:.2f} times the energy of"))
     return [
@@ -66,7 +68,7 @@ def short_names(names: Sequence[str], types: Sequence[str] = (), limit: int = MA
 
 
 def _alike(short: Mapping[str, str]) -> dict[str, list[str]]:
-    """Names with the same short name, by short name, if there are several."""
+    """Groups of names that have the same short name, by short name. Short names with only one name are left out."""
     found: dict[str, list[str]] = {}
     for name, text in short.items():
         found.setdefault(text, []).append(name)
@@ -74,7 +76,9 @@ def _alike(short: Mapping[str, str]) -> dict[str, list[str]]:
 
 
 def _middles(names: Sequence[str], limit: int) -> list[str]:
-    """Parts of names that begin a few characters before the names differ, each as long as the limit permits."""
+    """Parts of names, each at most as long as the limit. A part begins a few characters before the position where the
+    names differ.
+    """
     first, last = min(names), max(names)
     pairs = enumerate(zip(first, last, strict=False))
     before = next((place for place, (one, other) in pairs if one != other), len(first))

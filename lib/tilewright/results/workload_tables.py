@@ -1,4 +1,4 @@
-"""Tables of a parsed network: its layers with their work and their tensors, and its coverage."""
+"""Tables of a parsed network: layers with their work and tensors, and the share of the work that has costs."""
 
 import pandas
 
@@ -11,7 +11,7 @@ from tilewright.workload.graph import Workload, WorkloadNode
 from tilewright.workload.onnx.coverage import Coverage, OperatorCoverage
 
 _LONGEST_NOTE = 400
-"""Longest notice in the table, in characters; longer lists of operators are cut. The artifact has the full text."""
+"""Longest notice below the table, in characters. Longer notices are cut; the artifact has the full text."""
 _WIDTH = 150
 
 
@@ -19,7 +19,8 @@ def workload_table(workload: Workload) -> pandas.DataFrame:
     """Table with one row per layer in execution order: sizes, work, and the elements and bits of weights and
     activations.
 
-    A row that represents several layers has their number, and the work and the data of all of them.
+    A row can represent several equal layers. It then gives the number of these layers, and the sums of their work and
+    data.
     """
     columns = [
         "layer", "operator_type", "origin", "unit", "loop_sizes", "mac_count", "operation_count",
@@ -74,7 +75,9 @@ def workload_text(workload: Workload) -> str:
 
 
 def coverage_text(coverage: Coverage) -> str:
-    """Text of the coverage of a network by operator type, for the terminal; then the notices."""
+    """Text for the terminal on the share of the work of a network that has costs, by operator type. Notices are at the
+    end.
+    """
     share_is_known = coverage.modelled_mac_share is not None
     numbers = ("nodes", "MACs", "share\nof MACs", "other\noperations", "bytes read\nand written")
     table = text_table("Coverage", ("operator", "status"), numbers)
@@ -92,14 +95,14 @@ def coverage_text(coverage: Coverage) -> str:
         _share(coverage.modelled_operation_share),
         "",
     )
-    # What was not used, commands tell at their end.
+    # Commands report unused parts of files at their end.
     others = (notice for notice in coverage.notices if not isinstance(notice, Unused))
     notes = ended_lines(map(_shortened, others), "note: ")
     return render(table, _WIDTH) + notes
 
 
 def _share(share: float | None) -> str:
-    """Text of a share of work; `unknown` if the whole is not known."""
+    """Text of a share of work; `unknown` if the share is not known."""
     return "unknown" if share is None else f"{share:.1%}"
 
 

@@ -1,1 +1,1 @@
-"""Costs of tokens of a language model: the first token and each further token, over contexts and batches."""
+"""Time and energy of the first token and of each further token of a language model, over contexts and batches."""

@@ -1,6 +1,4 @@
-"""Bound of a step: the part whose doubled width saves most time, else the fewest parts together, else the kind of
-cycles.
-"""
+"""Bound of a step: the part or smallest set of parts whose doubled width saves most time, else a kind of cycles."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -11,39 +9,39 @@ from tilewright.results.bottlenecks import ARRAY
 from tilewright.results.verdict import MOST_SETS, Verdict, smallest_set
 
 COMPUTE = "compute"
-"""Name of the bound by the array of a core at work."""
+"""Name of the bound of a step that is limited by the computing arrays."""
 NOTABLE_GAIN = 0.1
-"""Smallest share of the time that doubling a part's width must save for the part to be the bound."""
+"""Smallest share of the time of a step that a part must save with twice its width to be the bound."""
 LEGEND = (
-    f"what of twice the width saves most of the time, with the share, if that is {NOTABLE_GAIN:.0%} or more; else the"
-    " fewest that do so together;"
-    "\n    else what takes most of the time, with its share: compute (all units of the array work), spatial stall"
-    " (units without work), moving data."
+    f"the port that saves most time if it is twice as wide, with the saved share, if that is {NOTABLE_GAIN:.0%} or"
+    " more; else the smallest set of ports that saves so much;"
+    "\n    else the kind of cycles that takes most of the time, with its share: compute (all units of the array work),"
+    " spatial stall (units without work), moving data."
 )
 
 LEGEND_OF_SEVERAL = (
-    f"the memory, or the links, of which twice the width saves most of the time, with the share, if that is"
+    f"the memory, or the links, that saves most time with twice the width, with the saved share, if that is"
     f" {NOTABLE_GAIN:.0%} or more;"
-    "\n    else the fewest that do so together; else compute: all of them together, twice as wide, save less."
+    "\n    else the smallest set of them that saves so much; else compute: even all of them together save less."
 )
 
 
 @dataclass(frozen=True)
 class StepLimit:
-    """What bounds a step, with the shares of time that support it."""
+    """Bound of a step, with the shares of the time from which it follows."""
 
     widths: Verdict
-    """Shares of the time that twice the width of each part alone would save; the set of parts that bounds the step
-    comes first.
+    """Shares of the time that each single part would save with twice its width. If a set of parts bounds the step, the
+    set comes first.
     """
     kinds: Verdict
-    """Cycles by kind; without rivals where the kinds are not known."""
+    """Cycles by kind. There are no rivals if the kinds are not known."""
     parts: tuple[str, ...]
-    """Parts that bound the step, one or several together; () where a kind of cycles bounds it."""
+    """Part or set of parts that bounds the step; () if a kind of cycles bounds the step."""
 
     @property
     def verdict(self) -> Verdict:
-        """Verdict that decides: on widths, or on kinds of cycles."""
+        """Verdict that names the bound: `widths` or `kinds`."""
         return self.widths if self.parts else self.kinds
 
     def row(self, word_of: Mapping[str, str] | None = None) -> JsonObject:
@@ -62,7 +60,9 @@ class StepLimit:
 
 
 def saved_share(latency_cycles: float, cycles: float) -> float:
-    """Share of a latency that a change to `cycles` saves, exact where it is a tenth: 1 - 9 / 10 would be less."""
+    """Share of a latency that a change to `cycles` saves. The formula is exact for a tenth; `1 - 9 / 10`
+    would be less.
+    """
     return (latency_cycles - cycles) / latency_cycles
 
 
@@ -75,9 +75,9 @@ def step_limit(
 ) -> StepLimit:
     """Bound of a step of `latency_cycles`.
 
-    `widths` has the share of the time that twice the width of each part saves; `saved_by` returns this share for
-    several parts. `kinds` has the cycles by kind, with those of the array under ARRAY; it is empty where the kinds are
-    not known.
+    `widths` has, for each part, the share of the time that twice its width saves. `saved_by` returns this share for a
+    set of parts. `kinds` has the cycles by kind. Cycles in which the array works have the key ARRAY. `kinds` is empty
+    if the kinds are not known.
     """
     question, unit = "share of the time that twice the width saves", "of the time"
     found = Verdict.of(question, unit, 1.0, widths, "-")
@@ -93,7 +93,7 @@ def step_limit(
 
 
 def bound_text(row: Mapping[str, Any]) -> str:
-    """Short text of what bounds a step, with its share, from the columns of a row."""
+    """Short text on the bound of a step, with its share, from the columns of a row."""
     parts = row["bound_by_parts"]
     if not parts:
         share = f" {row['bound_by_share']:.1%}" if row["bound_by_share"] else ""

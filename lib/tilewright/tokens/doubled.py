@@ -1,4 +1,4 @@
-"""Accelerators with one part of twice the width or size: what more bandwidth or memory would bring."""
+"""Accelerators in which one part has twice its width or size, to find the effect of more bandwidth or memory."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -18,15 +18,17 @@ Change = Callable[[MultiCoreAccelerator], MultiCoreAccelerator]
 
 @dataclass(frozen=True)
 class Doubled:
-    """Accelerator with twice the width or size of one part."""
+    """Accelerator in which one part, or a set of parts, has twice its width or size."""
 
     kind: str
-    """WIDTH or SIZE."""
+    """Changed property: WIDTH or SIZE."""
     name: str
-    """Name of the part: the off-chip memory, LINKS, or a memory on the chip, preceded by the name of its core file."""
+    """Name of the part: the off-chip memory, LINKS, or an on-chip memory. The name of an on-chip memory begins with the
+    name of its core file.
+    """
     accelerator: MultiCoreAccelerator
     core_files: frozenset[str]
-    """Core files on which costs of computation nodes may change."""
+    """Core files for which the costs of computation nodes can change."""
     change: Change = field(compare=False, default=lambda accelerator: accelerator)
     """Function that makes the changed accelerator from the original one."""
 
@@ -42,7 +44,9 @@ def saved_column(kind: str, name: str) -> str:
 
 
 def largest_gains(widths: Mapping[str, float], sizes: Mapping[str, float]) -> JsonObject:
-    """Table columns of the parts whose doubled width, and size, saves the largest share of the time; '' for none."""
+    """Table columns with the part that saves most time with twice its width, the part that saves most time with twice
+    its size, and the saved shares. A name is '' if no part saves time.
+    """
     row: JsonObject = {}
     for gains, name, column in (
         (widths, "widest_gain_port", "gain_of_twice_the_width"),
@@ -55,8 +59,8 @@ def largest_gains(widths: Mapping[str, float], sizes: Mapping[str, float]) -> Js
 
 
 def doubled_parts(accelerator: MultiCoreAccelerator, core_files: Iterable[str]) -> Iterator[Doubled]:
-    """Changes of one part each: the off-chip memory with its links, the links between cores, then each memory of the
-    core files.
+    """Accelerators with one changed part each: first the off-chip memory with its links, then the links between cores,
+    then each memory of the core files.
     """
     files = tuple(core_files)
     off_chip = accelerator.offchip_core_id
@@ -80,7 +84,7 @@ def doubled_parts(accelerator: MultiCoreAccelerator, core_files: Iterable[str]) 
 
 
 def combined(accelerator: MultiCoreAccelerator, parts: Sequence[Doubled]) -> Doubled:
-    """Change that doubles several parts at once."""
+    """Accelerator in which several parts are doubled at once."""
 
     def change(one: MultiCoreAccelerator) -> MultiCoreAccelerator:
         for part in parts:
@@ -98,7 +102,7 @@ def _wider(memory: Memory) -> Memory:
 
 
 def larger(memory: Memory) -> Memory:
-    """Memory of twice the size at the same energies."""
+    """Memory of twice the size with unchanged access energies."""
     return replace(memory, size_bits=2 * memory.size_bits)
 
 
@@ -107,7 +111,7 @@ def _only(name: str, change: Callable[[Memory], Memory]) -> Callable[[Memory], M
 
 
 def _with_links(accelerator: MultiCoreAccelerator, places: Iterable[int]) -> MultiCoreAccelerator:
-    """System with these links twice as wide; infinite widths stay infinite."""
+    """Accelerator with these links twice as wide. Infinite widths stay infinite."""
     links = list(accelerator.links)
     for place in places:
         width = links[place].bandwidth_bits_per_cycle
@@ -118,7 +122,9 @@ def _with_links(accelerator: MultiCoreAccelerator, places: Iterable[int]) -> Mul
 def _with_memories(
     accelerator: MultiCoreAccelerator, which: str, change: Callable[[Memory], Memory]
 ) -> MultiCoreAccelerator:
-    """System in which `change` is applied to the memories of all cores of one file, or of the cores with one role."""
+    """Accelerator in which `change` is applied to the memories of all cores of one core file, or of all cores with one
+    role.
+    """
     cores = [
         replace(core, memories=tuple(change(memory) for memory in core.memories))
         if which == (place.role if which == OFFCHIP else place.file_name)

@@ -1,6 +1,4 @@
-"""Curves of a language model on a core over the context: time and energy of a token, and the time to the
-first token.
-"""
+"""Figure of time and energy per token and of the time to the first token of a language model, over the context."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,13 +13,13 @@ from tilewright.tokens.table import TokenCosts
 
 
 def write_token_figure(found: TokenCosts, path_stem: Path) -> tuple[Path, Path]:
-    """Write the curves as `path_stem`.svg and .png; returns both paths."""
+    """Write the figure as `path_stem`.svg and .png. Returns both paths."""
     return save_figure(token_figure(found), path_stem)
 
 
 def token_figure(found: TokenCosts) -> Figure:
-    """Figure with a panel for each quantity and a curve for each batch, on logarithmic scales; points that do not fit
-    the memory are hollow.
+    """Figure with a panel for each quantity and a curve for each batch, on logarithmic scales. A point is hollow if its
+    data do not fit into the memory.
     """
     has_time = "time_per_token_s" in found.rows[0]
     unit, suffix = ("s", "_s") if has_time else ("cycles", "_cycles")

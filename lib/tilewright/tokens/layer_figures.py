@@ -1,4 +1,6 @@
-"""Figures of each distinct layer of many steps of a language model; figures of a step are sums over its layers."""
+"""Costs of each distinct layer of many steps of a language model on one core; the costs of a step are sums
+over layers.
+"""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
@@ -29,17 +31,23 @@ from tilewright.workload.graph import Workload, WorkloadNode
 from tilewright.workload.layer import Layer, part_name
 
 KINDS = (ARRAY, IDLE_UNITS, MOVING_DATA)
-"""Kinds of work into which the cycles of a layer are divided."""
+"""Kinds of cycles into which the latency of a layer is divided."""
 WIDER = FURTHER + len(KINDS)
-"""Index of the first port twice as wide: after the figures of all steps come the cycles by KINDS, then the latency in
-cycles with each port twice as wide, and with each on-chip memory twice as large. Counts are exact up to 2^53."""
+"""Index of the latency with the first port twice as wide. In an array of figures, the figures that all steps have come
+first. Then come the cycles by KINDS, the latencies in cycles with each port twice as wide, and those with each on-chip
+memory twice as large. Counts are exact up to 2^53.
+"""
 Kind = tuple[Layer, MappingConstraints, str, str, str]
-"""Key of the cost of a layer: the layer without its name, the constraints on its mapping, its unit and types."""
+"""Key of the figures of a layer: the layer without its name, the constraints on its mapping, its unit, its operator
+type and the type of the operator from which it comes.
+"""
 
 
 @dataclass
 class LayerFigures:
-    """Figures of the layers of steps on one core; each layer is searched when its figures are first needed."""
+    """Figures (energy, latency, counts) of the layers of steps on one core. A layer is searched when its figures are
+    first needed.
+    """
 
     accelerator: Accelerator
     mapping: Mapping
@@ -48,23 +56,23 @@ class LayerFigures:
     with_limits: bool = True
     """Whether to compute the latency with each port twice as wide and each memory twice as large."""
     uncosted: dict[str, UncostedWork] = field(default_factory=dict)
-    """Work that the core does not run, by operator type."""
+    """Work that the core cannot run, by operator type."""
     _figures: dict[Kind, Sums | None] = field(default_factory=dict)
-    """Figures by layer; None for a layer that the core does not run."""
+    """Figures by layer; None for a layer that the core cannot run."""
     _kinds: dict[tuple[str, Layer, str], Kind] = field(default_factory=dict)
     _mappings: dict[Kind, RecordedMapping] = field(default_factory=dict)
-    """Mappings of the layers that the core runs; empty without `with_limits`."""
+    """Mappings of the layers that the core runs; empty if `with_limits` is false."""
     _with_ports: dict[tuple[Kind, tuple[PortName, ...]], float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Raises InputError for options that need data to stay on chip between layers."""
+        """Raises InputError if `exploit_data_locality` is on, because data do not stay on chip between layers here."""
         if self.options.exploit_data_locality:
-            message = "data is not followed from layer to layer here: each begins and ends in the top memory"
+            message = "is not supported here, because every layer begins and ends in the top memory"
             raise InputError([Problem(message, path="exploit_data_locality")])
 
     @property
     def core(self) -> Core:
-        """Core of the accelerator. Raises InputError if the accelerator has several."""
+        """Core of the accelerator. Raises InputError if the accelerator has several cores."""
         return single_core(self.accelerator)
 
     @property
@@ -79,7 +87,7 @@ class LayerFigures:
 
     @property
     def clock_period_ns(self) -> float | None:
-        """Clock period of the core in ns; None if its file does not give it."""
+        """Clock period of the core in ns; None if the hardware file gives no clock."""
         return clock_period_ns(self.core)
 
     @property
@@ -88,23 +96,23 @@ class LayerFigures:
         return port_names(self.core) if self.with_limits else []
 
     def port_of(self, name: str) -> PortName:
-        """Port with this name in words."""
+        """Port whose text is `name`."""
         return next(port for port in self.ports if str(port) == name)
 
     @property
     def larger(self) -> list[str]:
-        """Names of the memories for which the figures have the latency at twice the size: all but the
+        """Names of the memories for which the figures have the latency at twice the size: all memories except the
         outermost ones.
         """
         outermost = {memory.name for memory, _ in top_memories(self.core)}
         return [one.name for one in self.core.memories if one.name not in outermost] if self.with_limits else []
 
     def cycles_by_kind(self, figures: Sums) -> dict[str, float]:
-        """Cycles by kind: the array works, units are idle, or data are moved."""
+        """Cycles by kind: the array works, units of the array are idle, or data are moved."""
         return dict(zip(KINDS, figures[FURTHER:WIDER].tolist(), strict=True))
 
     def cycles_with(self, workload: Workload, ports: tuple[PortName, ...]) -> float:
-        """Cycles of all layers of a workload with some ports twice as wide, with the same mappings."""
+        """Cycles of all layers of a workload with some ports twice as wide and unchanged mappings."""
         self.search([workload])
         total = 0.0
         for node in workload.nodes:
@@ -134,9 +142,9 @@ class LayerFigures:
         return len(self._figures)
 
     def search(self, workloads: Iterable[Workload]) -> None:
-        """Search, together, all layers of the workloads that have no figures yet.
+        """Search all layers of the workloads that have no figures yet, in one search.
 
-        Raises MappingError that names every layer without a fitting mapping.
+        Raises a MappingError that names every layer for which no mapping fits.
         """
         missing: dict[Kind, WorkloadNode] = {}
         for workload in workloads:
@@ -172,14 +180,16 @@ class LayerFigures:
         return map_problem(problem, pipeline, self.control).records
 
     def _larger_latencies(self, union: Workload, name: str) -> dict[str, float]:
-        """Latency in cycles of each layer, by name, mapped anew with one memory twice as large."""
+        """Latency in cycles of each layer, by name, after a new search with one memory twice as large."""
         memories = tuple(larger(one) if one.name == name else one for one in self.core.memories)
         accelerator = replace(self.accelerator, cores=(replace(self.core, memories=memories),))
         records = self._mapped(NetworkProblem(union, accelerator, self.mapping))
         return {layer: float(record.latency_cycles) for record in records for layer in record.names}
 
     def of(self, workload: Workload) -> Sums:
-        """Figures of all layers of a workload, which run one after another; repeated layers count each time."""
+        """Sums of the figures of all layers of a workload, which run one after another. A repeated layer is counted
+        with each repetition.
+        """
         self.search([workload])
         total = self.zero
         for node in workload.nodes:
@@ -188,14 +198,16 @@ class LayerFigures:
         return total
 
     def check(self, batches: Sequence[int]) -> None:
-        """Nothing: one core runs any batch."""
+        """No check is needed, because one core can run any batch."""
 
     def runs(self, sums: Sums, requests: int) -> list[StepRun]:
-        """The one way to run a step with these figures."""
+        """The only way to run a step with these figures."""
         return [StepRun("", sums, float(sums[LATENCY]))]
 
     def limit(self, step: StepRun, workload: Workload, requests: int) -> JsonObject:
-        """Table columns of what limits a step: twice the width of ports, twice the size of `larger` memories."""
+        """Table columns on the limits of a step: the time saved by ports of twice the width, and by `larger` memories
+        of twice the size.
+        """
         return limit_of(self, step, workload)
 
     def notes(self, weight_bits: int) -> tuple[str, ...]:
@@ -212,8 +224,8 @@ class LayerFigures:
         return self._kinds[key]
 
     def _of_records(self, records: Sequence[LayerRecord], recorded: Sequence[RecordedMapping]) -> list[Sums]:
-        """Figures of records without the layers' counts of work. `recorded` has the mappings; it is ()
-        without limits.
+        """Figures of records, in which the counts of MACs and operations are 0. `recorded` has the mappings of the
+        records; it is () if no limits are needed.
         """
         wider: list[list[float]] = [[] for _ in records]
         if recorded:
@@ -226,7 +238,7 @@ class LayerFigures:
 
 
 def limit_of(figures: LayerFigures, step: StepRun, workload: Workload) -> JsonObject:
-    """Table columns of what limits a step, which has the layers of `workload`."""
+    """Table columns on the limits of a step. `workload` has the layers of the step."""
     latency = step.latency_cycles
 
     def saved(names: Iterable[object], cycles: Sums) -> dict[str, float]:
@@ -245,7 +257,7 @@ def limit_of(figures: LayerFigures, step: StepRun, workload: Workload) -> JsonOb
 
 
 def kinds_of(record: LayerRecord) -> list[float]:
-    """Cycles of a record by KINDS."""
+    """Cycles of a record, one number for each kind in KINDS."""
     found = dict.fromkeys(KINDS, 0.0)
     for term, cycles in record.latency_breakdown_cycles.items():
         found[CAUSE_OF_TERM.get(term, MOVING_DATA)] += cycles
@@ -261,8 +273,8 @@ def _with_work(figures: Sums, node: WorkloadNode) -> Sums:
 
 
 def _union(nodes: Sequence[WorkloadNode]) -> Workload:
-    """Network of the layers without the operators between them. Layers of one name are parts of one layer, so that a
-    mapping entry for the name holds for all of them.
+    """Network of the layers without the operators between them. If several layers have the same name, they are named as
+    parts of one layer, so that a mapping entry for the name applies to all of them.
     """
     taken: set[str] = set()
     found = []

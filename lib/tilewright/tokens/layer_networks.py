@@ -1,12 +1,15 @@
-"""A layer of a step as a network of its own, which begins and ends in the off-chip memory.
+"""Layers of a step as separate networks, which read their inputs from the off-chip memory and write their outputs to
+it.
 
-Names are numbers and tensors are cropped to what the layer accesses, so that layers of equal cost are equal networks,
-at any context. `row_parallel` cuts a product along its inputs and adds a sum of the partial results.
+Names are replaced by numbers, and tensors are cropped to the part that the layer accesses. Layers of equal cost are
+therefore equal networks, at any context. `row_parallel` cuts a product along its inputs and adds a node that sums the
+partial results.
 
 A strategy says how layers are cut for several cores. TENSOR cuts a layer along its outputs: heads first, then output
-columns. A product with weights is also tried cut along its inputs, with the sum over cores (column- and row-parallel;
-Shoeybi et al., Megatron-LM, arXiv 1909.08053). DATA cuts along requests, and along the new tokens of each; for the
-prompt of one request this is sequence parallel. PIPELINE runs each layer on the core that has its block.
+columns. For a product with weights, a cut along the inputs is also tried, with a sum over cores (column- and
+row-parallel; Shoeybi et al., Megatron-LM, arXiv 1909.08053). DATA cuts along requests, and along the new tokens of each
+request. For the prompt of one request, this is sequence parallel. PIPELINE runs each layer on the core that has the
+block of the layer.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -23,17 +26,17 @@ from tilewright.workload.layer import FINAL_OUTPUT, OUTPUT, Layer
 from tilewright.workload.nests import NestOperand, nest_layer
 
 NAME = "layer"
-"""Name of the layer of such a network, and prefix of the names of its parts."""
+"""Name of the layer in a network of one layer, and prefix of the names of its parts."""
 _REDUCED = "C"
 """Reduction loop of matrix products."""
 _ADD = "Add"
 
 
 def layer_network(workload: Workload, node: WorkloadNode) -> Workload:
-    """Network of one node with a layer; the node counts once, however often it repeats.
+    """Network of one node with a layer. The node has no repetitions in this network.
 
-    Each operand reads a tensor of its own. A node that stands for several, such as the sums over blocks of keys, may
-    name one tensor for two operands.
+    Each operand reads a separate tensor. This matters for a node that represents several nodes, such as the sums over
+    blocks of keys, because it can name one tensor for two operands.
     """
     assert node.layer is not None
     places = [_Place(OUTPUT, node.index_maps[0].output.tensor)]
@@ -74,15 +77,17 @@ def layer_network(workload: Workload, node: WorkloadNode) -> Workload:
 
 
 class _Place(NamedTuple):
-    """Tensor of an operand, with its range; '' for a tensor that no node reads."""
+    """Tensor of an operand, with the range of the tensor that the operand accesses; '' for a tensor that no
+    node reads.
+    """
 
     operand: str
     tensor: str
 
 
 def _crop(maps: Iterable[IndexMap], place: _Place, shape: Sequence[int]) -> tuple[tuple[int, int], ...]:
-    """(First index, size) along each axis of the range that the index maps access; the whole axis where they reach
-    beyond its ends.
+    """(first index, size) of the range that the index maps access, along each axis. If the maps reach beyond the ends
+    of an axis, the range is the whole axis.
     """
     ranges: list[list[tuple[int, int]]] = [[] for _ in shape]
     for one in maps:
@@ -98,7 +103,7 @@ def _crop(maps: Iterable[IndexMap], place: _Place, shape: Sequence[int]) -> tupl
 
 
 def _network(nodes: tuple[WorkloadNode, ...], tensors: Iterable[Tensor]) -> Workload:
-    """Network of the given nodes; the last node makes its output."""
+    """Network of the given nodes. The last node makes the output of the network."""
     tensors = tuple(tensors)
     made = {name for node in nodes for name in node.outputs}
     constants = {tensor.name for tensor in tensors if tensor.is_constant}
@@ -108,10 +113,11 @@ def _network(nodes: tuple[WorkloadNode, ...], tensors: Iterable[Tensor]) -> Work
 
 
 def row_parallel(network: Workload, count: int) -> Workload | None:
-    """Network of a matrix product with weights that is cut along its inputs into `count` products and their sum.
+    """Network of a matrix product with weights, cut along its inputs into `count` smaller products and their sum.
 
-    Each product makes partial sums at the precision of partial sums; the sum takes one addition for each element of
-    two of them. None for a layer that is no such product, or that has fewer than `count` inputs.
+    The outputs of the smaller products have the precision of partial sums. Adding two of these outputs takes one
+    addition per element. Returns None if the layer is not a matrix product with weights, or if it has fewer than
+    `count` inputs.
     """
     (node,) = network.nodes
     layer = node.layer
@@ -139,7 +145,9 @@ def row_parallel(network: Workload, count: int) -> Workload | None:
 
 
 def _only_reduces(node: WorkloadNode, layer: Layer) -> bool:
-    """Whether the output has all loops except the reduction loop, and both operands have the reduction loop."""
+    """Whether the layer is a matrix product: the output has all loops except the reduction loop, and both operands have
+    the reduction loop.
+    """
     written = {name for axis in node.index_maps[0].output.axes for name, _ in axis.terms}
     moving = {name for name, size in layer.loop_sizes if size > 1}
     read = [one for one in node.index_maps if one.operand]
@@ -148,8 +156,8 @@ def _only_reduces(node: WorkloadNode, layer: Layer) -> bool:
 
 
 def _product(node: WorkloadNode, target: str, place: int, start: int, size: int) -> WorkloadNode:
-    """Part of a product over inputs `start` to `start + size`. Tensors that are no operands are read with the first
-    part.
+    """Part of a product over the inputs from `start` up to `start + size`. Tensors that the node reads and that are not
+    operands are read with the first part.
     """
     assert node.layer is not None
     name = f"{NAME}.product{place}"
@@ -182,7 +190,7 @@ def _shifted(access: TensorAccess, start: int) -> TensorAccess:
 def _sum(
     node_id: int, one: tuple[Tensor, int], other: tuple[Tensor, int], target: Tensor, is_last: bool
 ) -> WorkloadNode:
-    """Node that adds two tensors elementwise; each is given as (tensor, node id)."""
+    """Node that adds two tensors elementwise. Each tensor is given as (tensor, id of the node that makes it)."""
     name = f"{NAME}.sum{node_id}"
     names = ("D", "K") if len(target.shape) == 2 else tuple(f"D{axis}" for axis in range(len(target.shape)))
     loops = tuple(zip(names, target.shape, strict=True))
@@ -206,7 +214,7 @@ def _sum(
 
 
 class Finer(NamedTuple):
-    """Numbers of further parts into which the part of a core is cut: along its outputs, and along its rows."""
+    """Further cut of the part of a layer that one core runs: number of parts along its outputs, and along its rows."""
 
     columns: int = 1
     rows: int = 1
@@ -214,34 +222,36 @@ class Finer(NamedTuple):
 
 PLAIN = Finer()
 FINER = (PLAIN, Finer(4), Finer(2), Finer(1, 4), Finer(4, 4), Finer(16, 8))
-"""Finer cuts that are tried for products: with several parts, a core can fetch the next part while it computes, and
-smaller parts may fit its memory.
+"""Finer cuts that are tried for products. With several parts, a core can fetch the next part while it computes, and a
+smaller part can fit into its memory.
 """
 FINER_VECTORS = (PLAIN, Finer(4))
 """Finer cuts that are tried for all other layers."""
 FINER_BY_INPUTS = (PLAIN, Finer(4), Finer(16), Finer(64), Finer(16, 4), Finer(16, 16))
 """Finer cuts that are tried for products that are cut along their inputs."""
 _COLUMNS = ("G", "H", "K")
-"""Output loops to cut first, heads before columns; all other loops follow."""
+"""Output loops that are cut first, with heads before columns. All other output loops follow."""
 _ROWS = ("B", "D")
 """Loops over requests and tokens."""
 
 
 @dataclass(frozen=True)
 class CutLayer:
-    """Layer that is cut: a network, and how each of its nodes is cut."""
+    """Layer with a cut: the network of the layer, and the tiling of each node."""
 
     of: Workload
     """Network of the whole layer."""
     network: Workload
-    """Network of the products and their sums for a layer cut along its inputs; else the same as `of`."""
+    """Network of products and sums, for a layer that is cut along its inputs; else the same network as `of`."""
     mapping: Mapping
     products: int = 0
-    """Number of products, which are the first nodes of a layer cut along its inputs; 0 for other layers."""
+    """Number of products in a layer that is cut along its inputs. They are the first nodes of `network`. 0 for other
+    layers.
+    """
 
 
 def cut_layers(network: Workload, entry: MappingConstraints, strategy: str, cores: int) -> Iterator[CutLayer]:
-    """Ways to cut the network of one layer for a number of cores, each once; the simplest cut first."""
+    """Distinct ways to cut the network of one layer for a number of cores. The simplest cut comes first."""
     (node,) = network.nodes
     plain = _for_any_core(entry)
     tilings = (tiles_of(node, strategy, cores, finer) for finer in finer_of(node))
@@ -252,12 +262,14 @@ def cut_layers(network: Workload, entry: MappingConstraints, strategy: str, core
 
 
 def finer_of(node: WorkloadNode) -> tuple[Finer, ...]:
-    """Finer cut of each core's part of a node."""
+    """Finer cuts that are tried for the part of a node that one core runs."""
     return FINER if node.unit == MAC_ARRAY else FINER_VECTORS
 
 
 def _for_any_core(entry: MappingConstraints) -> MappingConstraints:
-    """Constraints of a mapping entry without its tilings, under a name that selects all layers."""
+    """Constraints of a mapping entry without tilings and without a fixed allocation. The name of the entry selects all
+    layers.
+    """
     fixed = entry.core_allocation_is_fixed
     cores = entry.core_allocation
     return replace(
@@ -288,9 +300,11 @@ def _by_inputs(network: Workload, plain: MappingConstraints, cores: int) -> Iter
 
 
 def tiles_of(node: WorkloadNode, strategy: str, cores: int, finer: Finer = PLAIN) -> tuple[TilingEntry, ...]:
-    """Loops that cut a layer for a number of cores, and finer; fewer parts where the layer is too small.
+    """Loops that cut a layer into a part for each core, and each part into the finer parts. There are fewer parts if
+    the layer is too small.
 
-    Loops between cores come first, so that consecutive parts are the same share of the layer on each core.
+    Loops that divide the layer between cores come first, so that consecutive parts are the same share of the layer on
+    each core.
     """
     assert node.layer is not None
     written = {name for axis in node.index_maps[0].output.axes for name, _ in axis.terms}
@@ -310,8 +324,8 @@ def tiles_of(node: WorkloadNode, strategy: str, cores: int, finer: Finer = PLAIN
 
 
 def _spread(names: Sequence[str], sizes: TableOf[str, int], parts: int) -> tuple[tuple[TilingEntry, ...], int]:
-    """Loops that make as many parts as possible, up to `parts`, the first loops first; and the factor of parts that is
-    still missing.
+    """Loops that make as many parts as possible, up to `parts`, and the factor by which parts are still too few. Loops
+    that come first in `names` are cut first.
     """
     found, left = [], parts
     for place, name in enumerate(names):

@@ -1,8 +1,8 @@
-"""Costs of a layer on several cores: each way to cut the layer is costed and scheduled as in a run; the best one
-counts.
+"""Costs of a layer on several cores: those of the best schedule over all ways to cut the layer.
 
-A layer begins and ends in the off-chip memory, and the next layer waits for its end. So the figures of a step are sums
-of schedules: each schedule is feasible, and the sum is an upper bound of the time with overlapping layers.
+Costs and schedules are computed as in a run. The inputs and outputs of a layer are in the off-chip memory, and the next
+layer begins after the layer has ended. The costs of a step are therefore sums over the schedules of its layers. Each
+schedule is feasible. The sum of the latencies is an upper bound of the time of a schedule in which layers overlap.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -44,8 +44,8 @@ from tilewright.tokens.strategies import PIPELINE
 from tilewright.workload.graph import Workload, WorkloadNode
 
 ROOM_FOR_ANYTHING_BITS = 2**60
-"""Size in bits of the off-chip memory for schedules. The table says whether a model fits the real memory; models that
-do not fit are costed all the same.
+"""Size in bits that schedules assume for the off-chip memory, so that models that do not fit have costs, too. The table
+says whether a model fits into the real memory.
 """
 
 
@@ -59,13 +59,11 @@ class SystemLayerCost:
     energy_pj: float
     latency_cycles: int
     shared_latency_cycles: int
-    """Latency in cycles with each link at the share of its width that one of its users gets; 0 where it was not
-    requested.
-    """
+    """Latency in cycles if each link has its width divided by the number of its users; 0 if it was not computed."""
     doubled_latency_cycles: tuple[int, ...]
-    """Latency in cycles with each part of `doubled` at twice its width or size, with the same cut and cores."""
+    """Latency in cycles with each change of `doubled`. The cut and the cores of the layer are unchanged."""
     core: int
-    """Place of the only core that runs the layer; -1 where several do."""
+    """Place (position in the list of cores) of the only core that runs the layer; -1 if several cores run the layer."""
     by_inputs: bool = False
     """Whether the layer is a product that was cut along its inputs."""
 
@@ -89,23 +87,23 @@ class _Found:
 
 @dataclass
 class LayerSchedules:
-    """Schedules of layers on an accelerator; each distinct layer is scheduled once."""
+    """Schedules of layers on an accelerator. Each distinct layer is scheduled only once."""
 
     accelerator: MultiCoreAccelerator
     options: CnSearchOptions
     control: Control
     doubled: tuple[Doubled, ...] = ()
-    """Changes whose effect on layers is computed, each by itself."""
+    """Changed accelerators. For each of them, the latency of every layer is computed."""
     _known: KnownRows = field(default_factory=dict)
     _known_of: dict[int, KnownRows] = field(default_factory=dict)
-    """Rows of the core files whose costs change, by place in `doubled`."""
+    """Rows of the cost tables that a change of `doubled` affects, by place in `doubled`."""
     _found: dict[LayerKey, SystemLayerCost] = field(default_factory=dict)
     _chosen: dict[LayerKey, "_Found"] = field(default_factory=dict)
     """Best schedules, kept for later requests."""
     _latencies: dict[tuple[LayerKey, int], int] = field(default_factory=dict)
-    """Latency in cycles by layer and place in `doubled`."""
+    """Latency in cycles, by layer and place in `doubled`."""
     _ready: dict[tuple[CutLayer, int, frozenset[str]], "_Ready"] = field(default_factory=dict)
-    """Prepared problems of the last layer, by cut."""
+    """Prepared scheduling problems of the last layer, by cut."""
 
     def __post_init__(self) -> None:
         """Raises InputError for an accelerator without an off-chip memory."""
@@ -115,11 +113,11 @@ class LayerSchedules:
 
     @property
     def searched(self) -> int:
-        """Number of distinct classes of computation nodes that were searched on core files."""
+        """Number of distinct pairs of a class of computation nodes and a core file for which a mapping was searched."""
         return len(self._known)
 
     def cores_for(self, node: WorkloadNode, entry: MappingConstraints) -> tuple[int, ...]:
-        """Places of the cores that may run the layer of a node. Raises InputError where no core may run it."""
+        """Places of the cores that can run the layer of a node. Raises InputError if no core can run the layer."""
         choice = core_choice(node, entry, self.accelerator)
         if not choice.core_ids:
             why = "; ".join(f"core {core_id} {reason}" for core_id, reason in choice.reasons)
@@ -131,8 +129,9 @@ class LayerSchedules:
     ) -> SystemLayerCost:
         """Costs of the best schedule of the network of one layer.
 
-        In pipeline parallel the layer runs on `core`, or, where that core cannot run it, on the fastest core that can.
-        `units` are the places of the cores that then share links. Raises MappingError where the layer has no schedule.
+        With the strategy PIPELINE, the layer runs on `core`; if this core cannot run the layer, it runs on the fastest
+        core that can. `units` are the places of the cores that then share links. Raises MappingError if the layer has
+        no schedule.
         """
         key = (network, replace(entry, name=""), strategy, core)
         if key not in self._found:
@@ -144,7 +143,7 @@ class LayerSchedules:
         return self._found[key]
 
     def look_at(self, part: Doubled) -> None:
-        """Add a change to `doubled`; layers that are scheduled already get its latencies, too."""
+        """Add a change to `doubled`. Its latencies are also computed for layers that have been scheduled before."""
         self.doubled = (*self.doubled, part)
         self._found.clear()
 
@@ -173,7 +172,9 @@ class LayerSchedules:
         return ranking(self.options.objective, made.energy_pj, float(made.latency_cycles))
 
     def problem(self, cut: CutLayer) -> MultiCoreProblem:
-        """Problem of allocation and scheduling. Raises InputError where no core may run a part of the layer."""
+        """Problem of allocation and scheduling for a cut layer. Raises InputError if no core can run a part of the
+        layer.
+        """
         workload, mapping, accelerator = cut.network, cut.mapping, with_room(self.accelerator)
         tiling = network_tiling(workload, mapping, accelerator, TilingOptions(mode=LAYER_BY_LAYER))
         graph = build_cn_graph(workload, tiling)
@@ -184,21 +185,21 @@ class LayerSchedules:
     def _rows(
         self, described: SystemProblem, graph: CnGraph, core_file: str, known: KnownRows
     ) -> tuple[CoreCostRow, ...]:
-        """Costs of the classes of a graph on a core file; `known` are rows that were computed before."""
+        """Costs of the CN classes of a graph on a core file. `known` has the rows that were computed before."""
         given = graph, described.workload, described.mapping
         needs = class_needs(graph, described.workload, cost_classes(*given))
         run = {"threads": self.control.threads, "store": self.control.store, "needs": needs, "known": known}
         return map_core(*given, described.accelerator, core_file, self.options, **run)  # type: ignore[arg-type]
 
     def _schedules(self, cut: CutLayer, strategy: str, core: int) -> "Iterator[_Found]":
-        """Schedules of the allocations that are tried."""
+        """Schedules of a cut layer, one for each allocation that is tried."""
         ready = self._prepared(cut)
         for genome in _starts(ready.problem.space, cut, strategy, core):
             made = ready.scheduler(ready.problem.space.allocation(genome))
             yield _Found(cut, strategy, made)
 
     def _prepared(self, cut: CutLayer) -> "_Ready":
-        """Prepared problem of a cut layer."""
+        """Prepared scheduling problem of a cut layer."""
         key = cut, -1, frozenset[str]()
         if key not in self._ready:
             problem = self.problem(cut)
@@ -207,8 +208,8 @@ class LayerSchedules:
         return self._ready[key]
 
     def _with_doubled(self, cut: CutLayer, place: int, files: frozenset[str]) -> Scheduler:
-        """Scheduler of a cut layer on the accelerator with one change of `doubled`; the layer runs on cores of
-        `files`.
+        """Scheduler of a cut layer on the accelerator with one change of `doubled`. `files` are the files of the cores
+        that run the layer.
         """
         key = cut, place, files
         if key not in self._ready:
@@ -223,7 +224,7 @@ class LayerSchedules:
         return self._ready[key].scheduler
 
     def _doubled_latency(self, key: LayerKey, place: int) -> int:
-        """Latency in cycles with one change of `doubled`; never above the latency without it."""
+        """Latency in cycles with one change of `doubled`. It is never above the latency without the change."""
         if (key, place) not in self._latencies:
             self._latencies[key, place] = self._played(self._chosen[key], place)
         return self._latencies[key, place]
@@ -238,7 +239,9 @@ class LayerSchedules:
         return min(made.latency_cycles, slower)
 
     def _cost_of(self, key: LayerKey, units: Sequence[int]) -> SystemLayerCost:
-        """Costs of a schedule, and its latencies with changed links and memories at the same cut and cores."""
+        """Costs of the best schedule of a layer, and its latencies with changed links and memories. The cut and the
+        cores are unchanged.
+        """
         found = self._chosen[key]
         made, slower = found.schedule, 0
         if found.strategy == PIPELINE:
@@ -257,8 +260,8 @@ class LayerSchedules:
         )
 
     def _shared(self, scheduling: SchedulingProblem, units: Sequence[int]) -> SchedulingProblem | None:
-        """Problem in which each link has its width divided by the number of cores that use it; None where that is less
-        than one bit a cycle.
+        """Scheduling problem in which the width of each link is divided by the number of cores that use the link. None
+        if a width is then less than one bit per cycle.
         """
         system = scheduling.system
         widths = system.link_bits_per_cycle // np.maximum(self.link_users(units), 1)
@@ -267,7 +270,9 @@ class LayerSchedules:
         return replace(scheduling, system=replace(system, link_bits_per_cycle=widths))
 
     def link_users(self, units: Sequence[int]) -> npt.NDArray[np.int64]:
-        """[link] number of the given cores, by place, whose paths from and to the off-chip memory use the link."""
+        """[link] Number of cores whose paths from or to the off-chip memory use the link. `units` are the places of the
+        cores.
+        """
         table, ids = path_table(self.accelerator), self.accelerator.core_ids
         off_chip = self.accelerator.offchip_core_id
         assert off_chip is not None
@@ -308,13 +313,14 @@ def with_room(accelerator: MultiCoreAccelerator) -> MultiCoreAccelerator:
 
 
 def settings_of(network: Workload) -> ScheduleSettings:
-    """Settings of the scheduler that prefetch all data that layers read, as far as memories have room."""
+    """Settings of the scheduler with which all data that layers read are prefetched if memories have room."""
     operands = {operand for node in network.nodes if node.layer for operand in node.layer.input_operands}
     return ScheduleSettings(operands_to_prefetch=tuple(sorted(operands)))
 
 
 def _starts(space: AllocationSpace, cut: CutLayer, strategy: str, core: int) -> Iterator[Genome]:
-    """Allocations that are tried: all on one core; else cores in turn, and, where cores differ, also by their speed.
+    """Allocations that are tried. In a pipeline, all parts are on one core. Otherwise, parts are assigned to cores in
+    turn, and, if cores differ, also by the speed of the cores.
 
     Each product of a layer that is cut along its inputs stays on one core.
     """

@@ -1,7 +1,8 @@
 """Profiles for simulators of serving: the operator times of a language model on a core, by tokens and keys.
 
-Every layer of a block belongs to one operator, so that the operator times of a step add up to the time that `map`
-gives for the step. Attention times are for requests of one kind; kinds in one step run one after the other.
+Every layer of a block belongs to one operator. The operator times of a step therefore add up to the time that `map`
+gives for the step. Attention times are for requests of one kind (prompts or further tokens). If a step has both kinds,
+they run one after the other.
 """
 
 import re
@@ -62,8 +63,9 @@ _OPERATORS = tuple(
 _OF_EXPERT = {"gate_proj": names.GATE, "up_proj": names.UP, "activation": names.ACTIVATION, "gated": names.ACTIVATION}
 _OF_EXPERT |= {"down_proj": names.DOWN, "weighted": names.DOWN, "sum": names.DOWN}
 _AT_ONCE = 5
-"""Number of steps whose layers are searched together. More would use no more threads. `map` compares all layers of a
-network in pairs, for data that stays on chip, and these networks have no such data.
+"""Number of steps whose layers are searched together. A larger number would not use more threads, but would take
+longer: `map` compares all layers of a network in pairs to find data that stay on chip, although these networks have no
+such data.
 """
 
 
@@ -72,23 +74,23 @@ def operator_of(name: str) -> str:
     for pattern, operator in _OPERATORS:
         if pattern.fullmatch(name):
             return operator
-    raise ValueError(f"layer {name} is of no operator")
+    raise ValueError(f"layer {name} belongs to no operator")
 
 
 @dataclass
 class OperatorCosts:
-    """Times of the operators of a model whose blocks are all alike, on a core with a clock."""
+    """Times of the operators of a model on a core with a clock. All blocks of the model are equal."""
 
     described: DescribedModel
     figures: LayerFigures
     period_ns: float
     key_block: int | None = None
-    """Number of keys that attention processes at a time; None for all at once."""
+    """Number of keys that attention processes at a time; None for all keys at once."""
     _rows: dict[tuple[str, int], float] = field(default_factory=dict)
 
     @property
     def model(self) -> Architecture:
-        """Model with one block: repeated blocks cost the same."""
+        """Model with only one block, because repeated blocks have equal costs."""
         return replace(self.described.model, blocks=self.described.model.blocks[:1])
 
     @property
@@ -98,8 +100,8 @@ class OperatorCosts:
         return part
 
     def search(self, points: TimedPoints) -> None:
-        """Search the layers of all points, several points at once. Raises MappingError that names each layer without a
-        fitting mapping.
+        """Search the layers of all points, several points at once. Raises a MappingError that names each layer for
+        which no mapping fits.
         """
         waiting: list[Workload] = []
         for step in self._steps(points):
@@ -110,27 +112,31 @@ class OperatorCosts:
         self.figures.search(waiting)
 
     def rows_ns(self, operator: str, rows: int) -> float:
-        """Time in ns of an operator that processes each token by itself, for `rows` tokens."""
+        """Time in ns of an operator for `rows` tokens. The operator processes each token independently of the
+        others.
+        """
         if (operator, rows) not in self._rows:
             step = self._row_step(rows)
             self._rows |= {(one, rows): self._ns(_of_operators(step, one)) for one in names.BY_ROWS}
         return self._rows[operator, rows]
 
     def prompt_ns(self, tokens: int, context: int) -> float:
-        """Time in ns of attention for new tokens of one request after its cached tokens."""
+        """Time in ns of attention for `tokens` new tokens of one request that has `context` cached tokens."""
         return self._ns(self._attention(Requests(1, tokens, context)))
 
     def answers_ns(self, requests: int, context: int) -> float:
-        """Time in ns of attention for one more token of each of several requests."""
+        """Time in ns of attention for one more token of each of `requests` requests with `context` cached
+        tokens each.
+        """
         return self._ns(self._attention(Requests(requests, 1, context)))
 
     def expert_ns(self, operator: str, rows: int) -> float:
-        """Time in ns of an operator of one expert on its tokens."""
+        """Time in ns of an operator of one expert for `rows` tokens."""
         step = self._expert_step(rows)
         return self._ns(_layers(step, lambda node: _OF_EXPERT[_part_of(node.name)] == operator))
 
     def mixture_ns(self, tokens: int, experts: int) -> float:
-        """Time in ns of the whole mixture of experts, with the tokens spread evenly over `experts`."""
+        """Time in ns of the whole mixture of experts. The tokens are spread evenly over `experts` experts."""
         return self._ns(self._mixture_step(tokens, experts))
 
     def _steps(self, points: TimedPoints) -> Iterator[Workload]:
@@ -149,7 +155,7 @@ class OperatorCosts:
         return _of_operators(self._step(requests, EXPECTED), names.ATTENTION)
 
     def _expert_step(self, rows: int) -> Workload:
-        """Step in which all of `rows` tokens go to one expert."""
+        """Step with the layers of one expert, to which all `rows` tokens go."""
         chosen = self._mixture.experts_per_token
         loads = (rows,) * chosen + (0,) * (self._mixture.experts - chosen)
         step = self._step(Requests(rows, 1, 0), loads)
@@ -172,7 +178,9 @@ class OperatorCosts:
 
 
 def _part_of(name: str) -> str:
-    """Name of the part in the name of a layer: `gate_proj` for layers/feedforward/experts.0/gate_proj.scale."""
+    """Part of a layer name that names the projection, such as `gate_proj` in
+    layers/feedforward/experts.0/gate_proj.scale.
+    """
     return name.rpartition("/")[2].partition(".")[0]
 
 
@@ -194,7 +202,7 @@ class ServingProfile:
 
     release: str
     files: dict[str, str]
-    """Texts of files, by path below the folder of the profile."""
+    """Contents of the files, by path relative to the folder of the profile."""
     searched_layers: int
     notes: tuple[str, ...]
     """Notes on work that the times do not contain."""
@@ -202,7 +210,7 @@ class ServingProfile:
 
 @dataclass(frozen=True)
 class ProfileNames:
-    """Names of model and hardware in the simulator; '' for the names in our own files."""
+    """Names of hardware, model and precision in the simulator. If a name is '', the name in the input files is used."""
 
     hardware: str = ""
     model: str = ""
@@ -219,8 +227,8 @@ def serving_profile(
 ) -> ServingProfile:
     """Profile of a model on a core.
 
-    Raises InputError for a core without a clock, for a model that the release cannot simulate, and for names that it
-    does not allow. Raises MappingError that names layers without a fitting mapping.
+    Raises InputError for a core without a clock, for a model that this release of the simulator cannot simulate, and
+    for names that the release does not allow. Raises a MappingError that names each layer for which no mapping fits.
     """
     period_ns = _period_ns(figures.core)
     names = _names(described, figures.core, chosen)
@@ -246,7 +254,7 @@ def serving_profile(
 def _period_ns(core: Core) -> float:
     period = clock_period_ns(core)
     if period is None:
-        told = f"{core.name} has no clock, and profiles are in nanoseconds"
+        told = f"{core.name} has no clock, but the times of profiles are in nanoseconds"
         raise InputError([Problem(told, path=CLOCK_KEY, allowed="a frequency in the hardware file, such as 700 MHz")])
     return period
 
@@ -257,13 +265,13 @@ def _names(described: DescribedModel, core: Core, chosen: ProfileNames) -> Profi
 
 
 def variant_of(precision: Precision) -> str:
-    """Name of a precision: bits of weights, and bits of the cache where they differ."""
+    """Name of a precision. It contains the bits of the weights, and the bits of the cache if these differ."""
     weights, cache = (_VARIANTS.get(bits, f"{bits}bit") for bits in (precision.weights, precision.cache))
     return weights if weights == cache else f"{weights}-kv{cache}"
 
 
 def _about(what: Described, limits: ProfileLimits, times: OperatorCosts, notes: tuple[str, ...]) -> JsonObject:
-    """Document that release 1.1 reads with the tables; it also records how the tables were made."""
+    """Document that release 1.1 of the simulator reads with the tables. It also records how the tables were made."""
     return {
         "profiler_version": f"tilewright {__version__}",
         "hardware": what.hardware,

@@ -1,4 +1,4 @@
-"""Steps of a language model: figures of all their layers, and the ways in which one core or several run them."""
+"""Interface for the costs of steps of a language model, on one core or on several cores."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -12,23 +12,27 @@ from tilewright.hardware.core import Memory
 from tilewright.workload.graph import Workload
 
 Sums = npt.NDArray[np.float64]
-"""Figures summed over layers, on the last axis; the StepFigures that made them define the axes before it."""
+"""Figures (energy, latency, counts) summed over layers, on the last axis of the array. The class that implements
+StepFigures defines the other axes.
+"""
 ENERGY, LATENCY, MACS, OPERATIONS, FURTHER = range(5)
-"""Indices of the first figures: pJ, cycles, counts. From FURTHER on there are those that one core or several need."""
+"""Indices of figures: energy in pJ, latency in cycles, counts. From index FURTHER on, the class that implements
+StepFigures defines the figures.
+"""
 
 
 @dataclass(frozen=True)
 class StepRun:
-    """A step as it is run in one way."""
+    """Costs of a step for one way to run it."""
 
     strategy: str
-    """How several cores share it; '' on one core."""
+    """Strategy by which several cores share the step; '' on one core."""
     figures: Sums
-    """Figures of all its layers: one axis."""
+    """Figures of the step: an array with one axis."""
     interval_cycles: float
-    """Cycles between the ends of two consecutive steps in steady state."""
+    """Cycles between the ends of two consecutive steps, if there are always further steps to run."""
     stages: tuple[int, ...] = ()
-    """Number of blocks in each stage of a pipeline; () for other ways."""
+    """Number of blocks in each stage of a pipeline; () for other strategies."""
 
     @property
     def latency_cycles(self) -> float:
@@ -37,7 +41,9 @@ class StepRun:
 
 
 class StepFigures(Protocol):
-    """Figures of steps on one core or on several: workloads in, sums over their layers out."""
+    """Interface that computes the figures of a step, on one core or on several cores, as sums over the layers of a
+    workload.
+    """
 
     @property
     def name(self) -> str:
@@ -45,7 +51,7 @@ class StepFigures(Protocol):
 
     @property
     def memory(self) -> Memory:
-        """Memory that has to hold weights, caches and activations."""
+        """Memory that must hold weights, caches and activations."""
 
     @property
     def clock_period_ns(self) -> float | None:
@@ -60,22 +66,25 @@ class StepFigures(Protocol):
         """Figures that are all 0."""
 
     def check(self, batches: Sequence[int]) -> None:
-        """Raise InputError for a batch that cannot be run as it is wanted."""
+        """Raise InputError for a batch that the wanted strategy cannot run."""
 
     def search(self, workloads: Iterable[Workload]) -> None:
-        """Search all layers of these workloads that are not known yet."""
+        """Search all layers of these workloads that have not been searched before."""
 
     def of(self, workload: Workload) -> Sums:
-        """Figures of all layers of a workload, which run one after another."""
+        """Sums of the figures of all layers of a workload, which run one after another."""
 
     def runs(self, sums: Sums, requests: int) -> list[StepRun]:
-        """Ways to run a step with these figures for so many requests, in their order of preference at equal time."""
+        """Ways to run a step with these figures and this number of requests. If two ways take equal time, the first one
+        is preferred.
+        """
 
     def limit(self, step: StepRun, workload: Workload, requests: int) -> JsonObject:
-        """Table columns of what limits a step, and of the shares of the time that more width and more size would save.
+        """Table columns on the limits of a step, and on the shares of the time that twice the width or size of parts
+        would save.
 
         `workload` has the layers of the step.
         """
 
     def notes(self, weight_bits: int) -> tuple[str, ...]:
-        """Notes on the figures of a model with so many bits of weights."""
+        """Notes on the figures of a model whose weights have `weight_bits` bits."""

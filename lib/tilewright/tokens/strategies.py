@@ -2,7 +2,7 @@
 
 TENSOR, DATA, PIPELINE = "tensor", "data", "pipeline"
 STRATEGIES = (TENSOR, DATA, PIPELINE)
-"""Strategies in their order of preference at equal time."""
+"""Strategies. If two strategies take equal time, the first one is preferred."""
 BEST = "best"
 CHOICES = (BEST, *STRATEGIES)
-"""Values of the option `parallel`; BEST is the strategy that takes the least time at each point."""
+"""Values of the option `parallel`. BEST chooses, for each batch and context, the strategy that takes the least time."""

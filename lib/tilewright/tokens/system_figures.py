@@ -1,13 +1,15 @@
-"""Figures of the steps of a language model on several cores: tensor, data and pipeline parallel.
+"""Costs of the steps of a language model on several cores: tensor, data and pipeline parallel.
 
-Figures of a point are an array [way, section of the model, figure]. A way is tensor parallel, data parallel, or all
-layers on one core, for each core that can run a stage of a pipeline. Sections are the layers before the blocks, each
-kind of block (all its blocks), and the layers after the blocks. A pipeline is composed of the sections.
+The figures of a step are an array [way, section of the model, figure]. Ways are tensor parallel, data parallel, and,
+for each core that can run a stage of a pipeline, "all layers on this core". Sections are the layers before the blocks,
+all blocks of each kind, and the layers after the blocks. The figures of a pipeline are composed of the figures of
+sections on single cores.
 
-After the figures of all steps there are, for each core, the cycles of layers that run on this core alone with shared
-links; then, for each change of `doubled`, the latency in cycles.
+On the last axis, the figures that all steps have come first. Then comes, for each core, the number of cycles of layers
+that run only on this core, with links shared with other cores. Then comes the latency in cycles for each change of
+`doubled`.
 
-A pipeline assigns consecutive blocks to stages so that the slowest stage takes the least time.
+A pipeline assigns consecutive blocks to stages such that the slowest stage takes the least possible time.
 """
 
 from collections.abc import Iterable, Sequence
@@ -34,35 +36,38 @@ from tilewright.workload.graph import Workload, WorkloadNode
 from tilewright.workload.language_models.architecture import Architecture
 
 MOST_SETS_OF_PARTS = 12
-"""Largest number of sets of parts of one size that are tried where no single part helps; each set needs new schedules.
+"""Largest number of sets of parts of one size that are tried if no single part saves enough time. Each set needs new
+schedules.
 """
 BEFORE, FIRST_KIND = 0, 1
-"""First indices of sections; the section after the blocks is the last one."""
+"""Indices of the section before the blocks and of the first kind of blocks. The section after the blocks has the last
+index.
+"""
 
 
 class Way(NamedTuple):
-    """Way to share the work between cores."""
+    """Way to divide the work between cores."""
 
     strategy: str
     core: int = -1
-    """Place of the core that runs a stage of a pipeline; -1 where all cores run each layer."""
+    """Place of the core that runs a stage of a pipeline; -1 if all cores share each layer."""
 
 
 @dataclass
 class SystemFigures:
-    """Figures of the layers of steps on several cores; each layer is scheduled when its figures are first needed."""
+    """Figures of the layers of steps on several cores. A layer is scheduled when its figures are first needed."""
 
     schedules: LayerSchedules
     mapping: Mapping
     model: Architecture
     strategies: tuple[str, ...]
     with_limits: bool = True
-    """Whether to compute the latency with each memory and the links doubled."""
+    """Whether to compute the latencies with doubled memories and links."""
     by_inputs: set[str] = field(default_factory=set)
     """Names of products that are cut along their inputs in tensor parallel."""
     _rows: dict[tuple[Workload, MappingConstraints], tuple[Sums, bool]] = field(default_factory=dict)
     _sets: dict[tuple[str, ...], int] = field(default_factory=dict)
-    """Place in `doubled` of each set of parts, by names of the parts."""
+    """Place of each set of parts in `doubled`, by the names of the parts."""
     _singles: int = 0
     _stages: tuple[int, ...] = ()
     _units: tuple[int, ...] = ()
@@ -86,13 +91,13 @@ class SystemFigures:
 
     @property
     def searched(self) -> int:
-        """Number of distinct classes of computation nodes that were searched on core files."""
+        """Number of distinct pairs of a class of computation nodes and a core file for which a mapping was searched."""
         return self.schedules.searched
 
     @property
     def stages(self) -> tuple[int, ...]:
-        """Places of the cores that can run a stage of a pipeline, which are those that run products. Known after the
-        first search.
+        """Places of the cores that can run a stage of a pipeline: the cores that can run matrix products. They are
+        known after the first search.
         """
         assert self._stages
         return self._stages
@@ -105,17 +110,19 @@ class SystemFigures:
 
     @property
     def doubled(self) -> tuple[Doubled, ...]:
-        """Changes whose latencies are the last figures: single parts, then sets of parts."""
+        """Changed accelerators whose latencies are the last figures: first those with a single changed part, then those
+        with sets of parts.
+        """
         return self.schedules.doubled
 
     @property
     def single_parts(self) -> tuple[Doubled, ...]:
-        """Changes of a single part, which are the first ones of `doubled`."""
+        """Changed accelerators with a single changed part. They come first in `doubled`."""
         return self.doubled[: self._singles]
 
     def look_at(self, parts: Sequence[Doubled]) -> int:
-        """Place in `doubled` of a set of parts, which is added if needed; figures that are computed from now on have
-        its latency.
+        """Place of a set of parts in `doubled`. The set is added if it is new. Figures that are computed afterwards
+        contain the latency with this set doubled.
         """
         key = tuple(part.name for part in parts)
         if key not in self._sets:
@@ -125,11 +132,13 @@ class SystemFigures:
         return self._sets[key]
 
     def loads(self, figures: Sums) -> Sums:
-        """Load of each core, in cycles: the layers that run on it alone. `figures` has its figures on the last axis."""
+        """Load of each core: the cycles of the layers that run only on this core. The last axis of `figures` has the
+        figures.
+        """
         return figures[..., FURTHER : FURTHER + len(self.schedules.accelerator.places)]
 
     def doubled_cycles(self, figures: Sums) -> Sums:
-        """Cycles for each change of `doubled`. `figures` has its figures on the last axis."""
+        """Latency in cycles for each change of `doubled`. The last axis of `figures` has the figures."""
         return figures[..., FURTHER + len(self.schedules.accelerator.places) :]
 
     @property
@@ -139,9 +148,9 @@ class SystemFigures:
         return np.zeros((len(self.ways), FIRST_KIND + len(self.model.kinds) + 1, columns))
 
     def search(self, workloads: Iterable[Workload]) -> None:
-        """Schedule all layers of these workloads that are not scheduled yet.
+        """Schedule all layers of these workloads that have not been scheduled before.
 
-        Raises InputError for a layer that no core can run, MappingError for a layer without a schedule.
+        Raises InputError for a layer that no core can run, and MappingError for a layer without a schedule.
         """
         workloads = list(workloads)
         if not self._stages:
@@ -150,7 +159,7 @@ class SystemFigures:
             self.of(workload)
 
     def _find_cores(self, workloads: Sequence[Workload]) -> None:
-        """Find the cores that run stages, and all cores that run layers in a pipeline."""
+        """Find the cores that can run stages of a pipeline, and all cores that can run layers in a pipeline."""
         told = Problems()
         stages: dict[int, None] = {}
         others: set[int] = set()
@@ -171,7 +180,9 @@ class SystemFigures:
             self._singles = len(self.schedules.doubled)
 
     def of(self, workload: Workload) -> Sums:
-        """Figures of all layers of a workload, which run one after another; repeated layers count each time."""
+        """Sums of the figures of all layers of a workload, which run one after another. A repeated layer is counted
+        with each repetition.
+        """
         if not self._stages:
             self._find_cores([workload])
         total = self.zero
@@ -187,25 +198,25 @@ class SystemFigures:
             raise InputError([Problem(message, path="--batches", value="1", allowed="batches of 2 or more")])
 
     def runs(self, sums: Sums, requests: int) -> list[StepRun]:
-        """Ways to share a step with these figures."""
+        """Ways in which cores can share a step with these figures."""
         return shared_ways(self, sums, requests)
 
     def limit(self, step: StepRun, workload: Workload, requests: int) -> JsonObject:
-        """Table columns of what limits a step: twice the width, or the size, of each part."""
+        """Table columns on the limits of a step: the time saved by twice the width or size of each part."""
         return limit_of(self, step, workload, requests)
 
     def notes(self, weight_bits: int) -> tuple[str, ...]:
         """Notes on weights that do not fit, and on products that are cut along their inputs."""
         notes = []
         if weight_bits > self.memory.size_bits:
-            notes.append(f"the weights do not fit {self.memory.name}: what they cost is told as if they did")
+            notes.append(f"the weights do not fit into {self.memory.name}; the costs are computed as if they did")
         if self.by_inputs:
             names = dict.fromkeys(sorted(name.rpartition("/")[2] for name in self.by_inputs))
-            notes.append(f"tensor parallel, cut along inputs with a sum: {', '.join(names)}")
+            notes.append(f"layers that tensor parallel cuts along their inputs, with a sum: {', '.join(names)}")
         return tuple(notes)
 
     def _rows_of(self, workload: Workload, node: WorkloadNode) -> Sums:
-        """[way, figure] figures of one node, without its repetitions."""
+        """[way, figure] Figures of one node, without repetitions."""
         network, entry = layer_network(workload, node), self._entry(node)
         key = network, replace(entry, name="")
         if key not in self._rows:
@@ -229,7 +240,7 @@ class SystemFigures:
         return self.mapping.constraints_for(node.layer)
 
     def section_of(self, name: str) -> int:
-        """Index of the section that a node of this name is in."""
+        """Index of the section that contains a node with this name."""
         for place, block in enumerate(self.model.kinds):
             if name.startswith(f"layers.{block.name}/" if block.name else "layers/"):
                 return FIRST_KIND + place
@@ -237,7 +248,7 @@ class SystemFigures:
 
 
 def _row(cost: SystemLayerCost, node: WorkloadNode, cores: int) -> Sums:
-    """Figures of a layer."""
+    """Array of figures from the costs of a layer."""
     assert node.layer is not None
     counts = work_counts(node.unit, node.layer.mac_count)
     shared = np.zeros(cores)
@@ -248,11 +259,12 @@ def _row(cost: SystemLayerCost, node: WorkloadNode, cores: int) -> Sums:
 
 
 def stage_ends(cycles: Sums, first: Sums, last: Sums) -> tuple[int, ...]:
-    """Number of blocks up to the end of each stage: [stage].
+    """[stage] Number of blocks up to the end of the stage.
 
-    `cycles` is [stage, block]. `first` and `last` are [stage] cycles of what comes before the blocks and after them:
-    the first stage runs the former too, the last one the latter. A stage may have no block. Of equal
-    divisions the one with the earliest ends counts.
+    `cycles` has the cycles of each block on the core of each stage, as [stage, block]. `first` and `last` have the
+    cycles of the layers before and after the blocks, as [stage]. The first stage also runs the layers before the
+    blocks, and the last stage those after the blocks. A stage can be without blocks. Among equally good divisions, the
+    one with the earliest ends is taken.
     """
     stages, blocks = cycles.shape
     until = np.concatenate((np.zeros((stages, 1)), np.cumsum(cycles, axis=1)), axis=1)
@@ -281,8 +293,8 @@ def strategies_of(parallel: str) -> tuple[str, ...]:
 
 
 def shared_ways(figures: SystemFigures, found: Sums, requests: int) -> list[StepRun]:
-    """Work with these figures, [way, section, figure], shared in each way that is possible for this number of
-    requests.
+    """Costs of a step for each way to share it that is possible with this number of requests. `found` has the figures
+    of the step as [way, section, figure].
     """
     made = []
     for place, way in enumerate(figures.ways):
@@ -294,7 +306,9 @@ def shared_ways(figures: SystemFigures, found: Sums, requests: int) -> list[Step
 
 
 def _pipeline(figures: SystemFigures, found: Sums) -> StepRun:
-    """Best pipeline over the cores, from figures [core, section, figure]; blocks stay in order."""
+    """Costs of the best pipeline over the cores. `found` has the figures as [core, section, figure]. Blocks stay in
+    order.
+    """
     kinds = list(figures.model.kinds.items())
     place_of = {block: FIRST_KIND + place for place, (block, _) in enumerate(kinds)}
     count_of = {FIRST_KIND + place: count for place, (_, count) in enumerate(kinds)}
@@ -315,7 +329,7 @@ def _pipeline(figures: SystemFigures, found: Sums) -> StepRun:
 
 
 def limit_of(figures: SystemFigures, step: StepRun, workload: Workload, requests: int) -> JsonObject:
-    """Table columns of what limits a step, and of the share of the time that doubling each part would save."""
+    """Table columns on the limits of a step, and on the share of the time that doubling each part would save."""
     parts, cycles = figures.single_parts, figures.doubled_cycles(step.figures)
     latency = step.latency_cycles
     gains = {part: max(0.0, saved_share(latency, float(one))) for part, one in zip(parts, cycles, strict=False)}

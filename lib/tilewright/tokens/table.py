@@ -1,12 +1,12 @@
-"""Table of a language model: a row for each batch and context, as sums of layers that are searched once.
+"""Table of the costs of a language model, with a row for each batch and context.
 
-Attention processes keys in blocks, and prompts in chunks, so that all contexts have the same layers, repeated more or
-less often. The cost of one more token is linear in the number of key blocks. The cost of a chunk is affine in the
-number of chunks before it, from the chunk on whose keys no window shortens any more (`affine_from`). So the cost of a
-prompt is a polynomial of degree two. Contexts that are no multiple of a block or chunk have extra layers for the
-remainder.
+Attention processes keys in blocks, and prompts are processed in chunks. All contexts therefore have the same layers
+with different numbers of repetitions, and each distinct layer is searched only once. The cost of one more token is
+linear in the number of key blocks. From a certain chunk on (`affine_from`), all attention windows are full, and the
+cost of a chunk is affine in the number of chunks before it. The cost of a prompt is therefore a polynomial of degree
+two. Contexts that are no multiple of a block or chunk have extra layers for the remainder.
 
-The columns of the table are computed together with the curves, as sums over these.
+The columns of the table are computed from `TokenCurves`, which sums the costs of layers.
 """
 
 import math
@@ -52,29 +52,29 @@ class TokenCurves:
     _steps: dict[tuple[int, int], Workload] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Raises InputError for a step that gives the tokens of each expert, since these hold for one number of tokens
-        only.
+        """Raises InputError if the step gives the number of tokens of each expert, because these numbers are valid for
+        only one step. Also raises it if a chunk is not a multiple of a key block.
         """
         problems = Problems()
         if not isinstance(self.described.step.experts, str):
-            problems.at(("experts",), "the tokens of each expert hold for one step, not for a curve")
+            problems.at(("experts",), "numbers of tokens of each expert are valid for one step, not for a curve")
         if self.chunk % self.key_block:
             problems.at(
-                ("chunk",), "must be a whole number of key blocks", self.chunk, f"a multiple of {self.key_block}"
+                ("chunk",), "must be a multiple of the key block", self.chunk, f"a multiple of {self.key_block}"
             )
         problems.finish()
 
     def search(self, contexts: Sequence[int], batches: Sequence[int], prompts: Sequence[int]) -> None:
-        """Search all layers of these points at once. Raises MappingError that names each layer without a fitting
-        mapping.
+        """Search all layers of these points at once. Raises a MappingError that names each layer for which no mapping
+        fits.
 
-        Raises InputError for contexts longer than the learned positions of the model.
+        Raises InputError for contexts that are longer than the number of learned positions of the model.
         """
         self._check_positions(max((*contexts, *prompts), default=0))
         self.figures.search(self._steps_of(contexts, batches, prompts))
 
     def layers_of(self, contexts: Sequence[int], batches: Sequence[int], prompts: Sequence[int]) -> Workload:
-        """Network of the layers of all these points, to which mapping files apply."""
+        """Network with the layers of all these points. The names of mapping files refer to these layers."""
         steps = self._steps_of(contexts, batches, prompts)
         return Workload(self.described.name, tuple(node for step in steps for node in step.nodes))
 
@@ -95,13 +95,13 @@ class TokenCurves:
             )
 
     def next_token(self, batch: int, context: int) -> Sums:
-        """Figures of one more token for each request of a batch; `context` counts the tokens that the new token sees,
-        itself included.
+        """Figures of one more token for each request of a batch. `context` is the number of tokens that the new token
+        attends to, including the new token.
         """
         return self.figures.of(self.decode_step(batch, context))
 
     def prompt(self, tokens: int) -> Sums:
-        """Figures of the prompt of one request, in chunks, up to the first token of the answer."""
+        """Figures of the prompt of one request, processed in chunks, up to the first token of the answer."""
         whole, rest = divmod(tokens, self.chunk)
         start = self.affine_from
         total = sum((self._chunk(place) for place in range(min(whole, start))), self.figures.zero)
@@ -112,7 +112,7 @@ class TokenCurves:
 
     @property
     def affine_from(self) -> int:
-        """Number of the first chunk from which on each chunk costs a constant amount more than the previous chunk."""
+        """Number of the first chunk after which each chunk costs a constant amount more than the previous chunk."""
         windows = [
             block.mixer.window
             for block in self.described.model.blocks
@@ -128,7 +128,9 @@ class TokenCurves:
         return self._steps[key]
 
     def _chunks_built(self, tokens: int) -> list[int]:
-        """Chunks of a prompt whose layers are searched; the costs of the other chunks are extrapolated from them."""
+        """Numbers of the chunks of a prompt whose layers are searched. The costs of all other chunks are extrapolated
+        from these.
+        """
         whole = tokens // self.chunk
         return list(range(min(whole, self.affine_from + 2)))
 
@@ -148,13 +150,13 @@ class TokenCurves:
 
 
 def spread(first: int, last: int, count: int, block: int) -> list[int]:
-    """Contexts from `first` to `last`, `count` of them, evenly spaced on a logarithmic scale, rounded to whole blocks,
-    without duplicates.
+    """Contexts from `first` to `last`: `count` numbers, evenly spaced on a logarithmic scale, rounded to multiples of
+    `block`, without duplicates.
 
-    Raises InputError for ends that make no range.
+    Raises InputError if `first`, `last` and `count` do not define a range.
     """
     if not 1 <= first <= last or count < 1:
-        raise InputError(f"no range of contexts: {first} to {last} in {count}")
+        raise InputError(f"{count} contexts from {first} to {last} are not a range")
     if count == 1:
         return [last]
     ratio = math.log(last / first) / (count - 1)
@@ -171,16 +173,16 @@ _WIDTH = 160
 
 @dataclass(frozen=True)
 class TokenCosts:
-    """Costs of tokens of a model on a core, for batches and contexts."""
+    """Costs of tokens of a model on one or several cores, for all batches and contexts."""
 
     model: str
     core: str
     parameters: int
     active_parameters: int
     weight_bits: int
-    """Bits of all weights, with the scales of their groups."""
+    """Bits of all weights, including the scales of groups of weights."""
     memory: str
-    """Name of the memory that has to hold weights, caches and activations: the largest of the outermost memories."""
+    """Name of the memory that must hold weights, caches and activations: the largest of the outermost memories."""
     memory_bits: int
     searched_layers: int
     rows: tuple[dict[str, Any], ...]
@@ -203,20 +205,20 @@ class TokenCosts:
 
 @dataclass(frozen=True)
 class Capacity:
-    """Memory that has to hold weights, caches and activations, and the bits that these take."""
+    """Memory that must hold weights, caches and activations, and the number of bits that they need."""
 
     memory: str
     memory_bits: int
     weight_bits: int
-    """Bits of all weights, with the scales of their groups."""
+    """Bits of all weights, including the scales of groups of weights."""
     request_bits: int
     """Bits of the activations of one request."""
     model: Architecture
     cache_bits: int
-    """Bits of a cached number."""
+    """Bits of one number in the cache."""
 
     def row(self, batch: int, context: int) -> dict[str, Any]:
-        """First columns of a row: the memory use of a batch."""
+        """First columns of a table row: the memory use of a batch."""
         cache = kept_numbers(self.model, context) * self.cache_bits
         most = max(0, (self.memory_bits - self.weight_bits) // (cache + self.request_bits))
         row = {"batch": batch, "context": context, "fits": batch <= most, "largest_batch": most}
@@ -232,10 +234,11 @@ def capacity_of(curves: TokenCurves) -> Capacity:
 
 
 def token_costs(curves: TokenCurves, batches: Sequence[int], contexts: Sequence[int], with_prompts: bool) -> TokenCosts:
-    """Costs at all points; several cores share each point in the way that takes the least time.
+    """Costs for all batches and contexts. On several cores, the way to share a step that takes the least time is chosen
+    for each batch and context.
 
-    Raises InputError where a batch cannot be shared by the wanted strategy, MappingError that names each layer without
-    a fitting mapping, or without a schedule.
+    Raises InputError if the wanted strategy cannot share a batch. Raises a MappingError that names each layer without a
+    fitting mapping or without a schedule.
     """
     figures, model = curves.figures, curves.described.model
     figures.check(batches)
@@ -263,7 +266,9 @@ def token_costs(curves: TokenCurves, batches: Sequence[int], contexts: Sequence[
 
 
 def activation_bits(workload: Workload) -> int:
-    """Largest number of bits that one layer reads and writes, without weights and data that is kept between steps."""
+    """Largest number of bits that one layer reads and writes. Weights and data that are kept between steps are not
+    counted.
+    """
     kept = {name for node in workload.nodes if node.layer is None for name in (*node.inputs, *node.outputs)}
     kept &= {*workload.inputs, *workload.outputs, *(name for name in workload.tensor_of if name.endswith("_keys"))}
     most = 0
@@ -275,7 +280,7 @@ def activation_bits(workload: Workload) -> int:
 
 
 def _token(curves: TokenCurves, batch: int, context: int) -> JsonObject:
-    """Table columns of one more token for each request of a batch."""
+    """Table columns on one more token for each request of a batch."""
     figures, clock = curves.figures, curves.figures.clock_period_ns
     ways = figures.runs(curves.next_token(batch, context), batch)
     best = min(ways, key=lambda way: way.latency_cycles)
@@ -294,7 +299,7 @@ def _token(curves: TokenCurves, batch: int, context: int) -> JsonObject:
 
 
 def _prompt(curves: TokenCurves, tokens: int) -> JsonObject:
-    """Table columns of the prompt of one request; data parallel cores share its tokens."""
+    """Table columns on the prompt of one request. With data parallel, the cores share the tokens of the prompt."""
     figures, clock = curves.figures, curves.figures.clock_period_ns
     best = min(figures.runs(curves.prompt(tokens), tokens), key=lambda way: way.latency_cycles)
     row: dict[str, Any] = {"prompt_parallel": best.strategy} if best.strategy else {}
@@ -307,7 +312,7 @@ def _seconds(clock_period_ns: float, cycles: float) -> float:
 
 
 def tokens_text(found: TokenCosts) -> str:
-    """Table for the terminal, with an explanation of its columns."""
+    """Text of the table for the terminal, with an explanation of the columns."""
     has_time = bool(found.rows) and "time_per_token_s" in found.rows[0]
     unit = "ms" if has_time else "10⁶ cycles"
     prompt = ("first token\n" + f"[{unit}]",) if found.rows and "time_to_first_token_cycles" in found.rows[0] else ()
@@ -338,18 +343,18 @@ def tokens_text(found: TokenCosts) -> str:
 
 def _legend(found: TokenCosts) -> str:
     lines = [
-        "first token: all of a prompt of `context` tokens, one request; a token: one step of the batch, where each new",
-        "  token sees `context` tokens, itself included. Largest batch: weights, caches and activations in the memory"
-        f" {found.memory} ({_gib(found.memory_bits)}).",
+        "first token: time of a whole prompt of `context` tokens, for one request; a token: time of one step of the",
+        "  batch, in which each new token attends to `context` tokens, including itself. Largest batch: largest batch",
+        f"  for which weights, caches and activations fit into the memory {found.memory} ({_gib(found.memory_bits)}).",
     ]
     if found.is_shared:
         lines += [
-            "parallel: how the cores share a step, the way that takes the least time of those that are looked at; next"
-            " step after:",
-            "  between the ends of two steps where there are always more, as a pipeline has them.",
+            "parallel: strategy by which the cores share a step, the fastest one of those that are tried; next step"
+            " after:",
+            "  time between the ends of two steps if further steps always follow; in a pipeline, steps overlap.",
             *f"bound by: {LEGEND_OF_SEVERAL}".splitlines(),
-            "  Twice the size: of the memory on the chip that saves most.",
-            "Layers run one after the other, each from the off-chip memory to it: times are upper bounds.",
+            "  Twice the size saves: share of the time that the best on-chip memory saves with twice its size.",
+            "Layers run one after the other, each from and to the off-chip memory: times are upper bounds.",
             f"{found.searched_layers} classes of computation nodes searched.",
         ]
         if "prompt_parallel" in found.rows[0]:
@@ -358,8 +363,8 @@ def _legend(found: TokenCosts) -> str:
     else:
         lines += [
             *f"bound by: {LEGEND}".splitlines(),
-            "  array busy: the part of the time in which all units of the array work. Twice the size: of the memory",
-            "  below the outermost ones that saves most.",
+            "  array busy: share of the time in which all units of the array work. Twice the size saves: share of the",
+            "  time that the best memory below the outermost ones saves with twice its size.",
             f"{found.searched_layers} distinct layers searched.",
         ]
     return ended_lines((*lines, *found.notes), "  ")

@@ -143,6 +143,6 @@ def test_strict_refuses_work_that_is_not_costed(
     path.write_bytes(helper.make_model(helper.make_graph(nodes, "g", *ends), opset_imports=opsets).SerializeToString())
     call = [*given, "--workload", str(path)]
     assert main(call) == 0
-    assert "free of cost, since the model has no layers for them: 1 com.example::Mystery" in capsys.readouterr().out
+    assert "free of cost, because the model has no layers for them: 1 com.example::Mystery" in capsys.readouterr().out
     assert main([*call, "--strict"]) == 2
     assert "Mystery" in capsys.readouterr().err

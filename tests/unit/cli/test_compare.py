@@ -136,7 +136,7 @@ def test_an_in_memory_core_is_compared_with_a_digital_one(
     runs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The same network where both leave out the same layers; where one runs more of it, that is said."""
-    two_ways, pool = "or run in parts: layers that only one run has are there in full", tmp_path / "pool.yaml"
+    two_ways, pool = "or one run has only a part: some layers are in one run only", tmp_path / "pool.yaml"
     layers = yaml.safe_load((TINY / "workload/two_layers.yaml").read_text())
     added = {"id": 2, "name": "added", "operator_type": "Add", "equation": "O[b][k]=W[b][k]+I[b][k]"}
     added |= {"loop_dims": ["B", "K"], "loop_sizes": [1, 8], "operand_source": {"I": 1, "W": 1}}
@@ -192,7 +192,7 @@ def test_the_header_says_what_differs(tmp_path: Path, capsys: pytest.CaptureFixt
     for pair, told in (
         ("ab", "they differ in: mapping\n"),
         ("ac", "they differ in: mapping, model, lpf_limit\n"),
-        (("a", "again"), "they are made of the same: hardware, mapping, workload, options\n"),
+        (("a", "again"), "they have the same hardware, mapping, workload and options\n"),
     ):
         capsys.readouterr()
         assert main(["compare", *(str(tmp_path / name) for name in pair)]) == 0

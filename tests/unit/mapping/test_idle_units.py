@@ -39,7 +39,7 @@ def test_half_of_a_doubled_array_never_works(doubled: Path, tmp_path: Path, caps
     )
     assert main(["explain", str(run), *described]) == 0
     told = capsys.readouterr().out
-    assert "the mapping file never asks for more than 12 of the 24 units of D2: the others never work" in told
+    assert "the mapping file never asks for more than 12 of the 24 units of D2: the other units never work" in told
     assert "units of D1" not in told, "it asks for 14, and layers are smaller"
 
 

@@ -167,7 +167,7 @@ def test_a_term_that_is_new_shows() -> None:
 
 def test_other_hardware_is_refused() -> None:
     """A mapping that costs something else there than its record says."""
-    with pytest.raises(InputError, match="another cost of this mapping than the run"):
+    with pytest.raises(InputError, match="other costs of this mapping than the run"):
         explained(core_of(inputs=8, weights=4), core_of(inputs=8, weights=8))
     record = evaluate(GEMM, core_of(inputs=8, weights=8), LINKS, (), ORDER)
     with pytest.raises(InputError, match="the workload has no such layer"):
@@ -199,7 +199,7 @@ def test_the_figure_has_a_panel_for_each_roof(make_network: Any) -> None:
     )
     assert len(bottlenecks_figure(found).axes) == 2
     assert bottlenecks_object(found)["limits"] == {}
-    assert "Which ports limit is not known: ?" in bottlenecks_text(found)
+    assert "The limiting ports are not known: ?" in bottlenecks_text(found)
 
 
 def test_records_are_not_changed() -> None:

@@ -17,25 +17,25 @@ B = replace(A, run="b", energy_pj=120.0, objective_bound=1150.0)
 def test_a_certain_order() -> None:
     """The bound of the larger one is above the smaller one."""
     text = (
-        "EDP: A is 16.7% below B, and certainly so over the mappings that the bounds of B cover: A is 13.0% below the"
-        " bound of B"
+        "EDP: A is 16.7% below B; this order is certain over the mappings that the bounds of B cover: A is 13.0% below"
+        " the bound of B"
     )
     assert order_notice(A, B) == text
-    assert order_notice(B, A).startswith("EDP: B is 16.7% below A, and certainly so")
+    assert order_notice(B, A).startswith("EDP: B is 16.7% below A; this order is certain")
 
 
 def test_an_order_that_mappings_could_turn() -> None:
     """By as much as the bound leaves."""
     assert order_notice(A, replace(B, objective_bound=900.0)) == (
-        "EDP: A is 16.7% below B, and mappings of B that were not found could turn that: over what the bounds of B"
-        " cover, it could be smaller by 25.0% at most"
+        "EDP: A is 16.7% below B; mappings of B that were not found could reverse this order: over the mappings that"
+        " the bounds of B cover, B could be smaller by 25.0% at most"
     )
 
 
 def test_a_search_without_bounds_is_named() -> None:
     """It matters for the larger one alone."""
     assert "gives no lower bound" in order_notice(A, replace(B, objective_bound=None))
-    assert "certainly so" in order_notice(replace(A, objective_bound=None), B)
+    assert "this order is certain" in order_notice(replace(A, objective_bound=None), B)
 
 
 @pytest.mark.parametrize(
@@ -62,7 +62,7 @@ def test_equal_runs() -> None:
 def test_clocks_that_differ_count() -> None:
     """A run of fewer cycles at a slower clock is slower; energies know no clock."""
     slow, fast = replace(A, clock_frequency_mhz=100.0), replace(B, clock_frequency_mhz=1000.0)
-    assert order_notice(slow, fast).startswith("EDP in seconds: B is 88.0% below A, and certainly so")
+    assert order_notice(slow, fast).startswith("EDP in seconds: B is 88.0% below A; this order is certain")
     energy = [replace(one, objective="energy", objective_bound=one.energy_pj) for one in (slow, fast)]
     assert order_notice(*energy).startswith("energy: A is 16.7% below B")
     assert order_notice(A, fast).startswith("EDP: A is")
@@ -113,5 +113,5 @@ def test_what_is_claimed_follows(
         return
     bound = value(one if more == "A" else other, share)
     if not math.isclose(bound, min(first, second), rel_tol=3e-9):
-        assert ("certainly so" in text) == (bound > min(first, second))
-        assert ("could turn" in text) == (bound < min(first, second))
+        assert ("this order is certain" in text) == (bound > min(first, second))
+        assert ("could reverse" in text) == (bound < min(first, second))

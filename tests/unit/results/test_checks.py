@@ -146,7 +146,7 @@ def test_summary_that_lost_a_layer_is_found(make_rows):
     records, summary = make_rows(4)
     summary["layer_index"] = summary["layer_index"][:-1]
     detail = failed(records, summary)["layers_add_up_to_network"]
-    assert "counts 4 layers and lists 3" in detail
+    assert "counts 4 layers, but lists 3" in detail
     assert "no layer has the record" in detail
 
 

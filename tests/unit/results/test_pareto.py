@@ -77,7 +77,7 @@ def test_static_power_of_some_runs_alone_is_told() -> None:
     leaky, other = replace(run("a", 9, 5, 1), static_power_w=0.01), replace(run("b", 9, 5, 1), static_power_w=0.02)
     bare, none = replace(run("c", 1, 5, 1), static_power_w=0.0), run("d", 1, 5, 1)
     (mixed,) = compare([leaky, other, bare, none])
-    assert mixed.notes == ("static power is not given, and left out, of c, d; energies of the others have it",)
+    assert mixed.notes == ("static power is not given for c, d: only the energies of the other runs include it",)
     for alike in ([leaky, other], [bare, none]):
         assert compare(alike)[0].notes == ()
 

@@ -120,7 +120,9 @@ def test_tables_say_what_a_proof_covers(allocation: str, searched: str) -> None:
     assert (layers["gap"].tolist(), runs["largest_gap"].tolist()) == ([0.0, 0.0], [0.0])
     line, of_run = proof_lines(found.summary)
     assert line == f"optimum proven for 2 of 2 distinct layers, largest gap 0.00%, over {text}"
-    assert of_run == "latency of the network: no mappings have less, over what the bounds of its layers cover"
+    assert (
+        of_run == "latency of the network: no mappings have less, over the mappings that the bounds of its layers cover"
+    )
     assert runs["objective_gap"].tolist() == [0.0]
     assert runs["objective_lower_bound"][0] == pytest.approx(found.summary["latency_cycles"], rel=1e-8)
 
@@ -148,7 +150,10 @@ def test_every_kind_of_proof_of_a_run_is_told() -> None:
     texts = [covered_text(covers, "free") for covers in proof["covers"]]
     assert run_proof({"certificate": proof})["proof_covers"] == "; ".join(texts)
     first, *others = proof_lines({"certificate": proof})
-    assert first == "optimum proven for 1 of 2 distinct layers, largest gap 25.00%, each over what it covers"
+    assert (
+        first
+        == "optimum proven for 1 of 2 distinct layers, largest gap 25.00%, each over the mappings that its proof covers"
+    )
     assert others == [f"a proof covers {text}" for text in texts]
     del proof["allocations"]
     assert run_proof({"certificate": proof})["proof_covers"] == f"{GIVEN}; all spatial mappings"

@@ -139,11 +139,11 @@ def test_a_network_may_have_another_name() -> None:
         (
             {"model": "zigzag-3.9.1", "workload_digest": "2"},
             {},
-            "the network is read in two ways, or run in parts: layers that only one run has are there in full",
+            "the models read the network differently, or one run has only a part: some layers are in one run only",
         ),
-        ({"workload_digest": "", "model": ""}, {}, "that the network is the same is known by its name alone"),
+        ({"workload_digest": "", "model": ""}, {}, "only the equal names suggest that both runs have the same network"),
         ({"could_keep": True}, {}, "exploit_data_locality is off, though b would hold data between layers"),
-        ({"is_of_several_cores": True}, {}, "what moves between cores is of no layer"),
+        ({"is_of_several_cores": True}, {}, "data that move between cores belong to no layer"),
     ],
 )
 def test_what_differs_besides_is_named(changed: dict[str, Any], options: dict[str, str], notice: str) -> None:

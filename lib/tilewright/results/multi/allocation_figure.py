@@ -1,4 +1,6 @@
-"""Figure of the search for an allocation: the best of each generation, and the Pareto front of allocations."""
+"""Figure of the search for an allocation: the best values so far in each generation, and the Pareto front of
+allocations.
+"""
 
 import csv
 import io
@@ -44,10 +46,10 @@ def read_front(path: Path) -> list[JsonObject]:
 def allocation_figure(
     generations: Sequence[Row], front: Sequence[Row], title: str, bound: Mapping[str, Any] | None = None
 ) -> Figure:
-    """Figure of the best latency and energy so far over the generations, and of the front (energy over latency), with
-    the chosen allocation marked.
+    """Figure with two plots: the best latency and energy so far over the generations, and the Pareto front (energy over
+    latency) with the chosen allocation marked.
 
-    `bound` is the lower bound of the summary, which is stated below the title.
+    `bound` is the lower bound of the summary. The figure states it below the title.
     """
     with figure_style():
         figure = Figure(figsize=(WIDTH_INCHES, HEIGHT_INCHES))
@@ -63,7 +65,7 @@ def allocation_figure(
 
 
 def reported_search(run: ReportedSchedule) -> Figure | None:
-    """Search for the allocation, for the report of a run; None if there was no search."""
+    """Figure of the search for the allocation, for the report of a run; None if there was no search."""
     if run.search is None:
         return None
     title = f"Search for the allocation of {run.title}"
@@ -78,7 +80,7 @@ def _bound_words(bound: Mapping[str, Any] | None) -> str:
 
 
 def _draw_progress(panel: Axes, generations: Sequence[Row]) -> None:
-    """Draw steps, with latency on the left axis and energy on the right one."""
+    """Draw step curves of latency (left axis) and energy (right axis)."""
     numbers = [row["generation"] for row in generations]
     panel.set_title("best so far", fontsize=8, loc="left")
     panel.set_xlabel("generation")
@@ -125,7 +127,7 @@ def _draw_front(panel: Axes, front: Sequence[Row]) -> None:
 
 
 def _room(axes: Axes, values: Sequence[float]) -> None:
-    """Set an axis around values, with room above, and with a range even if all values are equal."""
+    """Set the range of an axis to the values, with room above. The range is not empty even if all values are equal."""
     least, most = min(values, default=0.0), max(values, default=1.0)
     span = max(most - least, 0.02 * abs(most), 1e-9)
     axes.set_ylim(least - 0.1 * span, most + 0.15 * span)

@@ -1,8 +1,7 @@
-"""Bars of a schedule in rows, with the system it runs on and names for people, for the figures, the interactive page
-and the trace.
+"""Bars of a schedule in rows, with the accelerator and readable names, for figures, the interactive page and the trace.
 
-A row is a core, or a link that carries data. Transfers share links, so bars of a link may overlap in time: each goes
-into the first free *lane* of its row.
+A row is a core, or a link that carries data. Transfers share links, so bars of a link can overlap in time. Each bar is
+in the first free *lane* of its row.
 """
 
 import heapq
@@ -27,20 +26,20 @@ CATEGORIES = (
     "outputs",
     "streams",
 )
-"""Causes of data movement, in the words of figures."""
+"""Causes of data movement, as figures name them."""
 WEIGHTS, OFF_CHIP_ACTIVATIONS, BETWEEN_CORES, EVICTIONS, OUTPUTS, STREAMS = range(len(CATEGORIES))
 
 
 @dataclass(frozen=True, eq=False)
 class TileRanges:
-    """Ranges of the loop dimensions in which each layer is cut."""
+    """Range that each CN covers in the loop dimensions in which its layer is cut."""
 
     dimensions: tuple[tuple[str, ...], ...]
-    """[layer] dimensions in which the layer is cut"""
+    """[layer] Dimensions in which the layer is cut."""
     starts: tuple[Integers, ...]
-    """[cut dimension][cn] first value; 0 if the layer has fewer cut dimensions"""
+    """[cut dimension][cn] First index of the CN in this dimension; 0 if the layer has fewer cut dimensions."""
     ends: tuple[Integers, ...]
-    """[cut dimension][cn] value after the last"""
+    """[cut dimension][cn] Index after the last index of the CN in this dimension."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,7 +48,7 @@ class ScheduleView:
 
     artifact: ScheduleArtifact
     tiles: TileRanges | None = None
-    """Ranges of the CNs; None if their graph is not given."""
+    """Ranges of the CNs; None if the CN graph is not given."""
 
     @property
     def schedule(self) -> Schedule:
@@ -68,7 +67,7 @@ class ScheduleView:
 
     @property
     def node_layer(self) -> Integers:
-        """[cn] layer of the CN, in ascending order"""
+        """[cn] Layer of the CN. Layers ascend."""
         return self.artifact.graph.layer
 
     @property
@@ -78,31 +77,31 @@ class ScheduleView:
 
     @cached_property
     def first_node(self) -> Integers:
-        """[layer + 1] first CN of a layer"""
+        """[layer + 1] First CN of each layer, and the number of CNs at the end."""
         return np.searchsorted(self.node_layer, np.arange(len(self.names.layer_names) + 1))
 
     def link_label(self, link: int) -> str:
-        """Text for a link: its name; for a port of the off-chip memory, which has only a core number, the text adds
-        `(off-chip)`.
+        """Text for a link: the name of the link. For a port of the off-chip memory, whose name is only a core number,
+        the text adds "(off-chip)".
         """
         name = self.names.link_names[link]
         return f"{name} (off-chip)" if self.names.link_kinds[link] == OFFCHIP_PORT else name
 
     def node_name(self, node: int) -> str:
-        """Text for a CN: number of the layer, then of the CN in the layer."""
+        """Text for a CN: the number of its layer, then the number of the CN in the layer."""
         layer = int(self.node_layer[node])
         return f"{layer}.{node - int(self.first_node[layer])}"
 
     @cached_property
     def edges(self) -> tuple[Integers, Integers, Integers]:
-        """(source, target, bits) of the pairs of CNs between which data flows; targets ascend, then sources"""
+        """(source, target, bits) of the pairs of CNs between which data flow, sorted by target, then by source."""
         source, target, bits = self.artifact.edges
         order = np.lexsort((source, target))
         return source[order], target[order], bits[order]
 
     @cached_property
     def transfer_category(self) -> Integers:
-        """[transfer] index in CATEGORIES."""
+        """[transfer] Index of the cause of the transfer in CATEGORIES."""
         moves = self.schedule.transfers
         kind = np.array([WEIGHTS if kind == WEIGHT else OFF_CHIP_ACTIVATIONS for kind in self.names.tensor_kinds])
         fetched = kind[self.artifact.piece_tensor[moves["piece"]]] if len(moves) else np.zeros(0, np.int64)
@@ -127,12 +126,12 @@ def tile_ranges(graph: CnGraph) -> TileRanges:
 
 CORE, LINK, NO_LINK = "core", "link", "no link"
 NODE_BAR, TRANSFER_BAR, STREAM_BAR = range(3)
-"""Kinds of bars, which say what the item of a bar is."""
+"""Kinds of bars. The kind decides whether the item of a bar is a CN, a transfer or a stream."""
 
 
 @dataclass(frozen=True)
 class Row:
-    """Row of bars."""
+    """Row of bars, for a core or a link."""
 
     name: str
     kind: str
@@ -147,25 +146,25 @@ class Row:
 
 @dataclass(frozen=True, eq=False)
 class ScheduleTable:
-    """Bars, ordered by row, lane and start; bars of one lane do not overlap."""
+    """Bars of a schedule, sorted by row, lane and start. Bars of one lane do not overlap."""
 
     rows: tuple[Row, ...]
     row: Integers
-    """[bar] row"""
+    """[bar] Row of the bar."""
     lane: Integers
-    """[bar] lane"""
+    """[bar] Lane of the bar in its row."""
     start_cycles: Integers
-    """[bar] start, in cycles"""
+    """[bar] Start, in cycles."""
     end_cycles: Integers
-    """[bar] end, in cycles"""
+    """[bar] End, in cycles."""
     kind: Integers
-    """[bar] NODE_BAR, TRANSFER_BAR or STREAM_BAR"""
+    """[bar] Kind of the bar: NODE_BAR, TRANSFER_BAR or STREAM_BAR."""
     item: Integers
-    """[bar] number of the CN, of the transfer, or of the stream record"""
+    """[bar] Number of the CN, of the transfer, or of the stream record."""
     layer: Integers
-    """[bar] layer of the CN or of the data; -1 if there is none"""
+    """[bar] Layer of the CN or of the data; -1 if the data have no layer."""
     category: Integers
-    """[bar] index in `CATEGORIES`, -1 for CNs"""
+    """[bar] Index of the cause of the data movement in `CATEGORIES`; -1 for CNs."""
     latency_cycles: int
 
     @property
@@ -188,11 +187,12 @@ class ScheduleTable:
 
 
 def schedule_table(view: ScheduleView) -> ScheduleTable:
-    """All bars of a schedule: every CN once; every transfer on each link that it loads itself; every stream.
+    """All bars of a schedule: one for each CN, one for each transfer on each link that it uses, and those of all
+    streams.
 
     A transfer that only receives a broadcast has bars only on links that the main transfer of the broadcast does not
-    load. A transfer over a path without links is in a row of its own. Rows: cores without the off-chip one, links in
-    use in their order, then the row of transfers without a link.
+    use. The rows are: the cores except the off-chip core, the links in use, and one row for all transfers over paths
+    without links.
     """
     bars = _all_bars(view)
     key, start, end = bars["key"], bars["start_cycles"], bars["end_cycles"]
@@ -213,8 +213,8 @@ def schedule_table(view: ScheduleView) -> ScheduleTable:
 
 
 def _all_bars(view: ScheduleView) -> dict[str, Integers]:
-    """Columns of all bars except row and lane; `key` is the core, or core count + link, or core count + link count for
-    no link.
+    """Columns of all bars except row and lane. The column `key` is the number of the core. For a link it is the number
+    of cores + the number of the link; for no link, the number of cores + the number of links.
     """
     schedule, system = view.schedule, view.system
     moves, streams, cores = schedule.transfers, schedule.streams, system.core_count
@@ -265,7 +265,9 @@ def busy_cycles(starts: Integers, ends: Integers) -> int:
 
 
 def listeners(view: ScheduleView) -> dict[int, list[int]]:
-    """Transfers that only receive the broadcast of another transfer of the same piece, by that transfer."""
+    """Transfers that only receive the broadcast of another transfer of the same piece. The keys are the broadcasting
+    transfers.
+    """
     moves, cores = view.schedule.transfers, view.system.core_count
     listening = np.flatnonzero(moves["broadcast_of"] >= 0)
     if not len(listening):
@@ -281,7 +283,7 @@ def listeners(view: ScheduleView) -> dict[int, list[int]]:
 
 
 def _without_link(view: ScheduleView) -> Integers:
-    """Numbers of the transfers over a path without links."""
+    """Numbers of the transfers whose path has no links."""
     moves, system = view.schedule.transfers, view.system
     pair = moves["source_core"] * system.core_count + moves["target_core"]
     return np.flatnonzero(system.path_start[pair + 1] == system.path_start[pair])

@@ -27,7 +27,7 @@ RUN_COLOUR, BASELINE_COLOUR, BOUND_COLOUR = OPERAND_COLOURS[0], "#bbbbbb", OPERA
 
 @dataclass(frozen=True)
 class BaselineRow:
-    """One schedule of the comparison."""
+    """Schedule in the comparison: this run or a baseline."""
 
     name: str
     latency_cycles: int
@@ -42,7 +42,7 @@ class BaselineRow:
 
 
 def baseline_rows(summary: Summary) -> list[BaselineRow]:
-    """Rows of this run, then of its baselines in the order of the summary."""
+    """Rows of the comparison: this run, then its baselines in the order of the summary."""
     rows = [BaselineRow(THIS_RUN, summary[LATENCY_CYCLES], summary[ENERGY_PJ], summary.get("gap_latency"))]
     for row in summary.get("baselines") or ():
         name = readable(row["name"])
@@ -52,8 +52,8 @@ def baseline_rows(summary: Summary) -> list[BaselineRow]:
 
 
 def baselines_figure(summary: Summary) -> Figure:
-    """Figure with a row for each schedule and columns for latency, energy and EDP, each with its value and its ratio to
-    this run.
+    """Figure with a row for each schedule and columns for latency, energy and EDP. Each cell has the value and its
+    ratio to the value of this run.
     """
     rows = baseline_rows(summary)
     bound = summary.get("lower_bound") or {}
@@ -82,7 +82,7 @@ def baselines_figure(summary: Summary) -> Figure:
 
 
 def reported_baselines(run: ReportedSchedule) -> Figure:
-    """Run beside its baselines, for its report."""
+    """Figure of a run beside its baselines, for the report of the run."""
     return baselines_figure(run.summary)
 
 
@@ -94,7 +94,9 @@ def _subtitle(run: BaselineRow, bound: Mapping[str, Any]) -> str:
 
 
 def _worse(rows: Sequence[BaselineRow]) -> str:
-    """Text on quantities in which this run, the first row, is worse than the others; '' if there are none."""
+    """Text on quantities in which this run (the first row) is worse than a baseline; '' if there are no such
+    quantities.
+    """
     run = rows[0]
     words = []
     for row in rows[1:]:

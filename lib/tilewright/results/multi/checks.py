@@ -1,4 +1,4 @@
-"""Invariants of a run of the multi-core flow, verified on its artifacts, including the proof of its allocation."""
+"""Invariants of a run on several cores, verified on its artifacts, including the proof of its allocation."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -28,14 +28,15 @@ from tilewright.results.multi.summary import THIS_RUN, core_uses, link_uses, mem
 def proof_faults(
     artifact: ScheduleArtifact, summary: Mapping[str, Any], allocation: Mapping[str, Any]
 ) -> Iterator[str]:
-    """Faults of the certificate in `allocation.json`: bounds that do not follow from their weights or differ from those
-    of the summary, blocks of other cores, or blocks with a better allocation than the proven best one.
+    """Faults of the certificate in `allocation.json`: bounds that do not follow from their weights, bounds that differ
+    from the summary, blocks with cores that are not allowed, or blocks with an allocation better than the proven
+    optimum.
     """
     certificate, proof = allocation["certificate"], allocation["search"]["proof"]
     choices = certificate["cores"]
     allowed = _allowed(artifact.problem, choices)
     if allowed is None:
-        yield f"the certificate is of {len(choices)} parts, the schedule has others, or is on other cores"
+        yield f"the {len(choices)} parts of the certificate, or their cores, do not match those of the schedule"
         return
     if not allowed[np.arange(len(allowed)), artifact.schedule.allocation].all():
         yield "the schedule is on cores that the certificate does not allow"
@@ -45,20 +46,22 @@ def proof_faults(
     for rule, claim in bounds.items():
         stated = summary["lower_bound"][ENERGY_PJ] if rule == "energy" else terms[rule]
         if claim.get("cycles", claim.get("pj")) != stated:
-            yield f"{rule}: the certificate claims {claim}, the summary {stated}"
+            yield f"{rule}: the certificate claims {claim}, but the summary has {stated}"
     least = proof["value"] * (1 - ROUNDING)
     for number, block in enumerate(certificate["blocks"]):
         cores = zip(block["cores"], choices, strict=True)
         if any(core is not None and core not in allowed_there for core, allowed_there in cores):
             yield f"block {number} has cores that are not allowed"
         if block["best"] is not None and block["best"] < least:
-            yield f"block {number} has an allocation of {block['best']}, less than the best, {proof['value']}"
+            yield f"block {number} has an allocation with value {block['best']}, less than the best, {proof['value']}"
     if proof["lower_bound"] > proof["value"]:
         yield f"the lower bound, {proof['lower_bound']}, is above the best, {proof['value']}"
 
 
 def _allowed(problem: SchedulingProblem, choices: Sequence[Sequence[int]]) -> Any:
-    """[cn, core] allowed cores, from the allowed cores of each part; None if the parts do not match."""
+    """[cn, core] True if the CN may run on the core. `choices` has the allowed cores of each part (group of a layer).
+    None if `choices` does not match the parts and cores of the problem.
+    """
     pairs = np.stack((problem.graph.layer, problem.graph.group))
     distinct, part = np.unique(pairs, axis=1, return_inverse=True)
     if distinct.shape[1] != len(choices):
@@ -74,10 +77,10 @@ def _allowed(problem: SchedulingProblem, choices: Sequence[Sequence[int]]) -> An
 _RULES = {
     "nodes": "each node runs once, on a core that can run it, long enough, after its predecessors",
     "cores": "no two nodes overlap on a core; streams last as long as their nodes",
-    "data": "data is there before it is sent or needed, transfers are long enough, results end off-chip",
+    "data": "data are there before they are sent or needed, transfers are long enough, results end off-chip",
     "links": "no link carries more than its width",
     "memories": "no memory holds more than its capacity, or less than is in use",
-    "energy": "energy is the sum of its parts, and those follow from the logs",
+    "energy": "energy is the sum of its parts, and the parts follow from the logs",
     "logs": "the schedule has its logs",
 }
 
@@ -90,8 +93,9 @@ def check_multi_run(
     allocation: Mapping[str, Any] | None = None,
     assembled: AssembledProblem | None = None,
 ) -> list[Check]:
-    """All checks of a run: the rules of schedules, totals and bounds. Further artifacts of the run are checked to
-    belong to the schedule; with `assembled`, the problem of the schedule is checked to be that of the descriptions.
+    """All checks of a run: the rules of schedules, totals and bounds. The other artifacts, if given, must agree with
+    the schedule. If `assembled` is given, the scheduling problem of the artifact must equal the one made from the input
+    files.
     """
     checks = _rule_checks(artifact, ScheduleSettings.of(summary["settings"]).has_barriers)
     nodes = f"{artifact.graph.node_count:,} nodes"
@@ -99,14 +103,16 @@ def check_multi_run(
         result("totals", "the summary has the totals of the schedule", list(_total_faults(artifact, summary)))
     )
     if graph is not None and artifact.schedule_model == CAUSAL and summary["settings"].get("layers_by_off_chip"):
-        around = "what goes by way of the off-chip memory never moves directly"
+        around = "data that must go through the off-chip memory never move directly"
         checks.append(result("schedule_detours", around, _detour_faults(artifact, summary, graph)))
     if artifact.schedule_model == CAUSAL:
         checks.append(result("bounds", "no total is below its bound", list(_bound_faults(artifact, summary))))
     if costs is not None:
         checks.append(result("cores_add_up", "cores add up to the total", list(_core_faults(artifact, summary, costs))))
         checks.append(
-            result("costs", f"{nodes} cost what the tables say", list(_cost_faults(artifact, summary, costs)))
+            result(
+                "costs", f"the costs of {nodes} are those of the tables", list(_cost_faults(artifact, summary, costs))
+            )
         )
     uses = list(_use_faults(artifact, summary))
     checks.append(result("uses", "cores, memories and links are used between 0 and 100 %", uses))
@@ -119,7 +125,7 @@ def check_multi_run(
         checks.append(result("proof", proven, list(proof_faults(artifact, summary, allocation))))
     if assembled is not None:
         found = list(_problem_faults(artifact, assembled))
-        checks.append(result("problem", "the problem is that of hardware, network and mapping", found))
+        checks.append(result("problem", "the scheduling problem follows from hardware, network and mapping", found))
     return checks
 
 
@@ -156,7 +162,7 @@ def _total_faults(artifact: ScheduleArtifact, summary: Mapping[str, Any]) -> Ite
     pairs += [(f"{key} of {THIS_RUN}", row[key], summary[key]) for row in own for key in (LATENCY_CYCLES, ENERGY_PJ)]
     for name, given, found in pairs:
         if not _same(given, found):
-            yield f"{name} is {given}, the schedule says {found}"
+            yield f"{name} is {given} in the summary, but {found} in the schedule"
     for name, value in _numbers(summary):
         if not math.isfinite(value) or value < 0:
             yield f"{name} is {value}"
@@ -174,8 +180,8 @@ def _numbers(value: Any, name: str = "") -> Iterator[tuple[str, float]]:
 
 
 def _bound_faults(artifact: ScheduleArtifact, summary: Mapping[str, Any]) -> Iterator[str]:
-    """Faults of the lower bounds over all allocations and over the chosen one: totals below a bound, and a bound for
-    the chosen one that is lower than the bound over all.
+    """Faults of the lower bounds over all allocations and for the chosen allocation. A total must not be below a bound,
+    and the bound for the chosen allocation must not be below the bound over all allocations.
     """
     problem, bound = artifact.problem, summary["lower_bound"]
     chosen = np.arange(problem.system.core_count) == artifact.schedule.allocation[:, None]
@@ -187,16 +193,16 @@ def _bound_faults(artifact: ScheduleArtifact, summary: Mapping[str, Any]) -> Ite
         for what, low in (("bound", over_all), ("bound of its allocation", of_own)):
             if total < low * (1 - ROUNDING):
                 yield f"{name} is {total}, below its {what}, {low}"
-        # Work per core is a bound by weights that are searched, so only the other terms are comparable.
+        # The latency bound depends on weights that are searched, so only the bounds of the energy are comparable.
         if name == ENERGY_PJ and of_own < over_all * (1 - ROUNDING):
-            yield f"the bound of the allocation on {name} is {of_own}, below that of all allocations, {over_all}"
+            yield f"the bound of {name} for the allocation is {of_own}, below that over all allocations, {over_all}"
 
 
 def _core_faults(
     artifact: ScheduleArtifact, summary: Mapping[str, Any], costs: Mapping[str, Sequence[CoreCostRow]]
 ) -> Iterator[str]:
-    """Faults of the core rows of the summary: they must equal those of the schedule and add up to the energy on cores,
-    like its terms.
+    """Faults of the rows of cores in the summary. The rows must agree with the schedule. Both the rows and the energy
+    terms must add up to the energy on the cores.
     """
     yield from _row_faults("core", summary["cores"], encode(core_uses(artifact, costs)))
     total = artifact.schedule.energy_terms_pj[ON_CORE]
@@ -219,13 +225,15 @@ def _row_faults(what: str, given: Sequence[Mapping[str, Any]], found: Sequence[M
     for row, other in zip(given, found, strict=False):
         for key in ("busy_cycles", "cn_count", ENERGY_PJ, "peak_bits", "capacity_bits", "bits", "name"):
             if key in other and not _same(row.get(key), other[key]):
-                yield f"{what} {other['name']}: {key} is {row.get(key)}, the schedule says {other[key]}"
+                yield f"{what} {other['name']}: {key} is {row.get(key)} in the summary, {other[key]} in the schedule"
 
 
 def _cost_faults(
     artifact: ScheduleArtifact, summary: Mapping[str, Any], costs: Mapping[str, Sequence[CoreCostRow]]
 ) -> Iterator[str]:
-    """Faults of cycles, energy and streams of each class on each core that runs it: they must equal its cost table."""
+    """Faults of cycles, energy and streams of the CN classes on each core that runs them. The values must equal the
+    cost table of the core.
+    """
     schedule, table, names = artifact.schedule, artifact.problem.costs, artifact.names
     runtime = summary["settings"]["cn_runtime"]
     used = np.unique(np.stack((artifact.graph.cost_row, schedule.allocation)), axis=1)
@@ -240,13 +248,13 @@ def _cost_faults(
             and {place: bits for place, bits in streams.items() if bits} == found
         )
         if not same:
-            yield f"class {row} on core {names.core_names[core]} costs other than its table says"
+            yield f"class {row} on core {names.core_names[core]} has other costs than in the cost table of the core"
 
 
 def _use_faults(artifact: ScheduleArtifact, summary: Mapping[str, Any]) -> Iterator[str]:
     yield from _row_faults("memory", summary["memories"], encode(memory_uses(artifact)))
     yield from _row_faults("link", summary["links"], encode(link_uses(artifact)))
-    # In another model streams have a link for the run of their CN, whatever they carry: more than its width, it may be.
+    # In other models, a stream uses a link while its CN runs, whatever it carries; this can exceed the width.
     of_links = ("busy", "utilisation") if artifact.schedule_model == CAUSAL else ("busy",)
     for table, keys in (("cores", ("utilisation", "array_utilisation")), ("links", of_links)):
         for row in summary[table]:
@@ -255,23 +263,25 @@ def _use_faults(artifact: ScheduleArtifact, summary: Mapping[str, Any]) -> Itera
                     yield f"{table} {row['name']}: {key} is {row[key]}"
     for row in summary["memories"]:
         if artifact.schedule_model == CAUSAL and row["peak_bits"] > row["capacity_bits"]:
-            yield f"memory {row['name']} has a peak of {row['peak_bits']} bits, and holds {row['capacity_bits']}"
+            yield f"memory {row['name']} has a peak of {row['peak_bits']} bits, its capacity is {row['capacity_bits']}"
 
 
 def _graph_faults(artifact: ScheduleArtifact, graph: CnGraph) -> Iterator[str]:
-    """Faults of the graph: every CN must be in its group, and every edge with data must carry at least its bits."""
+    """Faults of the graph of the schedule. Layers, groups and edges must equal those of the CN graph, and every edge
+    with data must carry at least as many bits as there.
+    """
     if graph.cn_count != artifact.graph.node_count:
-        yield f"{artifact.graph.node_count} nodes, the CN graph has {graph.cn_count}"
+        yield f"the schedule has {artifact.graph.node_count} nodes, but the CN graph has {graph.cn_count}"
         return
     if not np.array_equal(graph.cn_layer, artifact.graph.layer) or not np.array_equal(
         graph.group, artifact.graph.group
     ):
-        yield "nodes are of other layers or groups than in the CN graph"
+        yield "nodes belong to other layers or groups than in the CN graph"
     count = max(graph.cn_count, 1)
     data = graph.edge_operand != ORDERING
     wanted, place = np.unique(graph.edge_source[data] * count + graph.edge_target[data], return_inverse=True)
     most = np.zeros(len(wanted), np.int64)
-    # What two operands of a node need of another one may be the same data, which flows once.
+    # If two operands of a node need the same data of another node, these data flow once.
     np.maximum.at(most, place.reshape(-1), graph.edge_bits[data])
     source, target, bits = _edges_of_activations(artifact)
     found = source * count + target
@@ -281,11 +291,11 @@ def _graph_faults(artifact: ScheduleArtifact, graph: CnGraph) -> Iterator[str]:
     both, in_graph, in_schedule = np.intersect1d(wanted, found, return_indices=True)
     for edge in np.flatnonzero(bits[in_schedule] < most[in_graph])[:5].tolist():
         key = int(both[edge])
-        yield f"the edge from node {key // count} to node {key % count} carries less than in the CN graph"
+        yield f"the edge from node {key // count} to node {key % count} carries fewer bits than in the CN graph"
 
 
 def _edges_of_activations(artifact: ScheduleArtifact) -> tuple[Any, Any, Any]:
-    """(source, target, bits) of the edges, without those that carry only partial sums."""
+    """(source, target, bits) of the edges. Edges that carry only partial sums are left out."""
     kinds = np.array([kind == ACTIVATION for kind in artifact.names.tensor_kinds], np.bool_)
     problem = artifact.problem
     piece = problem.fetch_order[0]
@@ -311,7 +321,7 @@ def _problem_faults(artifact: ScheduleArtifact, assembled: AssembledProblem) -> 
         one, other = getattr(artifact.problem, part), getattr(assembled.problem, part)
         for field in fields(one):
             if not np.array_equal(getattr(one, field.name), getattr(other, field.name)):
-                yield f"{part}.{field.name} is another"
+                yield f"{part}.{field.name} differs from the input files"
     for field in fields(artifact.names):
         if getattr(artifact.names, field.name) != getattr(assembled.names, field.name):
-            yield f"names.{field.name} is another"
+            yield f"names.{field.name} differs from the input files"

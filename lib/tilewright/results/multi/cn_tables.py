@@ -1,4 +1,4 @@
-"""Tables of computation nodes (CNs): how each layer is cut, which data flows into it, and the costs on each core."""
+"""Tables of computation nodes (CNs): the cut of each layer, the data that flow into it, and the costs on each core."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -16,8 +16,8 @@ _WIDTH = 150
 
 
 def cn_rows(graph: CnGraph) -> list[dict[str, Any]]:
-    """Rows, one per layer: its loops, CNs, groups and classes, the edges with data into it and their bits, and the bits
-    that it reads from outside.
+    """Rows, one per layer: loops, CNs, groups and classes, edges with data into the layer and their bits, and the bits
+    that the layer reads of tensors that no CN makes.
     """
     count = len(graph.layers)
     target = graph.cn_layer[graph.edge_target]
@@ -45,7 +45,7 @@ def cn_rows(graph: CnGraph) -> list[dict[str, Any]]:
 
 
 def cn_summary(graph: CnGraph) -> dict[str, Any]:
-    """Numbers of a CN graph, as plain data."""
+    """Size of a CN graph (numbers of layers, CNs, edges and so on), as plain data."""
     return {
         "network": graph.network,
         "cns": graph.cn_count,
@@ -59,7 +59,7 @@ def cn_summary(graph: CnGraph) -> dict[str, Any]:
 
 
 def cn_table_text(graph: CnGraph) -> str:
-    """Table for the terminal. Loops are written innermost first."""
+    """Table of the layers of a CN graph, for the terminal. Loops are written innermost first."""
     numbers = ("CNs", "groups", "classes", "edges in\nwith data", "they carry\n[bits]", "from outside\n[bits]")
     table = text_table(f"{graph.network} in computation nodes", ("layer", "operator", "stack", "cut in"), numbers)
     rows = cn_rows(graph)
@@ -80,7 +80,9 @@ def _cns(layer: CnLayer) -> slice:
 
 
 def _distinct_read_bits(graph: CnGraph) -> Any:
-    """[layer] bits of the distinct contents that its CNs read; overlaps of windows count in each content."""
+    """[layer] Bits of the distinct blocks of data that the CNs of the layer read. Elements in the overlap of two blocks
+    are counted in both.
+    """
     reader = graph.cn_layer[graph.read_cn]
     pairs = np.unique(np.stack((reader, graph.read_content)), axis=1)
     bits = np.zeros(len(graph.layers), np.int64)
@@ -89,16 +91,16 @@ def _distinct_read_bits(graph: CnGraph) -> Any:
 
 
 CostTables = Mapping[str, Sequence[CoreCostRow]]
-"""Rows of each core file, one per cost class."""
+"""Rows of the cost table of each core file, one per class of CNs."""
 _MOST_REASON_CHARACTERS = 60
 
 
 def cost_table(tables: CostTables, layer_names: Sequence[str] = ()) -> pandas.DataFrame:
-    """Table with one row for each class and core, classes in order; numbers are per CN unless their name contains
-    `all`.
+    """Table with one row for each class and core, sorted by class. Numbers are per CN, except in columns whose name
+    contains `all`.
 
-    `layer_names` are those of the layers of the CN graph; without them, layers have numbers. Cores that cannot run a
-    class have empty numbers and a reason.
+    `layer_names` are the names of the layers of the CN graph. Without them, the table has numbers of layers. In rows of
+    cores that cannot run the class, numbers are empty and the reason is given.
     """
     count = max((len(rows) for rows in tables.values()), default=0)
     return pandas.DataFrame(
@@ -107,7 +109,7 @@ def cost_table(tables: CostTables, layer_names: Sequence[str] = ()) -> pandas.Da
 
 
 def cost_table_text(table: pandas.DataFrame, width: int = TERMINAL_WIDTH) -> str:
-    """A cost table for the terminal."""
+    """Text of a cost table for the terminal."""
     headings = ("CNs", "cycles", "energy\n[µJ]", "array\nuse")
     text = text_table("", ("class", "core"), headings)
     text.add_column("streams, or why it cannot run")

@@ -1,17 +1,19 @@
-"""Cycles of each core of a schedule by cause: it computes, waits for something, or is idle.
+"""Cycles of each core of a schedule by cause: the core computes, waits for something, or has nothing to run.
 
-The cycles of a core add up to the latency. The cost table divides the cycles of its computation nodes (CNs). The cycles
-before a CN are divided by what the CN waits for (docs/bottlenecks.md#explain-a-run):
+The cycles of a core add up to the latency. The cycles in which a computation node (CN) runs are divided as in the cost
+table. The cycles before a CN are assigned to causes of waiting (docs/bottlenecks.md#explain-a-run):
 
-1. Once all its data is present, it waits for the cause of its start (`start_causes`): bandwidth of a link for its
-   streams, room in a memory, or its turn.
-2. Before that, the item that is ready last decides; of equal ones a CN that produces data. If it is a CN, the cause
-   is data that is not made yet, until that CN ends. If it is a transfer, the data is on the way while the transfer
-   lasts. Between its request and its begin, the transfer waits for the cause of its begin: bandwidth of a link, room
-   in a memory, or its turn. It is requested once three conditions hold: its data is made, all predecessors of the CN
-   have started, and the fetch before it of the same CN has begun (docs/multi-core-model.md#scheduling); the condition
-   met last decides what comes before. If the transfer began because its data had just arrived at its source, the
-   same rule applies to the earlier transfer. A prefetch is requested when its data is made.
+1. After all data of the CN are present, the CN waits for the cause of its start (`start_causes`): bandwidth of a link
+   for its streams, room in a memory, or its turn.
+2. Before that, the input that becomes ready last decides. If several become ready at the same time, a CN that produces
+   data comes before a transfer.
+   If the last input comes from a CN, the cause is "data not made yet" until that CN ends.
+   If the last input comes from a transfer, the cause is "data on the way" while the transfer lasts. Between its request
+   and its begin, the transfer waits for bandwidth of a link, for room in a memory, or for its turn. A transfer is
+   requested when three conditions hold: its data are made, all predecessors of the CN have started, and the preceding
+   fetch of the same CN has begun (docs/multi-core-model.md#scheduling). The condition that is met last decides the
+   cause of the cycles before the request. If the transfer began because its data had just arrived at its source, the
+   same rules apply to the transfer that brought the data there. A prefetch is requested when its data are made.
 """
 
 from bisect import bisect_right
@@ -53,16 +55,16 @@ NOT_MADE, MOVING, FULL_LINK, NO_ROOM, TURN = (
 )
 """Causes while a core waits."""
 IDLE = "nothing to run"
-"""Cause of cycles after the last CN of a core, or of all cycles if it has none."""
+"""Cause of the cycles after the last CN of a core, or of all cycles of a core without CNs."""
 CAUSES_OF_CYCLES = (
     *(ARRAY, IDLE_UNITS, STALLS, ONLOADING, OFFLOADING, COMPUTING, STREAMS),
     *(NOT_MADE, MOVING, FULL_LINK, NO_ROOM, TURN, IDLE),
 )
 """Causes in the order in which they are shown."""
 BUSY_CAUSES = CAUSES_OF_CYCLES[: CAUSES_OF_CYCLES.index(NOT_MADE)]
-"""Causes in which the core runs something."""
+"""Causes of cycles in which the core runs a CN."""
 WAITS = tuple(cause for cause in CAUSES_OF_CYCLES if cause not in (*BUSY_CAUSES, IDLE))
-"""Causes in which the core waits."""
+"""Causes of cycles in which the core waits."""
 
 if TYPE_CHECKING:
     from tilewright.multicore.scheduling.core_costs import CoreCosts
@@ -73,18 +75,18 @@ class CoreCycles(NamedTuple):
 
     core: str
     layer: str
-    """Layer of the CN that computes or waits; '' for none."""
+    """Layer of the CN that computes or waits; '' if there is no CN."""
     cause: str
     """Cause: one of CAUSES_OF_CYCLES."""
     what: str
-    """Detail of the cause: the layer whose data is not made, the kind of data on the way, the link, or the memory; ''
-    for other causes.
+    """Detail of the cause: the layer whose data are not made yet, the kind of data on the way, the link, or the memory;
+    '' for other causes.
     """
     cycles: int
 
 
 class _Stretch(NamedTuple):
-    """Interval in which a CN waits for one thing."""
+    """Interval in which a CN waits for a single cause."""
 
     start_cycles: int
     cause: str
@@ -92,10 +94,10 @@ class _Stretch(NamedTuple):
 
 
 def core_cycles(view: ScheduleView, costs: "CoreCosts | None") -> tuple[CoreCycles, ...]:
-    """Cycles of each core except the off-chip one, by core, then layer, then cause; zeros are left out.
+    """Cycles of each core except the off-chip core, sorted by core, layer and cause. Rows with 0 cycles are left out.
 
-    `costs` are the cost tables by core file; without them, the cycles of CNs are not divided. () for a schedule of a
-    model that is not causal, because then causes of waiting are not defined.
+    `costs` are the cost tables by core file. Without them, the cycles in which CNs run are not divided by cause.
+    Returns () if the schedule model is not causal, because causes of waiting are then not defined.
     """
     causes = start_causes(view)
     if causes is None:
@@ -120,7 +122,7 @@ def core_cycles(view: ScheduleView, costs: "CoreCosts | None") -> tuple[CoreCycl
 def _of_core(
     view: ScheduleView, waits: "_Waits", costs: "CoreCosts | None", core: int
 ) -> Iterator[tuple[int, str, str, int]]:
-    """Tuples (layer, cause, detail, cycles) of a core, from cycle 0 to the latency."""
+    """Tuples (layer, cause, detail, cycles) of a core, in order of time from cycle 0 to the end of the schedule."""
     schedule = view.schedule
     own = np.flatnonzero(schedule.allocation == core)
     own = own[np.argsort(schedule.start_cycles[own], kind="stable")]
@@ -143,7 +145,9 @@ def _of_core(
 
 
 def _parts(row: CoreCostRow | None, runtime: int) -> Iterator[tuple[str, int]]:
-    """Parts (cause, cycles) of the runtime of a CN; a shorter runtime lacks the later parts."""
+    """Parts (cause, cycles) of the runtime of a CN. If the runtime is shorter than the sum of the parts in the cost
+    table, the last parts are cut off.
+    """
     if row is None or row.spatial_stall_cycles is None:
         yield COMPUTING, runtime
         return
@@ -163,14 +167,14 @@ def _parts(row: CoreCostRow | None, runtime: int) -> Iterator[tuple[str, int]]:
 
 
 class _Waits:
-    """Causes for which CNs wait before they start."""
+    """Causes of the cycles that CNs wait before they start."""
 
     def __init__(self, view: ScheduleView, causes: StartCauses) -> None:
         self.view, self.causes, self.logs = view, causes, ScheduleLogs(view)
         self._links_of = links_too_full(self.logs)
         self._arrivals: dict[int, list[tuple[int, int]]] = {}
-        """(end, transfer) of the transfers that bring a piece to a memory, sorted by end, by the index of (piece,
-        memory)
+        """Transfers that bring a piece to a memory, as (end, transfer) sorted by end. The keys are indices of pairs
+        (piece, memory).
         """
         for transfer, move in enumerate(self.logs.moves):
             place = self.logs.place(move.piece, move.target_memory)
@@ -184,7 +188,7 @@ class _Waits:
         self._before: list[int] = sources[order].tolist()
 
     def before(self, cn: int, since: int) -> Iterator[_Stretch]:
-        """Waits of a CN from `since` to its start, the last one first, without gaps."""
+        """Intervals in which a CN waits, from `since` to its start without gaps. The last interval comes first."""
         start = self.logs.start[cn]
         if start <= since:
             return
@@ -194,7 +198,7 @@ class _Waits:
         yield from self._until_ready(cn, item, since)
 
     def _until_ready(self, cn: int, item: int, since: int) -> Iterator[_Stretch]:
-        """Waits up to the end of the item that was ready last, a CN or a transfer."""
+        """Intervals of waiting until the end of the item (a CN or a transfer) whose data became ready last."""
         nodes, logs = self.logs.nodes, self.logs
         known, last = max(((logs.start[one], -one) for one in self._predecessors(cn)), default=(0, -NOTHING))
         has_begun = True
@@ -223,7 +227,9 @@ class _Waits:
             yield _Stretch(since, NOT_MADE, self.view.names.layer_names[self.view.node_layer[item]])
 
     def _fetch_before(self, cn: int, transfer: int) -> int:
-        """Transfer that a CN fetches before another one, which cannot begin earlier; or NOTHING."""
+        """Transfer that the CN fetches directly before `transfer`; NOTHING if there is none. `transfer` cannot begin
+        earlier than this transfer.
+        """
         fetched = self._fetches(cn)
         if transfer not in fetched:
             return NOTHING
@@ -235,7 +241,9 @@ class _Waits:
         return self._before[self._first[cn] : self._first[cn + 1]]
 
     def _ready(self, cn: int) -> tuple[int, int]:
-        """(time at which all inputs of a CN were present, CN or transfer that ended then); NOTHING at cycle 0."""
+        """(time at which all inputs of a CN were present, CN or transfer that ended at this time). The item is NOTHING
+        at cycle 0.
+        """
         logs = self.logs
         ends = [(logs.end[one], one) for one in self._predecessors(cn)]
         ends += [(logs.moves[one].end_cycles, logs.nodes + one) for one in self._fetches(cn)]
@@ -252,7 +260,7 @@ class _Waits:
         return found
 
     def _places(self, cn: int) -> Iterator[tuple[int, int]]:
-        """Pairs (piece, memory) that a CN reads; streamed data is read off-chip."""
+        """Pairs (piece, memory) that a CN reads. Streamed data are read from the off-chip memory."""
         artifact, core = self.view.artifact, self.logs.core_of[cn]
         graph, costs, system = artifact.graph, artifact.problem.costs, self.view.system
         streams = costs.stream_bits[int(graph.cost_row[cn]), core]
@@ -263,7 +271,9 @@ class _Waits:
             yield piece, system.off_chip_memory if is_streamed else int(system.core_memory[core, operand])
 
     def _held_up(self, item: int, links: Sequence[int]) -> tuple[str, str]:
-        """(cause, detail) why a CN or a transfer could not begin earlier; `links` are those that may be the cause."""
+        """(cause, detail) of the reason why a CN or a transfer could not begin earlier. `links` are the links that can
+        be the cause.
+        """
         kind, cause, time = int(self.causes.kind[item]), int(self.causes.item[item]), self._start(item)
         if kind == LINK:
             used = [link for link in links if self.logs.ends_on_link.at(link, time) != NOTHING]
@@ -277,7 +287,7 @@ class _Waits:
         return TURN, ""
 
     def _link_of(self, item: int, time: int) -> int:
-        """Link on which an item ended."""
+        """Number of the link on which an item ended."""
         links = range(len(self.view.system.link_bits_per_cycle))
         return next(link for link in links if self.logs.ends_on_link.at(link, time) == item)
 

@@ -1,8 +1,9 @@
 """Limits of a run on several cores: cycles of each core, use of links, and the part whose doubling saves most.
 
 To find this part, the schedule is simulated again with each part doubled, and with the same cost tables and settings.
-The logs of waiting alone do not identify a bottleneck, because another part can be almost as slow. Cores with the same
-file are one part, and so are their memories of the same name, because a hardware file can only change them together.
+The causes of waiting alone do not identify a bottleneck, because another part can be almost as slow. All cores with the
+same core file are one part, because a change of the file changes all of them. For the same reason, all memories of
+these cores that have the same name are one part.
 """
 
 import itertools
@@ -80,34 +81,34 @@ class ScheduleLimits:
     """Limits of a schedule."""
 
     parts: tuple[DoubledPart, ...] = ()
-    """Parts that were tried, the largest saving first. Parts with equal savings are in the order cores, links,
-    memories, then by number.
+    """Parts that were tried, the largest saving first. If savings are equal, cores come before links and memories, and
+    smaller numbers come first.
     """
     latency_cycles: int = 0
     """Latency of the schedule without changes."""
     unknown: str = ""
     """Reason why nothing was tried; '' if parts were tried."""
     together: tuple[DoubledPart, ...] = ()
-    """Smallest set of parts that saves cycles together, if no single part saves any. Each part of the set has the
-    latency with the whole set doubled.
+    """Smallest set of parts that saves cycles if all its parts are doubled; () if a single part saves cycles or no set
+    does. `latency_cycles` of each part is the latency with all parts of the set doubled.
     """
 
     @property
     def helpful(self) -> tuple[DoubledPart, ...]:
-        """Parts that save cycles: the first is the bottleneck, the second the runner-up."""
+        """Parts that save cycles. The first part is the bottleneck, the second part is the runner-up."""
         return tuple(part for part in self.parts if self.gain_cycles(part) > 0)
 
     @property
     def verdict(self) -> Verdict:
-        """Verdict on the cycles saved by doubling each part, or the set of parts that saves together."""
+        """Verdict on the cycles saved by doubling single parts, and by doubling the set of parts if there is one."""
         rivals = [(part.words, float(self.gain_cycles(part))) for part in (self.parts if not self.together else ())]
         if self.together:
             rivals = [(self.together_words, float(self.gain_cycles(self.together[0]))), *rivals]
-        return Verdict.of("cycles that twice as much saves", "cycles", self.latency_cycles, rivals, "-")
+        return Verdict.of("cycles that doubling a part saves", "cycles", self.latency_cycles, rivals, "-")
 
     @property
     def together_words(self) -> str:
-        """Text for the parts that help together."""
+        """Text for the set of parts in `together`."""
         return " and ".join(part.words for part in self.together)
 
     def gain_cycles(self, part: DoubledPart) -> int:
@@ -123,21 +124,22 @@ class ScheduleLimits:
 
 
 def schedule_limits(view: ScheduleView, node_ids: Sequence[int] | None = None) -> ScheduleLimits:
-    """Parts of a system, sorted by the cycles that doubling them saves, with the same allocation, tables and options.
+    """Parts of a system, sorted by the cycles that doubling them saves. Allocation, cost tables and options are
+    unchanged.
 
     `node_ids` are the ids of the layers, as in `cn_graph.json`; some schedules cannot be simulated without them.
     """
     artifact = view.artifact
     if artifact.schedule_model != CAUSAL:
-        return ScheduleLimits(unknown=f"schedules of the model {artifact.schedule_model} are not played again")
+        return ScheduleLimits(unknown=f"schedules of the model {artifact.schedule_model} cannot be simulated again")
     changed = list(_doubled(view))
     if artifact.graph.node_count * (len(changed) + 1) > MOST_NODES_PLAYED:
         return ScheduleLimits(
-            unknown=f"{artifact.graph.node_count:,} computation nodes are too many to be played again"
+            unknown=f"{artifact.graph.node_count:,} computation nodes are too many for further simulations"
         )
     options = options_of(artifact, node_ids)
     if options is None:
-        return ScheduleLimits(unknown="what the schedule says of its options does not give it again")
+        return ScheduleLimits(unknown="the recorded options of the schedule do not reproduce it")
     latency = artifact.schedule.latency_cycles
     played = [
         (DoubledPart(kind, name, _latency(change(artifact.problem), artifact, options)), change)
@@ -181,9 +183,10 @@ def _together(
 
 
 def options_of(artifact: ScheduleArtifact, node_ids: Sequence[int] | None) -> ScheduleOptions | None:
-    """Options of the scheduler that reproduce this schedule; None if no known options do.
+    """Options of the scheduler that reproduce this schedule; None if no known options reproduce it.
 
-    Older files do not say which memory operands are prefetched; the operands of weights are tried first.
+    Older files do not say which memory operands are prefetched. In this case, several choices are tried, first the
+    operands of weights.
     """
     stated = (artifact.provenance or {}).get("options", {})
     layers = tuple(stated.get("layers_by_off_chip", ()))
@@ -203,8 +206,8 @@ def options_of(artifact: ScheduleArtifact, node_ids: Sequence[int] | None) -> Sc
 
 
 def _prefetched(artifact: ScheduleArtifact) -> Iterator[tuple[int, ...]]:
-    """Memory operands that were prefetched. If they are not known: first the operands of weights, then all other
-    operands.
+    """Candidates for the set of memory operands that were prefetched: the recorded set if it is known, else first the
+    operands of weights, then others.
     """
     if artifact.operands_to_prefetch:
         yield artifact.operands_to_prefetch
@@ -230,7 +233,7 @@ def _latency(problem: SchedulingProblem, artifact: ScheduleArtifact, options: Sc
 
 
 def _doubled(view: ScheduleView) -> Iterator[tuple[str, str, Change]]:
-    """(kind, name, function that doubles it) of each part of the system."""
+    """(kind, name, function that doubles the part) for each part of the system."""
     system, names = view.system, view.names
     for name, cores in _core_groups(view).items():
         yield CORE, name, partial(_faster, cores=cores)
@@ -248,14 +251,14 @@ def _doubled(view: ScheduleView) -> Iterator[tuple[str, str, Change]]:
 
 
 def _faster(problem: SchedulingProblem, cores: Sequence[int]) -> SchedulingProblem:
-    """Problem in which the given cores take half of the cycles."""
+    """Scheduling problem in which the given cores take half of the cycles."""
     runtime = problem.costs.runtime_cycles.copy()
     runtime[:, cores] = np.where(runtime[:, cores] > 0, -(-runtime[:, cores] // 2), runtime[:, cores])
     return replace(problem, costs=replace(problem.costs, runtime_cycles=runtime))
 
 
 def _more(problem: SchedulingProblem, tables: Sequence[tuple[Sequence[str], Sequence[int]]]) -> SchedulingProblem:
-    """Problem in which the given entries of the system's tables are doubled."""
+    """Scheduling problem in which the given entries of tables of the system are doubled."""
     system = problem.system
     for names, where in tables:
         system = _times_two(system, names, where)
@@ -263,7 +266,7 @@ def _more(problem: SchedulingProblem, tables: Sequence[tuple[Sequence[str], Sequ
 
 
 def _core_groups(view: ScheduleView) -> dict[str, list[int]]:
-    """Cores with the same file that run something, by name of the group."""
+    """Groups of cores that run CNs and have the same core file, by name of the group."""
     groups: dict[str, list[int]] = {}
     for core in np.unique(view.schedule.allocation).tolist():
         groups.setdefault(view.names.core_files[core], []).append(core)
@@ -277,8 +280,8 @@ def _core_groups(view: ScheduleView) -> dict[str, list[int]]:
 def _memory_groups(view: ScheduleView) -> dict[str, list[int]]:
     """Groups of on-chip memories, by group name.
 
-    A group holds the memories that have the same name and belong to cores of the same files. Memories that are always
-    empty are left out.
+    A group has all memories of the same name whose cores have the same core files. Memories that are always empty are
+    left out.
     """
     system, names = view.system, view.names
     groups: dict[tuple[tuple[str, ...], str], list[int]] = {}
@@ -303,11 +306,11 @@ def _times_two(system: CoreSystem, names: Sequence[str], places: Sequence[int]) 
 
 @dataclass(frozen=True)
 class CoresReport:
-    """Limits of a run on several cores."""
+    """Report on a run on several cores: cycles of the cores, use of links, and the limits of the schedule."""
 
     latency_cycles: int
     rows: tuple[CoreCycles, ...]
-    """Rows of cycles; those of a core add up to the latency."""
+    """Rows of cycles. The rows of each core add up to the latency."""
     limits: ScheduleLimits
     links: tuple[LinkUse, ...]
     """Links that carry data, the most used first."""
@@ -331,7 +334,7 @@ class CoresReport:
         return replace(self, rows=tuple(row for row in self.rows if row.layer == layer), layer=layer)
 
     def added(self, key: Callable[[CoreCycles], Any], causes: Iterable[str] | None = None) -> dict[Any, int]:
-        """Sums of cycles by a key, of all causes or of some of them; the largest first."""
+        """Sums of cycles by a key, the largest first. `causes` are the causes that are summed; None for all."""
         wanted = None if causes is None else set(causes)
         found: dict[Any, int] = {}
         for row in self.rows:
@@ -354,9 +357,10 @@ def cores_report(
     summary: Mapping[str, Any],
     node_ids: Sequence[int] | None = None,
 ) -> CoresReport | None:
-    """Limits of a schedule; None for a model that is not causal.
+    """Report on a schedule; None if the schedule model is not causal.
 
-    `costs` are the cost tables by core file, `summary` is the summary of the run, `node_ids` are the ids of its layers.
+    `costs` are the cost tables by core file, `summary` is the summary of the run, and `node_ids` are the ids of the
+    layers.
     """
     rows = core_cycles(view, costs)
     if not rows:
@@ -384,12 +388,12 @@ def limit_lines(limits: ScheduleLimits) -> list[str]:
     if limits.together:
         gain = limits.gain_cycles(limits.together[0])
         return [
-            "twice as much of one part saves nothing",
+            "doubling a single part saves nothing",
             f"limited by: {limits.together_words} together saves {gain:,} cycles,"
             f" {share_text(gain, limits.latency_cycles)}",
         ]
     if not limits.helpful:
-        return ["twice as much of one part saves nothing: the nodes wait for one another, or parts are equally slow"]
+        return ["doubling a single part saves nothing: the nodes wait for one another, or parts are equally slow"]
     names = ("limited by", "runner-up")
     return [
         f"{name}: {_told(limits, part)} saves {limits.gain_cycles(part):,} cycles,"
@@ -413,7 +417,7 @@ def _cores(report: CoresReport) -> str:
     causes = [cause for cause in CAUSES_OF_CYCLES if any(key[1] == cause for key in by_core)]
     title = f"What each core does with the latency, {report.latency_cycles:,} cycles"
     if report.layer:
-        title = "Cycles of the cores that run it, or wait before it"
+        title = "Cycles of the cores that run the layer or wait before it"
     table = text_table(title, ("core",), (*causes, *(["cycles"] if report.layer else [])))
     for core in report.cores:
         values = [by_core.get((core, cause), 0) for cause in causes]
@@ -427,7 +431,7 @@ def _waits(report: CoresReport) -> str:
     waits = report.added(wait_words, WAITS)
     if not waits:
         return ""
-    table = text_table("What cores wait for, all of them together", ("cause", "most before"), ("cycles", "share"))
+    table = text_table("Causes of waiting, summed over all cores", ("cause", "mostly before"), ("cycles", "share"))
     total = sum(waits.values())
     of_layers = report.added(lambda row: (wait_words(row), row.layer), WAITS)
     for words, cycles in list(waits.items())[:MOST_WAITS]:
@@ -442,7 +446,7 @@ def _limits(limits: ScheduleLimits) -> str:
     lines = ended_lines(limit_lines(limits))
     if limits.unknown or not limits.helpful:
         return lines
-    title = "What twice as much of one part would save, the same allocation and cost tables"
+    title = "Savings of doubling one part, with the same allocation and cost tables"
     table = text_table(title, ("part",), ("cycles", "share"))
     for part in limits.helpful[:MOST_PARTS]:
         gain = limits.gain_cycles(part)
@@ -450,7 +454,7 @@ def _limits(limits: ScheduleLimits) -> str:
     worse = [part for part in limits.parts if limits.gain_cycles(part) < 0]
     text = lines + render(table)
     if worse:
-        text += f"  {len(worse)} would make it longer: the order in which cores take nodes is no longer a good one\n"
+        text += f"  {len(worse)} parts would make the schedule longer, because nodes are then run in a worse order\n"
     return text
 
 
@@ -468,7 +472,7 @@ def _links(report: CoresReport) -> str:
 
 def _layers(report: CoresReport) -> str:
     """Table text of the layers with most cycles on the cores."""
-    title = "Layers: cycles of all cores that run them, or wait before their nodes"
+    title = "Layers: cycles of all cores that run nodes of the layer or wait before them"
     table = text_table(title, ("layer", "waits most for"), ("computing", "waiting"))
     busy, waits = (report.added(lambda row: row.layer, causes) for causes in (BUSY_CAUSES, WAITS))
     of_waits = report.added(lambda row: (row.layer, wait_words(row)), WAITS)

@@ -1,7 +1,7 @@
-"""Ranges of energy and area of a schedule that follow from the ranges of memory costs.
+"""Ranges of energy and area of a schedule, computed from the ranges of memory costs.
 
-A schedule fixes how often each memory is accessed: by computation nodes on their cores, as in the cost tables, and by
-moved data, word by word. Both energies are linear in the costs of the memory.
+A schedule fixes the number of accesses to each memory: those of the computation nodes, as in the cost tables, and those
+of the data that move between cores. Both energies are linear in the costs of the memory.
 """
 
 from collections import defaultdict
@@ -20,14 +20,16 @@ from tilewright.results.multi.summary import core_uses
 from tilewright.search.cost_ranges import CostPart, ranges_of
 
 _Place = tuple[int, str]
-"""Id of a core, and its name of a memory; for a memory that cores share, those of its first user."""
+"""(id of a core, name of a memory in the file of this core). A memory that cores share has the id and the name of its
+first user.
+"""
 
 
 def schedule_cost_parts(
     artifact: ScheduleArtifact, costs: Mapping[str, Sequence[CoreCostRow]], accelerator: MultiCoreAccelerator
 ) -> tuple[CostPart, ...]:
-    """Contribution of each memory whose costs have a range; () if there is none. `costs` are the cost tables by core
-    file.
+    """Contributions of the memories whose costs have a range; () if there is no such memory. `costs` are the cost
+    tables by core file.
 
     Names of memories begin with the ids of their cores: `0: sram`, or `0+1: sram` if cores share the memory.
     """
@@ -51,7 +53,7 @@ def range_fields(
     accelerator: MultiCoreAccelerator,
     area_mm2: float | None,
 ) -> JsonObject:
-    """Field `cost_ranges`, as in the summary of a run on one core; {} if no costs have a range."""
+    """Summary field `cost_ranges`, as for a run on one core; {} if no costs have a range."""
     parts = schedule_cost_parts(artifact, costs, accelerator)
     return {"cost_ranges": ranges_of(parts, artifact.schedule.energy_pj, area_mm2)} if parts else {}
 
@@ -61,14 +63,14 @@ def _has_range(memory: Memory) -> bool:
 
 
 def _memories(accelerator: MultiCoreAccelerator) -> Iterator[tuple[_Place, Memory]]:
-    """Memories of all cores, one entry per core that has them."""
+    """Memories of all cores. A memory that cores share is listed once for each of these cores."""
     for core_id, core in accelerator.core_of.items():
         for memory in core.memories:
             yield (core_id, memory.name), memory
 
 
 def _first_places(accelerator: MultiCoreAccelerator) -> dict[_Place, _Place]:
-    """First user of each memory at the top of a core, by every user."""
+    """First user of the outermost memories that cores share, for each of their users."""
     return {
         place: places[0]
         for instance in accelerator.memory_instances
@@ -80,7 +82,7 @@ def _first_places(accelerator: MultiCoreAccelerator) -> dict[_Place, _Place]:
 def _on_cores_pj(
     artifact: ScheduleArtifact, costs: Mapping[str, Sequence[CoreCostRow]], first_of: Mapping[_Place, _Place]
 ) -> dict[_Place, float]:
-    """Energy of CNs in each memory of their cores, in pJ."""
+    """Energy of the CNs in each memory of their cores, in pJ."""
     found: dict[_Place, float] = defaultdict(float)
     for row in core_uses(artifact, costs):
         for name, energy_pj in row.memory_energy_pj.items():
@@ -90,7 +92,7 @@ def _on_cores_pj(
 
 
 def _moved_pj(artifact: ScheduleArtifact, accelerator: MultiCoreAccelerator) -> dict[_Place, float]:
-    """Energy of moved data in the memories that it leaves and reaches, in pJ."""
+    """Energy of data that move between memories, in each memory that the data leave or reach, in pJ."""
     schedule, system = artifact.schedule, artifact.system
     read = schedule.words_read.sum(axis=0) * system.memory_read_energy_pj
     moved: np.ndarray = read + schedule.words_written.sum(axis=0) * system.memory_write_energy_pj

@@ -33,7 +33,7 @@ BAR_INCHES = (0.07, 0.2)
 LEAST_CLASS_INCHES = 0.3
 LABEL_CHARACTERS = 38
 MOST_CLASSES = 200
-"""Largest number of classes that are drawn: those with the most cycles."""
+"""Largest number of classes that are drawn. If there are more, the classes with most cycles are drawn."""
 _CANNOT: dict[str, Any] = {"linestyle": "none", "marker": "x", "markersize": 3.5, "markeredgewidth": 0.8}
 _STREAMS = "//////"
 _LABEL_POINTS = 6.5
@@ -44,10 +44,11 @@ ValueOf = Callable[[CoreCostRow], float]
 
 
 def cost_table_figure(tables: CostTables, network: str = "") -> Figure:
-    """Figure with two panels for each row of classes: cycles (on-loading included) and energy on the core, summed over
-    all CNs of a class.
+    """Figure with two panels for each row of classes: cycles (including on-loading) and energy on the core. Both are
+    summed over all CNs of a class.
 
-    Each class has a bar for each core; a gap with a cross in the core's colour means that the core cannot run it.
+    Each class has a bar for each core. If the core cannot run the class, there is a cross in the colour of the core
+    instead of a bar.
     """
     cores = list(tables)
     count = max((len(rows) for rows in tables.values()), default=0)
@@ -84,7 +85,7 @@ def cost_table_figure(tables: CostTables, network: str = "") -> Figure:
 
 
 def reported_costs(run: ReportedSchedule) -> Figure:
-    """Cost of nodes on each core, for the report of a run."""
+    """Figure of the costs of nodes on each core, for the report of a run."""
     return cost_table_figure(run.core_costs, run.title)
 
 
@@ -98,14 +99,14 @@ def _drawn(tables: CostTables, count: int) -> list[int]:
 
 
 def _class_inches(classes: int, cores: int) -> float:
-    """Width of a class with a bar for each core and a gap, in inches."""
+    """Width of the bars of a class, one for each core, and of the gap beside them, in inches."""
     narrow, wide = BAR_INCHES
     bar = min(wide, max(narrow, MAX_PANEL_INCHES / max(1, classes) / (cores + 1)))
     return max(LEAST_CLASS_INCHES, bar * (cores + 1))
 
 
 def _split(numbers: list[int], most: int) -> list[list[int]]:
-    """Rows of nearly equal length, with at most `most` numbers each."""
+    """Numbers in rows of nearly equal length, at most `most` numbers in each row."""
     count = max(1, math.ceil(len(numbers) / most))
     length = max(1, math.ceil(len(numbers) / count))
     return [numbers[start : start + length] for start in range(0, len(numbers), length)] or [[]]
@@ -120,7 +121,7 @@ def _energy(row: CoreCostRow) -> float:
 
 
 def _limits(tables: CostTables, value_of: ValueOf) -> tuple[float, float]:
-    """Powers of ten below and above all values."""
+    """Ends of the axis: a power of ten below all values, and 1.5 times the largest value."""
     values = [value for rows in tables.values() for row in rows if row.can_run and (value := value_of(row)) > 0]
     if not values:
         return 1.0, 10.0
@@ -142,7 +143,7 @@ def _draw_panel(
         for x, number in enumerate(numbers):
             row = rows[number]
             if row.can_run:
-                # What costs nothing has no place on a logarithmic axis; it stands on the floor.
+                # A cost of 0 has no position on a logarithmic axis; its bar ends at the lower end of the axis.
                 look: dict[str, Any] = (
                     {"hatch": _STREAMS, "edgecolor": "white", "linewidth": 0.2} if row.streams else {}
                 )

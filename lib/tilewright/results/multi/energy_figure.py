@@ -1,4 +1,4 @@
-"""Figure of the energy of a schedule by cause, on cores and for moved data, next to those of the baselines."""
+"""Figure of the energy of a schedule and of its baselines by cause: energy on cores and energy of moved data."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -36,11 +36,11 @@ LINKS = "links"
 _PART_WORDS = {"link": LINKS, "memory": "memories"}
 _GREYS = {ON_CORE_WORDS: "#8a8a8a", TOTAL: "#bbbbbb"}
 _COLOURS = tuple(OPERAND_COLOURS[number] for number in (0, 2, 4, 3, 1, 5))
-"""Colours of the terms other than on-core energy, in the order in which they are shown; they repeat after the last
-one.
+"""Colours of the terms other than on-core energy, in the order in which the terms are shown. If there are more terms,
+the colours repeat.
 """
 CORE_GREYS = ("#1f1f1f", "#4a4a4a", "#6f6f6f", "#919191", "#b0b0b0", "#cccccc", "#e2e2e2")
-"""Greys of the parts of the energy on cores, in their order; there are as many greys as parts."""
+"""Greys of the parts of the on-core energy, in their order. This is also the largest number of such parts."""
 WIDTH_INCHES, NAME_INCHES, BAR_WIDTH_INCHES = 10.8, 1.2, 5.0
 TOP_INCHES, BAR_INCHES, AXIS_INCHES, LINE_INCHES = 0.75, 0.42, 0.6, 0.19
 THIS_RUN = "this run"
@@ -52,15 +52,15 @@ class EnergyBar:
 
     name: str
     terms_pj: Mapping[str, float]
-    """Energy (pJ) by words, for the parts of all terms in order; on-core energy is included only if it is not divided.
-    TOTAL alone if no part is known.
+    """Energy (pJ) of the parts of all terms, in order; the keys are texts. On-core energy is included only if
+    `in_cores_pj` is empty. If no part is known, TOTAL is the only key.
     """
     in_cores_pj: Mapping[str, float] = field(default_factory=dict)
-    """Parts of the on-core energy (pJ) by words, from `on_core_parts`."""
+    """Parts of the on-core energy (pJ), from `on_core_parts`; the keys are texts."""
 
     @property
     def parts_pj(self) -> dict[str, float]:
-        """All parts in pJ, those in cores first."""
+        """All parts in pJ. The parts of the on-core energy come first."""
         return {**self.in_cores_pj, **self.terms_pj}
 
     @property
@@ -70,15 +70,15 @@ class EnergyBar:
 
 
 def schedule_parts(schedule: Schedule) -> dict[str, float]:
-    """Parts of the terms of a schedule (pJ) by words; they add up to its energy."""
+    """Parts of the energy terms of a schedule (pJ), which add up to its energy; the keys are texts."""
     return _named_parts(schedule.energy_terms_pj)
 
 
 def on_core_parts(summary: Summary | None) -> dict[str, float]:
-    """Energy (pJ) of arrays, then of memories of the cores and other terms in descending order; parts beyond the
-    available greys are merged.
+    """Energy (pJ) of the arrays, then of memories of the cores and other terms in descending order. If there are more
+    parts than greys, the smallest parts are merged.
 
-    Memories of the same name in several cores are one part. {} if the summary does not have them.
+    Memories of the same name in several cores are one part. {} if the summary does not divide the on-core energy.
     """
     energy = (summary or {}).get("energy") or {}
     if "on_core_memory_pj" not in energy:
@@ -92,7 +92,9 @@ def on_core_parts(summary: Summary | None) -> dict[str, float]:
 
 
 def energy_bars(view: ScheduleView, summary: Summary | None = None) -> list[EnergyBar]:
-    """Bars of this run, then of the baselines of its summary, with their parts if given (`energy_parts_pj`)."""
+    """Bars of this run and of the baselines in its summary. A baseline is divided into parts if the summary gives them
+    (`energy_parts_pj`).
+    """
     parts, in_cores = schedule_parts(view.schedule), on_core_parts(summary)
     if in_cores:
         del parts[ON_CORE_WORDS]
@@ -114,12 +116,12 @@ def energy_breakdown_figure(view: ScheduleView, summary: Summary | None = None) 
 
 
 def reported_energy(run: ReportedSchedule) -> Figure:
-    """Energy by cause, for the report of a run."""
+    """Figure of the energy by cause, for the report of a run."""
     return energy_breakdown_figure(run.view, run.summary)
 
 
 def readable(name: str) -> str:
-    """Name of a baseline for people."""
+    """Name of a baseline, readable for people."""
     return name.replace("_", " ")
 
 
@@ -131,9 +133,11 @@ def _named_parts(terms: EnergyTerms) -> dict[str, float]:
 
 
 def _looks(bars: Sequence[EnergyBar]) -> dict[str, dict[str, Any]]:
-    """Style of each part, in the order of drawing: greys in the cores, colours by term, links hatched."""
+    """Style of each part, in the order of drawing: greys for on-core energy, colours for other terms, hatches for
+    links.
+    """
     plain: dict[str, Any] = {"edgecolor": "white", "linewidth": 0.4}
-    # What is nowhere spent is left out.
+    # Parts that are 0 in all schedules are left out.
     spent = [part for bar in bars for part, energy in bar.parts_pj.items() if energy > 0]
     divided = dict.fromkeys(part for bar in bars for part in bar.in_cores_pj if part in spent)
     looks = {part: {**plain, "facecolor": grey, "hatch": ""} for part, grey in zip(divided, CORE_GREYS, strict=False)}
@@ -189,8 +193,8 @@ def _figure(bars: Sequence[EnergyBar], title: str) -> Figure:
 def _list_parts(
     figure: Figure, bar: EnergyBar, looks: Mapping[str, Mapping[str, Any]], unit: tuple[float, str], top: float
 ) -> None:
-    """Add a list with the parts of a schedule, their values and shares, and the parts of others without values; it is
-    also the legend.
+    """Add a list with the parts of a schedule, their values and shares. The list is also the legend of the figure, so
+    it includes parts that only other schedules have, without values.
     """
     left = NAME_INCHES + BAR_WIDTH_INCHES + 0.35
     style: dict[str, Any] = {"va": "center", "fontsize": 7.5, "transform": figure.dpi_scale_trans}

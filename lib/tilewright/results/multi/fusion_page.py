@@ -1,8 +1,8 @@
-"""HTML page of a plan, made only from `fusion.json` and `fusion.csv`: the reasons for the plan, and its search.
+"""HTML page of a fusion plan, made only from `fusion.json` and `fusion.csv`: the reasons for the plan, and its search.
 
-Tables show the figures of the plan with their bounds, the savings of each cut, the plans that were tried and the
-changes that improved the plan, the choices that were fixed, the data that is reloaded, and the layers. A figure shows
-the search.
+Tables show latency and energy of the plan with their lower bounds, the savings of each cut between stacks, the plans
+that were tried and the changes that improved the plan, the choices that were fixed, the data that are reloaded, and the
+layers. A figure shows the search.
 """
 
 import io
@@ -35,13 +35,13 @@ MOST_TIMES_BEST = 3.0
 
 
 def objective_value(objective: str, figures: Row) -> float:
-    """Value of the objective for a latency and an energy."""
+    """Value of the objective for the latency and the energy in `figures`."""
     return float(OBJECTIVES[objective].value(figures[ENERGY_PJ], float(figures[LATENCY_CYCLES])))
 
 
 def fusion_figure(document: Row, tried: Sequence[Row]) -> Figure:
-    """Figure with a point for each plan with a schedule, a line for the best so far, and levels for layer by layer and
-    the bound.
+    """Figure with a point for each plan that has a schedule, a line for the best plan so far, and horizontal lines for
+    the layer-by-layer schedule and for the lower bound.
     """
     objective = document["objective"]
     points = [(row["plan"], objective_value(objective, row)) for row in tried if row[LATENCY_CYCLES] != ""]
@@ -75,7 +75,7 @@ def fusion_figure(document: Row, tried: Sequence[Row]) -> Figure:
 
 
 def svg_text(figure: Figure) -> str:
-    """Figure as an element of an HTML page, without dates and version numbers."""
+    """Figure as an SVG element for an HTML page, without dates and version numbers."""
     make_printable(figure)
     buffer = io.StringIO()
     with figure_style():
@@ -90,7 +90,7 @@ FIGURES = ("latency [cycles]", "energy", "EDP [J cycles]")
 
 def fusion_page(document: Mapping[str, Any], tried: Sequence[Row]) -> str:
     """Text of the page, from the answer of `tilewright fuse` and the rows of the plans that it tried."""
-    title = f"{document['workload']} on {document['hardware']}: how it is fused, and why"
+    title = f"{document['workload']} on {document['hardware']}: fusion plan, and reasons for it"
     parts = {"TITLE": html(title), "BODY": "\n".join(_body(document, tried))}
     return re.sub("@([A-Z]+)@", lambda mark: parts[mark[1]], PAGE.read_text("utf-8"))
 
@@ -98,21 +98,29 @@ def fusion_page(document: Mapping[str, Any], tried: Sequence[Row]) -> str:
 def _body(document: Mapping[str, Any], tried: Sequence[Row]) -> Iterator[str]:
     search = document["search"]
     yield _words(
-        f"{search['plans']:,} plans and {search['segments']:,} parts of the network were looked at for the least "
-        f"{document['objective']}, in {search['schedules']:,} schedules; stopped by "
-        f"{search['stopped_by'].replace('_', ' ')}, seed {search['seed']}."
+        f"The search for the least {document['objective']} examined {search['plans']:,} plans and "
+        f"{search['segments']:,} parts of the network with {search['schedules']:,} schedules. Reason for its end: "
+        f"{search['stopped_by'].replace('_', ' ')}. Seed: {search['seed']}."
     )
     yield html_table(("", *FIGURES), [*_figure_rows(document)], texts=1)
     yield _head("The search", "Each plan by its number; plans without a schedule are left out.")
     yield svg_text(fusion_figure(document, tried))
-    yield _head("What each cut saves", "Against the two stacks made one, all else as it is. Negative: what it costs.")
+    yield _head(
+        "What each cut saves",
+        "Compared with one stack in place of the two, all else unchanged. Negative: the cut costs more.",
+    )
     yield _cuts(document)
-    yield _head("What was tried", "Kinds of plans, and how often one of them was the best so far.")
+    yield _head("What was tried", "Kinds of plans, and how often a plan of the kind was the best so far.")
     yield html_table(("kind", "plans", "schedules", "without one", "best so far", *FIGURES), _origins(search), texts=1)
-    yield _head("What made it better", "Each plan that was the best so far, and what it is of the one before.")
-    yield html_table(("kind", "plan", "stacks", *FIGURES[:2], "of the one before"), _steps(document, tried), texts=1)
+    yield _head(
+        "What made it better",
+        "Each plan that was the best so far, and its objective relative to the previous best plan.",
+    )
+    yield html_table(("kind", "plan", "stacks", *FIGURES[:2], "of the previous best"), _steps(document, tried), texts=1)
     yield from _failures(tried)
-    yield _head("What was fixed", "By the run or the mapping file; all else was searched.")
+    yield _head(
+        "What was fixed", "Decisions that the run or the mapping file fixed; all other decisions were searched."
+    )
     yield html_table(("decision", "fixed"), [*_fixed(document["fixed"])], texts=2)
     yield _head(
         "What is loaded again", "" if document["reloads"] else "Nothing is read from off-chip 1.5 times or more."
@@ -122,7 +130,7 @@ def _body(document: Mapping[str, Any], tried: Sequence[Row]) -> Iterator[str]:
     yield html_table(("first layer", "last layer", "stack", "layers"), _stacks(document), texts=2)
     yield _head("Layers", "Parts between cores, tiles within a core, and the cores of the parts.")
     yield html_table(("layer", "parts", "tiles", "cores"), _layers(document), texts=4)
-    yield _head("The same again", "With the mapping file beside this page:")
+    yield _head("Reproduce this plan", "Commands that use the mapping file beside this page:")
     lines = [f"tilewright {verb} ... {options}".rstrip() for verb, options in document["reproduce"].items()]
     yield f"<pre>{html(chr(10).join(lines))}</pre>"
 
@@ -159,7 +167,7 @@ _NAMES = (LATENCY_CYCLES, ENERGY_PJ, "edp")
 
 
 def _cuts(document: Mapping[str, Any]) -> str:
-    """HTML table of the cuts, those that save most of the objective first."""
+    """HTML table of the cuts between stacks. The cut that improves the objective most comes first."""
     if not document["cuts"]:
         return _words("None: the network is one stack, the run fixes the stacks, or the search was interrupted.")
 
@@ -204,7 +212,7 @@ def _steps(document: Mapping[str, Any], tried: Sequence[Row]) -> list[tuple[str,
 
 
 def _failures(tried: Sequence[Row]) -> Iterator[str]:
-    """HTML table of the reasons why plans have no schedule, the most frequent first."""
+    """HTML table of the reasons why plans have no schedule. The most frequent reason comes first."""
     reasons = Counter(str(row["reason"]) for row in tried if row["reason"])
     if reasons:
         yield _head("What has no schedule", "")

@@ -1,7 +1,7 @@
-"""Figure of the schedule: a row for each core, then one for each link in use; cycles from left to right.
+"""Figure of the schedule: a row for each core, then a row for each link in use; time runs from left to right.
 
 A schedule with too many bars for vector shapes is drawn as an image. Each pixel has the mean colour of the bars in its
-time interval, as if all bars were drawn; a pixel without bars is white. The time to draw is linear in bars and pixels.
+time interval; a pixel without bars is white. The time to draw grows linearly with bars and pixels.
 """
 
 from collections.abc import Mapping, Sequence
@@ -43,13 +43,15 @@ Image = npt.NDArray[np.uint8]
 DARKER = 0.5
 """Share of black in the lines of a hatch."""
 LIGHTER = 0.22
-"""Share of white in every second CN of a core, so that neighbours of one layer can be distinguished."""
+"""Share of white mixed into the colour of every second CN of a core, so that neighbouring CNs of a layer can be
+distinguished.
+"""
 PALETTE = np.array([to_rgb(colour) for colour in (*LAYER_COLOURS, NO_LAYER_COLOUR)])
 
 
 def hatch_masks(height: int, width: int) -> npt.NDArray[np.bool_]:
-    """[category, height, width] True for the pixels that the hatch of a category darkens, as the hatches of
-    shapes do.
+    """[category, height, width] True for the pixels that the hatch of the category darkens. The hatches look like those
+    of vector shapes.
     """
     y, x = np.mgrid[0:height, 0:width]
     masks = (
@@ -67,10 +69,10 @@ def hatch_masks(height: int, width: int) -> npt.NDArray[np.bool_]:
 def strips(
     table: ScheduleTable, window: tuple[float, float], width: int, row_heights: Sequence[int], gap: int
 ) -> Image:
-    """Image of the rows of a table below each other, `width` pixels for the cycles of the window, white gaps between
-    rows.
+    """Image of the rows of a table below each other, with white gaps between rows. The cycles of `window` are `width`
+    pixels wide.
 
-    Returns [height, width, 3]; heights include the gap.
+    Returns an array [height, width, 3]. `row_heights` are in pixels and include the gap.
     """
     lanes = np.array([row.lanes for row in table.rows], np.int64)
     first_lane = np.cumsum(lanes) - lanes
@@ -92,8 +94,9 @@ def strips(
 def _coverage(
     table: ScheduleTable, window: tuple[float, float], width: int, lane: npt.NDArray[np.int64], lanes: int
 ) -> tuple[Floats, Floats, Floats]:
-    """([lane, pixel, 3] colours times shares, [lane, pixel] share that is covered by bars, [lane, category, pixel]
-    share of each category in that).
+    """Three arrays for the pixels of each lane: [lane, pixel, 3] sum of the colours of bars, weighted by the shares of
+    the pixel that they cover; [lane, pixel] share that all bars cover; [lane, category, pixel] share of each category
+    in the covered share.
     """
     scale = width / (window[1] - window[0])
     left = np.clip((table.start_cycles - window[0]) * scale, 0.0, float(width))
@@ -127,9 +130,9 @@ CATEGORY_HATCHES = ("-----", "", "xxxx", "/////", "++++", "|||||")
 SECTIONS = ((0.0, 0.05), (0.475, 0.525), (0.95, 1.0))
 """Parts of a schedule that are shown if it is not shown in full, as shares of its latency."""
 MOST_SHAPES = 2500
-"""Number of bars in a panel from which they are drawn as an image instead of shapes."""
+"""Number of bars in a panel above which the bars are drawn as an image instead of shapes."""
 IMAGE_DOTS_PER_INCH = 100
-"""Dots per inch of that image, and of the whole figure."""
+"""Dots per inch of images of bars, and of the whole figure."""
 WIDTH_INCHES, RIGHT_INCHES, TOP_INCHES, AXIS_INCHES, GAP_INCHES = 16.0, 0.6, 0.75, 0.45, 0.25
 CORE_INCHES, LINK_INCHES, LANE_INCHES, MOST_ROW_INCHES = 0.36, 0.24, 0.1, 1.2
 ROW_GAP_INCHES = 0.05
@@ -146,11 +149,11 @@ def schedule_figure(
     plot_data_transfer: bool = ScheduleFigureOptions.plot_data_transfer,
     table: ScheduleTable | None = None,
 ) -> Figure:
-    """Gantt chart: CNs in the colour of their layer, transfers in the colour of their data's layer, hatched by
-    category.
+    """Gantt chart. CNs have the colour of their layer. Transfers have the colour of the layer of their data, and
+    hatches that show their category.
 
-    With `plot_full_schedule` false it shows three sections of 5 % (beginning, middle, end); with `plot_data_transfer`
-    false it has no rows of links.
+    If `plot_full_schedule` is false, the chart shows three sections of 5 % each (beginning, middle, end). If
+    `plot_data_transfer` is false, it has no rows of links.
     """
     table = table or schedule_table(view)
     if not plot_data_transfer:
@@ -166,7 +169,7 @@ def write_schedule_figure(
     options: ScheduleFigureOptions = ScheduleFigureOptions(),  # noqa: B008  frozen
     table: ScheduleTable | None = None,
 ) -> tuple[Path, Path]:
-    """Write the Gantt chart as `path_stem`.svg and .png; returns both paths."""
+    """Write the Gantt chart as `path_stem`.svg and .png. Returns both paths."""
     figure = schedule_figure(view, summary, **options.as_dict(), table=table)
     return save_figure(figure, path_stem, SCHEDULE_DOTS_PER_INCH)
 
@@ -235,7 +238,9 @@ class _Drawing:
         return figure
 
     def _frame(self, panel: Axes, window: tuple[float, float], unit: tuple[float, str], is_first: bool) -> None:
-        """Set up a panel with rows from the top down in inches and cycles in the unit of the axis."""
+        """Set up a panel. Its vertical axis has the rows from the top down, in inches; its horizontal axis has the
+        time, in the unit of the axis.
+        """
         panel.set_xlim(*window)
         panel.set_ylim(self.panel_inches, 0)
         edges = np.cumsum([0.0, *self.heights])
@@ -314,7 +319,7 @@ class _Drawing:
                 panel.text(x, y, name, fontsize=LABEL_POINTS, color=colour, zorder=3, **style)
 
     def _busy_shares(self, figure: Figure) -> None:
-        """Write next to each row the share of the time in which it has a bar."""
+        """Write next to each row the share of the time in which the row has a bar."""
         x, top = WIDTH_INCHES - RIGHT_INCHES + 0.08, self.height - TOP_INCHES
         style: dict[str, Any] = {"fontsize": 7, "color": GREY, "va": "center", "transform": figure.dpi_scale_trans}
         figure.text(x, top + 0.1, "busy", **style)

@@ -1,4 +1,4 @@
-"""Table of the layers of a schedule: where and when each runs."""
+"""Table of the layers of a schedule: the cores and the times at which each layer runs."""
 
 import itertools
 from typing import TYPE_CHECKING
@@ -17,14 +17,14 @@ LAYERS: Table[ScheduledLayer] = (
     attribute("layer", "Number of the layer in the CN graph."),
     attribute("name", "Name of the layer."),
     attribute("operator_type", "Operator of the network file."),
-    attribute("stack", "Number of its layer stack; empty without CNs."),
-    attribute("cn_count", "Computation nodes."),
-    attribute("groups", "Parts that a core runs as a whole."),
-    attribute("cores", "Ids of its cores, separated by blanks."),
-    attribute("first_start_cycles", "Start of its first CN."),
-    attribute("last_end_cycles", "End of its last CN."),
-    attribute("busy_cycles", "Sum of the runtimes of its CNs."),
-    attribute("on_core_energy_pj", "Energy of its CNs on their cores."),
+    attribute("stack", "Number of the stack that contains the layer; empty for a layer without CNs."),
+    attribute("cn_count", "Number of computation nodes (CNs)."),
+    attribute("groups", "Number of groups of CNs; one core runs all CNs of a group."),
+    attribute("cores", "Ids of the cores that run the layer, separated by blanks."),
+    attribute("first_start_cycles", "Start of the first CN of the layer."),
+    attribute("last_end_cycles", "End of the last CN of the layer."),
+    attribute("busy_cycles", "Sum of the runtimes of the CNs of the layer."),
+    attribute("on_core_energy_pj", "Energy of the CNs of the layer on their cores."),
 )
 """Columns of the layers of a schedule."""
 

@@ -30,7 +30,8 @@ LEAST_PANEL_INCHES, MOST_INCHES = 0.3, 24.0
 """Smallest height of each panel if there are many, and the intended height of all panels together, in inches."""
 MEMORY_COLOUR, LINK_COLOUR, LIMIT_COLOUR = OPERAND_COLOURS[0], OPERAND_COLOURS[2], OPERAND_COLOURS[4]
 MEMORY_STRETCHES, LINK_STRETCHES = 1000, 400
-"""Number of time intervals with one value each, for curves of memories and of links with more than twice as many steps.
+"""Number of time intervals in the curve of a memory or of a link. A curve with more than twice as many steps is
+replaced by one value per interval.
 """
 LEAST_SHARE = 0.05
 """Share of the limit that a curve must reach for the limit to be drawn."""
@@ -42,17 +43,17 @@ class Curve:
 
     name: str
     times: Integers
-    """Cycles, ascending"""
+    """Times of the steps in cycles, ascending."""
     values: Floats
-    """Value from each time until the next one"""
+    """Value from each time in `times` until the next time."""
     text: str
-    """Peak or use, in words."""
+    """Text on the peak or the use."""
     limit: float
-    """Capacity, or 1 for a share"""
+    """Largest possible value: the capacity, or 1 for a share."""
 
 
 def memory_curves(view: ScheduleView) -> list[Curve]:
-    """Bits in each on-chip memory over time, for memories that are not always empty."""
+    """Curves of the bits in each on-chip memory over time. Memories that are always empty are left out."""
     system, schedule = view.system, view.schedule
     curves = []
     for memory, capacity in enumerate(system.memory_capacity_bits.tolist()):
@@ -67,7 +68,9 @@ def memory_curves(view: ScheduleView) -> list[Curve]:
 
 
 def link_curves(view: ScheduleView) -> list[Curve]:
-    """Used share of the width of each link over time, for links that carry data; the text is that of the summary."""
+    """Curves of the used share of the width of each link over time. Links that carry no data are left out. The text has
+    the same figures as the summary.
+    """
     widths = view.system.link_bits_per_cycle
     curves = []
     rows = link_uses(view.artifact)
@@ -86,7 +89,9 @@ def link_curves(view: ScheduleView) -> list[Curve]:
 
 
 def memory_figure(view: ScheduleView) -> Figure:
-    """Figure with a panel for each on-chip memory: bits over time, capacity dashed, peak in words."""
+    """Figure with a panel for each on-chip memory: bits over time, the capacity as a dashed line, and a text on the
+    peak.
+    """
     curves = memory_curves(view)
     words = "what each memory holds; dashed: its capacity" if curves else "nothing is kept in a memory"
     title = f"Memories: {view.names.network} on {view.names.accelerator}"
@@ -110,21 +115,21 @@ def write_memory_figure(view: ScheduleView, path_stem: Path) -> tuple[Path, Path
 
 
 def reported_memories(run: ReportedSchedule) -> Figure:
-    """Use of memories, for the report of a run."""
+    """Figure of the use of memories, for the report of a run."""
     return memory_figure(run.view)
 
 
 def reported_links(run: ReportedSchedule) -> Figure:
-    """Use of links, for the report of a run."""
+    """Figure of the use of links, for the report of a run."""
     return link_figure(run.view)
 
 
 def most_in_stretches(curve: Curve, last: int, stretches: int) -> tuple[Floats, Floats]:
-    """(times, values) of a curve for drawing; a curve with many steps is replaced by its maximum in each interval."""
+    """(times, values) of a curve for drawing. A curve with many steps is replaced by its maximum in each interval."""
     if len(curve.times) <= 2 * stretches:
         return curve.times.astype(np.float64), curve.values
     edges = np.linspace(0, last, stretches + 1)
-    # What holds at the beginning of a stretch counts in it too.
+    # The value at the beginning of an interval also counts.
     place = np.searchsorted(curve.times, edges[:-1], side="right") - 1
     most = np.where(place >= 0, curve.values[np.maximum(place, 0)], 0.0)
     stretch = np.clip(np.searchsorted(edges, curve.times, side="right") - 1, 0, stretches - 1)
@@ -133,7 +138,7 @@ def most_in_stretches(curve: Curve, last: int, stretches: int) -> tuple[Floats, 
 
 
 def mean_in_stretches(curve: Curve, last: int, stretches: int) -> tuple[Floats, Floats]:
-    """(times, values) of a curve for drawing; a curve with many steps is replaced by its mean in each interval."""
+    """(times, values) of a curve for drawing. A curve with many steps is replaced by its mean in each time interval."""
     if len(curve.times) <= 2 * stretches:
         return curve.times.astype(np.float64), curve.values
     edges = np.linspace(0, last, stretches + 1)

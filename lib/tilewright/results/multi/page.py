@@ -1,4 +1,4 @@
-"""Schedule as one HTML file without further files: data, style and script are inside, and no network is used.
+"""Schedule as one HTML file that contains data, style and script and needs no other files and no internet.
 
 The script (schedule_data.js, schedule_why.js, schedule_lanes.js, schedule_viewer.js) draws the visible part on a
 canvas. Columns of numbers are packed as little-endian 32-bit integers or doubles, mostly as differences. The first
@@ -35,12 +35,12 @@ PAGE, SCRIPTS = (
 )
 Column = npt.NDArray[Any]
 MOST_CAUSES = 500_000
-"""Largest number of CNs and transfers for which the page gives the causes of their starts. For so many, finding the
-causes takes seconds.
+"""Largest number of CNs and transfers together for which the page gives the causes of their starts. For this number,
+finding the causes takes seconds.
 """
 MEMORY_STRETCHES = 5000
-"""Number of time intervals for which the page has the maximum of each memory, if the content of the memory changes more
-than twice as often.
+"""Number of time intervals in the curve of a memory. If the content of the memory changes more than twice as often, the
+page has only the maximum in each interval.
 """
 _TRANSFER_COLUMNS = ("piece", "cause", "source_core", "target_core", "source_memory", "target_memory")
 
@@ -52,7 +52,7 @@ def schedule_page(view: ScheduleView, summary: Summary | None = None, table: Sch
 
 
 def schedule_frame() -> str:
-    """Text of the HTML file with the marks @TITLE@ and @DATA@ in place of the contents of a schedule."""
+    """Text of the HTML file with the placeholders @TITLE@ and @DATA@ instead of the contents of a schedule."""
     scripts = "\n".join((FOLDER / name).read_text("utf-8") for name in SCRIPTS)
     return (FOLDER / PAGE).read_text("utf-8").replace("@SCRIPT@", scripts)
 
@@ -98,7 +98,9 @@ def schedule_data(view: ScheduleView, summary: Summary | None, table: ScheduleTa
 
 
 def packed_column(values: Column) -> JsonObject:
-    """Column for the script: integers that fit as `i4`, else `f8`; whole numbers as differences."""
+    """Column packed for the script of the page. Integers that fit into 32 bits have type `i4`, all other numbers have
+    type `f8`. A column of integers is stored as differences between neighbours.
+    """
     if values.dtype.kind == "f":
         return _packed(values.astype("<f8"), is_delta=False)
     small = not len(values) or (int(values.min()) >= -(2**31) and int(values.max()) < 2**31)
@@ -125,7 +127,9 @@ def _lanes(table: ScheduleTable) -> list[dict[str, int]]:
 
 
 def _memories(view: ScheduleView) -> tuple[list[dict[str, Any]], dict[str, Column]]:
-    """(row for each on-chip memory that is not always empty, columns with its steps: bits from each time on)."""
+    """(row for each on-chip memory, columns with the steps of each memory: the times, and the bits from each time on).
+    Memories that are always empty are left out.
+    """
     rows, times, values = [], [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
     for curve in memory_curves(view):
         when, bits = most_in_stretches(curve, max(view.schedule.latency_cycles, 1), MEMORY_STRETCHES)

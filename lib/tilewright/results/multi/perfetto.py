@@ -1,8 +1,9 @@
-"""Schedule as a trace that Perfetto and chrome://tracing open: the JSON of the Trace Event Format.
+"""Schedule as a trace in the Trace Event Format (JSON), which Perfetto and chrome://tracing can open.
 
-Cores, links and memories are one process each; each core and each lane of a link is a thread. A bar is a complete event
-(`X`), a memory a counter (`C`), and data from CN to CN flow events (`s`, `f`). A cycle is shown as a microsecond.
-Traces of large schedules have fewer details, so that they can still be opened; `otherData` says which.
+The trace has three processes: cores, links and memories. Each core and each lane of a link is a thread. A bar is a
+complete event (`X`), a memory is a counter (`C`), and data from one CN to another are flow events (`s`, `f`). A cycle
+is shown as a microsecond. Traces of large schedules have fewer details, so that they can still be opened; `otherData`
+lists the details that are left out.
 """
 
 from collections.abc import Iterator
@@ -29,14 +30,19 @@ from tilewright.results.words import short_layer_name
 CORES, LINKS, MEMORIES = 1, 2, 3
 """Process ids."""
 MOST_FLOWS = 20_000
-"""Largest number of dependences in a trace, which are two events each; with more, none are written."""
+"""Largest number of dependences in a trace. Each dependence is two events. If there are more, no dependences are
+written.
+"""
 MOST_DETAILED = 300_000
-"""Largest number of bars in a detailed trace; with more, slices have only their number, and there are no counters."""
+"""Largest number of bars in a detailed trace. If there are more, slices have only a number, and there are no counters.
+"""
 Event = JsonObject
 
 
 def trace_events(view: ScheduleView, table: ScheduleTable | None = None) -> Iterator[Event]:
-    """All events: names of processes and threads first, then bars by thread and start, memories, dependences."""
+    """All events: first the names of processes and threads, then bars sorted by thread and start, then memories, then
+    dependences.
+    """
     table = table or schedule_table(view)
     threads = _threads(table)
     yield from _names(view, table, threads)
@@ -79,7 +85,9 @@ def reported_trace(run: ReportedSchedule) -> str:
 
 
 def slice_name(view: ScheduleView, node: int) -> str:
-    """Name of a CN and its layer: Perfetto derives the colour of a slice from its name without digits."""
+    """Name of the slice of a CN. It contains the name of the layer, because Perfetto derives the colour of a slice from
+    its name without digits.
+    """
     layer, names = int(view.node_layer[node]), view.names
     return f"{view.node_name(node)} {short_layer_name(names.layer_names[layer], names.layer_operator_types[layer])}"
 
@@ -89,7 +97,7 @@ def _has_flows(view: ScheduleView) -> bool:
 
 
 def _threads(table: ScheduleTable) -> list[list[tuple[int, int]]]:
-    """(process, thread) of each lane of each row; threads of a process are counted from 1."""
+    """[row][lane] (process, thread). The threads of a process are counted from 1."""
     next_thread = {CORES: 1, LINKS: 1}
     found = []
     for row in table.rows:
@@ -138,7 +146,7 @@ def _bars(view: ScheduleView, table: ScheduleTable, threads: list[list[tuple[int
 
 
 def _plain_bars(view: ScheduleView, table: ScheduleTable, threads: list[list[tuple[int, int]]]) -> Iterator[Event]:
-    """Slices that only have their number in the schedule."""
+    """Slices whose only detail is their number in the schedule."""
     columns = (table.row, table.lane, table.start_cycles, table.end_cycles, table.kind, table.item, table.category)
     for row, lane, start, end, kind, item, category in zip(*(column.tolist() for column in columns), strict=True):
         process, thread = threads[row][lane]
@@ -188,7 +196,7 @@ def _stream_args(view: ScheduleView, place: int) -> JsonObject:
 
 
 def _memories(view: ScheduleView) -> Iterator[Event]:
-    """Counters, one for each on-chip memory that is not always empty."""
+    """Counters, one for each on-chip memory. Memories that are always empty are left out."""
     for memory, name in enumerate(view.names.memory_names):
         if memory == view.system.off_chip_memory:
             continue
@@ -198,7 +206,9 @@ def _memories(view: ScheduleView) -> Iterator[Event]:
 
 
 def _flows(view: ScheduleView, table: ScheduleTable, threads: list[list[tuple[int, int]]]) -> Iterator[Event]:
-    """Flows from the last cycle of a CN to the first cycle of a reader of its data; ids count the edges."""
+    """Flows from the last cycle of a CN to the first cycle of each CN that reads its data. The id of a flow is the
+    number of the edge.
+    """
     place = {
         item: threads[row][0]
         for row, kind, item in zip(table.row.tolist(), table.kind.tolist(), table.item.tolist(), strict=True)

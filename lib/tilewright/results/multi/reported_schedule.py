@@ -1,4 +1,4 @@
-"""Schedule of a run on several cores as its report shows it."""
+"""Run on several cores as the input of the functions that make its report."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from tilewright.results.schedule_options import ScheduleFigureOptions
 
 
 class AllocationSearch(NamedTuple):
-    """Search for an allocation: its generations, and the front that it found."""
+    """Search for an allocation: its generations, and the Pareto front that it found."""
 
     generations: Sequence[JsonObject]
     front: Sequence[JsonObject]
@@ -29,7 +29,7 @@ class ReportedSchedule:
     core_costs: CoreCosts
     """Cost table of each core file; {} if only tables are written."""
     search: AllocationSearch | None = None
-    """Search for the allocation; None if the cores were chosen in another way."""
+    """Search for the allocation; None if the allocation was not searched."""
 
     @property
     def title(self) -> str:

@@ -1,6 +1,6 @@
 """Tables of a run on several cores for a notebook: times and costs of CNs and transfers.
 
-The modules that make them are imported only when a table is requested, so that commands start faster.
+The modules that make the tables are imported only when a table is requested, so that commands start faster.
 """
 
 from collections.abc import Mapping
@@ -31,7 +31,7 @@ class _OfSeveralCores(Protocol):
 
     @property
     def core_costs(self) -> CoreCosts | None:
-        """Cost tables; None if they are not known. The energy on cores is then one term per layer."""
+        """Cost tables by core file; None if not known. The energy on cores is then one term per layer."""
 
 
 class SeveralCoresTables:
@@ -72,8 +72,9 @@ class SeveralCoresTables:
 
     @property
     def energy(self: _OfSeveralCores) -> "pandas.DataFrame":
-        """Table with a row for each part of the energy, in pJ: on the cores by layer, term and memory; of moved data by
-        its cause, with `link` or `memory` as `operand`. The rows add up to the total.
+        """Table with a row for each part of the energy, in pJ. Energy on the cores is divided by layer, term and
+        memory. Energy of moved data is divided by cause, with `link` or `memory` in the column `operand`. The rows add
+        up to the total.
         """
         from tilewright.results.bottlenecks import energy_table, entry_shares
         from tilewright.results.run_ledger import added_up, schedule_energies
@@ -82,8 +83,8 @@ class SeveralCoresTables:
 
     @property
     def schedule(self: _OfSeveralCores) -> "pandas.DataFrame":
-        """Table with a row for each computation node: its number in its layer, its core, its times in cycles, and its
-        energy on the core, in pJ. `artifact.schedule` has the same as arrays.
+        """Table with a row for each computation node: number in the layer, core, times in cycles, and energy on the
+        core in pJ. `artifact.schedule` has the same data as arrays.
         """
         import pandas
 
@@ -104,7 +105,7 @@ class SeveralCoresTables:
 
     @property
     def transfers(self: _OfSeveralCores) -> "pandas.DataFrame":
-        """Table with a row for each transfer, sorted by its start: data, cause, source, target, and times in cycles."""
+        """Table with a row for each transfer, sorted by start: data, cause, source, target, and times in cycles."""
         import pandas
 
         from tilewright.results.multi.bars import CATEGORIES, ScheduleView
@@ -138,23 +139,23 @@ class SeveralCoresTables:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ScheduledRun(SeveralCoresTables):
-    """Run on several cores, read from its folder."""
+    """Run on several cores, read from the folder of the run."""
 
     artifact: ScheduleArtifact
     """Schedule, with the problem that it solves."""
     summary: dict[str, Any]
-    """Totals, bounds, use of cores, memories and links."""
+    """Totals, bounds, and the use of cores, memories and links."""
     core_costs: CoreCosts | None = None
-    """Cost table of each core file; None if they are not in the folder."""
+    """Cost table of each core file; None if the folder has no cost tables."""
     provenance: Mapping[str, Any] = field(default_factory=dict)
     """Provenance from the summary: the inputs of the run."""
 
     @property
     def latency_cycles(self) -> int:
-        """Latency of the schedule."""
+        """Latency of the schedule, in cycles."""
         return self.artifact.schedule.latency_cycles
 
     @property
     def energy_pj(self) -> float:
-        """Energy of the schedule."""
+        """Energy of the schedule, in pJ."""
         return self.artifact.schedule.energy_pj

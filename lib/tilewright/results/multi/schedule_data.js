@@ -1,4 +1,4 @@
-// The data of the interactive schedule: decoding of what page.py wrote, and questions to it.
+// Data of the interactive schedule: functions that decode the data that page.py wrote and search in them.
 "use strict";
 
 const NODE = 0, TRANSFER = 1, STREAM = 2;
@@ -8,7 +8,7 @@ async function inflate(bytes) {
   return new Uint8Array(await new Response(stream).arrayBuffer());
 }
 
-// A column: base64 of deflated bytes, first bytes of all values first; with "delta" each value is added to the one before.
+// Column: base64 of deflated bytes, first bytes of all values first. With "delta", each value is a difference to the last.
 async function decodeColumn(column) {
   const packed = Uint8Array.from(atob(column.data), (letter) => letter.charCodeAt(0));
   const planes = await inflate(packed), count = column.length, size = column.type === "i4" ? 4 : 8;
@@ -56,7 +56,7 @@ class Schedule {
       const others = this.transferBars.get(this.bar_item[bar]);
       if (others) others.push(bar); else this.transferBars.set(this.bar_item[bar], [bar]);
     }
-    // Edges are in order of their targets; here the places of the edges of each source.
+    // Edges are sorted by target. This index has the places of the edges of each source.
     this.sourceFirst = new Int32Array(this.nodeCount + 1);
     for (const source of this.edge_source) this.sourceFirst[source + 1]++;
     for (let node = 0; node < this.nodeCount; node++) this.sourceFirst[node + 1] += this.sourceFirst[node];
@@ -66,7 +66,7 @@ class Schedule {
     this.show(new Set(), new Set());
   }
 
-  // Chooses the bars to draw: those of no hidden layer or category.
+  // Selects the bars to draw: all bars except those of hidden layers or categories.
   show(hiddenLayers, hiddenCategories) {
     this.hiddenLayers = hiddenLayers;
     this.hiddenCategories = hiddenCategories;
@@ -89,7 +89,7 @@ class Schedule {
     return !this.hiddenLayers.has(this.bar_layer[bar]) && !this.hiddenCategories.has(this.bar_category[bar]);
   }
 
-  // The bar of a lane at a time, or within `slack` cycles of it; -1 if there is none.
+  // Bar of a lane at a time, or at most `slack` cycles away from this time; -1 if there is none.
   barAt(lane, time, slack = 0) {
     const { bars, starts, ends } = this.shown[lane];
     const place = firstAbove(ends, time, 0, ends.length);
@@ -111,7 +111,7 @@ class Schedule {
     return `${layer}.${node - this.first_node[layer]}`;
   }
 
-  // Edges that lead to a CN, and those that leave it.
+  // Edges that lead to a CN, and edges that begin at it.
   incoming(node) {
     const first = firstAbove(this.edge_target, node, 0, this.edge_target.length, true);
     const last = firstAbove(this.edge_target, node, first, this.edge_target.length);
@@ -122,8 +122,8 @@ class Schedule {
     return Array.from(this.sourceEdge.subarray(this.sourceFirst[node], this.sourceFirst[node + 1]));
   }
 
-  // The bars that are joined with a bar: the CNs that a CN waits for and those that wait for it, the maker of data, the CN of
-  // a stream.
+  // Bars that depend on a bar or on which it depends: predecessors and successors of a CN, the CN that made the data of a
+  // transfer, the CN of a stream.
   joined(bar) {
     const item = this.bar_item[bar], kind = this.bar_kind[bar];
     if (kind === STREAM) return [this.nodeBar[this.stream_node[item]]];
@@ -136,7 +136,7 @@ class Schedule {
     return nodes.map((node) => this.nodeBar[node]);
   }
 
-  // The CN of a text such as 3.17, or the first of the first layer whose name has the text; -1 if there is none.
+  // CN for a text such as 3.17, or the first CN of the first layer whose name contains the text; -1 if there is none.
   find(text) {
     const parts = /^(\d+)\.(\d+)$/.exec(text);
     const layer = parts ? Number(parts[1]) : this.layers.findIndex((one) => one.name.includes(text));
@@ -146,21 +146,21 @@ class Schedule {
     return node < this.first_node[layer + 1] ? node : -1;
   }
 
-  // What a text finds: [CN, what to say of it]; the CN is -1 where there is none.
+  // Result of a search for a text: [CN, message]. The CN is -1 if nothing was found.
   search(text) {
     const node = this.find(text);
-    if (node < 0) return [-1, `nothing found: no layer has “${text}” in its name, no computation node this number`];
+    if (node < 0) return [-1, `nothing found: no layer has “${text}” in its name, and no computation node has this number`];
     const found = this.layers.filter((one) => one.name.includes(text)).length;
     const others = /^\d+\.\d+$/.test(text) || found < 2 ? "" : `, the first of ${found} layers`;
     return [node, `CN ${this.nodeName(node)} of ${this.layers[this.layerOf(node)].name}${others}`];
   }
 
-  // The place of the step of a memory row that holds at a time; -1 before the first.
+  // Place of the step of a memory row that is valid at a time; -1 before the first step.
   stepAt(row, time) {
     return Math.max(firstAbove(this.memory_time, time, row.first, row.last) - 1, row.first - 1);
   }
 
-  // What a memory holds at a time.
+  // Bits in a memory at a time.
   describeMemory(row, time) {
     const step = this.stepAt(row, time), bits = step < row.first ? 0 : this.memory_bits[step];
     const share = `${number(100 * bits / row.capacity_bits, 3)} %`;

@@ -1,10 +1,10 @@
-// How a lane of the interactive schedule is drawn in the pixels that it has, and where the axis has its ticks.
-// Needs schedule_data.js before it.
+// Drawing of a lane of the interactive schedule, pixel by pixel, and the positions of the ticks of the axis.
+// Must be loaded after schedule_data.js.
 "use strict";
 
 const LEAST_SHAPE = 1.5;
 
-// Draws the bars of a lane that lie in [t0, t1): `paint` gets (bar, x, width, filled share, whether it is one whole bar).
+// Draws the bars of a lane that lie in [t0, t1): `paint` gets (bar, x, width, filled share, whether this is one complete bar).
 function drawLane(schedule, lane, t0, scale, width, paint) {
   const { bars, starts, ends, busy } = schedule.shown[lane];
   const t1 = t0 + width / scale, last = firstAbove(starts, t1, 0, bars.length, true);
@@ -29,14 +29,14 @@ function drawLane(schedule, lane, t0, scale, width, paint) {
   }
 }
 
-// Draws what a memory holds as columns, the most of what falls into a pixel: `paint` gets (x, width, bits).
+// Draws the content of a memory as columns, with the maximum in each pixel. `paint` gets (x, width, bits).
 function drawMemory(schedule, row, t0, scale, width, paint) {
   const { memory_time: times, memory_bits: bits } = schedule, t1 = t0 + width / scale;
   let step = schedule.stepAt(row, t0);
   if (step < row.first) step = row.first;
   while (step < row.last && times[step] < t1) {
     const x = Math.max((times[step] - t0) * scale, 0);
-    // Steps of one pixel are one column, and the last of them goes on.
+    // The steps within one pixel are one column. The value of the last step is valid until the next column.
     let next = Math.max(step + 1, firstAbove(times, t0 + (Math.floor(x) + 1) / scale, step, row.last, true));
     let most = bits[step];
     for (let one = step + 1; one < next; one++) most = Math.max(most, bits[one]);
@@ -48,7 +48,7 @@ function drawMemory(schedule, row, t0, scale, width, paint) {
   }
 }
 
-// Round steps of an axis: times between t0 and t1, about a label each 110 pixels.
+// Round times between t0 and t1 for the labels of an axis, about one label for each 110 pixels.
 function ticks(t0, t1, width) {
   const raw = Math.max(1, (t1 - t0) / Math.max(1, width / 110)), power = 10 ** Math.floor(Math.log10(raw));
   const step = [1, 2, 5, 10].map((factor) => factor * power).find((one) => one >= raw);

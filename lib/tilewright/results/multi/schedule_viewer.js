@@ -1,6 +1,6 @@
-// The interactive schedule: a canvas that draws the bars in sight, and what the mouse and the keys do.
-// A frame costs as much as there are pixels, not bars: where several bars fall into one pixel, the pixel is drawn once, as
-// opaque as it is filled. Needs schedule_data.js, schedule_why.js and schedule_lanes.js before it.
+// Interactive schedule: a canvas with the visible bars, and the actions of the mouse and the keys.
+// The time to draw a frame depends on the number of pixels, not of bars: if several bars fall into one pixel, the pixel is
+// drawn once, as opaque as it is filled. Must be loaded after schedule_data.js, schedule_why.js and schedule_lanes.js.
 "use strict";
 
 const LABEL_WIDTH = 190, AXIS_HEIGHT = 26, MOST_STRETCH = 8, MEMORY_COLOUR = "#56B4E9", LIMIT_COLOUR = "#D55E00";
@@ -95,7 +95,7 @@ class Viewer {
     }
   }
 
-  // A pattern for the canvas: lines of the given signs on nothing.
+  // Pattern for the canvas: lines of the given signs on a transparent background.
   hatch(signs) {
     if (!signs) return null;
     const tile = this.page.createElement("canvas"), context = tile.getContext("2d");
@@ -115,7 +115,7 @@ class Viewer {
     const ratio = globalThis.devicePixelRatio || 1;
     this.width = Math.max(200, this.scroll.clientWidth);
     this.height = Math.max(100, this.scroll.clientHeight);
-    // Few rows share the window; many keep their least height and scroll.
+    // A few rows share the height of the window. Many rows keep their least height and can be scrolled.
     this.place(1);
     this.place(Math.max(1, Math.min(MOST_STRETCH, (this.height - AXIS_HEIGHT - 8) / (this.total - 8))));
     this.canvas.style.width = `${this.width}px`;
@@ -213,7 +213,7 @@ class Viewer {
     for (const time of ticks(this.t0, this.t1, this.plotWidth)) context.fillRect(this.xOf(time), 0, 1, this.height);
   }
 
-  // The bar that was clicked and those that it depends on or that depend on it, in front of all, with lines.
+  // Draws, on top of all other bars, the selected bar and the bars that depend on it or on which it depends, with lines.
   paintSelection() {
     const { schedule, context } = this, bar = this.selected, item = schedule.bar_item[bar];
     this.outline(bar, "#000", 2);
@@ -232,8 +232,8 @@ class Viewer {
     context.globalAlpha = 1;
   }
 
-  // The causes of what is selected, back to time 0, as far as they are in sight: from the end of each (or its start, where
-  // that let the next one begin) to the start of the next.
+  // Draws the visible part of the chain of causes of the selected bar, back to time 0: lines from the end of each cause (or
+  // from its start, if the start was the cause) to the start of the next bar.
   paintChain() {
     const { causes, chain, context } = this;
     let lines = 0;
@@ -252,7 +252,7 @@ class Viewer {
     }
   }
 
-  // A line from the end of a bar to the start of another, whether the other is in sight or not.
+  // Draws a line from the end of a bar to the start of another bar, which may be invisible.
   link(from, to, colour) {
     const { schedule, context } = this;
     for (const bar of [from, to]) if (bar !== this.selected) this.outline(bar, colour, 1);
@@ -280,7 +280,7 @@ class Viewer {
     }
   }
 
-  // Names of rows and the axis, over what scrolled below them.
+  // Draws names of rows and the axis, on top of rows that have been scrolled below them.
   paintFrame() {
     const { context } = this;
     context.globalAlpha = 1;
@@ -312,7 +312,7 @@ class Viewer {
       const x = this.xOf(time);
       if (x < LABEL_WIDTH) continue;
       context.fillRect(x, AXIS_HEIGHT - 6, 1, 5);
-      // A label stands beside its tick, at the right edge before it, and nowhere over another one.
+      // A label is to the right of its tick, at the right edge to the left of it, and never covers another label.
       const text = time.toLocaleString("en"), across = context.measureText(text).width;
       const left = x + 3 + across > this.width ? x - 3 - across : x + 3;
       if (left < free) continue;
@@ -321,7 +321,7 @@ class Viewer {
     }
   }
 
-  // --- what the user does ---
+  // --- actions of the user ---
 
   zoom(factor, x = LABEL_WIDTH + this.plotWidth / 2) {
     const time = this.timeAt(Math.max(x, LABEL_WIDTH));
@@ -349,7 +349,7 @@ class Viewer {
     return lane < 0 ? -1 : schedule.barAt(lane, this.timeAt(x), 2 / this.timeScale);
   }
 
-  // What stands below the cursor, in words; null where nothing does.
+  // Text about the item below the cursor; null if there is no item.
   wordsUnder(x, y) {
     const bar = this.barUnder(x, y);
     if (bar >= 0) return this.schedule.describe(bar);
@@ -365,7 +365,7 @@ class Viewer {
     this.draw();
   }
 
-  // Brings into sight what is selected, and all that it waits for or that waits for it.
+  // Makes the selected bar visible, with all bars that depend on it or on which it depends.
   fit() {
     if (this.selected < 0) return;
     const { schedule } = this;
@@ -380,7 +380,7 @@ class Viewer {
     this.draw();
   }
 
-  // Brings a CN into sight and selects it.
+  // Makes a CN visible and selects it.
   goTo(node) { this.goToBar(this.schedule.nodeBar[node]); }
 
   goToBar(bar) {

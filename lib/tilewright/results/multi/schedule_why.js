@@ -1,8 +1,8 @@
-// Why things began when they did: the cause of each CN and transfer, and the chain of causes back to time 0.
-// Needs schedule_data.js before it.
+// Causes of starts: the cause of each CN and transfer, and the chain of causes back to time 0.
+// Must be loaded after schedule_data.js.
 "use strict";
 
-// Items are CNs, then transfers. What listens to a broadcast has no bar of its own where the broadcast has one.
+// Items are CNs, then transfers. A transfer that only receives a broadcast has no bar on links where the broadcast has one.
 class Causes {
   constructor(schedule) {
     this.schedule = schedule;
@@ -30,7 +30,8 @@ class Causes {
 
   startOf(item) { return this.schedule.bar_start[this.barOf(item)]; }
 
-  // The item, its cause, the cause of that, and so on, to one that began at time 0; nothing where causes are not known.
+  // Chain of items: the item, its cause, the cause of this cause, and so on, back to an item that began at time 0. Empty if
+  // causes are not known.
   chain(item) {
     const found = this.known ? [item] : [];
     for (let at = item; this.known && this.schedule.cause_item[at] >= 0; found.push(at)) at = this.schedule.cause_item[at];
@@ -44,7 +45,7 @@ class Causes {
     return `${tensor} (${schedule.categories[schedule.transfer_category[transfer]].name})`;
   }
 
-  // Why an item began, in words.
+  // Text on the cause of the start of an item.
   words(item) {
     const { schedule } = this, kind = schedule.start_causes[schedule.cause_kind[item]], cause = schedule.cause_item[item];
     if (cause < 0) return "at the beginning";
@@ -60,7 +61,7 @@ class Causes {
     return `${kind}: ${said[kind]}`;
   }
 
-  // What a chain consists of: [name of a core or kind of data, cycles], the most first; they add up to the start of its head.
+  // Parts of a chain: [name of a core or kind of data, cycles], the largest first. The sum is the start of the first item.
   parts(chain) {
     const { schedule } = this, cycles = new Map();
     for (let i = 1; i < chain.length; i++) {
@@ -73,7 +74,7 @@ class Causes {
     return [...cycles].sort((one, other) => other[1] - one[1] || (one[0] < other[0] ? -1 : 1));
   }
 
-  // The bar that ends last, the first of equal ones.
+  // Bar that ends last; the first one if several end last.
   last() {
     const { bar_end: ends } = this.schedule;
     let found = -1;
@@ -82,7 +83,7 @@ class Causes {
   }
 }
 
-// Writes into the side panel why the selected bar began; a click on a step goes there.
+// Writes into the side panel why the selected bar began. A click on a step of the chain shows the bar of this step.
 const SHOWN_STEPS = 8;
 
 function showWhy(causes, bar, page, goTo) {

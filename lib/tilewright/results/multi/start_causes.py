@@ -1,20 +1,22 @@
 """Causes of the start of each computation node (CN) and each transfer of a schedule, derived from the logs.
 
-In a causal schedule an item begins only at time 0 or when another item ends (docs/multi-core-model.md#scheduling). So
-each start has a *cause*: a CN or a transfer that ends at that time, or a CN that begins then and leaves its core free
-to prepare the next CN. A chain of causes leads back to time 0 without a gap.
+An *item* is a CN or a transfer. In a causal schedule, an item begins only at time 0 or when something else happens
+(docs/multi-core-model.md#scheduling). So each start after time 0 has a *cause*: an item that ends at this time, or a CN
+that begins at this time, after which its core can prepare the next CN. A chain of causes leads back to time 0 without a
+gap.
 
-Several items may end at that time. The cause is the first kind in this list that has an item; if several items have
-this kind, the one with the smallest number:
+Several items can end at the time of a start. Each of the following kinds of causes is tried in order, and the first
+kind for which there is an item gives the cause. If there are several items of this kind, the one with the smallest
+number is taken:
 
-1. data: the required data was made, or arrived, at that time;
-2. core (CNs): the core was busy until then;
+1. data: the required data were made, or arrived, at this time;
+2. core (for CNs): the core was busy until this time;
 3. link: for a transfer, a link on its path was too full just before; for a CN, an item on a link of its streams ended;
 4. memory: for a transfer, its target was too full just before; for a CN, room in its output memory became free;
-5. core (transfers): a CN of the core began then, so that the core could prepare the next one, or a CN ended;
-6. order: the fetch or write before it in the same queue ended, or a CN that must come first ended or began;
-7. memory: room in another memory of the core became free, for which a claim may have waited;
-8. other: any other item that ended then.
+5. core (for transfers): a CN of the core began, after which the core could prepare the next CN, or a CN ended;
+6. order: the previous fetch or write in the same queue ended, or a CN that must come before ended or began;
+7. memory: room in another memory of the core became free, for which data could have waited;
+8. other: any other item that ended at this time.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -33,20 +35,24 @@ CAUSES = ("begin", "data", "core", "memory", "link", "order", "other")
 BEGIN, DATA, CORE, MEMORY, LINK, ORDER, OTHER = range(len(CAUSES))
 NOTHING = -1
 Cause = tuple[int, int]
-"""Pair of an index in CAUSES and an item. The item is a CN, or the number of CNs plus a transfer; NOTHING at time 0."""
+"""Pair (index in CAUSES, item). An item is the number of a CN, or the number of a transfer plus the number of all CNs;
+NOTHING for a start at time 0.
+"""
 
 
 @dataclass(frozen=True, eq=False)
 class StartCauses:
-    """Causes of the starts of all items: CNs first, then transfers."""
+    """Causes of the starts of all items. CNs come first, then transfers."""
 
     kind: Integers
-    """[item] index of the cause in CAUSES"""
+    """[item] Index of the cause in CAUSES."""
     item: Integers
-    """[item] item that caused the start: it ended, or began, at that time; NOTHING at time 0"""
+    """[item] Item whose end or begin caused the start; NOTHING for a start at time 0."""
 
     def chain(self, item: int) -> list[int]:
-        """Item, its cause, the cause of that cause, and so on, back to an item that began at time 0."""
+        """Chain of items: `item`, the item that caused its start, the item that caused the start of that item, and so
+        on, back to an item that began at time 0.
+        """
         found = [item]
         while self.item[found[-1]] != NOTHING:
             found.append(int(self.item[found[-1]]))
@@ -54,15 +60,15 @@ class StartCauses:
 
 
 class ChainPart(NamedTuple):
-    """One part of the chain of causes that leads to the end of a schedule."""
+    """Part of the chain of causes that leads to the end of a schedule."""
 
     what: str
     """Activity: COMPUTING or MOVING."""
     place: str
-    """Core that computes, or kind of data that moves, from CATEGORIES."""
+    """Core that computes, or kind of data that move (from CATEGORIES)."""
     layer: str
-    """Layer of the CN, or of the data. The layer of data is the layer that makes them, else the first one that reads
-    them.
+    """Layer of the CN, or of the data. The layer of data is the layer that makes them; for constants and inputs of the
+    network, the first layer that reads them.
     """
     start_cycles: int
     end_cycles: int
@@ -77,9 +83,11 @@ COMPUTING, MOVING = "computing", "moving"
 
 
 def latency_chain(view: ScheduleView) -> tuple[ChainPart, ...]:
-    """Parts of the latency: the chain of causes of the item that ends last, from cycle 0 to its end, without a gap.
+    """Parts of the latency: the chain of causes of the item that ends last. The parts reach from cycle 0 to the end of
+    this item, without a gap.
 
-    If several items end last, the first one counts, CNs before transfers. () if causes are not known, or nothing runs.
+    If several items end last, the first of them is taken; CNs come before transfers. () if causes are not known or the
+    schedule is empty.
     """
     causes, schedule, names = start_causes(view), view.schedule, view.names
     if causes is None or not len(causes.kind):
@@ -103,8 +111,8 @@ def latency_chain(view: ScheduleView) -> tuple[ChainPart, ...]:
 
 
 def start_causes(view: ScheduleView) -> StartCauses | None:
-    """Causes of the start of each CN and each transfer; None for a model that is not causal, in which an item may begin
-    although nothing ends.
+    """Causes of the start of each CN and each transfer. None if the schedule model is not causal, because an item can
+    then begin at a time at which no other item ends.
     """
     if view.artifact.schedule_model != CAUSAL:
         return None
@@ -115,7 +123,7 @@ def start_causes(view: ScheduleView) -> StartCauses | None:
 
 
 class _Move(NamedTuple):
-    """Transfer; the field names are those of its log."""
+    """Transfer of a schedule. The field names are those of the log of transfers."""
 
     piece: int
     source_memory: int
@@ -127,14 +135,14 @@ class _Move(NamedTuple):
 
 @dataclass(eq=False)
 class _Index:
-    """Items by a place and a time. If several items have the same place and time, only the first one that was added is
-    kept.
+    """Items by place and time. A place is a number, such as the number of a core or a memory. If several items have the
+    same place and time, only the first added item is kept.
     """
 
     items: dict[tuple[int, int], int] = field(default_factory=dict)
 
     def add(self, places: Iterable[int], times: Iterable[int], items: Iterable[int]) -> None:
-        """Add items, sorted by number."""
+        """Add items, which must be sorted by number."""
         for place, time, item in zip(places, times, items, strict=True):
             self.items.setdefault((place, time), item)
 
@@ -143,7 +151,7 @@ class _Index:
         return self.items.get((place, time), NOTHING)
 
     def at_one_of(self, places: Iterable[int], time: int) -> int:
-        """Item at the first of these places that has one; else NOTHING."""
+        """Item at the first of these places that has an item at this time; NOTHING if no place has an item."""
         return next((item for place in places if (item := self.at(place, time)) != NOTHING), NOTHING)
 
 
@@ -166,7 +174,8 @@ class ScheduleLogs:
         memory_of_need = system.core_memory[schedule.allocation[problem.need_cn], operand]
         needs = list(zip(piece.tolist(), memory_of_need.tolist(), strict=True))
         self.needs_of = [needs[first:last] for first, last in pairwise(problem.graph.need_start.tolist())]
-        """[cn] (piece, memory) pairs that the CN reads; the memory is that of the operand on the core of the CN"""
+        """[cn] Pairs (piece, memory) that the CN reads. The memory is the one for this operand on the core of the CN.
+        """
         moves = schedule.transfers
         self.moves = [_Move(*row) for row in zip(*(moves[name].tolist() for name in _Move._fields), strict=True)]
         changes = schedule.memory_changes
@@ -175,7 +184,7 @@ class ScheduleLogs:
         self._index()
 
     def _index(self) -> None:
-        """Build the indices by core, by memory and by link; place 0 of `ends` has all items."""
+        """Build the indices by core, by memory and by link. The index `ends` has all items at place 0."""
         self.ends, self.ends_on_core, self.begins_on_core = _Index(), _Index(), _Index()
         self.ends_in_memory, self.ends_on_link, self.arrives = _Index(), _Index(), _Index()
         self.ends_to_core, self.ends_from_memory = _Index(), _Index()
@@ -205,11 +214,11 @@ class ScheduleLogs:
             self.streams_of.setdefault(cn, []).append(one)
 
     def place(self, piece: int, memory: int) -> int:
-        """Number of a piece in a memory."""
+        """Number of the place "piece in a memory", for indices."""
         return piece * (len(self.cores_of) + 1) + memory
 
     def freed(self, memories: Iterable[int], time: int) -> int:
-        """Item that ended in one of these memories when room in it became free."""
+        """Item that ended in one of these memories at a time at which room in this memory became free; else NOTHING."""
         return self.ends_in_memory.at_one_of((one for one in memories if (one, time) in self.frees), time)
 
 
@@ -218,7 +227,7 @@ _Asked = Sequence[tuple[int, Callable[[], int]]]
 
 
 def _first(asked: _Asked) -> Cause | None:
-    """First cause that has an item."""
+    """First kind of cause for which there is an item."""
     return next(((kind, item) for kind, find in asked if (item := find()) != NOTHING), None)
 
 
@@ -240,7 +249,9 @@ def _cause_of_node(logs: ScheduleLogs, cn: int) -> Cause:
 
 
 def _data_of_node(logs: ScheduleLogs, cn: int) -> int:
-    """CN that made, or transfer that brought, an input of a CN when it began; streamed data comes from off-chip."""
+    """CN that made an input of `cn`, or transfer that brought an input, at the time at which `cn` began; else NOTHING.
+    Transfers to the off-chip memory are also considered, because streamed data are read from there.
+    """
     time, needs = logs.start[cn], logs.needs_of[cn]
     makers = (logs.producer[piece] for piece, _ in needs)
     made = min((maker for maker in makers if maker >= 0 and logs.end[maker] == time), default=NOTHING)
@@ -252,8 +263,8 @@ def _data_of_node(logs: ScheduleLogs, cn: int) -> int:
 
 
 def _ended_before(logs: ScheduleLogs, cn: int) -> int:
-    """CN that had to end before this CN could begin, although no data flows between them; if stacks wait for each
-    other, a CN of an earlier stack.
+    """CN that had to end before `cn` could begin, although no data flow between them: a predecessor in the order, or,
+    if stacks wait for each other, a CN of an earlier stack; else NOTHING.
     """
     graph, time = logs.view.artifact.graph, logs.start[cn]
     before = graph.order_predecessor[int(graph.order_start[cn]) : int(graph.order_start[cn + 1])].tolist()
@@ -263,7 +274,7 @@ def _ended_before(logs: ScheduleLogs, cn: int) -> int:
 
 
 def _causes_of_transfers(logs: ScheduleLogs) -> list[Cause]:
-    """Causes of all transfers; a transfer that only receives a broadcast has the cause of the broadcast."""
+    """Causes of all transfers. A transfer that only receives a broadcast has the cause of the broadcast."""
     full_links, lacks_room = links_too_full(logs), _lack_room(logs)
     main_of = {one: main for main, others in listeners(logs.view).items() for one in others}
     causes: dict[int, Cause] = {}
@@ -280,15 +291,15 @@ def _causes_of_transfers(logs: ScheduleLogs) -> list[Cause]:
             of_queue.setdefault((*_queue(logs, move), move.start_cycles), cause)
     for transfer in late:
         move = logs.moves[transfer]
-        # The next of a queue is tried when the one before has begun: what held that one up held up this one, too.
+        # The next transfer of a queue is tried after the previous one has begun: the same cause delayed both.
         known = of_queue.get((*_queue(logs, move), move.start_cycles))
         causes[transfer] = known or _late_cause(logs, move)
     return [causes[main_of.get(transfer, transfer)] for transfer in range(len(logs.moves))]
 
 
 def _queue(logs: ScheduleLogs, move: _Move) -> tuple[bool, int]:
-    """Queue of a transfer, whose transfers begin one after another: fetches of a core, or writes of a memory to
-    off-chip.
+    """Queue that a transfer belongs to: the fetches of a core, or the writes of a memory to the off-chip memory. The
+    transfers of a queue begin one after another.
     """
     is_write = move.target_memory == logs.view.system.off_chip_memory
     return is_write, move.source_memory if is_write else move.target_core
@@ -325,8 +336,8 @@ def _late_cause(logs: ScheduleLogs, move: _Move) -> Cause:
 
 
 def _begun_before(logs: ScheduleLogs, move: _Move) -> int:
-    """CN that began at the same time as a transfer and makes another input of a reader of the transferred data. Before
-    this CN began, no core could prepare the reader.
+    """CN that began at the same time as a transfer. This CN makes another input of a reader of the transferred data.
+    Before this CN began, no core could prepare the reader.
     """
     problem = logs.view.artifact.problem
     start, need = problem.piece_needs
@@ -341,7 +352,9 @@ def _begun_before(logs: ScheduleLogs, move: _Move) -> int:
 
 
 def links_too_full(logs: ScheduleLogs) -> dict[int, list[int]]:
-    """Links on the path of each transfer that just before had less free width than it then used."""
+    """Links, by transfer, that delayed the transfer: just before its begin, their free width was less than the width
+    that the transfer uses.
+    """
     schedule, system = logs.view.schedule, logs.view.system
     transfer, link = own_hops(schedule, system)
     found: dict[int, list[int]] = {}
@@ -355,7 +368,9 @@ def links_too_full(logs: ScheduleLogs) -> dict[int, list[int]]:
 
 
 def _lack_room(logs: ScheduleLogs) -> set[int]:
-    """Transfers whose target just before had less free room than they then used."""
+    """Transfers that their target memory delayed: just before their begin, its free room was less than the size of
+    their data.
+    """
     moves, bits = logs.view.schedule.transfers, logs.view.artifact.graph.piece_bits
     found: set[int] = set()
     for memory, capacity in enumerate(logs.view.system.memory_capacity_bits.tolist()):
@@ -366,6 +381,6 @@ def _lack_room(logs: ScheduleLogs) -> set[int]:
 
 
 def _before(times: Integers, values: Integers, when: Integers) -> Integers:
-    """Values of a step function just before the given times; 0 before its first step."""
+    """Values of a step function just before the times in `when`; 0 before its first step."""
     step = np.searchsorted(times, when, side="left") - 1
     return np.append(values, 0)[step]

@@ -1,4 +1,4 @@
-"""`summary.json` of a run of the multi-core flow: totals, parts, bounds, reloads, use of cores, memories and links."""
+"""`summary.json` of a run on several cores: totals, parts, bounds, reloads, and use of cores, memories and links."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -24,9 +24,11 @@ from tilewright.multicore.scheduling.system_assembly import UNLIMITED_BITS_PER_C
 from tilewright.results.multi.use import CoreUse, LinkUse, MemoryUse
 
 LEAST_FACTOR = 1.5
-"""Smallest number of loads for which reloaded data is reported."""
+"""Smallest number of loads for which reloaded data are reported."""
 CONSTANTS, RESULTS = "constants", "results"
-"""Kinds of data: constants such as weights, by the layer that reads them; results, by the layer that makes them."""
+"""Kinds of data: constants, such as weights, and results. The layer of constants is the layer that reads them; the
+layer of results is the layer that makes them.
+"""
 STREAMED, COPIED, EVICTED = "streamed", "copied", "evicted"
 _WHY = {
     STREAMED: "they do not fit beside the rest, and each tile reads them",
@@ -36,11 +38,11 @@ _WHY = {
 
 
 def reload_rows(artifact: ScheduleArtifact) -> list[dict[str, Any]]:
-    """Rows, one per layer and kind of data that is read from off-chip at least LEAST_FACTOR times, sorted by the extra
-    bits.
+    """Rows, one per layer and kind of data that are read from off-chip at least LEAST_FACTOR times. The row with most
+    extra bits comes first.
 
-    `bits` is the size of the data of `layer`; `loaded_bits` is the number of bits of this data that are read from
-    off-chip. `cause` names the largest part of the extra bits: streamed (an operand stays off-chip), copied (to several
+    `bits` is the size of the data of `layer`; `loaded_bits` is the number of bits that are read from off-chip for these
+    data. `cause` names the largest part of the extra bits: streamed (an operand stays off-chip), copied (to several
     memories), or evicted.
     """
     graph = artifact.graph
@@ -97,7 +99,9 @@ def _by_layer(values: Integers, layer: Integers, chosen: Booleans, layers: int) 
 
 
 def _fetched(artifact: ScheduleArtifact) -> tuple[Integers, Integers]:
-    """([piece] number of off-chip reads that fetch it, [piece] number of memories that fetch it at least once)."""
+    """Two arrays: [piece] number of off-chip reads that fetch the piece, and [piece] number of memories that fetch the
+    piece at least once.
+    """
     moves, pieces = artifact.schedule.transfers, len(artifact.graph.piece_bits)
     moves = moves[(moves["cause"] == CAUSES.index("off_chip_fetch")) & (moves["broadcast_of"] < 0)]
     memories = len(artifact.system.memory_capacity_bits)
@@ -106,14 +110,16 @@ def _fetched(artifact: ScheduleArtifact) -> tuple[Integers, Integers]:
 
 
 def _streamed(artifact: ScheduleArtifact, layers: int) -> tuple[Integers, Integers]:
-    """([layer] bits of constants that stream to it, [layer] bits of its results that stream to others)."""
+    """Two arrays: [layer] bits of constants that stream to the layer, and [layer] bits of results of the layer that
+    stream to other layers.
+    """
     graph, problem = artifact.graph, artifact.problem
     streams = problem.costs.stream_bits[graph.cost_row, artifact.schedule.allocation]
     piece, operand = problem.fetch_order
     cn = problem.need_cn
     streams_here = (operand != OUTPUT_OPERAND) & (streams[cn, operand] > 0)
     cn, piece, operand = cn[streams_here], piece[streams_here], operand[streams_here]
-    # A stream is of all pieces that the node needs by the operand, by their sizes.
+    # The bits of a stream are divided among all pieces that the node needs for the operand, by their sizes.
     key = cn * streams.shape[1] + operand
     total = np.zeros(streams.size, np.int64)
     np.add.at(total, key, graph.piece_bits[piece])
@@ -141,7 +147,7 @@ def multi_summary(
 ) -> Summary:
     """Summary of a schedule. `costs` are the cost tables by core file; `others` are fields that are added unchanged.
 
-    A gap is that of `gap_to`: the distance of the value from the bound, as a share of the value.
+    Gaps are computed by `gap_to`: the difference between the value and the bound, as a share of the value.
     """
     schedule, names = artifact.schedule, artifact.names
     energy, latency = schedule.energy_pj, schedule.latency_cycles
@@ -177,7 +183,9 @@ def multi_summary(
 
 
 def area_fields(accelerator: MultiCoreAccelerator) -> Summary:
-    """Summary fields with the area of the cores on the chip; null, with a note, if the area of a part is not given."""
+    """Summary fields with the area of all on-chip cores. If the area of a part is not given, the area is null and a
+    note says so.
+    """
     area = system_area(accelerator)
     return {AREA_MM2: area.mm2, "area_note": area.note}
 
@@ -189,7 +197,7 @@ def rate_fields(accelerator: MultiCoreAccelerator, latency_cycles: int, energy_p
 
 
 def _bound_fields(bounds: LowerBounds | None, latency: int, energy: float) -> Summary:
-    """Summary fields with the lower bound and the gaps to it; null if there is no valid bound."""
+    """Summary fields with the lower bound and the gaps to the bound; null if there is no valid bound."""
     if bounds is None:
         return {"lower_bound": None, "gap_latency": None, "gap_energy": None}
     return {
@@ -213,8 +221,8 @@ def _bound_fields(bounds: LowerBounds | None, latency: int, energy: float) -> Su
 
 
 def _cause_rows(artifact: ScheduleArtifact) -> Summary:
-    """Energy of links and memories, moved bits, and transfers, by cause of movement; a stream counts as one transfer
-    per CN.
+    """Energy of links and memories, moved bits, and number of transfers, by cause of movement. A stream is counted as
+    one transfer per CN.
     """
     schedule, graph = artifact.schedule, artifact.graph
     moves = schedule.transfers
@@ -235,7 +243,7 @@ def _cause_rows(artifact: ScheduleArtifact) -> Summary:
 
 
 def core_uses(artifact: ScheduleArtifact, costs: Mapping[str, Sequence[CoreCostRow]]) -> list[CoreUse]:
-    """Use of each core except the off-chip one."""
+    """Use of each core except the off-chip core."""
     schedule, names, graph = artifact.schedule, artifact.names, artifact.graph
     core_count, rows = artifact.system.core_count, len(artifact.problem.costs.runtime_cycles)
     busy = _sums(schedule.allocation, schedule.end_cycles - schedule.start_cycles, core_count)
@@ -266,7 +274,7 @@ def core_uses(artifact: ScheduleArtifact, costs: Mapping[str, Sequence[CoreCostR
 
 
 def _times(times: int, energies_pj: Sequence[tuple[str, float]]) -> dict[str, float]:
-    """Energies by name of `times` equal CNs."""
+    """Energies of `times` equal CNs, by name of the memory or term."""
     return {name: times * energy for name, energy in energies_pj}
 
 
@@ -312,8 +320,8 @@ def baseline_rows(
 
     `planned` is the best layer-by-layer schedule that the search for the plan of this run found. It replaces
     `layer_by_layer` if it is better by the objective, so that ratios refer to the best known baseline. `gap` is the gap
-    to the bound of the scheduled graph. `speedup` and `energy_ratio` are ratios of the row to this run.
-    `energy_parts_pj` are the terms of the energy.
+    of the row to the lower bound for its tiles. `speedup` and `energy_ratio` are latency and energy of the row divided
+    by those of this run. `energy_parts_pj` are the terms of the energy.
     """
     rows = []
     objective = OBJECTIVES.get(summary["objective"], OBJECTIVES["EDP"])

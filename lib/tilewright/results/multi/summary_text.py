@@ -1,4 +1,4 @@
-"""Text for the terminal on the summary of a run of the multi-core flow."""
+"""Text for the terminal on the summary of a run on several cores."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -17,13 +17,15 @@ from tilewright.results.words import worse_words
 
 Summary = dict[str, Any]
 _MOST_RELOADS = 3
-"""Largest number of layers with reloaded data in the short text."""
-_ADVICE = "its tiles cost more than they save: `tilewright fuse` looks for better ones"
+"""Largest number of layers with reloaded data that the short text lists."""
+_ADVICE = "the tiles of the run cost more than they save: `tilewright fuse` searches for better tiles"
 _ROW_NAMES = {"single_core": "everything on one core", "layer_by_layer": "layer by layer", "this_run": "this run"}
 
 
 def summary_text(summary: Summary, in_full: bool = True) -> str:
-    """Text with totals, gap and baselines; with `in_full` also cores, memories, links and parts of the energy."""
+    """Text with totals, gaps, baselines and cores. If `in_full` is true, the text also has memories, links and parts of
+    the energy.
+    """
     lines = [
         f"{summary['workload']} on {summary['hardware']}: {summary['cn_count']:,} computation nodes,"
         f" {summary['edge_count']:,} edges between them",
@@ -50,7 +52,9 @@ def summary_text(summary: Summary, in_full: bool = True) -> str:
 
 
 def _bound_lines(summary: Summary) -> list[str]:
-    """Lines on the bounds with the gaps to them, and on the terms whose maximum is the bound of the latency."""
+    """Lines on the lower bounds and the gaps to them, and on the terms of which the bound of the latency is the
+    largest.
+    """
     bound = summary["lower_bound"]
     if bound is None:
         return [f"no lower bound: the schedule model {summary['schedule_model']} is not causal"]
@@ -122,14 +126,14 @@ def _energies(summary: Summary) -> list[tuple[str, ...]]:
 
 
 def _micro(energy_pj: float) -> str:
-    """Energy in µJ: with one decimal, or four digits if these are more."""
+    """Energy in µJ, with one decimal or with four significant digits, whichever has more digits."""
     energy_uj = energy_pj / PICOJOULES_A_MICROJOULE
     text = f"{energy_uj:,.1f}" if energy_uj >= 100 else f"{energy_uj:.4g}"
     return text if "." in text or "e" in text else f"{text}.0"
 
 
 def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    """Lines of a table; the first column is text, the others are numbers."""
+    """Lines of a table. The first column is text, the other columns are numbers."""
     widths = [max(len(row[column]) for row in (heads, *rows)) for column in range(len(heads))]
     lines = []
     for row in (heads, *rows):

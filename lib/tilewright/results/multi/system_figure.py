@@ -1,7 +1,7 @@
-"""Figure of an accelerator with several cores: cores with role, array and memories, links, buses as bars, the DRAM.
+"""Figure of an accelerator with several cores: boxes for cores and the DRAM, arrows and bars for links.
 
-Links between neighbours are arrows. All other links are bars below the cores: a bus or a shared port is one bar, and so
-is the set of equal links from one core to several others.
+Links between neighbouring cores are arrows. All other links are bars below the cores. A bar is a bus, a shared port, or
+a set of equal links from one core to several other cores.
 """
 
 import math
@@ -41,18 +41,18 @@ class Arrow:
     """Links between two neighbouring cores."""
 
     core_ids: tuple[int, int]
-    """Ids of the two cores; the arrow points to the second, and also to the first if it is bidirectional."""
+    """Ids of the two cores. The arrow points to the second core, and also to the first core if it is bidirectional."""
     both_ways: bool
     text: str
 
 
 @dataclass(frozen=True)
 class Bar:
-    """Links that are drawn as a bar with a branch to each of its cores."""
+    """Bar with a branch to each of its cores, for one or several links."""
 
     core_ids: tuple[int, ...]
     is_shared: bool
-    """Whether the bar is one shared medium; otherwise each branch is a link."""
+    """Whether the bar is one shared medium, such as a bus. If not, each branch is a link."""
     text: str
 
 
@@ -76,8 +76,8 @@ class SystemLayout:
 
 
 def system_layout(accelerator: MultiCoreAccelerator) -> SystemLayout:
-    """Layout of an accelerator: coordinates of the file if it has them, else a square, with special cores at the
-    side.
+    """Layout of an accelerator. Cores are at the coordinates that the file gives. Other compute cores are arranged as a
+    square, with cores of other roles at the side.
     """
     cells = _cells(accelerator)
     shared = [link for link in accelerator.links if len(link.core_ids) > 2]
@@ -134,8 +134,8 @@ def _cells(accelerator: MultiCoreAccelerator) -> dict[int, Cell]:
 
 
 def _grid(core_ids: Sequence[int], accelerator: MultiCoreAccelerator) -> dict[int, Cell]:
-    """Cells of the cores row by row; the number of columns makes most links neighbour arrows, then is nearest to a
-    square.
+    """Cells of the cores, row by row. The number of columns is the one for which most links connect neighbours; if
+    several are equal, the one closest to a square.
     """
     pairs = {link.core_ids for link in accelerator.links if len(link.core_ids) == 2}
     square = math.ceil(math.sqrt(len(core_ids)))
@@ -156,7 +156,9 @@ def _are_neighbours(one: Cell | None, other: Cell | None) -> bool:
 
 
 def _fans(far: dict[tuple[int, int], tuple[str, bool]]) -> list[Bar]:
-    """Bars for links between cores that are not neighbours: equal links of one core are one bar, busiest core first."""
+    """Bars for links between cores that are not neighbours. Equal links of one core are one bar. The core with most
+    such links comes first.
+    """
     bars: list[Bar] = []
     left = dict(far)
     while left:
@@ -175,7 +177,7 @@ MARGIN_INCHES, TITLE_INCHES, TEXT_POINTS = 0.25, 0.7, 7.0
 LINE_INCHES, PAD_INCHES = 0.145, 0.09
 BOX_WIDTH_INCHES, GAP_INCHES, ROW_GAP_INCHES, BRANCH_INCHES, BAR_INCHES = 2.3, 1.25, 0.42, 0.11, 0.34
 CHARACTERS = 33
-"""Characters that fit on a line of a box."""
+"""Number of characters that fit on a line of a box."""
 ROLE_COLOURS = {COMPUTE: "#0072B2", POOLING: "#009E73", SIMD: "#E69F00", MEMORY: "#CC79A7", OFFCHIP: "#777777"}
 BAR_COLOURS = ("#D55E00", "#56B4E9", "#009E73", "#CC79A7", "#E69F00", "#0072B2")
 
@@ -215,7 +217,7 @@ class _SystemDrawing:
         self.canvas = Canvas(width + MARGIN_INCHES, height)
 
     def draw(self) -> Figure:
-        """Draw everything; returns the figure."""
+        """Draw all parts of the figure. Returns the figure."""
         words = "arrows: links; bars: one medium that its cores share; dashed bars: a link for each branch"
         count = len(self.accelerator.onchip_core_ids)
         self.canvas.title(MARGIN_INCHES, f"{self.accelerator.name}: {count} cores", words, self._sharing())

@@ -1,4 +1,4 @@
-"""Use of layers, cores, memories and links in a schedule: the rows of its tables."""
+"""Use of layers, cores, memories and links in a schedule, as rows of tables."""
 
 from dataclasses import dataclass, field
 
@@ -7,7 +7,7 @@ from tilewright.base.artifacts.codec import LEFT_OUT
 
 @dataclass(frozen=True)
 class CoreUse:
-    """Use of a core. Shares are shares of the latency of the schedule."""
+    """Use of a core."""
 
     core: int
     """Id in the accelerator file."""
@@ -19,13 +19,13 @@ class CoreUse:
     utilisation: float
     """Share of the latency in which the core runs a CN."""
     array_utilisation: float
-    """Share of the latency that the CNs of the core would take if all units of the array always worked."""
+    """Share of the latency that the CNs of the core would need if all units of the array worked in every cycle."""
     energy_pj: float
     operational_energy_pj: float
     memory_energy_pj: dict[str, float]
-    """Energy by memory."""
+    """Energy of each memory, in pJ."""
     term_energy_pj: dict[str, float] = field(default_factory=dict, metadata=LEFT_OUT)
-    """Energy by further term."""
+    """Energy of each further term, in pJ."""
 
 
 @dataclass(frozen=True)
@@ -37,15 +37,15 @@ class ScheduledLayer:
     name: str
     operator_type: str
     stack: int | None
-    """Number of its layer stack; None without CNs."""
+    """Number of the layer stack; None for a layer without CNs."""
     cn_count: int
     groups: int
     cores: str
-    """Ids of its cores, separated by blanks."""
+    """Ids of the cores that run the layer, separated by blanks."""
     first_start_cycles: int | None
     last_end_cycles: int | None
     busy_cycles: int
-    """Sum of the runtimes of its CNs."""
+    """Sum of the runtimes of the CNs of the layer."""
     on_core_energy_pj: float
 
 
@@ -55,7 +55,7 @@ class MemoryUse:
 
     name: str
     cores: tuple[int, ...]
-    """Ids of the cores that use it."""
+    """Ids of the cores that use the memory."""
     capacity_bits: int
     peak_bits: int
     peak_share: float
@@ -68,9 +68,9 @@ class LinkUse:
     name: str
     kind: str
     width_bits_per_cycle: int | None
-    """Width; None for a link without a limit."""
+    """Width in bits per cycle; None for a link without a limit."""
     bits: int
     busy: float
-    """Share of the latency in which data moves over the link."""
+    """Share of the latency in which data move over the link."""
     utilisation: float | None
     """Moved bits divided by width times latency; None for a link without a limit."""

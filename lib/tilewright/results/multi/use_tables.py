@@ -18,7 +18,7 @@ Summary = Mapping[str, Any]
 
 
 class _CoreRow(NamedTuple):
-    """Core, and the fullest of its memories."""
+    """Core, with the memory of this core that has the largest share in use."""
 
     core: CoreUse
     fullest: MemoryUse | None
@@ -36,37 +36,48 @@ CORES: Table[_CoreRow] = (
     _of_core("core", "Id in the accelerator file."),
     _of_core("name", "Name of the core file."),
     _of_core("role", "Role of the core: `compute`, `pooling` or `simd`."),
-    _of_core("cn_count", "CNs that it runs."),
-    _of_core("busy_cycles", "Cycles in which it runs a CN."),
-    _of_core("utilisation", "The same as a share of the latency."),
-    _of_core("array_utilisation", "Share of the latency in which all its units work."),
-    _of_core(ENERGY_PJ, "Energy on the core."),
-    _of_core("operational_energy_pj", "Energy of its array."),
-    Column("memory_energy_pj", "Energy of its memories.", lambda row: sum(row.core.memory_energy_pj.values())),
-    Columns(
-        "<term>_energy_pj", "Further terms of its energy.", lambda row: energy_columns(dict(row.core.term_energy_pj))
+    _of_core("cn_count", "Number of CNs that the core runs."),
+    _of_core("busy_cycles", "Cycles in which the core runs a CN."),
+    _of_core("utilisation", "Share of the latency in which the core runs a CN."),
+    _of_core(
+        "array_utilisation",
+        "Share of the latency that its CNs would need if all units of the array worked in every cycle.",
     ),
-    _of_fullest("fullest_memory", "Its memory with the largest share in use; cores may share it.", "name"),
+    _of_core(ENERGY_PJ, "Energy on the core."),
+    _of_core("operational_energy_pj", "Energy of the array of the core."),
+    Column(
+        "memory_energy_pj", "Energy of the memories of the core.", lambda row: sum(row.core.memory_energy_pj.values())
+    ),
+    Columns(
+        "<term>_energy_pj",
+        "Further terms of the energy on the core.",
+        lambda row: energy_columns(dict(row.core.term_energy_pj)),
+    ),
+    _of_fullest(
+        "fullest_memory", "Memory of the core with the largest share in use; cores can share this memory.", "name"
+    ),
     _of_fullest("peak_bits", "Largest number of bits in that memory.", "peak_bits"),
     _of_fullest("capacity_bits", "Size of that memory.", "capacity_bits"),
-    _of_fullest("peak_share", "The first over the second.", "peak_share"),
+    _of_fullest("peak_share", "`peak_bits` divided by `capacity_bits`.", "peak_share"),
 )
 """Columns of the cores of a schedule."""
 MEMORIES: Table[MemoryUse] = (
     attribute("name", "Name of the memory, after the ids of its cores."),
-    Column("cores", "Ids of the cores that use it, separated by blanks.", lambda use: " ".join(map(str, use.cores))),
-    attribute("capacity_bits", "Size."),
-    attribute("peak_bits", "Largest number of bits in it."),
-    attribute("peak_share", "The second over the first."),
+    Column(
+        "cores", "Ids of the cores that use the memory, separated by blanks.", lambda use: " ".join(map(str, use.cores))
+    ),
+    attribute("capacity_bits", "Size of the memory."),
+    attribute("peak_bits", "Largest number of bits in the memory."),
+    attribute("peak_share", "`peak_bits` divided by `capacity_bits`."),
 )
 """Columns of the memories of a schedule."""
 LINKS: Table[LinkUse] = (
     attribute("name", "Name of the link."),
     attribute("kind", "Kind of link."),
-    attribute("width_bits_per_cycle", "Width; empty for a link without a limit."),
-    attribute("bits", "Bits that moved over it."),
-    attribute("busy", "Share of the latency in which data moves over it."),
-    attribute("utilisation", "Bits over width times latency; empty for a link without a limit."),
+    attribute("width_bits_per_cycle", "Width of the link; empty for a link without a limit."),
+    attribute("bits", "Bits that moved over the link."),
+    attribute("busy", "Share of the latency in which data move over the link."),
+    attribute("utilisation", "Moved bits divided by width times latency; empty for a link without a limit."),
 )
 """Columns of the links of a schedule."""
 
@@ -77,7 +88,7 @@ def core_use_rows(summary: Summary) -> list[dict[str, Any]]:
 
 
 def core_use_table(summary: Summary) -> "pandas.DataFrame":
-    """Table of cores. A memory that cores share is in the row of each of these cores."""
+    """Table of cores. A memory that cores share can be in the row of each of these cores."""
     return frame_of(CORES, _core_rows(summary))
 
 

@@ -1,10 +1,10 @@
-// What all views share: elements, numbers as people read them, tables that can be sorted, places in the page.
+// Functions that all views use: elements, readable numbers, tables that can be sorted, addresses in the page.
 "use strict";
 
 const DATA = JSON.parse(document.getElementById("data").textContent);
 const SVG = "http://www.w3.org/2000/svg";
 
-// An element with attributes and children; texts become text, never markup.
+// Element with attributes and children. Strings are inserted as text, never as markup.
 function element(name, attributes = {}, ...children) {
   return filled(document.createElement(name), attributes, children);
 }
@@ -22,7 +22,7 @@ function filled(node, attributes, children) {
   return node;
 }
 
-// A number in at most `digits` significant digits; whole numbers from a thousand on keep all of theirs.
+// Number with at most `digits` significant digits. Integers from 1000 on keep all their digits.
 function numberText(value, digits = 4) {
   if (value === null || value === undefined) return "";
   const size = Math.abs(value);
@@ -31,7 +31,7 @@ function numberText(value, digits = 4) {
   return value.toLocaleString("en", { maximumSignificantDigits: digits });
 }
 
-// A share in per cent, never rounded to all or nothing.
+// Share in per cent, never rounded to 0 % or 100 %.
 function shareText(part, whole) {
   if (!whole) return "";
   const share = (100 * part) / whole;
@@ -45,7 +45,7 @@ function sum(values) {
   return values.reduce((total, value) => total + (value || 0), 0);
 }
 
-// Runs are found by name; a run without a result has a row and nothing else.
+// Runs are found by name. A run without a result has only a row.
 const PLACE = new Map(DATA.columns.map((column, place) => [column.key, place]));
 const ROW = new Map(DATA.rows.map((row) => [row[PLACE.get("run")], row]));
 
@@ -65,20 +65,20 @@ function runLink(run) {
   return hasResult(run) ? element("a", { href: `#run=${encodeURIComponent(run)}` }, run) : run;
 }
 
-// What stands in a cell: a number, a text, or in words why there is nothing.
+// Text of a cell: a number, a text, or the reason why there is no value.
 function cellText(run, column) {
   const value = valueOf(run, column.key);
   if (column.key === "area_mm2" && value === null) return DATA.notes[run] || "";
   return column.number ? numberText(value) : value || "";
 }
 
-// Where the text of a column stands.
+// Alignment of the text of a column.
 function endOf(column) {
   return column.middle ? "middle" : column.number ? "number" : null;
 }
 
-// A table. Columns are {words, unit, number, value(row), cell(row)}; a head is a button that sorts by its column. Empty
-// cells come last whichever way. `open(row)` gives what a button in the first cell shows below the row.
+// Table. Columns are {words, unit, number, value(row), cell(row)}. A head is a button that sorts by its column; empty cells
+// come last in both directions. `open(row)` returns the element that a button in the first cell shows below the row.
 class Table {
   constructor(caption, columns, rows, { open = null, order = null, chosen = null, changed = null } = {}) {
     Object.assign(this, { columns, rows, open, chosen, changed, order: order || { place: -1, down: false }, opened: new Set() });
@@ -98,7 +98,7 @@ class Table {
 
   sort(place) {
     const same = this.order.place === place;
-    // Names rise first, numbers fall: who sorts by energy looks for where it goes.
+    // The first click sorts names in ascending and numbers in descending order, so that the largest energy is on top.
     this.order = { place, down: same ? !this.order.down : Boolean(this.columns[place].number) };
     this.draw();
     if (this.changed) this.changed(this.order);
@@ -157,7 +157,7 @@ class Table {
   }
 }
 
-// A plain table of texts; numbers are those columns whose place is in `numbers`.
+// Plain table of texts. `numbers` has the places of the columns with numbers.
 function plainTable(caption, heads, rows, numbers = []) {
   const ends = (place) => (numbers.includes(place) ? "number" : null);
   const head = element("tr", {}, heads.map((words, place) => element("th", { scope: "col", class: ends(place) }, words)));

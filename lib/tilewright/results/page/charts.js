@@ -1,19 +1,19 @@
-// Figures: bars with their numbers, stacks, and points between two axes. Nothing is told by colour alone: parts have
-// patterns, points have shapes and names.
+// Figures: bars with numbers, stacks, and points between two axes. Colours are never the only distinction: parts also
+// have patterns, points also have shapes and names.
 "use strict";
 
 const COLOURS = ["#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#56B4E9", "#87005a", "#4b4b0f", "#7d8794", "#a587ff"];
 const PATTERNS = ["plain", "rising", "falling", "dots", "lying", "crossed", "standing"];
 const BROKEN = 3;
 
-// Which part has which look: the place in a list of all parts.
+// Colour and pattern of a part, by its place in a list of all parts.
 function lookOf(place) {
   return { colour: COLOURS[place % COLOURS.length], pattern: PATTERNS[place % PATTERNS.length] };
 }
 
 const patterns = new Map();
 
-// The fill of a part; its pattern is made once, in a drawing of no size.
+// Fill of a part. The pattern is made once, in an invisible drawing without size.
 function fillOf(place) {
   const { colour, pattern } = lookOf(place), id = `fill-${place % (COLOURS.length * PATTERNS.length)}`;
   if (!patterns.has(id)) {
@@ -39,8 +39,8 @@ function legend(names, shown = names.map(() => true)) {
     shape("svg", { width: 26, height: 14, "aria-hidden": "true" }, shape("rect", { width: 26, height: 14, fill: fillOf(place), stroke: "var(--mark)" })), name) : null)));
 }
 
-// Bars [name, value, parts [[place in legend, value]]] with value and share, the axis broken where the first is far longer
-// than the second: then that bar has a gap, and it is said.
+// Bars [name, value, parts [[place in legend, value]]] with value and share. If the first bar is much longer than the
+// second, the axis is broken: the first bar has a gap, and a note says so.
 function barTable(caption, unit, bars, total) {
   const values = bars.map((bar) => bar[1]).sort((a, b) => b - a);
   const isBroken = values.length > 1 && values[1] > 0 && values[0] > BROKEN * values[1];
@@ -64,11 +64,11 @@ function barTable(caption, unit, bars, total) {
       element("td", { class: "number" }, numberText(value)), element("td", { class: "number" }, shareText(value, total)));
   });
   const table = element("table", { class: "bars" }, element("caption", { class: "faint", style: "text-align:left" }, `${caption} [${unit}]`), element("tbody", {}, rows));
-  const note = isBroken ? element("p", { class: "faint" }, "The axis is broken: bars with // are longer than drawn; all others have one scale.") : null;
+  const note = isBroken ? element("p", { class: "faint" }, "The axis is broken: bars with // are longer than drawn; all other bars have the same scale.") : null;
   return element("div", {}, table, note);
 }
 
-// One bar of parts, as long as its share of `most`; parts too short to see are in its words.
+// One bar of stacked parts, as long as its share of `most`. Its text also names parts that are too short to be visible.
 function stack(values, most, words, unit) {
   const total = sum(values), told = words.map((word, place) => [word, values[place]]).filter(([, value]) => value > 0)
     .map(([word, value]) => `${word} ${numberText(value)} ${unit} (${shareText(value, total)})`).join(", ");
@@ -82,7 +82,7 @@ function stack(values, most, words, unit) {
   return shape("svg", { class: "stack", role: "img", "aria-label": told }, shape("title", {}, told), rects);
 }
 
-// Round numbers between two ends, at most about `count` of them, and two at least where the ends are apart.
+// About `count` round numbers between two ends, at least two if the ends differ.
 function ticks(low, high, count) {
   const raw = (high - low) / count, power = 10 ** Math.floor(Math.log10(raw));
   const steps = [0.2, 0.5, 1, 2, 5, 10].map((one) => one * power);
@@ -95,7 +95,7 @@ function ticks(low, high, count) {
   return found;
 }
 
-// The texts of ticks, with as many digits as tell them apart.
+// Texts of ticks, with as many digits as are needed to distinguish them.
 function tickTexts(values) {
   for (let digits = 3; digits < 16; digits++) {
     const texts = values.map((value) => numberText(value, digits));
@@ -121,7 +121,7 @@ function logTicks(low, high, count) {
   return ticks(low, high, Math.min(count, 6)).filter((value) => value > 0);
 }
 
-// An axis that fits its values: a place between 0 and 1 for each.
+// Axis that fits its values: a function from values to places between 0 and 1.
 function axis(values, isLog, count) {
   let low = Math.min(...values), high = Math.max(...values);
   if (isLog) {
@@ -139,12 +139,12 @@ function axis(values, isLog, count) {
 const overlaps = (a, b) => a.x < b.x + b.w && b.x < a.x + a.w && a.y < b.y + b.h && b.y < a.y + a.h;
 
 // Points {x, y, name, told, shape, strong, href, size} between axes {words, log}; lines are lists of [x, y] in values.
-// A name is written where it has room beside its point, and left out where it has none: the table below has all.
+// A name is written only if there is room beside the point; the table below has all names.
 class Scatter {
   constructor(caption, points, across, up, { lines = [], extra = [], height = 460 } = {}) {
     Object.assign(this, { caption, points, across, up, lines, extra, height });
     this.node = element("div", { class: "chart" });
-    // Drawn as wide as there is room, and again when that changes.
+    // The figure fills the available width, and is drawn again if the width changes.
     this.watch = new ResizeObserver(() => this.draw());
     this.watch.observe(this.node);
   }
@@ -164,7 +164,7 @@ class Scatter {
     const py = (value) => box.bottom - y.at(value) * (box.bottom - box.top);
     const font = `font-size:${Math.round(12 * big)}px`;
     const clip = `clip-${Scatter.count++}`;
-    // On a logarithmic axis round numbers may lie close together: those that would touch the one before have no name.
+    // On a logarithmic axis, round numbers can be close together. A tick whose text would touch the last text has no text.
     const names = new Map([x.ticks, y.ticks].flatMap((values) => { const texts = tickTexts(values); return values.map((value, i) => [value, texts[i]]); }));
     const wide = (value) => names.get(value).length * 7.5 * big;
     const apart = (values, place, room) => values.filter((value, i) => i === 0 || Math.abs(place(value) - place(values[i - 1])) > room(value));
@@ -183,7 +183,7 @@ class Scatter {
     const root = shape("svg", { width, height, role: "group", "aria-label": this.caption },
       shape("clipPath", { id: clip }, shape("rect", { x: box.left, y: box.top, width: box.right - box.left, height: box.bottom - box.top })), grid, lines, marks);
     this.node.replaceChildren(root);
-    // Names keep off the lines as well: small boxes along them.
+    // Small boxes along the lines keep names away from the lines.
     const taken = this.lines.flatMap((line) => line.slice(1).flatMap(([x1, y1], place) => {
       const [a, b, c, d] = [px(line[place][0]), py(line[place][1]), px(x1), py(y1)], steps = Math.ceil(Math.hypot(c - a, d - b) / 4) || 1;
       return Array.from({ length: steps + 1 }, (_, i) => ({ x: a + ((c - a) * i) / steps - 1, y: b + ((d - b) * i) / steps - 1, w: 2, h: 2 }));

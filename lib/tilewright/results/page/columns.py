@@ -21,21 +21,21 @@ FLOWS = {"single": "one core", "multi": "several cores"}
 
 
 LIMITED_BY: Column[Summary] = Column(
-    "limited_by", "What limits the run, in words.", lambda _: ABSENT, "limited by", is_number=False
+    "limited_by", "Limit of the run, in words.", lambda _: ABSENT, "limited by", is_number=False
 )
-"""Column that the page adds to a row: its value is in `bottlenecks.json`, not in the summary."""
+"""Column that the page adds to a row. Its value comes from `bottlenecks.json`, not from the summary."""
 FIRST = (
     *("run", "workload", "hardware", "flow", "state", ENERGY_PJ, LATENCY_CYCLES, EDP_PJ_CYCLES),
     *("mac_utilization", AREA_MM2, "limited_by", "latency_s", "power_w", "tops_per_w", "gap_latency", "gap_energy"),
     *("corrected_energy_pj", "corrected_latency_cycles", "costed_mac_share", "costed_operation_share", "layers"),
 )
-"""First columns of the page, in order; further ones follow in the order of tables."""
+"""First columns of the page, in order. Further columns follow in the order that they have in tables."""
 ALWAYS = ("run", "workload", "hardware", ENERGY_PJ, LATENCY_CYCLES, EDP_PJ_CYCLES)
-"""Columns that are always shown; others are shown only if some run has a value."""
+"""Columns that are always shown. Other columns are shown only if at least one run has a value."""
 
 
 def shown_columns(rows: Sequence[Mapping[str, Any]]) -> tuple[Column[Summary], ...]:
-    """Columns for which some row has a value, and those in ALWAYS."""
+    """Columns for which at least one row has a value, and the columns in ALWAYS."""
     return tuple(one for one in page_columns() if one.key in ALWAYS or any(_has(row, one) for row in rows))
 
 
@@ -60,7 +60,7 @@ def cell(row: Mapping[str, Any], column: Column[Summary]) -> Any:
 
 
 def rounded(value: float | None) -> float | int | None:
-    """Number with nine significant digits, a whole one without a decimal point; None for None."""
+    """Number with nine significant digits. An integer has no decimal point. None for None."""
     if value is None:
         return None
     short = float(f"{value:.{DIGITS}g}")
@@ -68,7 +68,7 @@ def rounded(value: float | None) -> float | int | None:
 
 
 def area_words(row: Mapping[str, Any]) -> str:
-    """Reason in two words why a run has no area; '' if it has one."""
+    """Reason why a run has no area, in two words; '' if the run has an area."""
     if row.get(AREA_MM2) is not None or not row.get("area_note"):
         return ""
     return "no unit" if lacks_unit(str(row["area_note"])) else "not given"
@@ -84,7 +84,7 @@ def port_name(port: Mapping[str, str]) -> str:
 
 
 def named_ports(verdict: Verdict | None) -> Mapping[str, Any] | None:
-    """Ports named as the limit: the set that helps together, if no single port helps, else the best port."""
+    """Ports that are named as the limit: the best port, or a set of ports if no single port saves enough cycles."""
     if verdict is None:
         return None
     named: Mapping[str, Any] | None = verdict["together"] or verdict["port"]
@@ -111,9 +111,9 @@ def cause_text(verdict: Verdict | None) -> str:
 
 
 def limit_lines(verdict: Verdict | None, causes: CauseVerdict) -> list[str]:
-    """Lines on the cause with most cycles, the limit, and the savings of wider ports, each with its number.
+    """Lines on the cause with most cycles, the limit, and the savings of wider ports, each with its value.
 
-    `causes` are those of the chart next to the lines; [] if the limit is not known.
+    `causes` is the verdict over the causes in the chart next to the lines. Returns [] if the limit is not known.
     """
     if verdict is None:
         return []
@@ -134,7 +134,7 @@ def array_text(use: Mapping[str, Any] | None) -> str:
         return ""
     sides = ", ".join(f"{side['array_dimension']} {share_text(side['share'], 1.0)}" for side in use["sides"])
     by_file = sum(layer["by_mapping_file_cycles"] or 0 for layer in use["layers"])
-    fixed = f" {by_file:,.0f} cycles of the spatial stall are there since the mapping file fixes spatial mappings."
+    fixed = f" {by_file:,.0f} cycles of the spatial stall come from spatial mappings that the mapping file fixes."
     return f"While the array computes, its sides are full to: {sides}.{fixed if by_file else ''}"
 
 

@@ -1,7 +1,8 @@
-"""All runs as one HTML file without further files: data, style and scripts are inside, no network is used.
+"""Page with all runs, as one HTML file that contains data, style and scripts and needs no other files and no internet.
 
 The scripts (base.js, charts.js, run_view.js, views.js) draw the selected view from one copy of the numbers. A schedule
-on several cores is the interactive page of `results/multi/page.py` in a frame; its scripts are in the file once.
+on several cores is shown in a frame, as the interactive page of `results/multi/page.py`. The file contains the scripts
+of that page only once.
 """
 
 import re
@@ -23,8 +24,8 @@ FOLDER = Path(__file__).resolve().parent
 PAGE, STYLE = "page.html", "page.css"
 SCRIPTS = ("base.js", "charts.js", "run_view.js", "views.js")
 MOST_DETAIL_BYTES = 16_000_000
-"""Largest number of bytes of the details of all runs together. Runs that exceed it have only their row, and the page
-says so.
+"""Largest number of bytes of the details of all runs together. Runs whose details would exceed this number have only a
+row, and the page says so.
 """
 
 
@@ -37,7 +38,7 @@ class PageRun:
     """Flow: SINGLE or MULTI."""
     summary: Summary
     point: RunPoint
-    """Point with which the run is compared."""
+    """Point of the run, for comparisons with other runs."""
     detail: Mapping[str, Any]
     """Result of `one_core_detail` or `several_cores_detail`."""
     verdict: Mapping[str, Any] | None = None
@@ -47,7 +48,7 @@ class PageRun:
 
 
 def results_page(runs: Sequence[PageRun], unfinished: Sequence[Mapping[str, str]] = ()) -> str:
-    """Text of the HTML file; `unfinished` are rows of runs without a result, which the page lists."""
+    """Text of the HTML file. `unfinished` are rows of runs without a result, which the page lists."""
     data = html_data(canonical_text(page_data(runs, unfinished)))
     parts = {
         "TITLE": html(_title(runs)),
@@ -59,9 +60,7 @@ def results_page(runs: Sequence[PageRun], unfinished: Sequence[Mapping[str, str]
 
 
 def page_data(runs: Sequence[PageRun], unfinished: Sequence[Mapping[str, str]] = ()) -> JsonObject:
-    """Data for the scripts: columns, a row for each run, details by run, and the groups of runs that can be
-    compared.
-    """
+    """Data for the scripts: columns, a row for each run, the details of each run, and the groups of comparable runs."""
     rows = [_row(run) for run in runs] + [dict(row) for row in unfinished]
     columns = shown_columns(rows)
     details: dict[str, Any] = {}

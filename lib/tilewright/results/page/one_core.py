@@ -1,4 +1,4 @@
-"""Details of a run on one core for the page: totals, bottlenecks, roofline, and its layers with their mappings.
+"""Details of a run on one core for the page: totals, bottlenecks, roofline, and layers with their mappings.
 
 Energies are in µJ, latencies in cycles. Equal layers share a record.
 """
@@ -54,9 +54,9 @@ Verdicts = Mapping[str, Any]
 def one_core_detail(
     found: Bottlenecks, placed: Sequence[PlacedLayer], summary: Summary, verdicts: Verdicts | None
 ) -> JsonObject:
-    """Everything that the page shows of a run apart from its row.
+    """Data of a run on one core that the page shows in addition to the row of the run.
 
-    `verdicts` has the limiting ports; None if they are not known.
+    `verdicts` has the limiting ports; None if the limiting ports are not known.
     """
     kinds = [(layer.record_index, layer.repeats) for layer in placed]
     records = dict(zip(kinds, (layer.record for layer in placed), strict=True))
@@ -87,7 +87,7 @@ def _label(layer: PlacedLayer) -> str:
 
 
 def network_parts(found: Bottlenecks) -> JsonObject:
-    """Cycles by cause, and energy by operand and memory or other term, the largest first."""
+    """Cycles by cause, and energy by operand and memory (or by other term), the largest first."""
     causes = found.added(LATENCY, cause_words) if has_causes(found) else {}
     energies = found.added(ENERGY, lambda one: (memory_words(one), one.operand))
     return {
@@ -110,7 +110,7 @@ def _micro(energy_pj: float) -> float | int | None:
 
 
 def _limit(verdicts: Verdicts | None, found: Bottlenecks) -> dict[str, Any]:
-    """Limiting port of the network, and the savings of each port; or why that is not known."""
+    """Limiting port of the network and the savings of each port, or the reason why they are not known."""
     if verdicts is None or verdicts["network_limit"] is None:
         return {"text": "", "unknown": (verdicts or {}).get("limits_not_known", "")}
     verdict = verdicts["network_limit"]
@@ -136,7 +136,7 @@ def _limit(verdicts: Verdicts | None, found: Bottlenecks) -> dict[str, Any]:
 
 
 def _gains(verdicts: Verdicts) -> dict[str, float]:
-    """Cycles of all layers that doubling the width of each port saves, by port."""
+    """Cycles, summed over all layers, that doubling the width of a port saves, by port."""
     gains: dict[str, float] = {}
     for row in verdicts["ports"]:
         if row.get("gain_cycles") is not None:
@@ -178,8 +178,8 @@ def _record(
 
 
 def _level(record: LayerRecord, operand: str, level: int, memory: str) -> list[Any]:
-    """Operand, memory, its size in bits, loops innermost first, share filled by all and by the operand, energy by
-    direction.
+    """List of: operand, memory, size of the memory in bits, loops (innermost first), share of the memory that all
+    operands fill, share that this operand fills, and energy by direction.
     """
     loops = " ".join(f"{dimension} {size:g}" for dimension, size in record.temporal_mapping[operand][level])
     energies = record.energy_breakdown_pj[operand][level]
@@ -195,7 +195,9 @@ def _level(record: LayerRecord, operand: str, level: int, memory: str) -> list[A
 
 
 def _roofline(verdicts: Verdicts | None, names: Sequence[str]) -> dict[str, Any] | None:
-    """Roofs of the ports that layers use, those that would save most first; points have the number of the layer."""
+    """Roofs of the ports that layers use. The port that would save most cycles comes first. Each point has the number
+    of its layer.
+    """
     roofline = (verdicts or {}).get("roofline")
     if not roofline:
         return None

@@ -1,5 +1,5 @@
-// One run: its totals, where cycles and energy go, its roofline, its layers down to loop nests and memory levels; of several
-// cores also what they do, what the run is compared with, and the schedule.
+// One run: totals, causes of cycles and energy, roofline, and layers down to loop nests and memory levels. For a run on
+// several cores also the use of the cores, the baselines, and the schedule.
 "use strict";
 
 function facts(run) {
@@ -11,7 +11,7 @@ function facts(run) {
 function runView(run) {
   const detail = DATA.details[run];
   const head = [element("h1", {}, run), facts(run)];
-  if (!detail) return [...head, element("p", {}, "This page has too many runs to show each of them in full. tilewright page FOLDER -o FILE makes one of this run alone.")];
+  if (!detail) return [...head, element("p", {}, "This page has too many runs to show each of them in full. tilewright page FOLDER -o FILE makes a page of this run alone.")];
   const notes = element("div", { class: "notes" }, detail.notes.map((line) => element("p", { class: "faint" }, line)));
   const parts = detail.flow === "single" ? [limits(run, detail), whereItGoes(run, detail), roofline(detail), layers(detail)]
     : [whatLimitsCores(run, detail), coreCycles(run, detail), whereItGoes(run, detail), compared(run, detail), cores(detail), layersOfCores(detail), schedule(detail)];
@@ -21,7 +21,7 @@ function runView(run) {
 function limits(run, detail) {
   const limit = detail.limit, latency = valueOf(run, "latency_cycles");
   if (limit.unknown) return section("What limits it", element("p", {}, `Not known: ${limit.unknown}.`));
-  if (!limit.text) return section("What limits it", element("p", {}, "Not known here: tilewright explain says it, given the hardware and the network of the run."));
+  if (!limit.text) return section("What limits it", element("p", {}, "Not known here. tilewright explain computes it from the hardware and the network of the run."));
   const lines = [...limit.lines, limit.array].filter(Boolean).map((line) => element("p", {}, line));
   const rows = limit.ports.map(([name, gain, count]) => [name, gain, shareText(gain, latency), `${count} of ${detail.layers.length}`]);
   return section("What limits it", ...lines,
@@ -29,14 +29,14 @@ function limits(run, detail) {
 }
 
 function whatLimitsCores(run, detail) {
-  if (!detail.limits) return section("What limits it", element("p", {}, "Not known: schedules of this model do not say what waits for what."));
+  if (!detail.limits) return section("What limits it", element("p", {}, "Not known, because schedules of this model do not have causes of waiting."));
   const latency = valueOf(run, "latency_cycles"), parts = detail.limits.parts;
   return section("What limits it", detail.limits.lines.map((line) => element("p", {}, `${line}.`)),
-    parts.length ? element("p", { class: "faint" }, "Each is a schedule that was played again with twice as much of that part, the same allocation and cost tables.") : null,
-    parts.length ? plainTable("parts that limit", ["twice as much of one part", "would save [cycles]", "share of the latency"], parts.map(([name, gain]) => [name, gain, shareText(gain, latency)]), [1, 2]) : null);
+    parts.length ? element("p", { class: "faint" }, "Each row is a new simulation of the schedule with this part doubled and with the same allocation and cost tables.") : null,
+    parts.length ? plainTable("parts that limit", ["doubled part", "would save [cycles]", "share of the latency"], parts.map(([name, gain]) => [name, gain, shareText(gain, latency)]), [1, 2]) : null);
 }
 
-// What each core does with every cycle of the latency, and what cores wait for.
+// Cycles of each core by cause, and the causes of waiting.
 function coreCycles(run, detail) {
   if (!detail.work) return null;
   const { causes, cores } = detail.work, latency = valueOf(run, "latency_cycles"), place = element("div");
@@ -68,7 +68,7 @@ function whereItGoes(run, detail) {
   return section("Where cycles and energy go", element("div", { class: "split" }, parts));
 }
 
-// The place of the term that a cause is of: a stall stands beside the port that the array waits for.
+// Place of the term of a cause. The cause of a stall also names the port for which the array waits.
 function termOf(detail, cause) {
   return Math.max(0, (detail.terms || []).findIndex((term) => cause === term || cause.startsWith(`${term}, `)));
 }
@@ -106,7 +106,7 @@ function roofline(detail) {
   const pick = choice("port", roofs.ports.map((one) => [one.name, `${one.name}, ${numberText(one.bytes)} B a cycle`]), roofs.ports[0].name, draw);
   draw(roofs.ports[0].name);
   return section("Roofline", element("div", { class: "controls" }, pick),
-    element("p", { class: "faint" }, `The dashed line is the roof: the slope is the width of the port, the flat part the array, ${numberText(roofs.peak)} operations a cycle. Larger points last longer.`),
+    element("p", { class: "faint" }, `The dashed line is the roof: the slope is the width of the port, the flat part the array, ${numberText(roofs.peak)} operations a cycle. Larger points are layers that take longer.`),
     place, element("details", {}, element("summary", {}, "the points as a table"), table));
 }
 
@@ -183,7 +183,7 @@ function layersOfCores(detail) {
 }
 
 function schedule(detail) {
-  if (!detail.schedule) return section("Schedule", element("p", {}, "Too long for this page: tilewright report FOLDER writes it as schedule.html."));
+  if (!detail.schedule) return section("Schedule", element("p", {}, "The schedule is too large for this page. tilewright report FOLDER writes it as schedule.html."));
   const place = element("div");
   const show = element("button", { type: "button", onclick: () => {
     // The frame gets its own document, with the numbers of this run in it.
@@ -192,5 +192,5 @@ function schedule(detail) {
     place.replaceChildren(element("iframe", { srcdoc: text, title: detail.schedule.title }));
     show.remove();
   } }, "show the schedule");
-  return section("Schedule", element("p", { class: "faint" }, "Rows of cores and links over time; zoom with + and -, move with the arrow keys, point at a bar for what it is."), show, place);
+  return section("Schedule", element("p", { class: "faint" }, "Rows of cores and links over time. Zoom with + and -, move with the arrow keys, point at a bar for details."), show, place);
 }

@@ -25,9 +25,9 @@ from tilewright.results.text_tables import share_text
 from tilewright.results.verdict import Verdict
 
 MOST_WAITS = 25
-"""Largest number of causes of waiting; the others are one row."""
+"""Largest number of causes of waiting that are listed. All other causes are summed in one row."""
 MOST_SCHEDULE_BYTES = 1_500_000
-"""Largest schedule in the page, in bytes; a larger one is only in a separate file."""
+"""Largest schedule that the page contains, in bytes. A larger schedule is only in a separate file."""
 _BASELINES = {
     "this_run": "this run",
     "layer_by_layer": "layer by layer",
@@ -36,7 +36,9 @@ _BASELINES = {
 
 
 def several_cores_detail(found: Bottlenecks, view: ScheduleView, summary: Mapping[str, Any], title: str) -> JsonObject:
-    """Everything that the page shows of a run apart from its row; `found` has its limits."""
+    """Data of a run on several cores that the page shows in addition to the row of the run. `found` has the limits of
+    the run.
+    """
     waits = _waits_of_layers(found.cores)
     data = schedule_data_text(view, summary)
     fits = len(data) <= MOST_SCHEDULE_BYTES
@@ -64,7 +66,7 @@ def several_cores_detail(found: Bottlenecks, view: ScheduleView, summary: Mappin
 
 
 def limited_by(report: CoresReport | None) -> str:
-    """Short text with the part whose doubling would save most; '' if not known."""
+    """Short text with the part of the system whose doubling would save most cycles; '' if not known."""
     if report is None or report.limits.unknown:
         return ""
     limits = report.limits
@@ -79,7 +81,7 @@ def limited_by(report: CoresReport | None) -> str:
 
 
 def _limits(report: CoresReport | None) -> JsonObject:
-    """Cycles of the cores, their causes of waiting, and the savings of doubling a part, in cycles."""
+    """Cycles of the cores by cause, causes of waiting, and the cycles that doubling a part of the system saves."""
     if report is None:
         return {"limits": None, "work": None, "waits": []}
     by_core = report.added(lambda row: (row.core, row.cause))
@@ -108,7 +110,7 @@ def _waits(report: CoresReport) -> list[list[Any]]:
 
 
 def _waits_of_layers(report: CoresReport | None) -> dict[str, tuple[int, str]]:
-    """(cycles in which cores wait before the CNs of the layer, main cause with its share) by layer."""
+    """(cycles in which cores wait before they run CNs of the layer, main cause with its share) for each layer."""
     causes: dict[str, dict[str, int]] = {}
     for (layer, words), cycles in (
         report.added(lambda row: (row.layer, wait_words(row)), WAITS).items() if report else ()
@@ -121,7 +123,9 @@ def _waits_of_layers(report: CoresReport | None) -> dict[str, tuple[int, str]]:
 
 
 def _link(row: Mapping[str, Any]) -> list[Any]:
-    """Name, width in bits per cycle, moved data in KiB, busy share and used share of its width in %."""
+    """List of: name, width in bits per cycle, moved data in KiB, share of the time in which data move in %, and used
+    share of the width in %.
+    """
     return [
         *(row["name"], row["width_bits_per_cycle"], rounded(row["bits"] / 8192), rounded(100 * row["busy"])),
         None if row["utilisation"] is None else rounded(100 * row["utilisation"]),
@@ -151,7 +155,9 @@ def _baseline(row: Mapping[str, Any]) -> list[Any]:
 
 
 def _core(row: Mapping[str, Any]) -> list[Any]:
-    """Name, role, CNs, busy and array use in %, energy, fullest memory, its peak in %."""
+    """List of: name, role, number of CNs, busy share in %, array use in %, energy, fullest memory, and peak of this
+    memory in %.
+    """
     return [
         f"{row['core']}: {row['name']}",
         row["role"],
@@ -165,8 +171,8 @@ def _core(row: Mapping[str, Any]) -> list[Any]:
 
 
 def _layer(row: ScheduledLayer, waits: Mapping[str, tuple[int, str]]) -> list[Any]:
-    """Name, operator, CNs, cores, first start, last end, busy cycles, energy on the cores, waiting cycles of cores
-    before its CNs, and their main cause.
+    """List of: name, operator, number of CNs, cores, first start, last end, busy cycles, energy on the cores, cycles in
+    which cores wait before CNs of the layer, and the main cause of waiting.
     """
     return [
         *(row.name, row.operator_type, row.cn_count, row.cores),

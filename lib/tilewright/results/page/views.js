@@ -1,4 +1,4 @@
-// The table of all runs, the Pareto front, two runs side by side, and which of the views is shown.
+// Views: the table of all runs, the Pareto front, and two runs side by side; and the choice of the view that is shown.
 "use strict";
 
 const chosen = { text: "", filters: {}, order: null, pareto: {}, compare: {} };
@@ -36,7 +36,7 @@ function runsView() {
   return [element("h1", {}, "Runs"), element("div", { class: "controls" }, element("label", {}, "filter", search), picks), told, table.node];
 }
 
-// Runs that no other run of the list is as good as in both and better in one.
+// Runs that are not dominated: no other run of the list is at least as good in both quantities and better in one.
 function isOnFront(one, all) {
   return !all.some((other) => other.x <= one.x && other.y <= one.y && (other.x < one.x || other.y < one.y));
 }
@@ -61,7 +61,7 @@ function paretoView() {
   const controls = element("div", { class: "controls" },
     choice("runs of", DATA.groups.map((one) => [one.name, `${one.name} (${one.runs.length})`]), group.name, pick("group")),
     choice("across", options, across.key, pick("x")), choice("up", options, up.key, pick("y")), checkbox("logarithmic", isLog, pick("log")));
-  // The names that a pick is found by when the view is made again.
+  // Names by which the selection lists are found after the view is drawn again.
   [...controls.querySelectorAll("select, input")].forEach((one, place) => { one.dataset.pick = ["group", "x", "y", "log"][place]; });
   const parts = [];
   if (points.length) {
@@ -71,8 +71,8 @@ function paretoView() {
   } else parts.push(element("p", {}, "No run has both numbers."));
   const columns = [{ words: "run", value: (one) => one.run, cell: (one) => runLink(one.run) }, { words: across.words, unit: across.unit, number: true, value: (one) => one.x },
     { words: up.words, unit: up.unit, number: true, value: (one) => one.y }, { words: "on the front", value: (one) => (one.strong ? "yes" : "no") }];
-  return [element("h1", {}, "Pareto front"), element("p", { class: "faint" }, "Runs of one network that can be compared. Diamonds are on the front: no other run is as good in both and better in one. Less is better on both axes, which begin and end where the data do."),
-    controls, ...parts, missing.length ? element("p", {}, `Not drawn, without such a number: ${missing.join(", ")}.`) : null,
+  return [element("h1", {}, "Pareto front"), element("p", { class: "faint" }, "Runs of one network that can be compared. Diamonds are on the front: no other run is at least as good in both quantities and better in one. Less is better on both axes. The axes begin and end with the data."),
+    controls, ...parts, missing.length ? element("p", {}, `Not drawn, because a number is missing: ${missing.join(", ")}.`) : null,
     ...group.lines.map((line) => element("p", { class: "faint" }, line)), new Table("runs of the figure", columns, points).node];
 }
 
@@ -116,7 +116,7 @@ function ratioText(a, b) {
   return a && b !== null ? `${numberText(b / a, 3)} ×` : "";
 }
 
-// Terms of two runs by name, those that differ most first; bars lie left of the middle where B has less.
+// Terms of two runs by name, the largest difference first. A bar is left of the middle if B has less.
 function differences(title, heads, ones, others) {
   const added = (pairs) => {
     const found = new Map();
@@ -142,7 +142,7 @@ function differences(title, heads, ones, others) {
   return section(title, table.node);
 }
 
-// The view that the part of the address after # names.
+// View that the part of the address after # selects.
 function show(isNew = true, pick = "") {
   const place = location.hash.slice(1), at = new URLSearchParams(place);
   const main = document.getElementById("main");

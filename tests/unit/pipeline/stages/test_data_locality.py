@@ -77,7 +77,7 @@ def test_what_is_assumed() -> None:
     assert assumption(summaries[:1]) == top
     assert assumption(summaries) == f"{top}, or {kept} where there is room"
     not_costed = summaries[0] | {"coverage": {"complete": False}}
-    assert assumption([not_costed]) == f"{top}; operators that are not costed cost nothing"
+    assert assumption([not_costed]) == f"{top}; operators without costs are counted as free"
     del not_costed["data_locality"], not_costed["coverage"]
     assert assumption([not_costed]) == ""
     assert list(locality_lines(not_costed)) == []

@@ -267,7 +267,7 @@ def test_what_no_file_can_say_is_not_exported() -> None:
     pipeline = Pipeline.build([{"insert": Dearer, "after": "Workload"}], SearchOptions(lpf_limit=3))
     problem = of_core(CHAIN, KEEPING, Mapping((MappingConstraints("default"),)))
     mapped = map_problem(problem, pipeline)
-    with pytest.raises(InputError, match="a stage changed the core of this layer, which no mapping file can say"):
+    with pytest.raises(InputError, match="a stage changed the core of this layer, which no mapping file can express"):
         mapping_entries(mapped.records)
 
 

@@ -311,7 +311,7 @@ def test_a_schedule_whose_options_are_wrong_is_not_played() -> None:
         for one in map(random_view, range(40))
         if options_of(with_options(one, share_divisor=1).artifact, None) is None
     )
-    assert "does not give it again" in schedule_limits(with_options(view, share_divisor=1)).unknown
+    assert "do not reproduce it" in schedule_limits(with_options(view, share_divisor=1)).unknown
     assert options_of(with_options(view, layers_by_off_chip=[7]).artifact, None) is None
     assert options_of(with_options(view, layers_by_off_chip=[7]).artifact, [3, 4]) is None
 
