@@ -4,6 +4,7 @@ The model is given by a configuration in the form of Hugging Face's `config.json
 file. Invalid fields are recorded as problems. In the typed tree of the file they are empty.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -215,7 +216,7 @@ def _groups(entry: LanguageModelFile, problems: Problems) -> tuple[Requests, ...
 
 
 def _note_other_models(
-    entry: LanguageModelFile, written: dict[str, Any], model: Architecture, problems: Problems
+    entry: LanguageModelFile, written: Mapping[str, object], model: Architecture, problems: Problems
 ) -> None:
     """Note keys of the file that act only on parts that this model does not have."""
     mixers = {type(block.mixer) for block in model.blocks}
