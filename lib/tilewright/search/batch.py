@@ -25,7 +25,7 @@ class SearchStoppedError(Exception):
 
 @dataclass(frozen=True, eq=False)
 class OrderBatch:
-    """Loop orders of one problem, innermost loop first; a batch may be empty.
+    """Loop orders of one problem, innermost loop first. A batch can be empty.
 
     Raises MappingError if the arrays do not match the problem or are too large.
     """

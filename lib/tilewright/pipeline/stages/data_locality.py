@@ -20,7 +20,7 @@ from tilewright.workload.layer import Layer
 @dataclass(frozen=True)
 class SearchUnusedMemory(LocalityParameters, Change):
     """Finds the outermost memory that the data of each layer need. Data for the next layer then stay on the chip if a
-    memory of the chip is large enough for them.
+    memory of the chip is large enough for these data.
 
     This stage must come before Workload. The stage RemoveUnusedMemory, after Workload, applies the result. If the
     mapping file gives `memory_reach` for every layer, these values are used and nothing is searched.
@@ -68,10 +68,10 @@ def _is_given(item: NetworkProblem) -> bool:
 
 @dataclass(frozen=True)
 class RemoveUnusedMemory(Change):
-    """Removes from the core the memories that the data of a layer do not reach, so that the layer is mapped without
-    them.
+    """Removes from the core all memories that the data of a layer do not reach. The layer is then mapped on the smaller
+    core.
 
-    This stage must come after Workload, and SearchUnusedMemory must come before it.
+    This stage must come after Workload. SearchUnusedMemory must come before Workload.
 
     Example: [Sum, SearchUnusedMemory, Workload, RemoveUnusedMemory, MinimalEnergy, SpatialMappingGenerator,
     SpatialMappingConversion, Loma, CostModel]

@@ -196,7 +196,7 @@ class TemporalProblem(PreparedProblem):
     candidate: int = 0
     """Index of the spatial mapping among the candidates of the layer."""
     given_boundaries: tuple[tuple[str, tuple[int, ...]], ...] = ()
-    """Level boundaries that the mapping file gives for a complete ordering; () if it does not give them."""
+    """Level boundaries that the mapping file gives for a complete ordering; () if it gives none."""
     names: tuple[str, ...] = ()
     """Names of all layers of the network with this problem."""
 

@@ -100,7 +100,7 @@ class OfObjective(Reduction):
 @dataclass(frozen=True)
 class MinimalLatency(OfObjective):
     """Keeps the mapping with the fewest cycles. If several mappings have the fewest cycles, the mapping with the least
-    energy is kept; if these are equal too, the mapping that was found first.
+    energy is kept. If several mappings are equal in both, the mapping that was found first is kept.
 
     Example: [Sum, Workload, MinimalLatency, SpatialMappingGenerator, SpatialMappingConversion, Loma, CostModel]
     """
@@ -112,7 +112,7 @@ class MinimalLatency(OfObjective):
 @dataclass(frozen=True)
 class MinimalEnergy(OfObjective):
     """Keeps the mapping with the least energy. If several mappings have the least energy, the mapping with the fewest
-    cycles is kept; if these are equal too, the mapping that was found first.
+    cycles is kept. If several mappings are equal in both, the mapping that was found first is kept.
 
     Example: {replace: MinimalLatency, stage: MinimalEnergy}
     """

@@ -206,8 +206,9 @@ def _the_item(item: Any) -> Iterator[Any]:
 
 @dataclass(frozen=True)
 class SpatialMappingGenerator(SpatialParameters, Stage):
-    """Hands on the spatial mappings to try. If the mapping file sets the loops on all sides of the array, there is only
-    one spatial mapping. Otherwise the best loops for the other sides are generated.
+    """Passes the spatial mappings that are to be tried to the next stage. If the mapping file sets the loops on all
+    sides of the array, there is only one spatial mapping. Otherwise, the best loops for the remaining sides are
+    generated.
 
     Example: {set: SpatialMappingGenerator, parameters: {nb_spatial_mappings_generated: 10}}
     """
@@ -258,14 +259,14 @@ _Loop = tuple[str, int]
 
 @dataclass(frozen=True)
 class CustomSpatialMappingGenerator(ModelChoice, Stage):
-    """Hands on the spatial mapping of the mapping file or the core. If neither gives a spatial mapping, the rule of
-    Stream generates them: each side of the array gets one loop, unrolled by the largest divisor that array and
-    bandwidth allow.
+    """Passes the spatial mapping of the mapping file or of the core to the next stage. If neither gives a spatial
+    mapping, the rule of Stream generates spatial mappings: each side of the array gets one loop, unrolled by the
+    largest divisor that array and bandwidth allow.
 
-    A spatial mapping from the mapping file or the core is used unchanged; sides of the array that it does not name are
-    not used. The rule of Stream gives all combinations of loops in which no loop occurs twice. This stage does not
-    check the capacity of the innermost memories; a mapping that does not fit them becomes a row of the tally. This
-    stage belongs in a pipeline for a single core, or in the `pipeline` of IntraCoreMapping.
+    A spatial mapping from the mapping file or the core is used unchanged; sides of the array without a loop in this
+    spatial mapping are not used. The rule of Stream gives all combinations of loops in which no loop occurs twice. This
+    stage does not check the capacity of the innermost memories; a mapping that does not fit becomes a row of the tally.
+    This stage belongs in a pipeline for a single core, or in the `pipeline` of IntraCoreMapping.
 
     Example: {replace: SpatialMappingGenerator, stage: CustomSpatialMappingGenerator}
     """

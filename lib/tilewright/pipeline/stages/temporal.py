@@ -63,8 +63,8 @@ def given_mapping(item: TemporalProblem) -> Iterator[OrderBatch]:
 
 @dataclass(frozen=True)
 class Loma(LomaParameters, TemporalMapper):
-    """Tries all orders of the loop factors. If the mapping file has a temporal ordering, only the orders that agree
-    with it are tried.
+    """Tries all orders of the loop factors. If the mapping file has a temporal ordering, only orders that agree with
+    this temporal ordering are tried.
 
     Orders are made and evaluated in batches, so that memory use does not grow with the number of orders.
 
@@ -95,11 +95,12 @@ class Loma(LomaParameters, TemporalMapper):
 
 @dataclass(frozen=True)
 class Salsa(SalsaParameters, TemporalMapper):
-    """Searches the orders of all prime factors by simulated annealing. This is for layers with too many orders to try
-    all of them.
+    """Searches the orders of all prime factors by simulated annealing. Use this stage for layers with so many orders
+    that not all orders can be tried.
 
-    A neighbour that does not fit the core is rejected. The same seed gives the same result. The default objective is
-    the objective of the reduction above this stage.
+    A neighbour of an order has two loops exchanged or one loop moved. A neighbour that does not fit the core is
+    rejected. The same seed gives the same result. The default objective is the objective of the reduction above this
+    stage.
 
     Example: {replace: Loma, stage: Salsa, parameters: {salsa_iteration_number: 5000, salsa_restarts: 4}}
     """
@@ -120,10 +121,10 @@ class Salsa(SalsaParameters, TemporalMapper):
 
 @dataclass(frozen=True)
 class Exact(ExactParameters, TemporalMapper):
-    """Finds the optimum over the orders of all prime factors by branch and bound, and proves it with a certificate.
+    """Finds the optimum over the orders of all prime factors by branch and bound. A certificate proves the optimum.
 
-    One search with one certificate covers all spatial mappings of a layer if SpatialMappingGenerator or
-    CustomSpatialMappingGenerator hands them on. Spatial mappings of another stage are searched one by one. If the time
+    If the spatial mappings of a layer come from SpatialMappingGenerator or CustomSpatialMappingGenerator, one search
+    with one certificate covers all of them. Spatial mappings from another stage are searched one by one. If the time
     budget ends before the proof, the result is the best mapping found, with a lower bound and the gap to this bound.
     The field `search` of the record says whether the result is proven. The default objective is the objective of the
     reduction above this stage. There is no proof for a layer whose outputs are addressed by a sliding window; Loma
@@ -171,8 +172,8 @@ class Exact(ExactParameters, TemporalMapper):
 
 @dataclass(frozen=True)
 class Best(BestParameters, Exact):
-    """Finds the best mapping, with a lower bound. This stage first searches as Loma and Salsa do, and then by branch
-    and bound, as Exact does.
+    """Finds the best mapping, with a lower bound. This stage first searches in the same way as Loma and Salsa, then by
+    branch and bound in the same way as Exact.
 
     The search of a layer ends when the gap is at most `largest_gap`, or when `effort` is spent; then the remaining gap
     is reported. The result is never worse than the results of Loma and Salsa with their default parameters. The result
