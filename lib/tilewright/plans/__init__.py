@@ -1,3 +1,3 @@
-"""Search for fusion plans on several cores: stacks, tiles, splits of layers between cores, cores, and schedule
+"""Search for fusion plans on several cores: stacks, tiles, splits of layers between cores, allocation, and schedule
 options.
 """

@@ -26,8 +26,8 @@ class AllocationParameters(Chance, Goal, Parameters):
     """Number of seconds after which no further evaluation begins; null: no limit."""
     exhaustive_nodes: Count = 200_000
     """Limit for an exhaustive search. If the number of allocations times the number of CNs is at most this limit, all
-    allocations are evaluated, which takes a few seconds at most and proves the best one optimal. 0: this limit never
-    triggers an exhaustive search.
+    allocations are evaluated. This takes a few seconds at most and proves that the best allocation is optimal. 0: this
+    limit never triggers an exhaustive search.
     """
 
     allocation_engine: AllocationEngine = "genetic"

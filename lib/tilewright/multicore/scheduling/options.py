@@ -64,8 +64,8 @@ class SchedulerParameters(Parameters):
     """Prefetch the results of computation nodes as well: every core that needs a result fetches the result as soon as
     it exists. Transfers over a bus are multicast to all later readers."""
     share_divisor: PositiveCount = 4
-    """Divisor for the smallest width with which a transfer starts, which is the full width divided by this number. 4: a
-    quarter of the full width; 1: a transfer waits until the full width is free."""
+    """Divisor for the width of transfers: a transfer starts as soon as the full width divided by this number is free.
+    4: a quarter of the full width; 1: a transfer waits until the full width is free."""
 
     def conflicts(self, wrong: set[str]) -> Iterable[Problem]:
         """Problems of values that exclude each other. Parameters named in `wrong` are already reported for another

@@ -56,9 +56,9 @@ class Comparison(Parameters):
     split_layers: bool = False
     """Split a layer into several layers of the network if its weights exceed the memory of a core."""
     baselines: bool = True
-    """Run the network layer by layer, too, on all cores and on the best single core, for comparison. This is a separate
-    run with the name `{run}.layer_by_layer` and the key `mode: lbl`. If the run has a `cn_define_mode`, each layer of
-    this separate run is one computation node.
+    """Run the network also layer by layer, on all cores and on the best single core, for comparison. The layer-by-layer
+    run is a separate run with the name `{run}.layer_by_layer` and the key `mode: lbl`. If the run has a
+    `cn_define_mode`, each layer of the separate run is one computation node.
     """
 
 
@@ -67,11 +67,11 @@ class PlanChoice(Parameters):
     """Source of the plan for the fusion of a network."""
 
     fusion: Literal["given", "search"] = "given"
-    """`given`: stacks and tiles are those of the mapping file and of this run. `search`: `tilewright fuse` searches
-    stacks, tiles, splits of layers between cores, cores, and scheduling rules. Everything that the mapping file or the
-    run sets stays fixed. With `search`, the default mapping file is `multi/open`, which fixes nothing. The default is
-    `search` if three conditions hold: the run names no mapping file, no mapping file is called like the hardware of the
-    run, and the run sets neither tiles nor stacks. Otherwise, the default is `given`.
+    """`given`: stacks and tiles are those of the mapping file and of this run. `search`: `tilewright fuse` searches for
+    the best stacks, tiles, splits of layers between cores, allocation to cores, and scheduling rules. Everything that
+    the mapping file or the run sets stays fixed. With `search`, the default mapping file is `multi/open`, which fixes
+    nothing. The default is `search` if three conditions hold: the run names no mapping file, no mapping file is called
+    like the hardware of the run, and the run sets neither tiles nor stacks. Otherwise, the default is `given`.
     """
 
 

@@ -1,4 +1,4 @@
-"""**Not modelled**, and listed in the coverage: operators whose work depends on values or fits no loop nest here.
+"""**Not modelled**, and listed in the coverage: operators whose work depends on values or has no known loop nest.
 
 The shapes of these operators are known if onnx infers them. Every output depends on all inputs. An operator that
 belongs to no family is not modelled either, except if onnx defines the operator by a function. Then the function
