@@ -1,4 +1,4 @@
-"""Parameters: the fields of frozen dataclasses are the only place where they are declared.
+"""Parameters, which are declared only as fields of frozen dataclasses.
 
 A field has a name, a type (`Literal`, `Annotated` with `Limits`), a default, and a description: the docstring below it.
 The command line, the configuration and its schema, the Python interface and the tables of the documentation are derived

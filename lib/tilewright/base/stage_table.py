@@ -13,7 +13,7 @@ CORE = "core"
 
 @dataclass(frozen=True)
 class Listed:
-    """Stage: a class of the same name in `tilewright.pipeline.stages`."""
+    """Entry of a stage in the table. The class of the stage has the same name, in `tilewright.pipeline.stages`."""
 
     name: str
     module: str

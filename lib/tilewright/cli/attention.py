@@ -106,16 +106,24 @@ def attention(
         str, Help("Sizes to try for one memory, which does not change otherwise: sram_2MB='64 KiB,256 KiB,2 MiB'.")
     ] = "",
     tile_queries: Annotated[
-        Sequence[int], Limits(least=1), Help("Number of queries in a tile; repeat to try several; default: many.")
+        Sequence[int],
+        Limits(least=1),
+        Help("Number of queries in a tile. Repeat the option to try several; by default, many are tried."),
     ] = (),
     tile_keys: Annotated[
-        Sequence[int], Limits(least=1), Help("Number of keys in a tile; repeat to try several; default: many.")
+        Sequence[int],
+        Limits(least=1),
+        Help("Number of keys in a tile. Repeat the option to try several; by default, many are tried."),
     ] = (),
     tile_heads: Annotated[
-        Sequence[int], Limits(least=1), Help("Number of query heads per key head in a tile; repeat to try several.")
+        Sequence[int],
+        Limits(least=1),
+        Help("Number of query heads per key head in a tile. Repeat the option to try several."),
     ] = (),
     tile_units: Annotated[
-        Sequence[int], Limits(least=1), Help("Number of key heads in a tile, over all requests; repeat to try several.")
+        Sequence[int],
+        Limits(least=1),
+        Help("Number of key heads in a tile, over all requests. Repeat the option to try several."),
     ] = (),
     order: Annotated[Sequence[str], OneOf(ORDERS), Help("Outer loop of the tiles; default: try both.")] = ORDERS,
     time_budget_s: Annotated[

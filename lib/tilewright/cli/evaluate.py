@@ -234,7 +234,7 @@ def _shown(value: object) -> str:
     return text if len(text) <= 40 else text[:37] + "..."
 
 
-OPEN_ORDER = "temporal_ordering leaves loops open; give every loop with its size, or use `tilewright map`"
+OPEN_ORDER = "temporal_ordering does not fix every loop; give every loop with its size, or use `tilewright map`"
 
 
 @click.command()

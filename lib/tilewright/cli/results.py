@@ -51,7 +51,10 @@ def results(
     claim: Annotated[bool, Help("Make the folder of the results, and write a file there that names CONFIG.")] = False,
     unfinished: Annotated[bool, Help("Also print the runs whose results are missing or out of date.")] = False,
     output: Annotated[FilePath | None, Help("JSON file for the list of unfinished runs.")] = None,
-    spaces: Annotated[bool, Help("Print only the unfinished spaces, one per line: file, tab, folder.")] = False,
+    spaces: Annotated[
+        bool,
+        Help("Print only the design spaces that are not finished, one per line: file and folder, with a tab between."),
+    ] = False,
     report: Annotated[
         bool, Help("Print only the path of the order (job description) of the report, if the report is out of date.")
     ] = False,

@@ -97,7 +97,7 @@ def serving(
     variant: Annotated[
         str,
         Help(
-            "Name of the folder for the precision, only for format 1.1 and later; default: made from the bits, such as"
+            "Name of the folder of the precision, for format 1.1 and later. By default the bits give the name, such as"
             " int8."
         ),
     ] = "",

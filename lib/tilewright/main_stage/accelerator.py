@@ -1,4 +1,4 @@
-"""Hardware in the form for user's stages, with the names of zigzag-dse 3.9.1 (`zigzag.hardware.architecture`).
+"""Hardware as stages of users see it: classes and attributes have the names of zigzag-dse 3.9.1.
 
 A user's stage can change the sizes, energies and bandwidths of memories, the sides and the energy of the array, and the
 list of memories. The stages below this stage get the changed core. Other attributes cannot be set.

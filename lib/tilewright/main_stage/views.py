@@ -125,7 +125,7 @@ def shown_accelerator(accelerator: Any) -> Any:
 
 
 def descriptions_of(keywords: Mapping[str, Any]) -> Descriptions:
-    """Descriptions that the keywords give, including objects that parsers have already read."""
+    """Hardware, workload and mapping that the keywords give: paths of files, or objects that were made from files."""
     hardware, workload = words.given(keywords, words.ACCELERATOR), words.given(keywords, words.WORKLOAD)
     read = Descriptions(mapping=words.given(keywords, words.MAPPING))
     if isinstance(workload, DNNWorkload):

@@ -180,8 +180,9 @@ class CoreSearch:
         return True
 
     def improve(self, tries: int, end: float | None = None, detours: DetourSteps | None = None) -> None:
-        """Try `tries` neighbours of the best allocation. With `detours`, some neighbours have other detours instead of
-        other cores. The search stops when the clock reaches `end`.
+        """Try `tries` neighbours of the best allocation. With `detours`, some neighbours differ in their
+        detours (layers whose data go through the off-chip memory) instead of their cores. The search stops when
+        the clock reaches `end`.
         """
         if self.best is None or not (self.space.flexible or detours):
             return

@@ -71,8 +71,8 @@ class Verdict:
 
     @property
     def next(self) -> Rival | None:
-        """Largest rival whose share has a different text than the share of the winner; None if no such rival is above
-        0.
+        """Largest rival whose share is printed differently from the share of the winner; None if no such rival has a
+        share above 0.
         """
         rest = self.rivals[len(self.alike) :]
         return rest[0] if rest and rest[0].value > 0 else None

@@ -120,7 +120,7 @@ def evaluate_given(
     order = applicable_ordering(given.temporal_ordering, layer)
     loops = tuple((entry.dimension, entry.size) for entry in order if entry.size is not None)
     if len(loops) < len(order):
-        raise MappingError("temporal_ordering leaves loops open")
+        raise MappingError("temporal_ordering does not fix every loop")
     own = core_for(layer, core, given)
     record = evaluate(
         layer,

@@ -128,7 +128,7 @@ class LayerFigures:
         return figures[WIDER : WIDER + len(self.ports)]
 
     def larger_cycles(self, figures: Sums) -> Sums:
-        """Latency in cycles with each of `larger` twice as large."""
+        """Latencies in cycles, one for each memory in `larger`, if only this memory is twice as large."""
         return figures[WIDER + len(self.ports) :]
 
     @property

@@ -22,7 +22,7 @@ OF_EACH_PART = 4
 
 
 def write_samples(folder: Path) -> None:
-    """Write all samples from the sets below `folder`."""
+    """Write all samples below `folder`. They are drawn from the full sets."""
     rows = _rows(folder, gemmini.NAME, gemmini.GEMMINI.patterns, gemmini.COLUMNS)
     chosen = _chosen(rows, gemmini.is_fitted, lambda row: (row["source"], row["kind"], row["array"]))
     _write_lines(gemmini.NAME, chosen)

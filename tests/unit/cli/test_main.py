@@ -172,7 +172,7 @@ def test_evaluate_refuses_open_orders(capsys: pytest.CaptureFixture[str]) -> Non
     """A mapping that leaves loops open cannot be evaluated; the message says what to do."""
     assert main(["evaluate", *DESCRIBED, "--mapping", TINY_MAPPING]) == 2
     said = capsys.readouterr().err
-    assert "temporal_ordering leaves loops open; give every loop with its size, or use `tilewright map`" in said
+    assert "temporal_ordering does not fix every loop; give every loop with its size, or use `tilewright map`" in said
     assert "Traceback" not in said
 
 

@@ -296,7 +296,9 @@ class SeveralCoresRun(Findings):
     def _whole_pipeline(self) -> list[dict[str, Any]]:
         """Pipeline of the user. It is assembled from the stages that each file of the run records."""
         if not self._core_names:
-            raise InputError("the run has no cost tables, in which a part of its pipeline is stored")
+            raise InputError(
+                "the run has no cost tables; they are needed, because they store a part of the pipeline of the run"
+            )
         last = "allocate" if (self.folder / ALLOCATION).is_file() else "schedule"
         parts = [self._stated("cns"), self._stated("cost", self._core_names[0]), self._stated(last)]
         told = [one for part in parts for one in part.get("pipeline", ())]  # each file has the stages of its step

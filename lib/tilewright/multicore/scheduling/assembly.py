@@ -143,8 +143,8 @@ def _runs(
 
 
 def _column(rows: Sequence[CoreCostRow], runtime: str) -> _Column:
-    """Columns for all cores with one core file: ([row] cycles, [row] energy, [row, operand] bits that stream, [row,
-    operand] bandwidth of the stream).
+    """Columns that are equal for all cores with the same core file: ([row] cycles, [row] energy, [row, operand] bits
+    that stream, [row, operand] bandwidth of the stream).
     """
     cycles = np.array(
         [max(getattr(row, f"{runtime}_cycles"), 1) if row.can_run else _CANNOT_RUN for row in rows], np.int64

@@ -21,7 +21,9 @@ if TYPE_CHECKING:
     from tilewright.search.exact.candidate import Choice
     from tilewright.search.exact.search import ExactResult
 
-OPEN_ORDER = "temporal_ordering leaves loops open, give every loop with its size or search with Loma, Salsa or Exact"
+OPEN_ORDER = (
+    "temporal_ordering does not fix every loop, give every loop with its size or search with Loma, Salsa or Exact"
+)
 
 NO_PROOF_OF_WINDOWS = (
     "the outputs are addressed by a sliding window, for which the exact search has no bounds; this is the best of the"

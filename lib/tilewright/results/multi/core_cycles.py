@@ -3,13 +3,13 @@
 The cycles of a core add up to the latency. The cycles in which a computation node (CN) runs are divided as in the cost
 table. The cycles before a CN are assigned to causes of waiting (docs/bottlenecks.md#explain-a-run):
 
-1. After all data of the CN are present, the CN waits for the cause of its start (`start_causes`): bandwidth of a link
-   for its streams, room in a memory, or its turn.
+1. After all data of the CN are present, the CN waits for one of three things (`start_causes`): bandwidth of a link for
+   its streams, room in a memory, or its turn.
 2. Before that, the input that becomes ready last decides. If several become ready at the same time, a CN that produces
    data comes before a transfer.
    If the last input comes from a CN, the cause is "data not made yet" until that CN ends.
    If the last input comes from a transfer, the cause is "data on the way" while the transfer lasts. Between its request
-   and its begin, the transfer waits for bandwidth of a link, for room in a memory, or for its turn. A transfer is
+   and its start, the transfer waits for bandwidth of a link, for room in a memory, or for its turn. A transfer is
    requested when three conditions hold: its data are made, all predecessors of the CN have started, and the preceding
    fetch of the same CN has begun (docs/multi-core-model.md#scheduling). The condition that is met last decides the
    cause of the cycles before the request. If the transfer began because its data had just arrived at its source, the
@@ -287,7 +287,7 @@ class _Waits:
         return TURN, ""
 
     def _link_of(self, item: int, time: int) -> int:
-        """Number of the link on which an item ended."""
+        """Number of the link on which a CN or a transfer ended at `time`."""
         links = range(len(self.view.system.link_bits_per_cycle))
         return next(link for link in links if self.logs.ends_on_link.at(link, time) == item)
 

@@ -106,8 +106,8 @@ def _scores(builder: Builder, heads: Heads, piece: Piece) -> str:
 def _stage(
     builder: Builder, heads: Heads, piece: Piece, name: str, operator_type: str, source: str, row: str = ""
 ) -> str:
-    """Name of the result of one operation per pair of query and key. If `row` is given, it names a tensor [requests,
-    heads, queries], and the operation also reads the element of this tensor for its query."""
+    """Name of the tensor that an operation on each pair of query and key writes. With `row`, the name of a tensor
+    [requests, heads, queries], the operation on a pair also reads the element of the query of this pair."""
     loops = (*heads.outer, ("D", piece.queries), ("K", piece.keys))
     target = builder.tensor(_part(name, piece) + ".out", builder.shape(source))
     output = at(target, "B", "G", "H", "D", "K")

@@ -315,6 +315,6 @@ def test_evaluate_does_not_pass_over_what_the_file_says(tmp_path: Path, capsys: 
     given_as = ["--mapping", str(path), "--temporal-mapping-type", "uneven"]
     assert main(["evaluate", *DESCRIBED, *given_as]) == 2
     told = capsys.readouterr().err
-    assert told.count("temporal_ordering leaves loops open") == 1
+    assert told.count("temporal_ordering does not fix every loop") == 1
     assert "(for 2 layers, such as first)" in told
     assert "default: the entry contradicts --temporal-mapping-type uneven, got even" in told

@@ -1,4 +1,4 @@
-"""LSTM, GRU and RNN: products of all inputs at once, then products of the state and gate arithmetic for each step.
+"""LSTM, GRU and RNN: products of all inputs at once; then, for each step, products with the state, and the gates.
 
 A step depends on the steps before it. If an operator has too many steps for one part per step, consecutive steps form a
 block. The state inside a block is then assumed to depend on all inputs of the block.
