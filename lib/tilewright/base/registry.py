@@ -1,4 +1,4 @@
-"""Registries of interchangeable objects, which are selected by name. An object is imported on first use.
+"""Registries of interchangeable objects, which are selected by name and imported on first use.
 
 A module with exchangeable objects has a `Registry`. The objects are defined in higher modules, so that the module
 itself imports none of them. `tilewright.base.entries` lists the entries that are made when the package is imported.
