@@ -4,33 +4,21 @@ from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-import click
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 from tilewright.base.artifacts.files import FilePath, make_folder, write_atomically
 from tilewright.base.artifacts.folder_lock import holding
 from tilewright.base.errors import InputError, Problem, count_of, nearest_name
 from tilewright.base.harmless import ended_lines
+from tilewright.base.parameters import Limits
 from tilewright.base.unused import refuse_unused, unused_in, unused_option
 from tilewright.base.yamlfile import yaml_text
 from tilewright.cli.described_run import OF_DESIGN
 from tilewright.cli.main import InterruptedRunError
-from tilewright.cli.options import (
-    DEFAULT_STORE,
-    FILE,
-    common_options,
-    echo_json,
-    echo_notices,
-    echo_paths,
-    jobs_option,
-    keep_font_cache_here,
-    overruled_store,
-    repeated_options,
-    strict_option,
-)
+from tilewright.cli.options import echo_json, echo_notices, echo_paths, keep_font_cache_here, repeated_options
 from tilewright.cli.parameter_options import store_of
 from tilewright.cli.terminal import echo, echo_text
+from tilewright.cli.verb import ARGUMENT, Help, Tell, silent, verb
 
 if TYPE_CHECKING:
     import pandas
@@ -45,40 +33,65 @@ DESIGNS, HARDWARE = "designs", OF_DESIGN
 """Name of the folder for the runs of --show, and name of the hardware file in the subfolder of each design."""
 
 
-@click.command()
-@click.argument("space", type=FILE)
-@click.option("-o", "--output", type=FILE, help="Folder for shards, tables, figures and the page.")
-@jobs_option
-@click.option(
-    "--shard",
-    type=click.IntRange(min=0),
-    help="Number of the only shard to evaluate, for jobs of a cluster. No fronts are computed.",
-)
-@click.option("--gather", is_flag=True, help="Evaluate no shard; compute the fronts from the existing shards.")
-@click.option("--no-store", is_flag=True, help="Do not read or write stored results. The output is the same.")
-@click.option(
-    "--store",
-    type=FILE,
-    default=DEFAULT_STORE,
-    show_default=True,
-    help="Folder of stored results: mappings of the tiles of multi-core designs.",
-)
-@click.option("--show", metavar="DESIGN", help="Name of one design: only its full run and report are made.")
-@strict_option()
-@common_options
-def command(
-    space: Path,
-    output: Path | None,
-    jobs: int,
-    shard: int | None,
-    gather: bool,
-    no_store: bool,
-    store: Path,
-    show: str | None,
-    strict: bool,
-    verbose: bool,
-    as_json: bool,
-) -> None:
+class Explored(NamedTuple):
+    """Result of a call."""
+
+    answer: "Answer | None" = None
+    """None if only a shard was evaluated, or only the run of a design was made."""
+    shown: tuple[Path, ...] = ()
+    """Paths of the hardware file and of the folders of the runs of a single design."""
+
+
+def _run(
+    space: "FilePath | dict[str, Any]",
+    output: FilePath | None = None,
+    jobs: int = 1,
+    shard: int | None = None,
+    gather: bool = False,
+    show: str | None = None,
+    store: "FilePath | Store | None" = None,
+    strict: bool = False,
+    tell: Tell = silent,
+    show_progress: bool = False,
+) -> Explored:
+    from tilewright.designs.design_cost import Sharing
+    from tilewright.designs.space_reader import read_space
+
+    source = space if isinstance(space, dict) else Path(space)
+    notices: list[str] = [*repeated_options()]
+    read = read_space(source, notices)
+    notices += _unused(read, jobs, shard, gather, show)
+    refuse_unused(notices, strict)
+    tell(unused_in(notices))
+    folder = None if output is None else Path(output)
+    if show is not None:
+        return Explored(shown=tuple(_shown(read, folder, show)))
+    if show_progress and shard is None and not gather:
+        echo_text(_told_before(read, folder), nl=True)
+    sharing = Sharing(store_of(store))
+    answer = _explored(source, read, folder, jobs, shard, gather, sharing, notices, show_progress)
+    if str(sharing):
+        tell([str(sharing)])
+    return Explored(answer)
+
+
+def _show(found: Explored, output: FilePath | None, as_json: bool) -> None:
+    if found.shown:
+        echo_paths(found.shown, as_json)
+    if found.answer is None:
+        return
+    if as_json:
+        rows = found.answer.overall.members.to_dict("records")
+        echo_json([{key: None if value != value else value for key, value in row.items()} for row in rows])
+        return
+    from tilewright.designs.tables import answer_text
+
+    echo_text(answer_text(found.answer), nl=True)
+    if output:
+        echo(f"{Path(output) / PAGE}  {Path(output) / CSV}")
+
+
+@verb(
     """Evaluate every design of the file SPACE on the networks of this file, and mark the designs on the Pareto front.
 
     The costs of a design are bit by bit equal to the costs by `tilewright map` or, for several cores, by `tilewright
@@ -86,43 +99,24 @@ def command(
     other shards. If a design is not a valid accelerator, or if a layer has no mapping on it, the table has the reason.
 
     Example: tilewright explore config/space/edge_sram.yaml -o results/space/edge_sram --jobs 2
-    """
-    from tilewright.designs.design_cost import Sharing
-    from tilewright.designs.space_reader import read_space
-    from tilewright.designs.tables import answer_text
-
-    notices: list[str] = [*repeated_options(), *overruled_store(store, no_store)]
-    read = read_space(space, notices)
-    notices += _unused(read, jobs, shard, gather, show)
-    refuse_unused(notices, strict)
-    echo_notices(unused_in(notices))
-    if show is not None:
-        echo_paths(_shown(read, output, show), as_json)
-        return
-    if not as_json and shard is None and not gather:
-        echo_text(_told_before(read, output), nl=True)
-    sharing = Sharing(None if no_store else store_of(store))
-    answer = _explored(space, read, output, jobs, shard, gather, sharing, notices, show_progress=not as_json)
-    if str(sharing):
-        echo_notices([str(sharing)])
-    if answer is None:
-        return
-    if as_json:
-        rows = answer.overall.members.to_dict("records")
-        echo_json([{key: None if value != value else value for key, value in row.items()} for row in rows])
-        return
-    echo_text(answer_text(answer), nl=True)
-    if output:
-        echo(f"{output / PAGE}  {output / CSV}")
-
-
+    """,
+    run=_run,
+    show=_show,
+    order="space output store shard gather show",
+)
 def explore(
-    space: "FilePath | dict[str, Any]",
-    output: FilePath | None = None,
+    space: Annotated["FilePath | dict[str, Any]", ARGUMENT],
+    output: Annotated[FilePath | None, Help("Folder for shards, tables, figures and the page.")] = None,
     jobs: int = 1,
-    shard: int | None = None,
-    gather: bool = False,
-    show: str | None = None,
+    shard: Annotated[
+        int | None,
+        Limits(least=0),
+        Help("Number of the only shard to evaluate, for jobs of a cluster. No fronts are computed."),
+    ] = None,
+    gather: Annotated[bool, Help("Evaluate no shard; compute the fronts from the existing shards.")] = False,
+    show: Annotated[
+        str | None, Help("Name of one design: only its full run and report are made.", metavar="DESIGN")
+    ] = None,
     store: "FilePath | Store | None" = None,
     strict: bool = False,
 ) -> "pandas.DataFrame":
@@ -135,26 +129,14 @@ def explore(
     the table list unused input. Raises InputError with all errors of the space, the networks and the mapping, and with
     `strict` for input without effect.
     """
-    from tilewright.designs.design_cost import Sharing
-    from tilewright.designs.space_reader import read_space
+    import pandas
+
     from tilewright.designs.table_files import space_table
 
-    source = space if isinstance(space, dict) else Path(space)
-    notices: list[str] = []
-    read = read_space(source, notices)
-    notices += _unused(read, jobs, shard, gather, show)
-    refuse_unused(notices, strict)
-    folder = None if output is None else Path(output)
+    found = _run(space, output, jobs, shard, gather, show, store, strict)
     if show is not None:
-        import pandas
-
-        return pandas.DataFrame({"file": _shown(read, folder, show)})
-    answer = _explored(source, read, folder, jobs, shard, gather, Sharing(store_of(store)), notices)
-    if answer is None:
-        import pandas
-
-        return pandas.DataFrame()
-    return space_table(answer)
+        return pandas.DataFrame({"file": list(found.shown)})
+    return pandas.DataFrame() if found.answer is None else space_table(found.answer)
 
 
 def _unused(space: "Space", jobs: int, shard: int | None, gather: bool, show: str | None) -> list[str]:
