@@ -1,11 +1,12 @@
-"""Compiles kernels, once per version of their sources and per processor, into a cache folder of our own.
+"""Compilation of kernels, with a cache folder that keeps the code for each version of the sources and each processor.
 
-A kernel is a plain function in Numba's language. Numba is imported only to compile: importing it and filling its type
-registries takes longer than mapping a small network, so the machine code of an entry point is kept as an object file,
-and later processes load that with llvmlite alone (docs/adr/0005-native-kernel-cache.md).
+A kernel is a plain function in the part of Python that Numba compiles. Numba is imported only for compilation, because
+importing Numba and filling its type registries takes longer than mapping a small network. The machine code of an entry
+point is therefore kept as an object file, and later processes load this file with llvmlite alone
+(docs/adr/0005-native-kernel-cache.md).
 
-The cache is named after the digest of all kernel sources, since Numba itself checks only the file of the function that
-was called, not the files of the functions that it calls in turn.
+The name of the cache folder contains the digest of all kernel sources. Numba itself checks only the file of the
+function that was called, not the files of the functions that this function calls.
 """
 
 import contextlib
@@ -35,7 +36,7 @@ _KERNEL_SOURCES = (
     "base/compiled.py", "base/record_pointer.py", "base/profile.py", "hardware/core.py", "cost/*.py",
     "mapping/temporal.py", "**/*_record.py", "**/*_kernel.py",
 )  # fmt: skip
-"""Files with kernels, and those whose constants kernels take in when they are compiled."""
+"""Patterns of the files that contain kernels, or constants that are compiled into kernels."""
 _OPTIONS = {"nogil": True, "error_model": "numpy"}
 _lock = threading.Lock()
 
@@ -51,15 +52,17 @@ class Kernel:
 
     @cached_property
     def dispatcher(self) -> Any:
-        """Numba's dispatcher of the function, with Numba's own cache in our folder; without a folder, with none.
+        """Numba's dispatcher of the function. Numba stores compiled code in our cache folder, or nowhere if there is no
+        such folder.
 
-        Elsewhere Numba would write beside the sources, and not notice that a kernel in another file has changed.
+        By default, Numba stores compiled code beside the sources, and does not notice that a kernel in another file has
+        changed.
         """
         return _numba().njit(cache=cache_directory() is not None, **_OPTIONS)(self.py_func)
 
     @property
     def _numba_type_(self) -> Any:
-        """Lets a kernel call another as if it were the dispatcher."""
+        """Numba type of the dispatcher, which lets the code of one kernel call another kernel."""
         return self.dispatcher._numba_type_
 
     def __call__(self, *arguments: Any) -> Any:
@@ -68,16 +71,16 @@ class Kernel:
 
 
 def kernel(function: Callable[..., Any]) -> Kernel:
-    """Decorator of every kernel."""
+    """Decorator that makes a function a kernel."""
     return Kernel(function)
 
 
 @cache
 def cache_directory() -> Path | None:
-    """Folder of the compiled kernels, named after the digest of their sources.
+    """Folder of the compiled kernels, named after the digest of their sources; None if it cannot be created anywhere.
 
-    It lies in `.cache/kernels` of the checkout, or in `.cache/tilewright` of the environment in which the package is
-    installed. None where neither may be written: each process then compiles what it needs.
+    The folder is in `.cache/kernels` of the checkout, or in `.cache/tilewright` of the environment in which the package
+    is installed. If there is no checkout and no writable environment, each process compiles the kernels that it needs.
     """
     project, environment = _PACKAGE.parent.parent, Path(sys.prefix)
     if (project / "Snakefile").is_file():
@@ -93,7 +96,8 @@ def cache_directory() -> Path | None:
 
 
 def _numba() -> Any:
-    """Numba, with its cache in our folder, and without vector code: it only slows down loops of a few rounds."""
+    """Numba module, set up to use our cache folder and to generate no vector code. Vector code would slow down the
+    loops of kernels, which have few iterations."""
     directory = cache_directory()
     if directory is not None:
         os.environ["NUMBA_CACHE_DIR"] = str(directory / NUMBA_FOLDER)
@@ -109,9 +113,10 @@ NativeFunction = Callable[..., None]
 
 @cache
 def native_function(entry: Kernel, records: tuple[np.dtype, ...]) -> NativeFunction:
-    """The compiled `entry`, whose arguments are one record of each type and a count, and which returns nothing.
+    """Compiled function of kernel `entry`. Its arguments are one record of each type and a count.
 
-    Loaded from the cache if it is there, else compiled and stored. It releases the interpreter lock while it runs.
+    The function is loaded from the cache. If the cache does not have the function, it is compiled and stored there. The
+    function returns no result, and releases the interpreter lock while it runs.
     """
     with _lock:
         path = _object_path(entry)
@@ -123,7 +128,7 @@ def native_function(entry: Kernel, records: tuple[np.dtype, ...]) -> NativeFunct
 
 
 def _object_path(entry: Kernel) -> Path | None:
-    """Object files differ by processor and by LLVM."""
+    """Path of the object file of a kernel for this processor and this version of llvmlite; None without a cache."""
     directory = cache_directory()
     if directory is None:
         return None
@@ -135,7 +140,7 @@ def _object_path(entry: Kernel) -> Path | None:
 
 
 def _compile(entry: Kernel, records: tuple[np.dtype, ...]) -> tuple[str, bytes]:
-    """(symbol, object code) of the entry point."""
+    """Compile an entry point. Returns the symbol of the entry point and its object code."""
     numba = _numba()
     types = tuple(numba.from_dtype(record) for record in records)
     dispatcher = numba.njit(no_cpython_wrapper=True, no_cfunc_wrapper=True, _nrt=False, **_OPTIONS)(entry.py_func)
@@ -146,9 +151,10 @@ def _compile(entry: Kernel, records: tuple[np.dtype, ...]) -> tuple[str, bytes]:
 
 
 def _optimise(intermediate_code: str, symbol: str) -> bytes:
-    """Object code of a module with one entry point.
+    """Object code of a module in which `symbol` is the only entry point.
 
-    Numba keeps every function callable from outside; made internal, they are all inlined into the entry point.
+    Numba makes every function of a module callable from outside. Here all functions except the entry point become
+    internal, so that LLVM can inline them into the entry point.
     """
     import llvmlite.binding as llvm
 
@@ -165,7 +171,7 @@ def _optimise(intermediate_code: str, symbol: str) -> bytes:
 
 
 def _target_machine() -> Any:
-    """Processor of this machine, with code that can be placed anywhere in memory."""
+    """LLVM's target machine for the processor of this computer. The generated code can be anywhere in memory."""
     import llvmlite.binding as llvm
 
     llvm.initialize_native_target()
@@ -181,7 +187,7 @@ def _target_machine() -> Any:
 
 
 def _read(path: Path | None) -> tuple[str, bytes] | None:
-    """The stored symbol and object code; a damaged file counts as absent."""
+    """The symbol and the object code stored in a file; None if the file is missing or damaged."""
     content = None if path is None else after_digest_line(path)
     if content is None:
         return None
@@ -192,17 +198,20 @@ def _read(path: Path | None) -> tuple[str, bytes] | None:
 def _store(path: Path | None, symbol: str, code: bytes) -> None:
     if path is None:
         return
-    with contextlib.suppress(OSError):  # a read-only checkout: compile in each process
+    with contextlib.suppress(OSError):  # in a read-only checkout, each process compiles the kernels again
         path.parent.mkdir(parents=True, exist_ok=True)
         write_whole(path, with_digest_line(symbol.encode() + b"\n" + code))
 
 
-_engines: list[Any] = []  # keeps loaded code alive as long as the process
+_engines: list[Any] = []  # references that keep loaded code in memory until the process ends
 
 
 def _load(symbol: str, code: bytes, record_count: int) -> NativeFunction:
-    """Link object code into the process; the function follows Numba's calling convention: status code returned,
-    first arguments the places of the result and of an exception (none is ever raised)."""
+    """Link object code into the process and return the Python function that calls the code.
+
+    The code follows Numba's calling convention. It returns a status code, and its first two arguments are the addresses
+    of the result and of an exception. Kernels never raise an exception.
+    """
     import llvmlite.binding as llvm
 
     engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), _target_machine())
@@ -217,15 +226,15 @@ def _load(symbol: str, code: bytes, record_count: int) -> NativeFunction:
         result, exception = ctypes.c_void_p(), ctypes.c_void_p()
         places = [_address(record) for record in arguments[:-1]]
         status = function(ctypes.addressof(result), ctypes.addressof(exception), *places, arguments[-1])
-        if status not in (0, -2):  # done, or done with None
+        if status not in (0, -2):  # 0: ended with a result; -2: ended with None
             raise RuntimeError(f"kernel {symbol} ended with status {status}")
 
     return call
 
 
 def _address(record: np.record) -> int:
-    """Where the data of a record lies."""
+    """Memory address of the data of a record."""
     owner = record.base
     if isinstance(owner, np.ndarray) and owner.size == 1:
-        return int(owner.ctypes.data)  # the array interface describes each field: a tenth of a millisecond
+        return int(owner.ctypes.data)  # `__array_interface__` takes 0.1 ms, because it describes each field
     return int(record.__array_interface__["data"][0])

@@ -1,6 +1,8 @@
-"""Model profiles: the reference model to the last bit, or with its known faults repaired, switch by switch.
+"""Model profiles: each profile repairs a set of known faults of the reference model (zigzag-dse 3.9.1).
 
-Each switch repairs one fault of zigzag-dse 3.9.1; all off is the reference. Effects and examples: docs/model.md.
+Each switch of a profile repairs one fault. With all switches off, the model is bit-identical to zigzag-dse
+3.9.1. B4, B5 and so on are the numbers of the faults. docs/model.md describes the effects of the switches, with
+examples.
 """
 
 from collections.abc import Iterable
@@ -12,56 +14,75 @@ from tilewright.base.parameters import ParameterCheck, Parameters
 
 
 class ModelProfile(NamedTuple):
-    """Which faults of the reference model are repaired. The field order is the order of documentation."""
+    """Name and switches of a model. Each switch repairs one fault of the reference model.
+
+    The fields have the same order as the switches in docs/model.md.
+    """
 
     name: str = "zigzag-3.9.1"
     skip_first_accumulation_read: bool = False
-    """B4: the first accumulation of an output reads no partial sum back, and a spatial reduction none at all."""
+    """B4: the first accumulation of an output reads no partial sum back. If only lanes add up the outputs, no partial
+    sum is ever read back."""
     round_up_spatial_factors: bool = False
-    """B5: a non-dividing spatial factor counts as its ceiling in the latency analysis, not truncated."""
+    """B5: the latency analysis rounds up a spatial factor that does not divide its loop. The reference truncates such a
+    factor."""
     independent_spatial_candidates: bool = False
-    """B38: what the capacity limit takes from one generated spatial mapping, it takes from no other."""
+    """B38: if a small memory limits one generated spatial mapping, the other spatial mappings do not change."""
     exact_temporal_sizes: bool = False
-    """B6: temporal loop sizes by exact division, without the extra iteration of a twice rounded quotient."""
+    """B6: temporal loop sizes follow from an exact division; the reference rounds twice, which can add an iteration."""
     onnx_height_is_y: bool = False
-    """B10: ONNX kernel, stride, dilation and padding index 0 is the height, hence Y."""
+    """B10: index 0 of the kernel, stride, dilation and padding of an ONNX node is the height. The height is Y; the
+    reference takes it as X."""
     trace_onnx_constants: bool = False
-    """B13: operands of ONNX layers are traced to their constants instead of counted by predecessors."""
+    """B13: an operand of an ONNX layer is constant if it comes only from constants. The reference decides by the number
+    of nodes that compute operands of the layer."""
     model_every_operator: bool = False
-    """B40: every ONNX operator that computes is a layer, not Conv, Gemm and MatMul alone."""
+    """B40: every ONNX operator that computes becomes a layer. In the reference, only Conv, QLinearConv, Gemm and MatMul
+    become layers."""
     exact_window_sizes: bool = False
-    """B12: exact count of distinct input positions; only the operand's own sliding windows; tiles rounded up."""
+    """B12: distinct positions of sliding windows are counted exactly, fractional tile sizes are rounded up, and an
+    operand has only the windows whose data dimension is a dimension of the operand."""
     serial_half_shared_loading: bool = False
-    """B16: loading over a port that both inputs share at one end is added up, not overwritten or overlapped, nor left
-    out where there is one input alone."""
+    """B16: if only one end of a transfer is a port that both inputs share, the loading times of both inputs are added
+    up. The reference overlaps these times, and counts only the outermost pair of memories. If a layer has a single
+    input, all its loading counts."""
     consistent_window_union: bool = False
-    """B17: the union of transfer windows excludes each link's first window, as the sum of windows does."""
+    """B17: the union of transfer windows leaves out the first window of each link, as the sum of the windows does."""
     per_level_loading_floor: bool = False
-    """B19: preloading floor by the first tile at each level; required bandwidth without truncation."""
+    """B19: before computing starts, a link must load the first tiles of all instances that it feeds, not only one tile.
+    The required bandwidth is not truncated to whole bits."""
     live_tensor_capacity: bool = False
-    """B32: data kept between layers share a memory with all else that is live; each layer's weights decided alone."""
+    """B32: data that are kept between layers share a memory with all other data that are still needed. The model
+    decides for the weights of each layer separately whether they are kept."""
     effective_top_memory_option: bool = False
-    """B39: `workload_data_always_from_top_mem` raises the first and last memory level, instead of doing nothing."""
+    """B39: with `workload_data_always_from_top_mem`, the network reads its input from the top memory and writes its
+    output there. In the reference, the option has no effect."""
     whole_tiles: bool = False
-    """B41: a tile has whole elements of each dimension; what moves adds up to the tensor, in whole words."""
+    """B41: a tile has a whole number of elements in each dimension. The transfers of a tensor add up to the tensor, in
+    whole words."""
     every_transfer_takes_port_time: bool = False
-    """B42: first transfers to the array and read-backs take port time; what is hidden has room on its port."""
+    """B42: the first transfer to the array and all read-backs of partial sums take time on their ports. Loading is
+    hidden behind the computation only while its port is free."""
     best_double_buffers: bool = False
-    """B43: room for second tiles goes where it saves the most stall, not to the operands in order."""
+    """B43: the operands whose second tiles save the most stall get the free room of a memory. In the reference,
+    operands get the room in the order of the equation."""
     room_for_final_outputs: bool = False
-    """B44: a memory in which outputs are formed has room for them at the wider of their two precisions."""
+    """B44: a memory in which outputs are added up needs room for them at the wider of the two output precisions."""
     wide_until_added: bool = False
-    """B47: sums that lanes above a memory still add up leave it as partial sums, not at the width of their result."""
+    """B47: if lanes above a memory add up sums, the sums leave the memory at the width of partial sums; the reference
+    takes the width of the result."""
     keep_given_unrolling: bool = False
-    """B45: what the user unrolls is cut neither to the width of ports nor to what inner memories hold."""
+    """B45: an unrolling in the user's mapping file is not reduced to the width of the ports or to the size of the inner
+    memories."""
     ties_by_equation: bool = False
-    """B46: of splits that move as many bits the equation decides which is taken, not the order of the hardware file."""
+    """B46: if two splits of a memory move the same number of bits, the choice depends on the order of the operands in
+    the equation, not in the hardware file."""
     complete_in_memory_model: bool = False
-    """B14: in-memory arrays with several weights a cell, and with outputs of a sliding window side by side, have an
-    energy instead of an error, and as many rows as there are inputs."""
+    """B14: for in-memory arrays with several weights in a cell, or with outputs of one sliding window in neighbouring
+    columns, the model computes an energy and one row for each input. The reference can end with an error."""
     in_memory_active_parts: bool = False
-    """B15: of an in-memory array counts what is busy: lanes as they are spread, rows with inputs; and each instance of
-    a memory has its area."""
+    """B15: in an in-memory array, only busy lanes and rows with inputs take energy. The area includes every instance of
+    a memory."""
 
 
 SWITCHES: tuple[str, ...] = tuple(name for name in ModelProfile._fields if name != "name")
@@ -71,9 +92,10 @@ PROFILES: dict[str, ModelProfile] = {profile.name: profile for profile in (REFER
 
 
 def profile_by_name(name: str) -> ModelProfile:
-    """The profile called `name`: a profile name, optionally followed by '+switch' or '-switch' terms.
+    """The model profile called `name`. The name can end with terms such as '+switch' and '-switch'.
 
-    `zigzag-3.9.1+exact_temporal_sizes` is the reference with one repair. Raises InputError for unknown names.
+    For example, `zigzag-3.9.1+exact_temporal_sizes` is the reference model with one repair. Raises InputError if the
+    name of the profile or of a switch is unknown.
     """
     for base_name, base in PROFILES.items():
         if name == base_name:
@@ -117,13 +139,13 @@ def _with_switches(base: ModelProfile, name: str) -> ModelProfile:
 
 
 def switch_values(profile: ModelProfile) -> Iterable[tuple[str, bool]]:
-    """(switch, on) pairs in documentation order."""
+    """(name of a switch, True if the switch is on) for all switches, in the order of docs/model.md."""
     return ((switch, getattr(profile, switch)) for switch in SWITCHES)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ModelChoice(Parameters):
-    """The cost model."""
+    """Parameter that selects the cost model."""
 
     model: Annotated[str, ParameterCheck(profile_by_name)] = REFERENCE.name
     """Model profile: zigzag-3.9.1, corrected, or one of them with switches, such as zigzag-3.9.1+exact_window_sizes."""

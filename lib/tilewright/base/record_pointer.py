@@ -1,7 +1,8 @@
-"""Arrays of records that compiled code reaches by their address.
+"""Arrays of records that compiled code finds by a memory address.
 
-Arrays whose lengths differ from problem to problem cannot be fields of a record, and as arguments of compiled functions
-a hundred of them take minutes to compile; an address and the type of a record are all that is needed.
+An array whose length differs from problem to problem cannot be a field of a record. If a hundred such arrays are
+arguments of compiled functions, the compilation takes minutes. Compiled code therefore gets only the address of each
+array, and knows the type of its records.
 """
 
 from functools import cached_property
@@ -13,10 +14,10 @@ from tilewright.base import compiled
 
 
 class RecordPointer:
-    """Pointer to records: in kernels, `pointer(address, index)` is the record `index` of the array at `address`, to be
-    read and written.
+    """Pointer to records of one type. In kernels, `pointer(address, index)` is the record number `index` of the array
+    at `address`; kernels can read and write this record.
 
-    Nothing checks the index, and the caller keeps the array alive.
+    The index is not checked. The caller must keep a reference to the array while kernels use the address.
     """
 
     def __init__(self, dtype: np.dtype) -> None:
@@ -42,10 +43,10 @@ class RecordPointer:
             return record(types.int64, index), generate
 
         typing = cpu_target.typing_context
-        typing.refresh()  # makes the new intrinsic known
+        typing.refresh()  # registers the new intrinsic with Numba
         return typing.resolve_value_type(record_at)
 
 
 def pointer_to(array: np.ndarray) -> int:
-    """Address of the first entry of an array that lies in memory without gaps."""
+    """Memory address of the first entry of a contiguous array."""
     return int(array.ctypes.data)

@@ -11,4 +11,4 @@ FACE = (
     "record",
     "workspace",
 )
-"""Modules that rooms above may import; all other modules here are internal and may change."""
+"""Modules that other packages can import. All other modules of this package are internal."""

@@ -1,7 +1,11 @@
-"""Memory allocation: which loops of a loop order each operand keeps in each of its memories (compiled).
+"""Kernels for memory allocation, which chooses the loops of a loop order that each operand keeps in each memory.
 
-As the memory allocator of zigzag-dse 3.9.1: memories are taken from the array outwards, and at each boundary the split
-that moves the fewest bits is chosen.
+As in the memory allocator of zigzag-dse 3.9.1, memories are allocated one after another, from the array outwards. For
+each memory, the allocator chooses the split of loops that moves the fewest bits over the boundary above the memory.
+
+A *slice* of an operand is the tile that a memory holds if the operand keeps some more loops in this memory. Slice 0 has
+no more loops than the memory below. The slices of the operands of a memory are in the last rows of `ws.slice_bits` and
+`ws.slice_cost`.
 """
 
 import math
@@ -26,9 +30,9 @@ ROOM_FOR_FINAL = SWITCHES.index("room_for_final_outputs")
 
 @kernel
 def allocate(problem, ws):
-    """Allocate the loops of an order to memories and write `ws.bound`.
+    """Allocate the loops of a loop order to memories and write `ws.bound`.
 
-    Returns an outcome; where the loops do not fit, `ws.failure` has the reason.
+    Returns an outcome. If the loops do not fit, `ws.failure` has the memory, operand and level concerned.
     """
     start_tiles(problem, ws)
     for i in range(problem.held_memory_count):
@@ -40,7 +44,7 @@ def allocate(problem, ws):
 
 @kernel
 def start_tiles(problem, ws):
-    """Set the running tile of each operand to the elements that the array uses in one cycle."""
+    """Set the current tile of each operand to the spatial loops of the array, which are the data of one cycle."""
     for o in range(problem.operand_count):
         for d in range(problem.dimension_count):
             ws.dimension_size[o, d] = 1.0
@@ -49,21 +53,22 @@ def start_tiles(problem, ws):
 
 @kernel
 def copy_tile(problem, ws, o):
-    """Copy the running tile of operand `o` to the scratch row, where candidate slices are tried."""
+    """Copy the current tile of operand `o` to the temporary row SLICE_ROW, in which candidate slices are computed."""
     for d in range(problem.dimension_count):
         ws.dimension_size[SLICE_ROW, d] = ws.dimension_size[o, d]
 
 
 @kernel
 def multiply_spatial_level(problem, ws, o, a):
-    """Multiply the running tile of operand `o` by the spatial loops (fractional) of architecture level `a`."""
+    """Multiply the current tile of operand `o` by the fractional spatial factors of architecture level `a`."""
     for s in range(problem.spatial_start[o, a], problem.spatial_start[o, a + 1]):
         ws.dimension_size[o, problem.spatial_dimension[o, s]] *= problem.spatial_factor[0, o, s]
 
 
 @kernel
 def fail(ws, outcome, k, o, m, needed, limit):
-    """Write to `ws.failure` why an order does not fit: memory `k`, operand `o`, level `m`, sizes in bits."""
+    """Write the reason why a loop order does not fit: memory `k`, operand `o`, level `m`, and the needed and available
+    bits. Returns `outcome`."""
     ws.failure[0] = k
     ws.failure[1] = o
     ws.failure[2] = m
@@ -74,9 +79,9 @@ def fail(ws, outcome, k, o, m, needed, limit):
 
 @kernel
 def storage_precision(problem, ws, o, m, first):
-    """Bits per element of operand `o` at memory level `m`, while loops from position `first` on are not allocated yet.
+    """Bits per element of operand `o` at memory level `m`, if the loops from position `first` on are not allocated yet.
 
-    An output is kept at partial-sum precision while an irrelevant loop remains.
+    An output has the precision of a partial sum if one of these loops still adds to the output.
     """
     if o != OUTPUT_INDEX:
         return problem.precision_bits[o]
@@ -91,9 +96,9 @@ def storage_precision(problem, ws, o, m, first):
 
 @kernel
 def whole_size(problem, ws, k, row, o, m, first):
-    """Number of candidate slices if the whole operand `o` fits into its topmost memory, else 0.
+    """Number of slices of operand `o` in its topmost memory `k`; 0 if the whole operand does not fit into this memory.
 
-    Only the size of the last slice is stored.
+    Only the size of the last slice, which is the whole operand, is written to `ws.slice_bits`.
     """
     precision = storage_precision(problem, ws, o, m, first)
     copy_tile(problem, ws, o)
@@ -108,7 +113,8 @@ def whole_size(problem, ws, k, row, o, m, first):
 
 @kernel
 def cost_slices(ws, row, first, kept):
-    """Compute the bits that each slice moves over the boundary above: slice size times the loops outside the slice."""
+    """Compute the cost of each slice in a row. The cost is the number of bits that move over the boundary above the
+    memory: the size of the slice times the product of the loops outside the slice."""
     remaining = 1.0
     for i in range(ws.loop_count - 1, first + kept - 2, -1):
         remaining *= ws.loop_size[i]
@@ -120,11 +126,10 @@ def cost_slices(ws, row, first, kept):
 
 @kernel
 def slice_sizes(problem, ws, k, row, o, m, first):
-    """Sizes in bits of operand `o` in memory `k` with 0, 1, ..
+    """Write the sizes in bits of the slices of operand `o` in memory `k`, up to the first slice that does not fit.
 
-    more loops; returns how many of them, from the first, fit.
-
-    With forced double buffering, a slice that is not the whole operand counts twice.
+    Returns the number of slices before this slice. If the memory must be double-buffered, a slice that is not the whole
+    operand counts twice.
     """
     limit = float(problem.memory_bits[k])
     precision = storage_precision(problem, ws, o, m, first)
@@ -151,7 +156,7 @@ def slice_sizes(problem, ws, k, row, o, m, first):
         d = ws.loop_dimension[i]
         ws.dimension_size[SLICE_ROW, d] *= ws.loop_size[i]
         if problem.kind[o, d] == RELEVANT and not problem.spatial_fractional:
-            elements *= ws.loop_size[i]  # integers: the product is exact in any order
+            elements *= ws.loop_size[i]  # the factors are integers, so the product does not depend on the order
         elif problem.kind[o, d] != IRRELEVANT:
             elements = tile_elements_of(problem, ws, o, SLICE_ROW)
     return kept
@@ -159,7 +164,7 @@ def slice_sizes(problem, ws, k, row, o, m, first):
 
 @kernel
 def allocate_memory(problem, ws, k):
-    """Choose the loops that memory `k` keeps for each of its operands."""
+    """Choose the loops that memory `k` keeps for each of its operands. Returns an outcome."""
     held = held_operands(problem, k)
     if problem.holds_everything[k]:
         for j in range(held):
@@ -184,7 +189,7 @@ def allocate_memory(problem, ws, k):
 
 @kernel
 def held_operands(problem, k):
-    """Number of the layer's operands that memory `k` holds."""
+    """Number of operands of the layer that memory `k` holds."""
     held = 0
     while held < problem.operand_count and problem.memory_operands[k, held] >= 0:
         held += 1
@@ -193,16 +198,16 @@ def held_operands(problem, k):
 
 @kernel
 def first_loop(problem, ws, k, j):
-    """Position of the first loop that operand number `j` of memory `k` keeps in no memory below."""
+    """Position of the innermost loop that operand number `j` of memory `k` does not keep in a lower memory."""
     m = problem.memory_levels[k, j]
     return ws.bound[problem.memory_operands[k, j], m - 1] if m > 0 else 0
 
 
 @kernel
 def list_slices(problem, ws, k, j, row):
-    """Fill row `row` with slice sizes and costs of operand number `j` of memory `k`; False if no slice fits.
+    """Write the sizes and costs of the slices of operand number `j` of memory `k` to row `row`. False if no slice fits.
 
-    In its topmost memory an operand has one candidate, the largest slice.
+    In the topmost memory of an operand, the only candidate is the largest slice that fits.
     """
     o = problem.memory_operands[k, j]
     m = problem.memory_levels[k, j]
@@ -218,7 +223,7 @@ def list_slices(problem, ws, k, j, row):
 
 @kernel
 def offer_slices(ws, row, first, kept, top):
-    """Make the fitting slices of row `row` candidates, with their costs; False if no slice fits."""
+    """Make the first `kept` slices of row `row` candidates and compute their costs. False if no slice fits."""
     if kept == 0:
         return False
     ws.slice_high[row] = kept
@@ -233,10 +238,11 @@ def offer_slices(ws, row, first, kept, top):
 
 @kernel
 def choose_slices(problem, ws, k, held):
-    """Set `ws.slice_choice` to the cheapest combination of slices that fits; of equal ones, the last.
+    """Set `ws.slice_choice` to the combination of slices that fits and has the lowest cost.
 
-    Rows of operands that the memory does not hold get one empty slice. Returns the bits of the smallest combination. If
-    an even choice is required and no combination is even, each operand keeps no loop.
+    If several combinations have the lowest cost, the last is chosen. If the choice must be even and no combination is
+    even, each operand keeps no loop in the memory. Rows without an operand get one empty slice. Returns the bits of the
+    smallest combination.
     """
     for row in range(MAX_OPERANDS - held):
         ws.slice_low[row] = 0
@@ -262,7 +268,7 @@ def costs_fall(ws):
 
 @kernel
 def choose_of_all(problem, ws, k, held):
-    """Choose the cheapest combination by trying all of them."""
+    """Choose the combination with the lowest cost by trying all combinations."""
     limit = float(problem.memory_bits[k])
     best_cost = math.inf
     best0 = best1 = best2 = 0
@@ -274,7 +280,7 @@ def choose_of_all(problem, ws, k, held):
                 if bits + ws.slice_bits[2, i2] > limit:
                     if problem.force_double_buffering[k]:
                         continue
-                    break  # without doubling, slices only grow
+                    break  # if slices do not count twice, each slice is at least as large as the slice before it
                 cost = cost01 + ws.slice_cost[2, i2]
                 if cost <= best_cost and (not problem.even or is_even(problem, ws, k, held, i0, i1, i2)):
                     best_cost = cost
@@ -284,10 +290,10 @@ def choose_of_all(problem, ws, k, held):
 
 @kernel
 def choose_largest(problem, ws, k):
-    """Choose the cheapest combination where a larger slice of the last row never costs more.
+    """Choose the combination with the lowest cost if, in the last row, a larger slice never costs more.
 
-    Then only the largest slice of the last row that fits needs to be tried. This largest slice never grows when the
-    slices of the rows before grow.
+    In this case only the largest slice of the last row that still fits has to be tried. This slice does not grow when
+    the slices of the other rows grow.
     """
     limit = float(problem.memory_bits[k])
     best_cost = math.inf
@@ -309,7 +315,10 @@ def choose_largest(problem, ws, k):
 
 @kernel
 def place_slice(problem, ws, k, j, row):
-    """Keep the chosen loops of operand number `j` in memory `k`; False if loops remain above its topmost memory."""
+    """Write the chosen loops of operand number `j` of memory `k` to `ws.bound`.
+
+    False if `k` is the topmost memory of the operand and does not keep all remaining loops.
+    """
     o = problem.memory_operands[k, j]
     m = problem.memory_levels[k, j]
     first = first_loop(problem, ws, k, j)
@@ -327,7 +336,10 @@ def place_slice(problem, ws, k, j, row):
 
 @kernel
 def is_even(problem, ws, k, held, i0, i1, i2):
-    """True if operands of memory `k` share one boundary: no loop is kept in `k` by one and above `k` by another."""
+    """True if no operand keeps a loop in memory `k` that another operand of `k` keeps above `k`.
+
+    `i0`, `i1` and `i2` are the numbers of the slices in the three rows.
+    """
     for j in range(held):
         row = MAX_OPERANDS - held + j
         first = first_loop(problem, ws, k, j)
@@ -342,9 +354,11 @@ def is_even(problem, ws, k, held, i0, i1, i2):
 
 @kernel
 def check_boundaries(problem, ws):
-    """Check the given `ws.bound`: boundaries are nested, every loop is placed, each memory is large enough.
+    """Check level boundaries that are given in `ws.bound`, and return an outcome.
 
-    Returns an outcome. Tiles are counted as in the allocator, so that each allocation of the allocator passes.
+    The boundaries of an operand must not decrease, every loop must be in a memory, and each memory must be large
+    enough. The sizes of tiles are computed as in `allocate`, so every allocation that `allocate` makes passes the
+    check.
     """
     start_tiles(problem, ws)
     for o in range(problem.operand_count):
@@ -364,7 +378,8 @@ def check_boundaries(problem, ws):
 
 @kernel
 def check_memory(problem, ws, k):
-    """True if memory `k` has room for the loops that `ws.bound` gives it, with even boundaries where required."""
+    """Check that memory `k` has room for the loops that `ws.bound` gives it, and that the boundaries are even if they
+    must be. Returns an outcome."""
     if problem.holds_everything[k]:
         return FITS
     held = held_operands(problem, k)
@@ -388,7 +403,10 @@ def check_memory(problem, ws, k):
 
 @kernel
 def given_slice(problem, ws, k, j):
-    """Bits of operand number `j` of memory `k` with its loops in `ws.bound`; also enlarges its running tile."""
+    """Bits that operand number `j` of memory `k` needs for its loops in `ws.bound`.
+
+    This function also multiplies these loops into the current tile of the operand.
+    """
     o = problem.memory_operands[k, j]
     m = problem.memory_levels[k, j]
     first = first_loop(problem, ws, k, j)

@@ -1,4 +1,4 @@
-"""Record of one evaluated mapping with all breakdowns, and the invariants that every result must satisfy."""
+"""Record of one evaluated mapping with all breakdowns, and checks of the invariants that every result must satisfy."""
 
 import itertools
 import math
@@ -40,7 +40,7 @@ def breakdown(
     problem: Problem,
     ws: Workspace,
 ) -> LayerRecord:
-    """Record of the last mapping evaluated in `ws`. Energy in pJ, time in cycles, sizes in bits."""
+    """Record of the mapping that was last evaluated in `ws`. Energy in pJ, time in cycles, sizes in bits."""
     chains = [memory_hierarchy(core).memories_of(dict(links)[operand]) for operand in layer.operands]
     energy, latency = float(ws.totals[ENERGY]), float(ws.totals[LATENCY])
     profile = ModelProfile("", *map(bool, problem.switches))
@@ -81,7 +81,7 @@ def breakdown(
 def _temporal_levels(
     layer: Layer, order: LoopOrder, problem: Problem, ws: Workspace
 ) -> dict[str, tuple[LoopOrder, ...]]:
-    """Loops kept per operand and memory level, after merging stationary loops down."""
+    """Temporal loops that each operand keeps at each of its memory levels, after stationary loops are merged down."""
     result = {}
     for o, operand in enumerate(layer.operands):
         bounds = [0, *ws.merged[o, : problem.level_count[o]].tolist()]
@@ -90,7 +90,7 @@ def _temporal_levels(
 
 
 def latency_terms(problem: Problem | np.void, ws: Workspace | np.void) -> tuple[float, ...]:
-    """Terms of the latency of the mapping in `ws`, in cycles, in the order of `latency_term_names`."""
+    """Terms of the latency of the mapping in `ws`, in cycles. The terms have the order of `latency_term_names`."""
     ideal, totals = int(problem["ideal_cycles"]), ws["totals"].tolist()
     further = problem["further_cycles"][: problem["further_count"]].tolist()
     return (
@@ -105,9 +105,10 @@ def latency_terms(problem: Problem | np.void, ws: Workspace | np.void) -> tuple[
 
 
 def _mac_utilization(problem: Problem, ws: Workspace) -> dict[str, float]:
-    """Array utilization:
+    """Utilizations of the array. Each utilization is the ideal cycles divided by a number of actual cycles.
 
-    ideal cycles over cycles that include, one after another, stalls, on-loading, off-loading (and drain).
+    The actual cycles of `spatial` are those of the temporal loops. Each further utilization adds one more kind of
+    cycles: stalls, then on-loading, then off-loading together with drain and the other fixed cycles.
     """
     computing = ws.totals[IDEAL_TEMPORAL]
     with_stalls = computing + ws.totals[STALL]
@@ -129,7 +130,7 @@ def _per_level(layer: Layer, problem: Problem, values: np.ndarray) -> dict[str, 
 
 
 def _port_records(layer: Layer, core: Core, problem: Problem, ws: Workspace) -> tuple[PortRecord, ...]:
-    """Stall (positive) or slack of each port in cycles, and the transfers that the port serves."""
+    """Record of each port: its stall (positive) or slack in cycles, and the links that it serves."""
     v = 1 if problem.spatial_differs else 0
     records = []
     for p, (k, port, _) in enumerate(port_services(core)):
@@ -160,14 +161,13 @@ def _port_records(layer: Layer, core: Core, problem: Problem, ws: Workspace) -> 
 
 
 class InvariantError(RuntimeError):
-    """A result that is physically impossible; it is not reported."""
+    """Error about a physically impossible result. Such a result is not reported."""
 
 
 def verify(problem: Problem | np.void, ws: Workspace | np.void) -> None:
-    """Raise InvariantError if the evaluation in `ws` breaks a physical law.
+    """Raise InvariantError if the evaluation in `ws` is physically impossible.
 
-    Accesses, cycles and energies are finite and not negative. Parts add up to totals. The latency is at least the
-    operations of the layer divided by the array elements in use.
+    Accesses, cycles and energies must be finite and not negative, and parts must add up to their totals.
     """
     terms = ws["terms"]
     violations = [
@@ -180,7 +180,7 @@ def verify(problem: Problem | np.void, ws: Workspace | np.void) -> None:
             ("terms of the energy", terms),
             ("totals", ws["totals"]),
         )
-        if not (values.min() >= 0 and values.max() < np.inf)  # also where one is no number
+        if not (values.min() >= 0 and values.max() < np.inf)  # also a violation if a value is NaN
     ]
     totals = ws["totals"].tolist()
     accesses = float(ws["energy"][: problem["operand_count"]].sum())

@@ -1,9 +1,11 @@
-"""Terms of a layer's energy on a core: array, memory accesses, static power, and terms that plug-ins enter.
+"""Terms of a layer's energy on a core: array, memory accesses, static power, and terms that plug-ins register.
 
-The term of static power follows from the hardware attributes that are powers (`hardware.attributes`). A further term is
-one object with the attributes of `EnergyTerm`, entered in `ENERGY_TERMS` under its name; no other code names it.
+The term of static power follows from the hardware attributes that are powers (`hardware.attributes`). Each further term
+is one object with the attributes of `EnergyTerm`, registered in `ENERGY_TERMS` under the name of the term. No other
+code contains this name.
 
-This module also makes the `ArrayWork` that models of arrays read: the work of a layer with its spatial mapping.
+This module also makes the `ArrayWork`, which describes the work of a layer with its spatial mapping. Array models read
+the `ArrayWork`.
 """
 
 from collections.abc import Mapping
@@ -30,7 +32,10 @@ Links = tuple[tuple[str, str], ...]
 
 
 def array_work(layer: Layer, core: Core, unrolling: Unrolling, profile: ModelProfile, links: Links) -> ArrayWork:
-    """Work of a layer with a spatial mapping on a core's array. Raises MappingError if the conversion fails."""
+    """Work that a layer with a spatial mapping gives to the array of a core.
+
+    Raises MappingError if the spatial mapping cannot be converted to busy lanes.
+    """
     given = {name: dict(factors) for name, factors in unrolling}
     if core.operational_array.kind == DIGITAL:
         return ArrayWork(layer.mac_count, given, given, {}, profile)
@@ -42,7 +47,7 @@ def array_work(layer: Layer, core: Core, unrolling: Unrolling, profile: ModelPro
 def array_use(
     layer: Layer, core: Core, unrolling: Unrolling, profile: ModelProfile, links: Links
 ) -> ArrayUseRecord | None:
-    """Work of the array as part of a record; None for a digital array."""
+    """Use of an in-memory array by a layer, as a part of the layer's record; None for a digital array."""
     if core.operational_array.kind == DIGITAL:
         return None
     work = array_work(layer, core, unrolling, profile, links)
@@ -50,19 +55,18 @@ def array_use(
 
 
 def work_of_record(record: LayerRecord) -> ArrayWork:
-    """Work of the array, read from the record of a layer."""
+    """Work that a layer gives to the array, read from the record of the layer."""
     own = record.array_use or ArrayUseRecord({}, {})
     profile = profile_by_name(record.model)
     return ArrayWork(record.layer.work, record.spatial_mapping, own.lanes, own.input_loops, profile)
 
 
 def input_loops(layer: Layer, profile: ModelProfile, links: Links) -> Mapping[str, InputWindow | None]:
-    """Input windows by loop dimension, for dimensions whose columns side by side need inputs of their own.
+    """Sliding window of each loop dimension along which neighbouring columns of the array need different inputs.
 
-    Only dimensions of more than one iteration are keys; the value is None for a dimension without sliding window. The
-    dimensions are those of the input that the mapping does not put into the cells. The reference takes only dimensions
-    over which weights stay the same, and only those of the constant input; of two computed inputs it takes the first
-    (B14).
+    The value is None for a dimension without a sliding window. The dimensions are those of the input that is not stored
+    in the cells; dimensions of size 1 are left out. The reference instead takes the dimensions that are irrelevant to
+    the weights (B14).
     """
     windows: dict[str, InputWindow] = {}
     for relation in layer.relations:
@@ -86,64 +90,72 @@ def _input_loop_names(layer: Layer, profile: ModelProfile, links: Links) -> tupl
 
 @dataclass(frozen=True)
 class TermCost:
-    """Energy that a term adds to a layer: `fixed_pj + pj_a_cycle * latency`; neither is negative."""
+    """Energy in pJ that a term adds to a layer: `fixed_pj + pj_a_cycle * latency`. Both fields are at least 0."""
 
     fixed_pj: float = 0.0
-    """Energy in pJ that is the same for every loop order."""
+    """Energy in pJ that does not depend on the loop order."""
     pj_a_cycle: float = 0.0
     """Energy in pJ for each cycle of the latency."""
 
 
 class EnergyTerm(Protocol):
-    """A term of the energy in addition to operations and memory accesses."""
+    """Energy term in addition to the terms of operations and of memory accesses."""
 
     def concerns(self, core: Core) -> bool:
-        """True if the term applies to a core; otherwise results of the core do not name the term."""
+        """True if the term applies to a core. If not, results of the core do not contain the term."""
 
     def cost(self, layer: Layer, core: Core, unrolling: Unrolling) -> TermCost:
-        """Energy of the term for a layer, on the core as the layer sees it."""
+        """Energy of the term for a layer. `core` has only the memories that the layer can use."""
 
     def waiting_pj_a_cycle(self, core: Core) -> float:
-        """Energy of the term in pJ for each cycle in which no layer runs and data are copied between memories."""
+        """Energy of the term in pJ per cycle, for cycles in which no layer runs because data are copied between
+        memories."""
 
 
 def _fault(name: str, entry: object) -> str:
-    """Fault in the name of a plug-in's term, or "". Names of array terms are checked with the array."""
+    """Fault in the name or in the object of a plug-in's term; "" if there is no fault.
+
+    This function does not compare the name with the terms of arrays. `energy_term_names` makes this check.
+    """
     return taken(name, (ACCESSES, *power_terms())) or lacking(entry, methods_of(EnergyTerm))
 
 
 ENERGY_TERMS: Registry[EnergyTerm] = Registry(__name__, _fault)
-"""Energy terms by name; they add up in this order, after operations, accesses and static power."""
+"""Energy terms of plug-ins by name. They are added in this order, after operations, accesses and static power."""
 
 
 @dataclass(frozen=True)
 class PowerTerm:
-    """Static power of one core: all its memories and units draw it in every cycle, the outermost memory included."""
+    """Static power of one core. The units and all memories of the core, including the outermost memory, consume it in
+    every cycle."""
 
     pj_a_cycle: float
 
     def concerns(self, core: Core) -> bool:
-        """True if the hardware file gives static power, and the clock that turns it into energy."""
+        """True if the hardware file gives a static power and the clock, from which the energy in a cycle follows."""
         return self.pj_a_cycle > 0
 
     def cost(self, layer: Layer, core: Core, unrolling: Unrolling) -> TermCost:
-        """Energy proportional to the latency."""
+        """Static energy of a layer, which is proportional to the latency."""
         return TermCost(pj_a_cycle=self.pj_a_cycle)
 
     def waiting_pj_a_cycle(self, core: Core) -> float:
-        """Static energy in pJ of one cycle of copying, the same as of one cycle of computing."""
+        """Static energy in pJ of one cycle in which data are copied. A cycle of computing takes the same energy."""
         return self.pj_a_cycle
 
 
 def further_energy_terms(core: Core) -> dict[str, EnergyTerm]:
-    """Terms of static power and terms of plug-ins that apply to a core, by name."""
+    """Energy terms that apply to a core, by name: first the terms of static power, then the terms of plug-ins."""
     known: dict[str, EnergyTerm] = {name: PowerTerm(rate_pj_a_cycle(core, name)) for name in power_terms()}
     known |= {name: ENERGY_TERMS[name] for name in ENERGY_TERMS.names}
     return {name: term for name, term in known.items() if term.concerns(core)}
 
 
 def energy_term_names(core: Core) -> tuple[str, ...]:
-    """Names of a core's energy terms, in the order of addition. Raises InputError if two have the same name."""
+    """Names of a core's energy terms, in the order in which they are added.
+
+    Raises InputError if two terms have the same name.
+    """
     found = (*array_model(core.operational_array).terms, ACCESSES, *further_energy_terms(core))
     if twice := sorted({name for name in found if found.count(name) > 1}):
         message = "is a term of the energy of the array, and of another one"
@@ -154,9 +166,10 @@ def energy_term_names(core: Core) -> tuple[str, ...]:
 def energy_terms_of(
     layer: Layer, core: Core, unrolling: Unrolling, profile: ModelProfile, links: Links
 ) -> dict[str, TermCost]:
-    """All energy terms of a layer on a core, by name; that of accesses depends on the loop order and is left 0.
+    """Energy terms of a layer on a core, by name. The term of memory accesses is 0 here, because it depends on the loop
+    order.
 
-    Raises ArrayRefusalError, a MappingError, where the array cannot run the spatial mapping.
+    Raises ArrayRefusalError, which is a MappingError, if the array cannot run the spatial mapping.
     """
     array, work = core.operational_array, array_work(layer, core, unrolling, profile, links)
     model = array_model(array)

@@ -1,6 +1,7 @@
-"""Compiled cost model: energy and latency of one loop order, called by batches, searches and breakdowns.
+"""Kernels that compute the energy and latency of one loop order, for batches, searches and breakdowns.
 
-Energy is the word accesses of each link times their cost (as in zigzag-dse 3.9.1), plus the entered terms.
+The energy is the sum of the word accesses of each link times their energy (as in zigzag-dse 3.9.1), plus the other
+energy terms. A link is (operand, memory level, direction).
 """
 
 import math
@@ -36,9 +37,10 @@ from tilewright.hardware.core import FH, FL, TH, TL
 
 @kernel
 def parts_of_transfer(problem, ws, o, m, x):
-    """Smallest accessible parts of a word that one transfer of a link moves, rounded up; 0 if the link moves nothing.
+    """Number of smallest accessible parts of a word that one transfer of a link moves, rounded up.
 
-    With whole tiles this is the average over all periods, because in some periods fewer lanes work.
+    The number is 0 if the link moves no data. With the switch `whole_tiles`, the number is the average over all
+    periods, because in some periods fewer lanes work.
     """
     bits = ws.amount[0, o, m, x] * ws.precision[0, o, m, x]
     if bits == 0:
@@ -54,9 +56,9 @@ def parts_of_transfer(problem, ws, o, m, x):
 
 @kernel
 def words_of_parts(problem, ws, o, m, x, parts, wide):
-    """Accesses of words of `wide` bits on one link, for transfers of `parts` parts.
+    """Number of accesses to words of `wide` bits on one link, if one transfer moves `parts` parts of a word.
 
-    With whole tiles the last word counts in full.
+    With the switch `whole_tiles`, a last word that is only partly filled counts as a full word.
     """
     if parts == 0:
         return 0
@@ -66,16 +68,17 @@ def words_of_parts(problem, ws, o, m, x, parts, wide):
 
 @kernel
 def word_accesses(problem, ws, o, m, x):
-    """Accesses of full-width words on one link."""
+    """Number of accesses on one link, counted in words of the full width of its port."""
     parts = parts_of_transfer(problem, ws, o, m, x)
     return words_of_parts(problem, ws, o, m, x, parts, problem.bandwidth_max_bits[o, m, x])
 
 
 @kernel
 def add_energy(problem, ws):
-    """Fill `ws.words` and `ws.energy`; returns the memory energy in pJ, or a negative number if a port is missing.
+    """Fill `ws.words` and `ws.energy`. Returns the memory energy in pJ, or a negative number if a port is missing.
 
-    The sum runs over operands in equation order, levels from the inside out, reads before writes.
+    The order of addition is fixed: operands in the order of the equation, levels from the innermost outwards, reads
+    before writes.
     """
     memory_energy = 0.0
     for o in range(problem.operand_count):
@@ -97,7 +100,10 @@ def add_energy(problem, ws):
 
 @kernel
 def add_terms(problem, ws, memory_energy):
-    """Fill `ws.terms` and their sum, the energy in pJ; `ws` must have the latency already."""
+    """Fill `ws.terms` with the energy terms in pJ, and write their sum to `ws.totals`.
+
+    The caller must have written the latency to `ws.totals`, because some terms depend on the latency.
+    """
     latency = ws.totals[LATENCY]
     energy = 0.0
     for t in range(problem.term_count):
@@ -111,7 +117,11 @@ def add_terms(problem, ws, memory_energy):
 
 @kernel
 def evaluate_order(problem, ws):
-    """Allocate and cost one loop order (innermost loop first); returns an outcome and leaves the results in `ws`."""
+    """Allocate the loops of one loop order to memories and compute the cost of the resulting mapping.
+
+    The loop order in `ws` begins with the innermost loop. The results are written to `ws`. Returns an outcome, which is
+    FITS or the reason why the loop order does not fit.
+    """
     outcome = allocate(problem, ws)
     if outcome != FITS:
         return outcome
@@ -120,7 +130,7 @@ def evaluate_order(problem, ws):
 
 @kernel
 def evaluate_allocation(problem, ws):
-    """Cost the allocation in `ws.bound`; returns an outcome."""
+    """Compute the cost of the allocation in `ws.bound`. Returns the outcome FITS, or NO_PORT if a port is missing."""
     merge_stationary_loops(problem, ws)
     count_cycles(problem, ws)
     size_tiles(problem, ws, 0)

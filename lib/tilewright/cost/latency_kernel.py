@@ -1,10 +1,13 @@
-"""Compiled latency model: transfer windows, double buffers and stalls of each port (zigzag-dse 3.9.1, latency).
+"""Kernels of the latency model of zigzag-dse 3.9.1: transfer windows, double buffers and stalls of each port.
 
-The union of transfer windows on a port is computed from the nesting of their periods, not on a time line: every period
-is a product of the inner loops of one order, so each divides the next. The run time does not grow with cycle counts.
+A transfer window is the part of a period in which a transfer can take place without a stall of the array. The union of
+the windows on a port is computed from the nesting of their periods, without a time line. Every period is a product of
+innermost loops of the same loop order, so each period divides the next longer period. The run time therefore does not
+grow with the number of cycles.
 
-zigzag-dse 3.9.1 gives the free capacity to double buffers of operands in order. The switch `best_double_buffers` gives
-it to the operands that reduce the stall most. This module lists the possible sets of operands and picks the best one.
+zigzag-dse 3.9.1 gives the free capacity of a memory to double buffers in the order of the operands. The switch
+`best_double_buffers` gives this capacity to the operands whose double buffers reduce the stall most. For this switch,
+the module lists the possible sets of operands and takes the best set.
 """
 
 import math
@@ -23,9 +26,10 @@ BEST_BUFFERS = SWITCHES.index("best_double_buffers")
 
 @kernel
 def measure_utilization(problem, ws):
-    """Utilization of each memory: per operand and with the operands that share it, total and effective.
+    """Compute the utilization of each memory by each operand alone and by all operands of the memory together.
 
-    The effective part leaves out what outer relevant loops replace while the memory is in use.
+    Each utilization is also computed with effective sizes. The effective size of a tile leaves out the part that is
+    overwritten when the outermost relevant loops of the memory advance.
     """
     for o in range(problem.operand_count):
         for m in range(problem.level_count[o]):
@@ -55,7 +59,11 @@ def measure_utilization(problem, ws):
 
 @kernel
 def decide_double_buffers(problem, ws):
-    """Decide which tiles are double-buffered: capacity must be free, and each decision takes its share of it."""
+    """Decide which tiles are double-buffered if the switch `best_double_buffers` is off.
+
+    A tile is double-buffered if at most half of its memory is filled, or if its second tile fits into the free part of
+    the memory. In the second case, the second tile reduces the free part for the tiles that follow.
+    """
     for o in range(problem.operand_count):
         ws.double_buffered[o, 0] = False
         for m in range(problem.level_count[o]):
@@ -75,10 +83,10 @@ def decide_double_buffers(problem, ws):
 
 @kernel
 def kept_bits(problem, elements, precision, replaced):
-    """Bits of a tile, without the part that its outermost relevant loops replace while the tile is in use.
+    """Effective bits of a tile, without the part that is overwritten when its outermost relevant loops advance.
 
-    `replaced` is the product of those loops. The reference rounds bits down, so its result depends on the unit of size;
-    the repaired model rounds elements up (B43).
+    `replaced` is the product of these loops. The reference rounds the bits down, so its result depends on the unit of
+    size. With the switch `best_double_buffers` (B43), the number of elements is rounded up.
     """
     if problem.switches[BEST_BUFFERS]:
         return -(-elements // replaced) * precision
@@ -87,7 +95,7 @@ def kept_bits(problem, elements, precision, replaced):
 
 @kernel
 def room_for_second_tiles(problem, ws, k):
-    """Free bits of memory `k`: its size minus the effective bits of its operands."""
+    """Free bits of memory `k`: the size of the memory minus the effective bits of all its operands."""
     room = problem.memory_bits[k]
     for j in range(problem.operand_count):
         o = problem.memory_operands[k, j]
@@ -98,9 +106,9 @@ def room_for_second_tiles(problem, ws, k):
 
 @kernel
 def list_buffer_sets(problem, ws, k):
-    """List the largest sets of operands whose second tiles fit together into memory `k`: bit masks, descending.
+    """List the largest sets of operands whose second tiles fit into memory `k` together, as descending bit masks.
 
-    Subsets of a listed set are left out; the empty set is listed only if no other fits.
+    Subsets of a listed set are left out. The empty set is therefore listed only if no other set fits.
     """
     room = room_for_second_tiles(problem, ws, k)
     held = 0
@@ -127,7 +135,7 @@ def list_buffer_sets(problem, ws, k):
 
 @kernel
 def begin_buffer_choices(problem, ws):
-    """Choose the first set of each memory; returns the number of memories that have several sets."""
+    """List the sets of each memory and choose the first set. Returns the number of memories that have several sets."""
     choices = 0
     for o in range(problem.operand_count):
         ws.double_buffered[o, 0] = False
@@ -141,7 +149,10 @@ def begin_buffer_choices(problem, ws):
 
 @kernel
 def next_buffer_choice(problem, ws):
-    """Advance to the next choice of sets, the last memory varying fastest; False after the last choice."""
+    """Advance to the next choice of one set for each memory. The set of the last memory changes fastest.
+
+    False if there is no next choice.
+    """
     for i in range(problem.held_memory_count - 1, -1, -1):
         k = problem.memory_order[i]
         ws.buffer_choice[k] += 1
@@ -153,7 +164,7 @@ def next_buffer_choice(problem, ws):
 
 @kernel
 def keep_buffer_choice(problem, ws):
-    """Store the present choice as the best one."""
+    """Store the current choice of sets as the best choice."""
     for i in range(problem.held_memory_count):
         k = problem.memory_order[i]
         ws.best_choice[k] = ws.buffer_choice[k]
@@ -161,7 +172,7 @@ def keep_buffer_choice(problem, ws):
 
 @kernel
 def recall_buffer_choice(problem, ws):
-    """Restore the stored choice."""
+    """Make the stored best choice of sets the current choice."""
     for i in range(problem.held_memory_count):
         k = problem.memory_order[i]
         ws.buffer_choice[k] = ws.best_choice[k]
@@ -169,7 +180,7 @@ def recall_buffer_choice(problem, ws):
 
 @kernel
 def apply_buffer_choice(problem, ws):
-    """Double-buffer the operands of the chosen sets."""
+    """Double-buffer the operands that are in the chosen set of each memory, and no other operands."""
     for i in range(problem.held_memory_count):
         k = problem.memory_order[i]
         mask = ws.buffer_set[k, ws.buffer_choice[k]]
@@ -181,7 +192,10 @@ def apply_buffer_choice(problem, ws):
 
 @kernel
 def buffer_wherever_possible(problem, ws):
-    """Double-buffer every operand whose second tile fits alone: a lower bound of the stall of all choices."""
+    """Double-buffer every operand whose second tile fits if no other operand of the memory has a second tile.
+
+    The stall that results is a lower bound of the stall of every choice of sets.
+    """
     for i in range(problem.held_memory_count):
         k = problem.memory_order[i]
         room = room_for_second_tiles(problem, ws, k)
@@ -197,7 +211,7 @@ CONSISTENT_UNION = SWITCHES.index("consistent_window_union")
 
 @kernel
 def time_links(problem, ws, v):
-    """Cycles that one transfer of each link takes."""
+    """Compute the cycles that one transfer of each link takes."""
     for o in range(problem.operand_count):
         for m in range(problem.level_count[o]):
             for x in range(4):
@@ -208,7 +222,7 @@ def time_links(problem, ws, v):
 
 @kernel
 def allow_links(problem, ws, v):
-    """Cycles that one transfer of each link may take without stalling the array."""
+    """Compute the largest number of cycles that one transfer of each link can take without a stall of the array."""
     for o in range(problem.operand_count):
         for m in range(problem.level_count[o]):
             for x in range(4):
@@ -218,7 +232,7 @@ def allow_links(problem, ws, v):
 
 @kernel
 def stall_of_ports(problem, ws, v):
-    """Stall of the worst port in cycles; writes each port's stall or slack to `ws.port_stall`."""
+    """Largest stall of a port in cycles. The stall or slack of each port is written to `ws.port_stall`."""
     stall = 0
     for p in range(problem.port_count):
         count = 0
@@ -254,7 +268,10 @@ def stall_of_ports(problem, ws, v):
 
 @kernel
 def insert_activity(ws, count, allowed, period, periods):
-    """Insert one activity into the scratch list, sorted by period; among equal periods in order of arrival."""
+    """Insert one link of a port into the list `ws.activity`, which is sorted by period.
+
+    Links with equal periods stay in the order in which they are inserted.
+    """
     i = count
     while i > 0 and ws.activity[i - 1, 1] > period:
         for column in range(4):
@@ -268,10 +285,11 @@ def insert_activity(ws, count, allowed, period, periods):
 
 @kernel
 def marked_until(ws, count, time):
-    """Cycles before `time` that at least one of the `count` activities of shortest period may use.
+    """Number of cycles before `time` that are in a window of at least one of the first `count` links of `ws.activity`.
 
-    Reads the results of `window_union` for these activities: column 2 has the cycles of an activity's own window that
-    shorter activities use, column 3 the union over one of its periods.
+    These are the links with the shortest periods, for which `window_union` has already written two columns. Column 2
+    has the cycles of the window of a link that are also in windows of links with shorter periods. Column 3 has the
+    union of the windows over one period of the link.
     """
     marked = 0
     for i in range(count - 1, -1, -1):
@@ -287,10 +305,11 @@ def marked_until(ws, count, time):
 
 @kernel
 def window_union(problem, ws, count):
-    """Union in cycles of the allowed windows of a port's activities, over the whole layer.
+    """Number of cycles in the whole layer that are in a window of at least one of the `count` links of a port.
 
-    Column 3 of an activity becomes the union, over one of its periods, of all activities up to it. Column 2 becomes the
-    cycles of its window that the shorter activities use; it first holds the number of periods of the longest activity.
+    The function reads the number of periods from column 2 of `ws.activity` and then overwrites this column. For each
+    link, column 2 gets the cycles of its window that are also in windows of links with shorter periods. Column 3 gets
+    the union of the windows of all links up to this link, over one period of this link.
     """
     longest = count - 1
     while longest > 0 and ws.activity[longest - 1, 1] == ws.activity[longest, 1]:
@@ -314,7 +333,8 @@ def window_union(problem, ws, count):
 
 @kernel
 def least_stall(problem, ws, v):
-    """Least stall in cycles over all choices of double buffers; of equal choices, the first."""
+    """Smallest stall in cycles over all choices of double buffers. If several choices have this stall, the first choice
+    is applied."""
     choices = begin_buffer_choices(problem, ws)
     bound = 0
     if choices > 0:
@@ -339,7 +359,7 @@ def least_stall(problem, ws, v):
 
 @kernel
 def add_latency(problem, ws, v, total_cycles):
-    """Write stall, on-loading and off-loading cycles to `ws.totals`."""
+    """Compute stall, on-loading and off-loading in cycles and write them to `ws.totals`."""
     measure_utilization(problem, ws)
     time_links(problem, ws, v)
     ws.total_cycles = total_cycles

@@ -1,8 +1,9 @@
-"""Terms of a layer's latency that plug-ins enter: cycles that are the same for every loop order.
+"""Latency terms that plug-ins register: cycles of a layer that are the same for every loop order.
 
-Examples are the cost of a command to an accelerator, or of its configuration. A term is one object with the attributes
-of `LatencyTerm`, entered under its name: `latency_term.command = "their_package:COMMAND"`. The array waits in these
-cycles before the layer begins, so they add to the other terms and hide nothing.
+Examples are the cycles to send a command to an accelerator, or to configure an accelerator. A term is one object with
+the attributes of `LatencyTerm`, registered under its name: `latency_term.command = "their_package:COMMAND"`. In these
+cycles, the array waits before the layer begins. The cycles are therefore added to the other terms, and no transfer is
+hidden in them.
 """
 
 from typing import Protocol
@@ -15,32 +16,35 @@ from tilewright.mapping.constraints import Unrolling
 from tilewright.workload.layer import Layer
 
 MOST_TERMS = 8
-"""Most terms that one core can have."""
+"""Largest number of plug-in latency terms that one core can have."""
 MOST_CYCLES = 2**53
-"""Largest number of cycles of a term: floating-point numbers are exact up to it."""
+"""Largest number of cycles of a term. Up to this number, every integer is exact as a 64-bit floating-point number."""
 
 
 class LatencyTerm(Protocol):
-    """A term of the latency in addition to those of the cost model."""
+    """Latency term in addition to the latency terms of the cost model."""
 
     def concerns(self, core: Core) -> bool:
-        """True if the term applies to a core; otherwise results of the core do not name the term."""
+        """True if the term applies to a core. If not, results of the core do not contain the term."""
 
     def cycles(self, layer: Layer, core: Core, unrolling: Unrolling) -> int:
-        """Whole cycles, from 0, of the term for a layer with a spatial mapping, on the core as the layer sees it."""
+        """Cycles of the term for a layer with a spatial mapping, an integer of at least 0.
+
+        `core` has only the memories that the layer can use.
+        """
 
 
 def _fault(name: str, entry: object) -> str:
-    """Fault in the name of a plug-in's term, or of its object; '' if there is none."""
+    """Fault in the name or in the object of a plug-in's term; '' if there is no fault."""
     return taken(name, (*LATENCY_TERMS, "copies")) or lacking(entry, methods_of(LatencyTerm))
 
 
 ENTERED: Registry[LatencyTerm] = Registry(__name__, _fault)
-"""Latency terms by name; they add up in this order, after the terms of the cost model."""
+"""Latency terms of plug-ins by name. They are added in this order, after the terms of the cost model."""
 
 
 def further_latency_terms(core: Core) -> dict[str, LatencyTerm]:
-    """Terms of plug-ins that apply to a core, by name. Raises InputError for more than MOST_TERMS."""
+    """Latency terms of plug-ins that apply to a core, by name. Raises InputError if there are more than MOST_TERMS."""
     known = {name: ENTERED[name] for name in ENTERED.names}
     found = {name: term for name, term in known.items() if term.concerns(core)}
     if len(found) > MOST_TERMS:
@@ -50,12 +54,15 @@ def further_latency_terms(core: Core) -> dict[str, LatencyTerm]:
 
 
 def latency_term_names(core: Core) -> tuple[str, ...]:
-    """Names of a core's latency terms, in the order of addition."""
+    """Names of a core's latency terms, in the order in which they are added."""
     return (*LATENCY_TERMS, *further_latency_terms(core))
 
 
 def further_cycles(layer: Layer, core: Core, unrolling: Unrolling) -> tuple[int, ...]:
-    """Cycles of each term of plug-ins for a layer. Raises InputError for a number that is none of cycles."""
+    """Cycles of each plug-in latency term for a layer.
+
+    Raises InputError if the value of a term is not an integer from 0 to MOST_CYCLES.
+    """
     found = []
     for name, term in further_latency_terms(core).items():
         cycles = term.cycles(layer, core, unrolling)

@@ -1,6 +1,7 @@
-"""Ledger of a mapping: energy and latency as ordered, named terms that sum to the total.
+"""Ledger of a mapping: the energy and the latency as named terms in a fixed order, which add up to the totals.
 
-The code that makes a term names it; all other code iterates over the terms of a record or of a summary.
+Only the code that computes a term contains the name of the term. All other code iterates over the terms of a record or
+of a summary.
 """
 
 import math
@@ -11,14 +12,15 @@ from tilewright.base.json_values import JsonObject
 from tilewright.hardware.array_model import MAC
 
 ACCESSES = "memory"
-"""Energy term of memory accesses; `energy_breakdown_pj` splits it by operand, memory and direction."""
+"""Name of the energy term of memory accesses. `energy_breakdown_pj` splits this energy by operand, memory level and
+direction."""
 LATENCY_TERMS = ("ideal", "spatial_stall", "temporal_stall", "onloading", "offloading", "drain")
 ARRAYS = "arrays"
-"""Energy term of the arrays of all cores, in a run of several cores."""
+"""Name of the energy term of the arrays of all cores, in a run on several cores."""
 ENERGY_KEY = "_energy_pj"
-"""Suffix of energy terms in files and tables: `<term>_energy_pj`."""
+"""Suffix of the names of energy terms in files and tables: `<term>_energy_pj`."""
 ROUNDING = 1e-9
-"""Relative tolerance between sums of the same numbers in different orders."""
+"""Relative tolerance in comparisons of two sums of the same numbers that were added in different orders."""
 _WORDS = {MAC: "MAC", "spatial_stall": "spatial stall", "temporal_stall": "temporal stall"} | {
     "onloading": "on-loading",
     "offloading": "off-loading",
@@ -32,27 +34,27 @@ _WORDS = {MAC: "MAC", "spatial_stall": "spatial stall", "temporal_stall": "tempo
 
 
 def term_words(term: str) -> str:
-    """Words that output shows for a term."""
+    """Words that stand for a term in output for users."""
     return _WORDS.get(term, term.replace("_", " "))
 
 
 def term_phrase(term: str) -> str:
-    """Phrase that names, in a sentence, what consumes the energy of a term."""
+    """Phrase for the consumer of the energy of a term, for use in a sentence."""
     return "the array" if term == MAC else term_words(term)
 
 
 def agree(one: float, other: float) -> bool:
-    """True if a total and the sum of its parts differ by rounding only."""
+    """True if a total and the sum of its parts differ only by rounding errors."""
     return math.isclose(one, other, rel_tol=ROUNDING, abs_tol=ROUNDING)
 
 
 def energy_columns(terms: Mapping[str, float]) -> dict[str, float]:
-    """Energy terms in pJ as fields of a file or columns of a table."""
+    """Energy terms in pJ, with the names of fields of a file or of columns of a table."""
     return {f"{term}{ENERGY_KEY}": energy for term, energy in terms.items()}
 
 
 def energy_terms(row: Mapping[str, Any]) -> dict[str, float]:
-    """Energy terms in pJ, read from the fields of a file or the columns of a table."""
+    """Energy terms in pJ by name, read from the fields of a file or from the columns of a table."""
     return {key.removesuffix(ENERGY_KEY): value for key, value in row.items() if _is_term(key)}
 
 
@@ -62,14 +64,17 @@ def without_terms(row: Mapping[str, Any]) -> JsonObject:
 
 
 def on_core_terms(energy: Mapping[str, Any]) -> dict[str, float]:
-    """Energy terms in pJ on cores, from the table `energy` of a summary: arrays, memories by name, further terms."""
+    """Energy in pJ that the cores consume, by consumer: arrays, each memory, further terms.
+
+    `energy` is the table of this name in a summary.
+    """
     memories = {in_cores(name): value for name, value in energy["on_core_memory_pj"].items()}
     further = {term_words(name): value for name, value in energy.get("on_core_terms_pj", {}).items()}
     return {ARRAYS: float(energy["on_core_operational_pj"])} | memories | further
 
 
 def in_cores(memory: str) -> str:
-    """Words that output shows for a memory inside cores."""
+    """Words that stand for a memory inside cores in output for users."""
     return f"{memory}, in cores"
 
 

@@ -1,7 +1,7 @@
-"""On-loading and off-loading: transfers before the array starts and after it ends (compiled; zigzag-dse 3.9.1).
+"""Kernels for on-loading and off-loading: transfers before the array starts to compute and after the array has ended.
 
-The switch `every_transfer_takes_port_time` repairs loading cycles that the reference counts twice or not at all
-(docs/model.md).
+The loading model is that of zigzag-dse 3.9.1. The switch `every_transfer_takes_port_time` (fault B42, docs/model.md)
+repairs this model, in which some transfers take no port time and some cycles hide loading several times.
 """
 
 import math
@@ -20,9 +20,10 @@ PORT_TIME = SWITCHES.index("every_transfer_takes_port_time")
 
 @kernel
 def computing_transfers(problem, o, x, count):
-    """Transfers of a link while the array computes: all but the first of an input and the last of an output.
+    """Number of transfers of a link while the array computes, out of `count` transfers in total.
 
-    Partial sums that come back are not on-loading, so all their transfers count; the reference leaves one out (B42).
+    The first transfer of an input is on-loading, and the last transfer of an output is off-loading. All transfers of
+    partial sums that come back take place while the array computes. The reference leaves out one of them (B42).
     """
     if problem.switches[PORT_TIME] and o == OUTPUT_INDEX and (x == TL or x == FH):
         return count
@@ -31,7 +32,10 @@ def computing_transfers(problem, o, x, count):
 
 @kernel
 def add_loading(problem, ws, v, busy_cycles):
-    """Write the on-loading and off-loading cycles to `ws.totals`, for a computation of `busy_cycles` cycles."""
+    """Compute the cycles of on-loading and off-loading and write them to `ws.totals`.
+
+    `busy_cycles` is the number of cycles of the computation, including stalls.
+    """
     if problem.switches[PORT_TIME]:
         share_port_time(problem, ws, v, busy_cycles)
         return
@@ -42,11 +46,11 @@ def add_loading(problem, ws, v, busy_cycles):
 
 @kernel
 def share_port_time(problem, ws, v, busy_cycles):
-    """On-loading and off-loading cycles where every transfer takes the time of its port (switch B42).
+    """Compute on-loading and off-loading in cycles with the switch `every_transfer_takes_port_time` (B42).
 
-    Loading that overlaps with the computation is hidden. At most `busy_cycles` can be hidden in total, and on each port
-    at most the cycles that the transfers of the computation leave free. Loading that is not hidden counts as on-loading
-    as far as possible, the rest as off-loading.
+    Loading that overlaps with the computation is hidden. In total, at most `busy_cycles` cycles of loading are hidden.
+    On each port, at most the cycles are hidden that the transfers of the computation leave free. Loading that is not
+    hidden counts as on-loading as far as possible, and the rest counts as off-loading.
     """
     bound_loads(problem, ws, v)
     set_loads(problem, ws, False)
@@ -69,10 +73,11 @@ def share_port_time(problem, ws, v, busy_cycles):
 
 @kernel
 def bound_loads(problem, ws, v):
-    """Upper and lower bound of the loading cycles of each link: nothing is hidden, or all that can be hidden is.
+    """Compute an upper and a lower bound of the loading cycles of each link.
 
-    Only a tensor that moves once and as a whole can be loaded while the array computes, except for the part without
-    which the computation cannot begin. Transfers to or from the array itself cannot be hidden.
+    The upper bound holds if no loading is hidden, the lower bound if as much loading as possible is hidden. Only a
+    tensor that moves in a single transfer can be loaded while the array computes. Its first tile cannot be hidden,
+    because the computation cannot begin without this tile. Transfers to or from the array cannot be hidden, either.
     """
     for o in range(problem.operand_count):
         for m in range(problem.level_count[o]):
@@ -97,7 +102,7 @@ def set_loads(problem, ws, hidden):
 
 @kernel
 def port_computing_cycles(problem, ws, v, p):
-    """Cycles of all transfers on a port while the array computes."""
+    """Cycles that all transfers on port `p` take while the array computes."""
     cycles = 0
     for s in range(problem.port_start[p], problem.port_start[p + 1]):
         o = problem.service_operand[s]
@@ -111,7 +116,7 @@ def port_computing_cycles(problem, ws, v, p):
 
 @kernel
 def load_fully(problem, ws, p):
-    """Set the loading on one port to its upper bound; False if it has that already."""
+    """Set the loading cycles of each link on port `p` to their upper bound. False if no loading cycles change."""
     changed = False
     for s in range(problem.port_start[p], problem.port_start[p + 1]):
         o = problem.service_operand[s]
@@ -125,10 +130,11 @@ def load_fully(problem, ws, p):
 
 @kernel
 def load_ports(problem, ws, v, busy_cycles):
-    """Loading cycles of each link.
+    """Compute the loading cycles of each link if the switch `every_transfer_takes_port_time` is off.
 
-    A tensor that moves once and as a whole may move during the computation, in the spare time of its port, except for
-    the part without which the computation cannot begin. Larger loads take the spare time first.
+    A tensor that moves in a single transfer can move during the computation, in the spare time of its port. The first
+    tile of the tensor must move before, because the computation cannot begin without this tile. Larger loads use the
+    spare time first.
     """
     for o in range(problem.operand_count):
         for m in range(problem.level_count[o]):
@@ -169,10 +175,10 @@ def load_ports(problem, ws, v, busy_cycles):
 
 @kernel
 def loading_floor(problem, ws, v, o, m, x):
-    """Cycles to load the first tile, which must be present before computing starts.
+    """Cycles to load the first tile, which must be present before the computation starts.
 
-    The reference takes the tile of one innermost memory at every level (B19). `per_level_loading_floor` takes the tiles
-    of all distinct innermost memories that this link feeds.
+    At every level, the reference counts the tile of only one innermost memory (B19). The switch
+    `per_level_loading_floor` counts the tiles of all innermost memories with different data that the link feeds.
     """
     cycles = first_tile_cycles(problem, ws, v, o, m, x)
     if problem.switches[LEVEL_FLOOR]:
@@ -183,7 +189,7 @@ def loading_floor(problem, ws, v, o, m, x):
 
 @kernel
 def first_tile_cycles(problem, ws, v, o, m, x):
-    """Cycles to move the first tile over a link, which may take more than one transfer."""
+    """Cycles to move the first tile over a link. The tile can need more than one transfer."""
     at_lanes = o == OUTPUT_INDEX and m == 0 and x == TH and problem.switches[WIDE_UNTIL_ADDED]
     bits = ws.tile_elements[v, o, 1] * (ws.precision[v, o, m, x] if at_lanes else ws.tile_precision[v, o, 1])
     if problem.switches[LEVEL_FLOOR]:
@@ -195,7 +201,10 @@ def first_tile_cycles(problem, ws, v, o, m, x):
 
 @kernel
 def insert_load(ws, count, cycles, floor, service):
-    """Insert one whole-tensor load into the scratch list, largest first; equal loads stay in order of arrival."""
+    """Insert the load of a whole tensor into the list `ws.loading`, in which the largest load is first.
+
+    Equal loads stay in the order in which they are inserted.
+    """
     i = count
     while i > 0 and ws.loading[i - 1] < cycles:
         ws.loading[i] = ws.loading[i - 1]
@@ -209,10 +218,12 @@ def insert_load(ws, count, cycles, floor, service):
 
 @kernel
 def onloading_of_input(problem, ws, o):
-    """On-loading cycles of one input (shared, half-shared, individual), summed over pairs of neighbouring memories.
+    """(on-loading cycles on shared pairs, on half-shared pairs, on individual pairs of neighbouring memories) of an
+    input.
 
-    A pair is shared if both of its ports also serve the other input. The reference keeps only the last half-shared pair
-    (B16), and leaves out the first transfer to the array (B42).
+    A pair is shared if both of its ports also serve the other input, half-shared if one of them does, and otherwise
+    individual. The reference counts only the outermost half-shared pair (B16) and leaves out the first transfer to the
+    array (B42).
     """
     shared = half_shared = individual = 0.0
     if problem.switches[PORT_TIME]:
@@ -243,9 +254,10 @@ def onloading_of_input(problem, ws, o):
 
 @kernel
 def onloading(problem, ws):
-    """On-loading cycles of all inputs: links shared by two inputs take turns, their other links work in parallel.
+    """On-loading cycles of all inputs together.
 
-    A single input uses all its links one after another; the reference counts only its individual ones (B16).
+    Two inputs use shared links one after the other, and use their individual links in parallel. A single input uses all
+    its links one after another. The reference counts only the individual links of a single input (B16).
     """
     sx, hx, ix = onloading_of_input(problem, ws, 1)
     if problem.operand_count == 2:
@@ -256,7 +268,10 @@ def onloading(problem, ws):
 
 @kernel
 def offloading(problem, ws):
-    """Off-loading cycles: the last outputs move up from level to level; under B42 the link of the array counts too."""
+    """Off-loading cycles, in which the last outputs move up from one memory level to the next.
+
+    With the switch `every_transfer_takes_port_time` (B42), the transfer from the array also counts.
+    """
     cycles = ws.load[OUTPUT_INDEX, 0, FL] if problem.switches[PORT_TIME] else 0.0
     for m in range(problem.level_count[OUTPUT_INDEX] - 1):
         cycles += max(ws.load[OUTPUT_INDEX, m, TH], ws.load[OUTPUT_INDEX, m + 1, FL])

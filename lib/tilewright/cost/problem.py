@@ -1,6 +1,6 @@
-"""Mapping problem (layer, core, spatial mapping) as the flat arrays that the compiled kernel reads.
+"""Mapping problem, given by a layer, a core and a spatial mapping, as a record of arrays that compiled kernels read.
 
-The layout of the record and the code that fills it are in this one module.
+This module defines the layout of the record and fills the record.
 """
 
 import math
@@ -34,10 +34,10 @@ from tilewright.workload.relevancy import (
 )
 
 NEUTRAL, RELEVANT, IRRELEVANT, PARTIAL = range(4)
-"""Relations of a loop dimension to an operand."""
+"""Relations of a loop dimension to an operand. PARTIAL: the dimension is part of a sliding window of the operand."""
 
 
-# Largest problem. Fixed sizes let the compiler turn every index into a constant offset.
+# Limits of the size of a problem. With fixed array sizes, the compiler turns every index into a constant offset.
 MAX_OPERANDS = 3
 MAX_DIMENSIONS = 16
 MAX_RELATIONS = 4
@@ -50,7 +50,7 @@ MAX_LOOPS = 96
 MAX_TERMS = 16
 
 MOST_CYCLES = 2**57
-"""Upper limit of the cycles of one link: with it, sums over all links of a port stay below 2^63."""
+"""Largest number of cycles that one link can take. With this limit, sums over all links of a port stay below 2^63."""
 
 _O, _D, _R, _M, _A, _K = MAX_OPERANDS, MAX_DIMENSIONS, MAX_RELATIONS, MAX_LEVELS, MAX_LEVELS + 2, MAX_MEMORIES
 
@@ -61,69 +61,73 @@ PROBLEM_DTYPE = np.dtype(
         ("relation_count", np.int64),
         ("held_memory_count", np.int64),
         ("port_count", np.int64),
-        ("kind", np.int64, (_O, _D)),  # NEUTRAL | RELEVANT | IRRELEVANT | PARTIAL
-        ("relevant_dimensions", np.int64, (_O, _D + 1)),  # d in equation order, padded with -1
-        ("relation_used", np.int8, (_O, _R)),
-        ("has_output_windows", np.int8),  # outputs are addressed by a window
-        ("relation_dimension", np.int64, (_R, 2)),  # d, or -1
-        ("relation_period", np.int64, (_R, 2)),  # coefficients over their greatest common divisor
-        ("relation_size", np.int64, (_R,)),  # full size of the data dimension
-        ("windows_share_loops", np.int8, (_O,)),  # windows share loops, or the operand also has one as a dimension
-        ("group_positions", np.int64, (_O, _R)),  # of a group of windows that share loops: its size in the layer; or 0
-        ("dimension_group", np.int64, (_O, _D)),  # group of windows to which a loop belongs, or -1
-        ("group_step", np.int64, (_O, _D)),  # difference, in a loop, between iterations that touch the same positions
-        ("precision_bits", np.int64, (_O,)),  # output: partial sums
+        ("kind", np.int64, (_O, _D)),  # [o, d] NEUTRAL, RELEVANT, IRRELEVANT or PARTIAL
+        ("relevant_dimensions", np.int64, (_O, _D + 1)),  # [o, i] relevant d in equation order, then -1
+        ("relation_used", np.int8, (_O, _R)),  # [o, r] True if the relation is a sliding window of the operand
+        ("has_output_windows", np.int8),  # True if outputs are addressed by a sliding window
+        ("relation_dimension", np.int64, (_R, 2)),  # [r, i] d of the two loops of a window; -1 if not in the layer
+        ("relation_period", np.int64, (_R, 2)),  # [r, i] coefficients divided by their greatest common divisor
+        ("relation_size", np.int64, (_R,)),  # [r] size of the data dimension in the layer
+        ("windows_share_loops", np.int8, (_O,)),  # [o] windows share a loop, or a loop is also a data dimension
+        ("group_positions", np.int64, (_O, _R)),  # [o, group] positions of a group of windows in the layer, or 0
+        ("dimension_group", np.int64, (_O, _D)),  # [o, d] group of windows to which the loop belongs, or -1
+        ("group_step", np.int64, (_O, _D)),  # [o, d] distance of two iterations that touch the same positions
+        ("precision_bits", np.int64, (_O,)),  # [o] bits per element; for the output, bits of a partial sum
         ("final_precision_bits", np.int64),
         ("output_elements", np.int64),
         ("level_count", np.int64, (_O,)),
-        ("level_memory", np.int64, (_O, _M)),  # k
+        ("level_memory", np.int64, (_O, _M)),  # [o, m] k
         *((name, kind, (_K,)) for name, (kind, _) in MEMORY_COLUMNS.items()),
-        ("holds_everything", np.int8, (_K,)),  # topmost memory of all its operands, and much larger than all of them
-        ("memory_order", np.int64, (_K,)),  # k in topological order, only memories that hold an operand of the layer
-        ("memory_operands", np.int64, (_K, _O)),  # o in the memory's operand order, or sorted (B46), padded with -1
-        ("memory_levels", np.int64, (_K, _O)),  # m
-        ("bandwidth_max_bits", np.int64, (_O, _M, 4)),  # 0 without port
-        ("bandwidth_min_bits", np.int64, (_O, _M, 4)),
-        ("port_of", np.int64, (_O, _M, 4)),  # p or -1
-        ("port_start", np.int64, (MAX_PORTS + 1,)),  # first service of a port
+        ("holds_everything", np.int8, (_K,)),  # [k] topmost memory of all its operands, and much larger than their data
+        ("memory_order", np.int64, (_K,)),  # k in topological order, for memories that hold an operand of the layer
+        ("memory_operands", np.int64, (_K, _O)),  # [k, j] o in the order of the memory, or sorted (B46); then -1
+        ("memory_levels", np.int64, (_K, _O)),  # [k, j] level m that the memory is for operand j of the memory
+        ("bandwidth_max_bits", np.int64, (_O, _M, 4)),  # [o, m, x] width of the port; 0 if there is no port
+        ("bandwidth_min_bits", np.int64, (_O, _M, 4)),  # [o, m, x] smallest part of a word that the port moves
+        ("port_of", np.int64, (_O, _M, 4)),  # [o, m, x] p, or -1 if there is no port
+        ("port_start", np.int64, (MAX_PORTS + 1,)),  # [p] first service of the port
         ("service_operand", np.int64, (MAX_SERVICES,)),
         ("service_level", np.int64, (MAX_SERVICES,)),
         ("service_direction", np.int64, (MAX_SERVICES,)),
-        ("port_shared_by_inputs", np.int8, (MAX_PORTS,)),
-        ("spatial_start", np.int64, (_O, _A + 1)),  # first spatial loop of an architecture level
-        ("spatial_dimension", np.int64, (_O, MAX_SPATIAL_LOOPS)),  # d
+        ("port_shared_by_inputs", np.int8, (MAX_PORTS,)),  # [p] True if the port serves both input operands
+        ("spatial_start", np.int64, (_O, _A + 1)),  # [o, a] first spatial loop of the architecture level
+        ("spatial_dimension", np.int64, (_O, MAX_SPATIAL_LOOPS)),  # [o, spatial loop] d
         ("spatial_factor", np.float64, (2, _O, MAX_SPATIAL_LOOPS)),
-        ("spatial_differs", np.int8),  # the two variants differ
-        ("spatial_fractional", np.int8),  # a factor of the fractional variant is no whole number
+        ("spatial_differs", np.int8),  # True if a factor differs between the two variants
+        ("spatial_fractional", np.int8),  # True if a factor of the fractional variant is not an integer
         ("ragged_count", np.int64),
-        ("ragged_dimension", np.int64, (_D,)),  # dimensions with a fraction of a lane
-        ("partial_above", np.int8, (_O, _A)),  # a spatial loop at this level or above is over an irrelevant dimension
-        ("units", np.float64, (_O, _A)),  # active instances, fractional representation
-        ("boost", np.int64, (2, _O, _A)),  # distinct lower instances that one upper instance feeds
+        ("ragged_dimension", np.int64, (_D,)),  # [i] dimensions d with a fractional spatial factor
+        ("partial_above", np.int8, (_O, _A)),  # [o, a] a spatial loop at level a or above reuses the operand
+        ("units", np.float64, (_O, _A)),  # [o, a] active instances, from fractional spatial factors
+        ("boost", np.int64, (2, _O, _A)),  # [v, o, a] lower instances with different data that one upper instance feeds
         ("cycles_per_operation", np.int64),
         ("term_count", np.int64),
         ("access_term", np.int64),  # index of the term of memory accesses
-        ("term_fixed_pj", np.float64, (MAX_TERMS,)),  # [t] pJ of a term that are the same for every loop order
-        ("term_pj_a_cycle", np.float64, (MAX_TERMS,)),  # [t] pJ of a term for each cycle of latency
-        ("fixed_energy_pj", np.float64),  # sum over terms
-        ("energy_pj_a_cycle", np.float64),  # sum over terms
+        ("term_fixed_pj", np.float64, (MAX_TERMS,)),  # [t] energy that does not depend on the loop order, in pJ
+        ("term_pj_a_cycle", np.float64, (MAX_TERMS,)),  # [t] energy for each cycle of the latency, in pJ
+        ("fixed_energy_pj", np.float64),  # sum of `term_fixed_pj`
+        ("energy_pj_a_cycle", np.float64),  # sum of `term_pj_a_cycle`
         ("ideal_cycles", np.int64),
-        ("fixed_cycles", np.int64),  # the same for every loop order: drain, and further terms of the latency
+        ("fixed_cycles", np.int64),  # cycles that do not depend on the loop order: drain, and plug-in latency terms
         ("further_count", np.int64),
-        ("further_cycles", np.int64, (MOST_TERMS,)),  # of each further term of the latency
-        ("same_data_is_no_access", np.int8),
-        ("even", np.int8),
-        ("switches", np.int8, (len(SWITCHES),)),
+        ("further_cycles", np.int64, (MOST_TERMS,)),  # cycles of each plug-in latency term
+        ("same_data_is_no_access", np.int8),  # True if an input is not read again for reuse in the next cycle
+        ("even", np.int8),  # True if all operands of a memory must have the same loop boundary
+        ("switches", np.int8, (len(SWITCHES),)),  # switches of the model profile, in the order of SWITCHES
     ],
     align=True,
 )
-"""One problem. Axes: o operand (equation order, 0 the output), m memory level of the operand (0 innermost),
-a architecture level (0 the array, a = m + 1), d loop dimension, r relation, k memory of the core, p port, s service of
-a port, t term of the energy, x one of four directions (tl, fl, th, fh), v variant (0 fractional, 1 integer spatial
-factors)."""
+"""Layout of the record of one problem.
+
+The axes of the arrays are: o operand (in equation order, 0 is the output), m memory level of the operand (0 is the
+innermost), a architecture level (0 is the array, a = m + 1 is memory level m), d loop dimension, r relation of a
+sliding window, k memory of the core, p port, s service of a port, t energy term, x direction (tl, fl, th, fh), v
+variant of the spatial factors (0 fractional, 1 integer). A service is one operand, level and direction that a port
+serves.
+"""
 
 Problem = np.record
-"""A record of `PROBLEM_DTYPE`."""
+"""Record with the layout `PROBLEM_DTYPE`."""
 
 EMPTY_IS_MINUS_ONE = (
     "relevant_dimensions",
@@ -136,17 +140,20 @@ EMPTY_IS_MINUS_ONE = (
 
 
 def new_record(dtype: np.dtype) -> np.record:
-    """New zeroed record, which kernels read and write in place."""
+    """New record in which all fields are 0. Kernels read and write the record in place."""
     record: np.record = np.zeros(1, dtype).view(np.recarray)[0]
     return record
 
 
 FieldValues = dict[str, "float | np.ndarray[Any, np.dtype[Any]]"]
-"""Field of the record of a problem -> its number, or its array."""
+"""Values for a record of a problem: name of a field -> number or array."""
 
 
 def fill(record: np.record, values: FieldValues) -> None:
-    """Write values into the leading part of each field; raises MappingError if a value is larger than its field."""
+    """Write values to fields of a record. An array fills the first entries along each axis of its field.
+
+    Raises MappingError if an array is larger than its field.
+    """
     for name, value in values.items():
         field = record[name]
         if isinstance(value, np.ndarray):
@@ -166,10 +173,10 @@ def build_problem(
     even: bool = False,
     same_data_is_no_access: bool = True,
 ) -> Problem:
-    """Mapping problem as a flat record.
+    """Record of the mapping problem of a layer with a spatial mapping on a core.
 
-    Raises MappingError if an operand of the layer has no memory, if the array cannot run the spatial mapping, or if the
-    operands disagree on the number of active array elements.
+    Raises MappingError if an operand of the layer has no memory, if the array cannot run the spatial mapping, if the
+    problem is too large, or if the number of active array elements is not the same for all operands.
     """
     link = dict(links)
     missing = [
@@ -200,9 +207,10 @@ def problem_frame(
     spatial: ConvertedSpatialMapping,
     profile: ModelProfile,
 ) -> tuple[Problem, FigurePlaces]:
-    """Part of a problem that is the same for all sizes, energies and bandwidths, and the places of these figures in it.
+    """(problem without its figures, places of the figures in the problem). The figures are the sizes and energies of
+    memories and the widths of ports (`problem_figures`).
 
-    Many designs share the returned record: callers must not change it.
+    The caller must not change the returned record, because later calls for other designs return the same record.
     """
     link = dict(links)
     operands = layer.operands
@@ -236,13 +244,13 @@ def problem_frame(
 
 
 def _chains(layer: Layer, core: Core, link: dict[str, str]) -> dict[str, tuple[int, ...]]:
-    """Memories of each operand by index, innermost first."""
+    """Memories of each operand of the layer, as indices into `core.memories`, innermost memory first."""
     hierarchy = memory_hierarchy(core)
     return {operand: hierarchy.memories_of(link[operand]) for operand in layer.operands}
 
 
 def _copy(record: np.record) -> np.record:
-    """Copy of a record."""
+    """Copy of a record, with its own memory."""
     copied: np.record = np.array([record], record.dtype).view(np.recarray)[0]
     return copied
 
@@ -254,7 +262,10 @@ def term_arrays(
     profile: ModelProfile,
     links: tuple[tuple[str, str], ...],
 ) -> FieldValues:
-    """Terms of energy and latency as arrays. Raises MappingError if the array cannot run the spatial mapping."""
+    """Values of the fields of a problem that describe the energy terms and the fixed cycles of the latency.
+
+    Raises MappingError if the array cannot run the spatial mapping.
+    """
     terms = energy_terms_of(layer, core, spatial.unrolling, profile, links)
     fixed = np.array([cost.fixed_pj for cost in terms.values()], np.float64)
     a_cycle = np.array([cost.pj_a_cycle for cost in terms.values()], np.float64)
@@ -273,9 +284,9 @@ def term_arrays(
 
 
 def _working_bits(layer: Layer, operand: str, profile: ModelProfile) -> int:
-    """Bits per element while the layer runs:
+    """Bits per element of an operand while the layer runs. For outputs, this is the width of a partial sum.
 
-    for outputs the partial-sum bits, if repaired at least the final bits (B44).
+    With the switch `room_for_final_outputs` (B44), outputs have at least the width of a final output.
     """
     bits = layer.bits_of[operand]
     return max(bits, layer.bits_of[FINAL_OUTPUT]) if operand == OUTPUT and profile.room_for_final_outputs else bits
@@ -292,9 +303,10 @@ def _check_cycles(problem: Problem, spatial: ConvertedSpatialMapping) -> None:
 
 
 def most_cycles(problem: Problem, spatial: ConvertedSpatialMapping, bits_a_cycle: int) -> int:
-    """Upper bound of the cycles of a link that moves `bits_a_cycle` bits in a cycle.
+    """Upper bound of the cycles that a link needs in the whole layer, if the link moves `bits_a_cycle` bits per cycle.
 
-    A link makes at most one transfer per cycle, and moves at most the bits that all multipliers use in these cycles.
+    A link starts at most one transfer per cycle of computing. In total, a link moves at most the bits that all lanes
+    use in these cycles.
     """
     passes = math.prod(size for _, size in spatial.temporal_sizes) * int(problem.cycles_per_operation)
     lanes = math.prod(math.ceil(factor) for level in dict(spatial.fractional).popitem()[1] for _, factor in level)
@@ -384,7 +396,8 @@ def _memory_arrays(
 
 
 def _topmost_bits(layer: Layer, core: Core, link: dict[str, str], profile: ModelProfile) -> list[int | None]:
-    """Total bits of the operands of each memory; None unless the memory is the topmost one of all its operands."""
+    """Total bits of the operands that each memory holds; None if the memory is not the topmost memory of all its
+    operands."""
     chains = _chains(layer, core, link)
     found: list[int | None] = []
     for k, memory in enumerate(core.memories):
@@ -395,16 +408,17 @@ def _topmost_bits(layer: Layer, core: Core, link: dict[str, str], profile: Model
 
 
 def port_services(core: Core) -> tuple[tuple[int, int, tuple[tuple[str, str], ...]], ...]:
-    """Services of each port that serves something: (memory, port, ((memory operand, direction), ...)).
+    """Ports that serve at least one operand, each as (memory, port, ((memory operand, direction), ...)).
 
-    Services are sorted by operand of the memory, then by the order in which the file first names a direction. This
-    order breaks ties in the loading model.
+    The pairs (memory operand, direction) are the services of the port. They are sorted by operands in the order of the
+    memory, then by directions in the order in which the hardware file first names them. This order breaks ties in the
+    loading model.
     """
     return _services(core.frame)
 
 
 def serving_ports(core: Core) -> list[Port]:
-    """Ports that serve something, in the order of `port_services`."""
+    """Ports that serve at least one operand, in the order of `port_services`."""
     return [core.memories[k].ports[p] for k, p, _ in port_services(core)]
 
 
@@ -484,14 +498,14 @@ def _spatial_arrays(
         if profile.room_for_final_outputs:
             reused |= {d for relation in relevancy[operand].relations for d, _ in relation.terms}
         for a in range(len(lengths)):
-            least = 1 if profile.room_for_final_outputs else 0  # an unrolling by 1 adds up nothing (B44)
+            least = 1 if profile.room_for_final_outputs else 0  # an unrolling by 1 reuses nothing (B44)
             above = [loop for level in fractional[operand][a:] for loop in level]
             partial_above[o, a] = any(d in reused and factor > least for d, factor in above)
     return {
         "spatial_start": start,
         "spatial_dimension": dimension,
         "spatial_factor": factor,
-        # Whole tiles need only one variant: fractional factors, rounded up where a tile must be whole.
+        # The switch `whole_tiles` uses only fractional factors, and rounds up sizes that must be whole.
         "spatial_differs": bool((factor[0] != factor[1]).any()) and not profile.whole_tiles,
         "spatial_fractional": bool((factor[0] != np.floor(factor[0])).any()),
         "ragged_count": int(ragged.sum()),
@@ -501,7 +515,7 @@ def _spatial_arrays(
 
 
 def _drain_cycles(core: Core, spatial: ConvertedSpatialMapping) -> int:
-    """Cycles to drain a systolic array: the sum of (mapped length - 1) over its systolic dimensions."""
+    """Cycles to drain a systolic array: the sum of (number of lanes in use - 1) over the systolic dimensions."""
     systolic = core.operational_array.systolic_dimensions
     return sum(
         max(math.ceil(math.prod(factor for _, factor in factors)) - 1, 0)

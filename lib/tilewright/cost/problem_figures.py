@@ -1,6 +1,8 @@
-"""Figures of a problem: the fields that depend on sizes, energies and widths of a core.
+"""Figures of a mapping problem: the fields that depend on the sizes and energies of memories and on the widths of
+ports.
 
-Designs of one frame (same memories, operands and ports) share all other fields.
+Designs with the same memories, operands and ports share all other fields of a problem. Such designs have the same
+*frame*.
 """
 
 from collections.abc import Sequence
@@ -11,7 +13,8 @@ import numpy as np
 from tilewright.hardware.core import Port
 
 ROOMY_MARGIN = 128
-"""Factor for doubled slices, and for orders with more iterations than the layer."""
+"""Safety factor: every allocation fits into a memory that is this many times as large as the data of all its operands.
+The factor covers slices that count twice, and loop orders that have more iterations than the layer."""
 NEVER = np.iinfo(np.int64).max
 
 
@@ -20,15 +23,15 @@ class CoreFigures:
     """Sizes, energies and widths of the memories and ports of a core."""
 
     memories: dict[str, np.ndarray]
-    """Values of `memory_columns`, one array over memories, keyed by column name."""
+    """Columns from `memory_columns` by name. Each column is an array with one value for each memory."""
     most_bits: np.ndarray
-    """Width in bits of each port that serves something (`port_services`)."""
+    """Width in bits of each port that serves at least one operand, in the order of `port_services`."""
     least_bits: np.ndarray
-    """Bits of the smallest part of a word that each of these ports moves."""
+    """Smallest part of a word, in bits, that each of these ports can move."""
 
     @classmethod
     def of(cls, memories: dict[str, np.ndarray], ports: Sequence[Port]) -> "CoreFigures":
-        """Figures of memories, given as columns, and of those of their ports that serve something."""
+        """Figures of a core, from the columns of its memories and from its ports that serve at least one operand."""
         most = np.array([port.bandwidth_max_bits for port in ports], np.int64)
         least = np.array([port.bandwidth_min_bits for port in ports], np.int64)
         return cls(memories, most, least)
@@ -36,24 +39,25 @@ class CoreFigures:
 
 @dataclass(frozen=True, eq=False)
 class FigurePlaces:
-    """Places of the figures in the problems of a layer, for all cores of one frame."""
+    """Places of the figures in the problems of a layer. All cores of one frame have the same places."""
 
     roomy_bits: np.ndarray
-    """Size in bits of each memory from which on every allocation fits; NEVER if there is no such size."""
+    """Size in bits that each memory needs so that every allocation fits; NEVER if there is no such size."""
     links: tuple[np.ndarray, np.ndarray, np.ndarray]
     """Operand, level and direction of each link that a port serves."""
     link_port: np.ndarray
-    """The port of each of these links."""
+    """Index of the port that serves each of these links."""
 
     @classmethod
     def of(cls, topmost_bits: Sequence[int | None], port_of: np.ndarray) -> "FigurePlaces":
-        """Places of the figures; `topmost_bits`: bits kept in each memory, None if an operand has a memory above it."""
+        """Places of the figures. `topmost_bits` has the total bits of the operands of each memory. It has None for a
+        memory if one of its operands has another memory further out."""
         roomy = [NEVER if bits is None else min(bits * ROOMY_MARGIN, NEVER) for bits in topmost_bits]
         o, m, x = np.nonzero(port_of >= 0)
         return cls(np.array(roomy, np.int64), (o, m, x), port_of[o, m, x])
 
     def write(self, problems: np.record | np.ndarray, figures: CoreFigures) -> None:
-        """Write the figures of a core into one problem or into each problem of an array."""
+        """Write the figures of a core into one problem, or into each problem of an array of problems."""
         count = len(self.roomy_bits)
         for name, column in figures.memories.items():
             problems[name][..., :count] = column

@@ -1,6 +1,6 @@
-"""Rates that follow from energy, latency and a clock, and the area and clock period of a core.
+"""Rates such as power and TOP/s, computed from energy, latency and a clock, and the area and clock period of a core.
 
-One multiply-accumulate counts as two operations in TOP/s, as usual in the field.
+In TOP/s, one multiply-accumulate counts as two operations, as usual in the literature.
 """
 
 from typing import Any
@@ -13,7 +13,7 @@ from tilewright.hardware.system import area_breakdown_mm2, core_area
 
 OPERATIONS_A_MAC = 2
 RATES = ("latency_s", "power_w", "static_power_w", "tops", "tops_per_w", "tops_per_mm2")
-"""Fields of summaries and columns of tables; all are absent if the clock is unknown."""
+"""Names of the rates in summaries and tables. All rates are absent if the clock is unknown."""
 _SECONDS_A_NS, _JOULES_A_PJ, _WATTS_A_MW, _TERA = 1e-9, 1e-12, 1e-3, 1e12
 
 
@@ -25,9 +25,10 @@ def rates(
     static_power_mw: float,
     area_mm2: float | None,
 ) -> dict[str, Any]:
-    """RATES of some work and the clock period they are based on; {} if the clock is unknown.
+    """Values of RATES and the clock frequency in MHz on which they are based; {} if the clock is unknown.
 
-    `power_w` is the mean over the latency, static power included; `tops_per_mm2` is None if the area is unknown.
+    `power_w` is the average power over the latency, including static power. `tops_per_w` is None if the energy is 0;
+    `tops_per_mm2` is None if the area is unknown.
     """
     if clock_period_ns is None:
         return {}
@@ -35,7 +36,7 @@ def rates(
     tera = OPERATIONS_A_MAC * mac_count / _TERA
     tops = tera / latency_s if latency_s else 0.0
     return {
-        "clock_frequency_mhz": float(f"{1e3 / clock_period_ns:.15g}"),  # prints 60 where the file has 60
+        "clock_frequency_mhz": float(f"{1e3 / clock_period_ns:.15g}"),  # 15 digits: 60 in the file is printed as 60
         "latency_s": latency_s,
         "power_w": energy_j / latency_s if latency_s else 0.0,
         "static_power_w": static_power_mw * _WATTS_A_MW,
@@ -46,15 +47,15 @@ def rates(
 
 
 def time_and_power(clock_period_ns: float | None, latency_cycles: float, energy_pj: float) -> dict[str, float]:
-    """First two of RATES; {} if the clock is unknown."""
+    """Latency in s and average power in W, with their names in RATES; {} if the clock is unknown."""
     found = rates(clock_period_ns, latency_cycles, energy_pj, 0, 0.0, None)
     return {name: found[name] for name in RATES[:2] if name in found}
 
 
 def core_figures(core: Core, profile: ModelProfile) -> dict[str, Any]:
-    """Fields of a record:
+    """Area in mm2 and clock period in ns of a core, in total and by component, as fields of a record.
 
-    area in mm2 (None if a part has no area), and area and delay by component if the array has a model.
+    The area is None if the area of a part is unknown. The breakdowns are empty if the array model does not give them.
     """
     array = core.operational_array
     model = array_model(array)
@@ -67,7 +68,8 @@ def core_figures(core: Core, profile: ModelProfile) -> dict[str, Any]:
 
 
 def summary_figures(core: Core, profile: ModelProfile) -> dict[str, Any]:
-    """Area and clock of a core as fields of a summary; empty fields are left out."""
+    """Area in mm2 and clock period in ns of a core, as fields of a summary. Empty breakdowns and an unknown clock
+    period are left out."""
     area = core_area(core, profile)
     figures = core_figures(core, profile)
     told = {name: figures[name] for name in ("area_breakdown_mm2", "clock_period_ns", "clock_breakdown_ns")}

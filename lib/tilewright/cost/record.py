@@ -1,4 +1,4 @@
-"""Record of a mapping: all its figures as one typed value, from which artifacts, tables and figures are made."""
+"""Record of a mapping: one typed value with all results, from which artifacts, tables and plots are made."""
 
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -15,48 +15,49 @@ if TYPE_CHECKING:
     from tilewright.workload.layer import Layer
 
 Loop = tuple[str, float]
-"""Loop (dimension, size); sizes of spatial loops may be fractional."""
+"""Loop (dimension, size). The size of a spatial loop can be fractional."""
 LoopOrder = tuple[tuple[str, int], ...]
-"""Loops (dimension, size) from the innermost outwards."""
+"""Temporal loops (dimension, size), innermost loop first."""
 LoopLevels = tuple[tuple[Loop, ...], ...]
-"""Loops of each level, innermost first."""
+"""Loops of each level, innermost level first."""
 LinkFigures = dict[str, tuple[dict[str, float], ...]]
-"""Figures of links: operand -> memory level -> {direction: figure}."""
+"""Numbers for links: operand -> memory level (innermost first) -> {direction: number}."""
 
 
 UNEVEN = "uneven"
-"""Default type of temporal mapping."""
+"""Default type of temporal mapping: operands of a memory can have different loop boundaries."""
 
 
 class LayerFacts(NamedTuple):
     """Facts about the layer that readers of a record need."""
 
     name: str
-    """Name of the first layer with this problem."""
+    """Name of the first layer of the network that has this mapping problem."""
     operator_type: str
     equation: str
     loop_sizes: dict[str, int]
     precision_bits: dict[str, int]
     mac_count: int
-    """Multiply-accumulates; 0 for a layer of other operations."""
+    """Number of multiply-accumulates; 0 for a layer with operations of another kind."""
     operation_count: int
-    """Operations other than multiply-accumulates."""
+    """Number of operations that are not multiply-accumulates."""
 
     @classmethod
     def of(cls, layer: "Layer") -> "LayerFacts":
-        """Facts of a layer, with its operations counted as multiply-accumulates."""
+        """Facts about a layer. Its operations are counted as multiply-accumulates."""
         sizes, bits = dict(layer.loop_sizes), dict(layer.precision_bits)
         counts = work_counts("", layer.mac_count)
         return cls(layer.name, layer.operator_type, layer.equation, sizes, bits, **counts)
 
     def on_unit(self, unit: str) -> "LayerFacts":
-        """Facts with operations counted by the kind that the layer's unit (array, pooling, vector) performs."""
+        """Facts in which the operations are counted by their kind. The kind follows from the unit that runs the layer:
+        array, pooling unit or vector unit."""
         counts = work_counts(unit, self.work)
         return self._replace(mac_count=counts["mac_count"], operation_count=counts["operation_count"])
 
     @property
     def work(self) -> int:
-        """Operations: multiply-accumulates or others; a layer has only one kind."""
+        """Number of operations of the layer. They are all multiply-accumulates, or all of another kind."""
         return self.mac_count + self.operation_count
 
 
@@ -69,7 +70,7 @@ class MemoryFacts(NamedTuple):
 
 
 class PortActivity(NamedTuple):
-    """A link that a port serves."""
+    """Transfers over one link that a port serves. A link is (operand, memory level, direction)."""
 
     operand: str
     level: int
@@ -77,10 +78,13 @@ class PortActivity(NamedTuple):
     real_cycles: int
     """Cycles that one transfer takes."""
     allowed_cycles: int
-    """Cycles that one transfer may take without stalling the array."""
+    """Largest number of cycles that one transfer can take without a stall of the array."""
     period_cycles: int
+    """Cycles from the start of one transfer to the start of the next transfer."""
     period_count: int
+    """Number of periods in which there is a transfer."""
     stall_slack_cycles: int
+    """Cycles of stall (positive) or slack (negative) of all transfers while the array computes."""
 
 
 class PortRecord(NamedTuple):
@@ -100,7 +104,7 @@ class Figures(NamedTuple):
 
 
 class CandidateRow(NamedTuple):
-    """A spatial mapping that was tried, and its result."""
+    """Spatial mapping that the search tried, with the result. Energy in pJ, latency in cycles."""
 
     spatial_mapping: dict[str, dict[str, int]]
     temporal_orders: int
@@ -111,125 +115,129 @@ class CandidateRow(NamedTuple):
 
 
 class MemoryReachRecord(NamedTuple):
-    """Highest memories that a layer uses, where data locality or the mapping file limits them."""
+    """Topmost memories that a layer uses, if data locality or the mapping file limits these memories."""
 
     topmost: dict[str, str]
     """Topmost memory that each operand uses."""
     occupied_bits: dict[str, int]
-    """Bits of each memory that data of other layers occupy while the layer runs."""
+    """Number of bits of each memory that data of other layers occupy while the layer runs."""
 
 
 class ArrayUseRecord(NamedTuple):
     """Use of an in-memory array by a layer, in addition to its spatial mapping."""
 
     lanes: dict[str, dict[str, float]]
-    """Lanes as the model counts them: array dimension -> {loop dimension: lanes}."""
+    """Number of lanes that the model counts: array dimension -> {loop dimension: lanes}."""
     input_loops: dict[str, InputWindow | None]
-    """Input windows by loop dimension: the sliding window of each dimension that distinguishes inputs, or None.
+    """Loop dimensions along which lanes need different inputs -> sliding window of the dimension, or None.
 
-    In the reference, the dimensions are those over which weights stay the same.
+    In the reference model, the keys are the dimensions that are irrelevant to the weights.
     """
 
 
 @dataclass(frozen=True)
 class LayerRecord:
-    """The record of a mapped layer: a row of `layers.jsonl` (docs/artifacts.md).
+    """Record of a mapped layer, which is one row of `layers.jsonl` (docs/artifacts.md).
 
-    Energy in pJ, time in cycles, sizes in bits. Levels of an operand go from its innermost memory outwards, operands in
-    the order of the equation. Fields that equal their default are left out of files.
+    Energy in pJ, time in cycles, sizes in bits. Operands have the order of the equation, and the memory levels of an
+    operand begin with its innermost memory. Files leave out fields that are equal to their default.
     """
 
     layer: LayerFacts
-    """Facts of the first layer with this problem."""
+    """Facts about the first layer of the network that has this mapping problem."""
     layer_names: tuple[str, ...] = field(default=(), metadata=LEFT_OUT, kw_only=True)
-    """All layers of the network with this problem, in execution order."""
+    """Names of all layers of the network that have this mapping problem, in execution order."""
     core: str
     """Name of the core."""
     spatial_mapping: dict[str, dict[str, int]]
-    """Lanes as requested: array dimension -> {loop dimension: lanes}."""
+    """Number of lanes that the spatial mapping requests: array dimension -> {loop dimension: lanes}."""
     memory_operand_links: dict[str, str]
     """Memory operand of each operand of the layer."""
     loop_order: LoopOrder
-    """Loop order that the search chose, before stationary loops are merged."""
+    """Loop order that the search chose, innermost loop first, before stationary loops are merged into lower levels."""
     temporal_mapping: dict[str, tuple[LoopOrder, ...]]
-    """Loops that each operand keeps at each level, after merging stationary loops down."""
+    """Loops that each operand keeps at each memory level, after stationary loops are merged into lower levels."""
     spatial_levels: dict[str, LoopLevels]
-    """Spatial loops per operand and level, the first level below its first memory, as the latency model counts them."""
+    """Spatial loops of each operand and level, with the factors of the latency model. The first level is between the
+    array and the innermost memory."""
     memory_levels: dict[str, tuple[str, ...]]
-    """Names of the memories of each operand."""
+    """Names of the memories of each operand, innermost memory first."""
     memories: dict[str, MemoryFacts]
     """All memories of the core, in the order of the hardware file."""
     energy_pj: float
-    """Energy of the layer."""
+    """Energy of the layer in pJ."""
     energy_terms_pj: dict[str, float]
-    """The ordered terms that sum to the energy; in files each is a field `<term>_energy_pj`."""
+    """Energy terms in pJ, which add up to the energy in this order. In files, each term is a field
+    `<term>_energy_pj`."""
     latency_cycles: float
-    """Latency of the layer."""
+    """Latency of the layer in cycles."""
     edp_pj_cycles: float
-    """Energy times latency."""
+    """Energy in pJ times latency in cycles."""
     latency_breakdown_cycles: dict[str, float]
-    """Ordered terms that sum to the latency."""
+    """Latency terms in cycles, which add up to the latency in this order."""
     energy_breakdown_pj: LinkFigures
-    """Energy of memory accesses, per link."""
+    """Energy of memory accesses in pJ, for each link."""
     word_accesses: LinkFigures
-    """Accesses of one full-width word, over all instances."""
+    """Number of accesses to words of the full port width on each link, added up over all instances of the memory."""
     memory_utilization: dict[str, tuple[float, ...]]
-    """Filled share of the memory per operand and level, all operands that share the memory together."""
+    """Share of each memory that is filled by all operands in the memory together, by operand and memory level."""
     memory_utilization_individual: dict[str, tuple[float, ...]]
-    """Filled share of the memory per operand and level, by this operand alone."""
+    """Share of each memory that is filled by one operand alone, by operand and memory level."""
     mac_utilization: dict[str, float]
-    """Ideal cycles over actual cycles; each entry includes one more cause of extra cycles."""
+    """Ideal cycles divided by actual cycles. Each further entry counts one more kind of extra cycles."""
     ports: tuple[PortRecord, ...]
-    """Stall and slack of each port, and the links that it serves."""
+    """Stall or slack of each port, with the links that the port serves."""
     area_mm2: float | None
-    """Area of the core; None if the hardware file gives no area for a part."""
+    """Area of the core in mm2; None if the hardware file does not give the area of every part."""
     area_breakdown_mm2: dict[str, dict[str, float]] = field(default_factory=dict, metadata=LEFT_OUT)
-    """Area of a core with an in-memory array: `array` by component, `memories` by name."""
+    """Area in mm2 of a core with an in-memory array: `array` by component, `memories` by name."""
     clock_period_ns: float | None = field(default=None, metadata=LEFT_OUT)
-    """Shortest cycle of the array, if its model gives one."""
+    """Shortest clock period of the array in ns; None if the array model does not give it."""
     clock_breakdown_ns: dict[str, float] = field(default_factory=dict, metadata=LEFT_OUT)
-    """Clock period by component."""
+    """Parts of the clock period in ns, by component."""
     cycles_per_operation: int = field(default=1, metadata=LEFT_OUT)
     """Cycles that a unit of the array needs for one operation."""
     array_use: ArrayUseRecord | None = field(default=None, metadata=LEFT_OUT)
-    """Use of an in-memory array."""
+    """Use of an in-memory array by the layer; None for a digital array."""
     level_boundaries: dict[str, tuple[int, ...]] | None = field(default=None, metadata=LEFT_OUT)
-    """Number of loops up to and including each level, per operand; only if the search chose the boundaries."""
+    """Number of loops up to and including each memory level of each operand; None unless the search chose the loops of
+    each memory."""
     array_dimensions: tuple[str, ...] = field(default=(), metadata=LEFT_OUT)
-    """Dimensions of the array, including those that the spatial mapping leaves out."""
+    """Names of all dimensions of the array, including dimensions that the spatial mapping does not use."""
     temporal_mapping_type: str = field(default=UNEVEN, metadata=LEFT_OUT)
-    """`uneven` or `even`."""
+    """`even` if all operands of a memory must have the same loop boundary, otherwise `uneven`."""
     access_same_data_considered_as_no_access: bool = field(default=True, metadata=LEFT_OUT)
-    """False if an input that the array reuses in the next cycle is read again."""
+    """True if an input that the array reuses in the next cycle is not read again."""
     objective: str = ""
-    """Objective that was minimised."""
+    """Objective that the search minimised."""
     model: str = ""
-    """Model profile of all figures except `corrected`."""
+    """Model profile of all results except those in `corrected`."""
     corrected: Figures = Figures()  # noqa: RUF009  frozen
-    """Figures of the same mapping under the profile `corrected`."""
+    """Energy and latency of the same mapping, computed with the model profile `corrected`."""
     candidates: tuple[CandidateRow, ...] | None = field(default=None, metadata=LEFT_OUT)
-    """The spatial mappings that were tried."""
+    """Spatial mappings that the search tried."""
     evaluations: int | None = field(default=None, metadata=LEFT_OUT)
-    """Mappings that were evaluated; None if none was searched."""
+    """Number of mappings that the search evaluated; None if there was no search."""
     search: dict[str, Any] = field(default_factory=dict, metadata=LEFT_OUT)
     """Statistics and certificates of the search engine."""
     alternatives: int = field(default=0, metadata=LEFT_OUT)
-    """Number of further mappings that the stages returned for the layer; this record is the one used in totals."""
+    """Number of other mappings that the stages returned for the layer. Totals use the mapping of this record."""
     core_is_changed: bool = field(default=False, metadata=LEFT_OUT)
     """True if a user's stage replaced the core of the layer."""
     memory_reach: MemoryReachRecord | None = field(default=None, metadata=LEFT_OUT)
-    """Highest memories in use, where data locality or the mapping file limits them."""
+    """Topmost memories that the layer uses; None if neither data locality nor the mapping file limits these
+    memories."""
 
     @property
     def names(self) -> tuple[str, ...]:
-        """All layers of the network whose problem is that of this record."""
+        """Names of all layers of the network that have the mapping problem of this record."""
         return self.layer_names or (self.layer.name,)
 
 
 def times(record: LayerRecord, count: int) -> LayerRecord:
-    """The record with the work, energy and cycles of `count` equal layers that run one after another.
+    """Record of `count` equal layers that run one after another: work, energy and cycles are multiplied by `count`.
 
-    Loops, levels, shares and areas stay those of a single layer.
+    Loops, levels, shares and areas do not change.
     """
     if count == 1:
         return record
@@ -267,7 +275,7 @@ def _scaled_port(port: PortRecord, count: int) -> PortRecord:
 
 
 def record_row(record: LayerRecord) -> JsonObject:
-    """Row of a file for a record: the energy terms are fields next to their sum."""
+    """Row of `layers.jsonl` for a record. Each energy term is a separate field of the row."""
     row: dict[str, Any] = {}
     for name, value in encode(record).items():
         row |= energy_columns(value) if name == "energy_terms_pj" else {name: value}
@@ -275,15 +283,15 @@ def record_row(record: LayerRecord) -> JsonObject:
 
 
 def record_of_row(row: JsonObject) -> LayerRecord:
-    """Record of a row. Raises ValueError if the row is not a valid record."""
+    """Record that a row of `layers.jsonl` describes. Raises ValueError if the row is not a valid record."""
     return decode(LayerRecord, without_terms(row) | {"energy_terms_pj": energy_terms(row)})
 
 
 def number(value: float) -> int | float:
-    """A float as an integer if it is whole: the same number in fewer characters."""
+    """Number to write to a file: an integer if `value` is whole, because an integer has fewer characters."""
     return int(value) if float(value).is_integer() and abs(value) < 2**53 else float(value)
 
 
 def unrolling_record(unrolling: "Unrolling") -> dict[str, dict[str, int]]:
-    """Factor of each loop dimension, per array dimension."""
+    """Unrolling in the form of a record: array dimension -> {loop dimension: factor}."""
     return {name: dict(factors) for name, factors in unrolling}

@@ -1,11 +1,12 @@
-"""Partial sums that come back where outputs are addressed by sliding windows (compiled).
+"""Kernels that count the partial sums that come back to a memory if sliding windows address the outputs.
 
-A tile of such outputs contains some that were there before and some that are new. Example: `ox = ix + fx` with FX
-inside a memory and IX above it advances by one output a period. The outputs that come back into a tile are those that
-earlier iterations left in the memory above. They are counted tile by tile, for each group of windows that share loops.
-The new outputs of all groups together are the product of the new outputs of each group.
+In this case, some outputs of a tile were in the memory before, and some outputs are new. For example, let `ox = ix +
+fx`, with the loop FX inside a memory and the loop IX above the memory. Each period then adds one new output to the
+tile. The outputs that come back are those that earlier iterations left in the memory above. They are counted tile by
+tile, for each group of windows that share loops. The number of new outputs of all groups together is the product of the
+numbers of new outputs of each group.
 
-Iterations that touch the same output lie `group_step` apart. The loop order tells which of them comes first.
+Iterations that touch the same output are `group_step` apart. The loop order decides which of these iterations is first.
 """
 
 import math
@@ -23,7 +24,11 @@ NEARLY = 1e-9
 
 @kernel
 def count_returns(problem, ws, v, m, x):
-    """Subtract the new outputs from a link of read-backs: maximal amount, transfers, average parts."""
+    """Subtract the new outputs from the read-backs over one link of memory level `m`.
+
+    The function writes the largest number of elements in a transfer, the number of transfers, and the average number of
+    parts of a word in a transfer.
+    """
     parent = m + 1 if x == FH else m
     size_tile(problem, ws, m, x)
     visits, periods = count_visits(problem, ws, parent)
@@ -49,9 +54,10 @@ def count_returns(problem, ws, v, m, x):
 
 @kernel
 def size_tile(problem, ws, m, x):
-    """Compute the sizes of a tile of outputs:
+    """Compute the sizes of the tile of outputs that comes back in direction `x`.
 
-    of one instance of memory m (`fh`), or of all instances below together (`tl`).
+    The tile is that of one instance of memory level `m` if `x` is FH, and that of all instances below together if `x`
+    is TL.
     """
     o = OUTPUT_INDEX
     for d in range(problem.dimension_count):
@@ -65,7 +71,8 @@ def size_tile(problem, ws, m, x):
 
 @kernel
 def count_visits(problem, ws, parent):
-    """Returns of irrelevant loops to an output, and periods by loops of windows, from a memory level on."""
+    """(number of visits to an output by irrelevant loops, number of periods of window loops), counted over the temporal
+    loops from memory level `parent` outwards."""
     o = OUTPUT_INDEX
     visits = 1
     periods = 1
@@ -81,13 +88,13 @@ def count_visits(problem, ws, parent):
 
 @kernel
 def list_digits(problem, ws, group, m, parent):
-    """List the loops of a group of windows above a tile, from the inside out."""
+    """List the loops of a group of windows that are outside a tile, innermost loop first."""
     o = OUTPUT_INDEX
     ws.digit_count = 0
     for d in range(problem.dimension_count):
         ws.visit[d] = 0
     for a in range(parent, problem.level_count[o] + 1):
-        # Lanes between memory a - 1 and a, then the loops of memory a; lanes below the tile are part of it.
+        # First the lanes between memories a - 1 and a, then the loops of memory a. Lanes inside the tile are left out.
         if a > m:
             for s in range(problem.spatial_start[o, a], problem.spatial_start[o, a + 1]):
                 if problem.dimension_group[o, problem.spatial_dimension[o, s]] == group:
@@ -102,7 +109,7 @@ def list_digits(problem, ws, group, m, parent):
 
 @kernel
 def add_digit(ws, d, count, factor, level, is_lane):
-    """Append a loop outside the listed loops."""
+    """Append a loop over dimension `d` to the list. The loop is outside all loops that are in the list."""
     stride = ws.tile_size[d]
     for i in range(ws.digit_count):
         if ws.digit[i].dimension == d:
@@ -115,7 +122,7 @@ def add_digit(ws, d, count, factor, level, is_lane):
 
 @kernel
 def lanes_of(ws):
-    """Average number of lanes of the listed loops."""
+    """Average number of busy lanes: the product of the spatial loops in the list."""
     lanes = 1.0
     for i in range(ws.digit_count):
         if ws.digit[i].is_lane:
@@ -125,7 +132,10 @@ def lanes_of(ws):
 
 @kernel
 def next_value(ws, lanes):
-    """Advance to the next values of all temporal loops, or of all lanes; False after the last values."""
+    """Advance to the next values of the temporal loops (`lanes` 0) or of the spatial loops (`lanes` 1).
+
+    False if there are no next values; all values are then 0 again.
+    """
     for i in range(ws.digit_count):
         digit = ws.digit[i]
         if digit.is_lane == lanes:
@@ -138,7 +148,10 @@ def next_value(ws, lanes):
 
 @kernel
 def share_out(problem, ws, group, parent):
-    """Count the tiles of a group by positions and new positions; returns the periods in which all positions are new."""
+    """Count the tiles of a group by kind. The kind of a tile is (number of positions, number of new positions).
+
+    Returns the number of periods in which all positions are new.
+    """
     silent = 0
     more = True
     while more:
@@ -158,7 +171,11 @@ def share_out(problem, ws, group, parent):
 
 @kernel
 def add_share(ws, group, positions, fresh):
-    """Count one more tile. If there are more kinds than room, the tile counts as having no new output."""
+    """Count one more tile with `positions` positions, of which `fresh` are new.
+
+    If the table `ws.share` has no room for another kind of tile, the last row counts all further tiles, without new
+    positions.
+    """
     count = ws.share_count[group]
     for i in range(count):
         if ws.share[group, i, 0] == positions and ws.share[group, i, 1] == fresh:
@@ -176,7 +193,7 @@ def add_share(ws, group, positions, fresh):
 
 @kernel
 def place_tile(problem, ws, group):
-    """Compute the first and last iteration of the tile that the current loop values select."""
+    """Compute the first iteration of the tile that the current loop values select, and the iteration after its last."""
     for d in range(problem.dimension_count):
         if problem.dimension_group[OUTPUT_INDEX, d] != group:
             continue
@@ -185,7 +202,7 @@ def place_tile(problem, ws, group):
         for i in range(ws.digit_count - 1, -1, -1):
             digit = ws.digit[i]
             if digit.dimension == d:
-                if digit.is_lane:  # lanes of a partly filled pass end with the dimension
+                if digit.is_lane:  # in a partly filled pass, the lanes end at the end of the dimension
                     limit = min(limit, start + digit.factor * digit.stride)
                 start += digit.value * digit.stride
         ws.tile_low[d] = math.ceil(start - NEARLY)
@@ -194,7 +211,8 @@ def place_tile(problem, ws, group):
 
 @kernel
 def count_new(problem, ws, group, parent):
-    """Positions of the current tile, and those of them that no earlier iteration left in the memory above."""
+    """(number of positions of the current tile, number of new positions). A position is new if no earlier iteration
+    left its output in the memory above."""
     positions = 0
     fresh = 0
     for d in range(problem.dimension_count):
@@ -219,7 +237,7 @@ def count_new(problem, ws, group, parent):
 
 @kernel
 def is_in_tile(problem, ws, group, times):
-    """True if the iteration `times` steps away from the current one is in the tile."""
+    """True if the iteration that is `times` steps away from the current iteration is in the tile."""
     for d in range(problem.dimension_count):
         if problem.dimension_group[OUTPUT_INDEX, d] == group:
             at = ws.visit[d] + times * problem.group_step[OUTPUT_INDEX, d]
@@ -230,7 +248,7 @@ def is_in_tile(problem, ws, group, times):
 
 @kernel
 def was_visited(problem, ws, group, parent):
-    """True if an earlier iteration touches the same output and leaves it where the tile reads it."""
+    """True if an earlier iteration touches the same output and leaves it in a memory from which the tile reads it."""
     for direction in (-1, 1):
         times = direction
         while is_in_layer(problem, ws, group, times):
@@ -243,7 +261,7 @@ def was_visited(problem, ws, group, parent):
 
 @kernel
 def is_in_layer(problem, ws, group, times):
-    """True if the layer has an iteration `times` steps away."""
+    """True if the layer has an iteration that is `times` steps away from the current iteration."""
     for d in range(problem.dimension_count):
         if problem.dimension_group[OUTPUT_INDEX, d] == group:
             at = ws.visit[d] + times * problem.group_step[OUTPUT_INDEX, d]
@@ -254,7 +272,7 @@ def is_in_layer(problem, ws, group, times):
 
 @kernel
 def size_of(ws, d):
-    """Size of a dimension in the layer."""
+    """Number of iterations of dimension `d` in the layer."""
     size = ws.tile_size[d]
     for i in range(ws.digit_count):
         if ws.digit[i].dimension == d:
@@ -264,7 +282,7 @@ def size_of(ws, d):
 
 @kernel
 def find_values(ws, times, problem):
-    """Compute the values of all loops in the iteration `times` steps away."""
+    """Compute the values of all loops in the iteration that is `times` steps away from the current iteration."""
     for d in range(problem.dimension_count):
         left = float(ws.visit[d] + times * problem.group_step[OUTPUT_INDEX, d])
         for i in range(ws.digit_count - 1, -1, -1):
@@ -276,10 +294,9 @@ def find_values(ws, times, problem):
 
 @kernel
 def came_earlier(problem, ws, parent):
-    """True if the other iteration comes before the tile in a memory above that both use.
+    """True if the other iteration runs before the tile and leaves its outputs in a memory that the tile also uses.
 
-    This memory keeps what the lanes below it wrote in its earlier periods, as long as the loops above it do not
-    advance.
+    A memory keeps the outputs that lanes below it wrote in earlier periods, until a loop above the memory advances.
     """
     for level in range(parent, problem.level_count[OUTPUT_INDEX]):
         shared = True
@@ -290,7 +307,7 @@ def came_earlier(problem, ws, parent):
             if above and digit.other != digit.value:
                 shared = False
             if digit.level == level and not digit.is_lane and digit.other != digit.value:
-                order = -1 if digit.other < digit.value else 1  # the outermost differing loop decides
+                order = -1 if digit.other < digit.value else 1  # the outermost loop with different values decides
         if shared and order < 0:
             return True
     return False
@@ -298,7 +315,7 @@ def came_earlier(problem, ws, parent):
 
 @kernel
 def is_ragged(problem, d):
-    """True if a dimension has a fraction of a lane."""
+    """True if dimension `d` has a fractional spatial factor."""
     found = False
     for i in range(problem.ragged_count):
         found = found or problem.ragged_dimension[i] == d
@@ -307,10 +324,11 @@ def is_ragged(problem, d):
 
 @kernel
 def sum_shares(problem, ws, m, way, visits, precision, narrow):
-    """Maximal elements that come back at a time, and parts of all tiles in one round of the irrelevant loops.
+    """(largest number of elements that come back in one transfer, parts of a word of all tiles). The parts are an
+    average over the iterations of the irrelevant loops.
 
-    In each round but the first, the irrelevant loops bring back the whole tile. Dimensions that are not windows have
-    fractional elements where lanes do not divide them.
+    In the first iteration of the irrelevant loops, only outputs that are not new come back. In every other iteration,
+    the whole tile comes back. A dimension that is not part of a window can have two sizes (`list_sizes`).
     """
     choices = 1
     for d in range(problem.dimension_count):

@@ -1,4 +1,4 @@
-"""Mapping analysis: stationarity, tiles per level, and the data that moves over each link (compiled).
+"""Kernels that analyse a mapping: stationary loops, the tile of each level, and the data that each link moves.
 
 The analysis follows zigzag-dse 3.9.1. A link is (operand, memory level, direction).
 """
@@ -29,9 +29,10 @@ WIDE_UNTIL_ADDED = SWITCHES.index("wide_until_added")
 
 @kernel
 def merge_stationary_loops(problem, ws):
-    """Move the innermost irrelevant loops of each level down to the level below, because the data stay the same.
+    """Move the innermost irrelevant loops of each memory level to the level below, because they do not change the data.
 
-    One pass from the outermost level inwards reaches the fixed point: each level then begins with a relevant loop.
+    One pass from the outermost level inwards is sufficient. After this pass, the innermost loop of each level above the
+    lowest level is not irrelevant.
     """
     for o in range(problem.operand_count):
         levels = problem.level_count[o]
@@ -46,7 +47,11 @@ def merge_stationary_loops(problem, ws):
 
 @kernel
 def count_cycles(problem, ws):
-    """Compute cycles below each level, innermost stationarity, and the relevant and irrelevant runs atop each level."""
+    """Compute the cycles in which all loops up to each level run once, and the cycles of the innermost irrelevant
+    loops.
+
+    For each level, also compute the product of its outermost relevant loops and of its outermost irrelevant loops.
+    """
     iterations = problem.cycles_per_operation
     ws.iterations[0] = iterations
     for i in range(ws.loop_count):
@@ -73,7 +78,10 @@ def count_cycles(problem, ws):
 
 @kernel
 def top_run(problem, ws, o, kind, first, end):
-    """Product of the consecutive loops of one kind at the outer end of a level."""
+    """Product of the outermost loops of a level, up to the first loop that is not of kind `kind`.
+
+    The loops of the level are at the positions from `first` to `end - 1`.
+    """
     product = 1
     for i in range(end - 1, first - 1, -1):
         if problem.kind[o, ws.loop_dimension[i]] != kind:
@@ -84,7 +92,7 @@ def top_run(problem, ws, o, kind, first, end):
 
 @kernel
 def size_tiles(problem, ws, v):
-    """Compute elements and bits per element of one instance's tile at each architecture level."""
+    """Compute the elements, and the bits per element, of the tile of one instance at each architecture level."""
     mark_partial_sums(problem, ws, v)
     for o in range(problem.operand_count):
         if problem.switches[WHOLE_TILES]:
@@ -111,7 +119,7 @@ def size_tiles(problem, ws, v):
 
 @kernel
 def set_precisions(problem, ws, v, o):
-    """Set the bits per element of the tiles of operand `o` that each level passes upward."""
+    """Set the bits per element of operand `o` in the tiles that each level passes upward."""
     for a in range(problem.level_count[o] + 1):
         bits = problem.precision_bits[o]
         if o == OUTPUT_INDEX and not ws.partial_sum[v, a]:
@@ -121,10 +129,10 @@ def set_precisions(problem, ws, v, o):
 
 @kernel
 def size_whole_tiles(problem, ws, v, o):
-    """Compute the tiles of operand `o` in whole elements of each dimension (switch `whole_tiles`).
+    """Compute the tiles of operand `o` with the switch `whole_tiles`: each dimension has a whole number of elements.
 
-    The elements that all instances below take from one instance are counted over the union of their tiles: several
-    fractions make fewer whole elements than each rounded up, and windows of neighbours overlap.
+    For the elements that all instances below take from one instance, the union of their tiles is counted. Rounding up
+    the size of the union gives fewer elements than rounding up each tile, and the windows of neighbours overlap.
     """
     for d in range(problem.dimension_count):
         ws.dimension_size[SLICE_ROW, d] = 1.0
@@ -142,7 +150,10 @@ def size_whole_tiles(problem, ws, v, o):
 
 @kernel
 def count_elements(problem, ws, o, m, way):
-    """Maximal elements at a time in a tile of the current sizes; fractional sizes are stored."""
+    """Largest number of elements of operand `o` in a tile with the current sizes.
+
+    If a dimension has fractional spatial factors, the current sizes are also written to `ws.ragged_size`.
+    """
     whole = 1.0
     i = 0
     while problem.relevant_dimensions[o, i] >= 0:
@@ -156,7 +167,7 @@ def count_elements(problem, ws, o, m, way):
 
 @kernel
 def mark_partial_sums(problem, ws, v):
-    """Mark the levels that pass partial sums upward, and count the accumulations of each output above a level."""
+    """Mark the levels that pass partial sums upward, and count the accumulations of an output from each level on."""
     o = OUTPUT_INDEX
     levels = problem.level_count[o]
     start_windows(problem, ws)
@@ -195,7 +206,11 @@ def mark_partial_sums(problem, ws, v):
 
 @kernel
 def mark_window_sums(problem, ws, v):
-    """Mark the levels whose loops add to outputs: their iterations grow by more than the window positions do."""
+    """Mark the levels whose loops add to outputs, if sliding windows address the outputs.
+
+    Irrelevant loops add to outputs. Window loops add to outputs if they multiply the number of iterations by more than
+    the number of window positions.
+    """
     o = OUTPUT_INDEX
     for d in range(problem.dimension_count):
         ws.dimension_size[SLICE_ROW, d] = 1.0
@@ -225,7 +240,7 @@ def mark_window_sums(problem, ws, v):
 
 @kernel
 def window_iterations(problem, ws, o):
-    """Iterations of all window loops of an operand, and the positions that they touch, for the current sizes."""
+    """(iterations of all window loops of operand `o`, window positions that they touch) for the current sizes."""
     iterations = 1.0
     for d in range(problem.dimension_count):
         if problem.kind[o, d] == PARTIAL:
@@ -235,14 +250,16 @@ def window_iterations(problem, ws, o):
 
 @kernel
 def record_link(problem, ws, v, o, m, x, amount, precision, period, total, bandwidth, top_irrelevant):
-    """Write one link's record: amount per period, bits per element, period and its count, bandwidth, transfer window.
+    """Write the data movement of one link: elements per period, bits per element, cycles of a period, number of
+    periods, bandwidth in bits per cycle, and transfer window in cycles.
 
-    The reference drops fractions of a bit per operation, then rounds up to whole bits per cycle.
+    As in the reference, `ws.bandwidth` is truncated to whole bits per operation, then rounded up to whole bits per
+    cycle.
     """
     ws.amount[v, o, m, x] = amount
     ws.precision[v, o, m, x] = precision
     ws.period[v, o, m, x] = period
-    ws.count[v, o, m, x] = np.int64(total / period)  # exact: every period divides the total
+    ws.count[v, o, m, x] = np.int64(total / period)  # the quotient is exact, because every period divides the total
     cycles = problem.cycles_per_operation
     ws.bandwidth[v, o, m, x] = (np.int64(bandwidth * cycles) + cycles - 1) // cycles
     ws.exact_bandwidth[v, o, m, x] = bandwidth
@@ -251,7 +268,7 @@ def record_link(problem, ws, v, o, m, x, amount, precision, period, total, bandw
 
 @kernel
 def clear_link(ws, v, o, m, x):
-    """Set one link to moving no data."""
+    """Record that one link moves no data."""
     ws.amount[v, o, m, x] = 0
     ws.precision[v, o, m, x] = 0
     ws.period[v, o, m, x] = 0
@@ -263,7 +280,7 @@ def clear_link(ws, v, o, m, x):
 
 @kernel
 def record_data_movement(problem, ws, v):
-    """Compute the data movement of every link."""
+    """Compute and write the data movement of every link."""
     for o in range(problem.operand_count):
         is_output = o == OUTPUT_INDEX
         top = problem.level_count[o] - 1
@@ -300,7 +317,8 @@ def record_data_movement(problem, ws, v):
 
 @kernel
 def record_partial_sums(problem, ws, v, m, is_top):
-    """Set the output precision of a memory level, and the partial sums that come back over the opposite links."""
+    """Set the precision of outputs on the links into and out of memory level `m`, and write the data movement of
+    partial sums that come back on the opposite links."""
     o = OUTPUT_INDEX
     partial_low = is_accumulated_above(problem, ws, v, m)
     ws.precision[v, o, m, FL] = problem.precision_bits[o] if partial_low else problem.final_precision_bits
@@ -321,10 +339,10 @@ def record_partial_sums(problem, ws, v, m, is_top):
 
 @kernel
 def is_accumulated_above(problem, ws, v, a):
-    """True if level `a` passes partial sums upward.
+    """True if architecture level `a` passes partial sums upward, because loops above add to the outputs.
 
-    The reference says so only if every output is accumulated again above; it misses the few outputs that are
-    accumulated over fractions of lanes (B41).
+    The reference computes this from the average number of accumulations above the level. It misses the few outputs that
+    are accumulated over fractions of lanes (B41).
     """
     if problem.switches[WHOLE_TILES]:
         return ws.partial_sum[v, a] != 0
@@ -333,7 +351,8 @@ def is_accumulated_above(problem, ws, v, a):
 
 @kernel
 def copy_link(ws, v, o, m, source, target):
-    """Copy one link to another: partial sums come back in the amounts and periods in which they leave."""
+    """Copy the data movement of link `source` to link `target`, because partial sums come back with the same number of
+    elements and in the same periods in which they leave."""
     ws.amount[v, o, m, target] = ws.amount[v, o, m, source]
     ws.period[v, o, m, target] = ws.period[v, o, m, source]
     ws.count[v, o, m, target] = ws.count[v, o, m, source]
@@ -344,10 +363,10 @@ def copy_link(ws, v, o, m, source, target):
 
 @kernel
 def skip_first_accumulation(problem, ws, v, m, x, level):
-    """Remove the first accumulation of every output from the read-backs (switch `skip_first_accumulation_read`).
+    """Remove the first accumulation of every output from the read-backs, if `skip_first_accumulation_read` is on.
 
-    Of Z periods, Z/V start a new output, where V is the product of the temporal irrelevant loops of memory levels from
-    `level` on. Window loops start some outputs of a tile and revisit others.
+    Z/V of Z periods begin a new output. V is the product of the temporal irrelevant loops in memory levels from `level`
+    outwards. If windows address the outputs, a tile can have new and old outputs, which `count_returns` counts.
     """
     if not problem.switches[SKIP_FIRST_READ]:
         return

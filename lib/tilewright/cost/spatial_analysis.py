@@ -1,6 +1,6 @@
-"""Spatial reuse: active instances of each memory, and how many distinct lower instances each upper one feeds.
+"""Analysis of spatial reuse: active instances of each memory, and lower instances that an upper instance feeds.
 
-Source: zigzag-dse 3.9.1, spatial mapping.
+The analysis follows the spatial mapping of zigzag-dse 3.9.1.
 """
 
 import math
@@ -17,20 +17,27 @@ from tilewright.workload.relevancy import OperandRelevancy, data_dimension_size,
 
 @dataclass(frozen=True)
 class Lanes:
-    """Instances and reuse that the spatial loops of a layer give each operand at each architecture level."""
+    """Active instances and spatial reuse of each operand at each architecture level, given by the spatial loops."""
 
     units: np.ndarray
-    """Active instances [o, a] in fractional representation; whole numbers unless tiles are whole."""
+    """[o, a] Active instances, from fractional spatial factors. They are rounded to integers unless the switch
+    `whole_tiles` is on."""
     boost: np.ndarray
-    """Distinct lower instances that one upper instance feeds [v, o, a], in both representations."""
+    """[v, o, a] Lower instances with different data that one upper instance feeds. Variant v is 0 for fractional and 1
+    for integer spatial factors."""
 
 
 @dataclass(frozen=True)
 class _Products:
-    """Products over an operand's spatial loops at each architecture level, with windows decoupled."""
+    """Products of the spatial loops of an operand, one product for each architecture level.
+
+    Loops of sliding windows are split into a relevant part and an irrelevant part.
+    """
 
     relevant: list[float]
+    """Products of the relevant loops and of the relevant parts of window loops."""
     everything: list[float]
+    """Products of all loops."""
 
 
 def spatial_analysis(
@@ -40,9 +47,9 @@ def spatial_analysis(
     profile: ModelProfile,
     depth: int,
 ) -> Lanes:
-    """Active instances and spatial reuse.
+    """Active instances and spatial reuse of each operand at the array and at up to `depth` memory levels.
 
-    Raises MappingError if the operands disagree on the number of active array elements.
+    Raises MappingError if the number of active array elements is not the same for all operands.
     """
     units = np.ones((len(layer.operands), depth + 1), np.float64)
     boost = np.ones((2, len(layer.operands), depth + 1), np.int64)
@@ -62,7 +69,7 @@ def spatial_analysis(
         if len(array_units) > 1:
             raise MappingError(f"operands disagree on the number of active array elements: {sorted(array_units)}")
     if profile.whole_tiles:
-        boost[0] = boost[1]  # whole lanes; the average amount moved follows from their factors
+        boost[0] = boost[1]  # lanes are counted as integers; the average transfer follows from the factors
     return Lanes(units, boost)
 
 
@@ -97,11 +104,11 @@ def _level_products(
                 product *= r_loop
                 product *= ir_loop
         result.relevant.append(r_product)
-        # Exact also if a dimension is part of two windows, each of which would count it.
+        # The product of the factors is exact even if a dimension is part of two windows, which would count it twice.
         result.everything.append(math.prod(factor for _, factor in loops) if profile.whole_tiles else product)
     return result
 
 
 def _whole(size: float, profile: ModelProfile) -> int:
-    """Tile size in whole positions: truncated as in the reference, or rounded up (B12, B41)."""
+    """Tile size as an integer: truncated as in the reference, or rounded up with the repair of fault B12 or B41."""
     return math.ceil(size - 1e-9) if profile.exact_window_sizes or profile.whole_tiles else int(size)

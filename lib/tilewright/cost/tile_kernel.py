@@ -1,6 +1,6 @@
-"""Tile sizes: elements of an operand for given loop sizes, and the split of sliding-window loops (compiled).
+"""Kernels that compute the elements of an operand for given loop sizes, and that split the loops of sliding windows.
 
-As in zigzag-dse 3.9.1, partially relevant loops are decoupled into a relevant and an irrelevant part.
+As in zigzag-dse 3.9.1, a loop of a sliding window is split into a relevant factor and an irrelevant factor.
 """
 
 import math
@@ -14,27 +14,27 @@ from tilewright.cost.problem import IRRELEVANT, PARTIAL, RELEVANT
 EXACT_WINDOWS = SWITCHES.index("exact_window_sizes")
 WHOLE_TILES = SWITCHES.index("whole_tiles")
 NOISE = 1e-12
-"""Relative tolerance within which a product of floating-point factors counts as a whole number."""
+"""Relative tolerance: a product of floating-point factors that is this close to an integer counts as the integer."""
 
 
 @kernel
 def rounded_up(value):
-    """The whole number that equals `value` up to rounding errors, else the next one above."""
+    """The integer that equals `value` except for rounding errors, or else the next larger integer."""
     return math.ceil(value * (1 - NOISE))
 
 
 @kernel
 def rounded_down(value):
-    """The whole number that equals `value` up to rounding errors, else the next one below; at least 1."""
+    """The integer that equals `value` except for rounding errors, or else the next smaller integer; at least 1."""
     return max(1, math.floor(value * (1 + NOISE)))
 
 
 @kernel
 def window_positions(problem, r, first, second):
-    """Distinct positions that window relation `r` touches for tile sizes (first, second), at most its full size.
+    """Number of distinct positions that the sliding window of relation `r` touches, at most the size of its dimension.
 
-    Tile sizes are truncated to integers as in the reference, or rounded up under `exact_window_sizes` and
-    `whole_tiles`.
+    `first` and `second` are the tile sizes in the two loops of the window. They are truncated to integers, as in the
+    reference. With the switch `exact_window_sizes` or `whole_tiles`, they are rounded up.
     """
     exact = problem.switches[EXACT_WINDOWS]
     up = exact or problem.switches[WHOLE_TILES]
@@ -49,9 +49,10 @@ def window_positions(problem, r, first, second):
 
 @kernel
 def tile_elements_of(problem, ws, o, row):
-    """Elements of operand `o` in a tile with the loop sizes of row `row` of `ws.dimension_size`.
+    """Number of elements of operand `o` in a tile with the loop sizes in row `row` of `ws.dimension_size`.
 
-    The number is fractional where lanes do not divide a dimension; under `whole_tiles` each dimension is whole.
+    The number is fractional if the lanes do not divide a dimension. With the switch `whole_tiles`, the size of each
+    dimension is rounded up.
     """
     elements = 1.0
     whole = problem.switches[WHOLE_TILES] and problem.spatial_fractional
@@ -65,7 +66,8 @@ def tile_elements_of(problem, ws, o, row):
 
 @kernel
 def multiply_positions(problem, ws, o, row, elements):
-    """Product of `elements` and the window positions of operand `o` in a tile with the loop sizes of row `row`."""
+    """Product of `elements` and the number of window positions of operand `o` in a tile with the loop sizes in row
+    `row` of `ws.dimension_size`."""
     if problem.windows_share_loops[o]:
         return elements * joint_positions(problem, ws, o, row)
     for r in range(problem.relation_count):
@@ -80,11 +82,11 @@ def multiply_positions(problem, ws, o, row, elements):
 
 @kernel
 def joint_positions(problem, ws, o, row):
-    """Distinct positions in all windows of operand `o` together, where some windows share loops.
+    """Number of distinct positions in all windows of operand `o` together, if some of the windows share loops.
 
-    Windows that share loops, directly or through others, form a group. Iterations of a group that touch the same
-    position lie one step apart. The distinct positions are therefore the iterations that have no iteration one step
-    before them.
+    Windows that share loops, directly or through other windows, form a group. Iterations of a group that touch the same
+    position are one step apart (`group_step`). The number of distinct positions is therefore the number of iterations
+    without an iteration one step before them.
     """
     positions = 1.0
     for group in range(problem.relation_count):
@@ -103,7 +105,7 @@ def joint_positions(problem, ws, o, row):
 
 @kernel
 def start_windows(problem, ws):
-    """Reset the state of the previous operand's windows."""
+    """Reset the sizes of all windows to 1, before the loops of an operand are multiplied into the windows."""
     for r in range(problem.relation_count):
         for i in range(2):
             ws.window_size[r, i] = 1.0
@@ -112,9 +114,9 @@ def start_windows(problem, ws):
 
 @kernel
 def widen_window(problem, ws, o, r, d, size):
-    """Multiply a loop over `d` into window `r` of operand `o`.
+    """Multiply a loop over dimension `d` into window `r` of operand `o`.
 
-    Returns the distinct positions of the window, or 0 if it has no such loop.
+    Returns the number of distinct positions of the window, or 0 if `d` is not a loop of the window.
     """
     if not problem.relation_used[o, r]:
         return 0.0
@@ -129,7 +131,7 @@ def widen_window(problem, ws, o, r, d, size):
 
 @kernel
 def multiply_relevant(problem, ws, o, d, size, relevant):
-    """Multiply one loop into the product of relevant loops, decoupling windows; returns the product."""
+    """Product of `relevant` and one loop over dimension `d`. Of a window loop, only the relevant factor counts."""
     kind = problem.kind[o, d]
     if kind == RELEVANT:
         return relevant * size
@@ -144,9 +146,10 @@ def multiply_relevant(problem, ws, o, d, size, relevant):
 
 @kernel
 def multiply_loop(problem, ws, o, d, size, relevant, irrelevant):
-    """Multiply one loop into the products of relevant and irrelevant loops, decoupling windows.
+    """Multiply one loop over dimension `d` into the products of the relevant and of the irrelevant loops.
 
-    Returns the two products, and whether an irrelevant part above 1 was met.
+    A window loop is split into a relevant and an irrelevant factor. Returns the two products, and True if an irrelevant
+    factor is larger than 1.
     """
     kind = problem.kind[o, d]
     if kind == RELEVANT:

@@ -1,4 +1,4 @@
-"""Arrays that a kernel writes while it evaluates one loop order; afterwards they hold its full breakdown."""
+"""Workspace of a kernel: arrays that contain the full breakdown of a loop order after its evaluation."""
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from tilewright.cost.problem import (
     new_record,
 )
 
-# Positions in `totals`. Energies in pJ, the rest in cycles.
+# Positions in `totals`. The energy is in pJ, all other totals are in cycles.
 (
     ENERGY,
     LATENCY,
@@ -28,18 +28,20 @@ from tilewright.cost.problem import (
 ) = range(7)
 
 SLICE_ROW = MAX_OPERANDS
+"""Row of `dimension_size` that holds temporary tile sizes."""
 
 HELD, WIDE = range(2)
-"""Kinds of tiles of a memory level: what one instance holds, and what all instances below take from it at once."""
+"""Kinds of tiles of a memory level: HELD is the tile that one instance of the memory holds; WIDE is the tile that all
+instances below take from one instance in one period."""
 
 MAX_DIGITS = MAX_LOOPS + MAX_SPATIAL_LOOPS
 MAX_SHARES = 256
 
-# Upper bound of the number of sets of three operands of which none contains another.
+# Largest number of sets of three operands if no set is a subset of another set.
 MAX_BUFFER_SETS = 3
 
-# Outcome of an evaluation; `failure` has the memory and the operand concerned. The last two occur only with explicit
-# level boundaries.
+# Outcomes of an evaluation. If the outcome is not FITS, `failure` has the memory, the operand and the level concerned.
+# NOT_NESTED and NOT_EVEN occur only if the level boundaries are given.
 FITS, TOO_SMALL, TOO_SMALL_TOGETHER, LOOPS_LEFT, NO_PORT, NOT_NESTED, NOT_EVEN = range(7)
 
 
@@ -50,101 +52,102 @@ WINDOW_DIGIT = np.dtype(
     [
         ("dimension", np.int64),
         ("count", np.int64),
-        ("stride", np.float64),  # iterations of the dimension between two values
-        ("factor", np.float64),  # not rounded up
-        ("level", np.int64),  # memory level of a temporal loop; architecture level of a spatial one
-        ("is_lane", np.int64),
-        ("value", np.int64),
-        ("other", np.int64),  # value in another iteration
+        ("stride", np.float64),  # iterations of the dimension between two values of the loop
+        ("factor", np.float64),  # size of the loop, not rounded up
+        ("level", np.int64),  # memory level of a temporal loop, or architecture level of a spatial loop
+        ("is_lane", np.int64),  # 1 for a spatial loop, 0 for a temporal loop
+        ("value", np.int64),  # current value of the loop
+        ("other", np.int64),  # value of the loop in another iteration
     ],
     align=True,
 )
-"""A loop over a dimension of a window."""
+"""Layout of one loop over a dimension of a sliding window."""
 
 WORKSPACE_DTYPE = np.dtype(
     [
         ("loop_count", np.int64),
-        ("loop_dimension", np.int64, (MAX_LOOPS,)),  # [i] the order that is evaluated, innermost loop first
-        ("loop_size", np.int64, (MAX_LOOPS,)),  # [i]
-        ("bound", np.int64, (_O, _M)),  # [o, m] temporal loops allocated up to and including level m
-        ("merged", np.int64, (_O, _M)),  # [o, m] the same after merging stationary loops down
-        ("dimension_size", np.float64, (_O + 1, _D)),  # [o, d] running tile sizes; last row: scratch for slices
-        ("slice_low", np.int64, (_O,)),  # first candidate slice of each operand of a memory
-        ("slice_high", np.int64, (_O,)),  # one after the last candidate
-        ("slice_choice", np.int64, (_O,)),
-        ("slice_bits", np.float64, (_O, MAX_LOOPS + 2)),  # [row, i] size of one operand of a memory with i more loops
-        ("slice_cost", np.float64, (_O, MAX_LOOPS + 2)),  # [row, i]
-        ("window_size", np.float64, (_R, 2)),  # [r, 2] running sizes of sliding windows
-        ("window_before", np.float64, (_R, 2)),  # [r, 2] distinct positions and reuse so far
-        ("iterations", np.int64, (MAX_LOOPS + 1,)),  # product of the innermost loops
-        ("stationary_cycles", np.int64, (_O,)),  # [o] innermost stationarity at the array
-        ("cycles", np.int64, (_O, _A)),  # [o, a] cycles in which the loops below arch level a run once
-        ("top_relevant", np.int64, (_O, _A)),  # [o, a]
-        ("top_irrelevant", np.int64, (_O, _A)),  # [o, a]
-        ("tile_elements", np.int64, (2, _O, _A)),  # [v, o, a]
-        ("tile_precision", np.int64, (2, _O, _A)),  # [v, o, a]
-        ("wide_tile", np.int64, (_O, _M)),  # [o, m] whole tiles: elements that all below memory m take
-        ("ragged_size", np.float64, (2, _O, _M, _D)),  # [HELD | WIDE, o, m, d] sizes of tiles with fractions of lanes
-        ("size_count", np.int64, (_D,)),  # [d] sizes of a tile in a dimension (1 or 2)
-        ("size_kind", np.float64, (_D, 2)),  # [d, kind] a size
-        ("size_share", np.float64, (_D, 2)),  # [d, kind] its share
-        # Outputs addressed by windows: which elements of a tile have been there before.
+        ("loop_dimension", np.int64, (MAX_LOOPS,)),  # [i] dimensions of the loop order, innermost loop first
+        ("loop_size", np.int64, (MAX_LOOPS,)),  # [i] sizes of the loops
+        ("bound", np.int64, (_O, _M)),  # [o, m] number of temporal loops that are allocated to levels 0 to m
+        ("merged", np.int64, (_O, _M)),  # [o, m] value of `bound` after stationary loops are merged into lower levels
+        ("dimension_size", np.float64, (_O + 1, _D)),  # [o, d] current tile sizes; the last row is temporary
+        ("slice_low", np.int64, (_O,)),  # [row] first candidate slice of an operand of the memory
+        ("slice_high", np.int64, (_O,)),  # [row] number after the last candidate slice
+        ("slice_choice", np.int64, (_O,)),  # [row] chosen slice
+        ("slice_bits", np.float64, (_O, MAX_LOOPS + 2)),  # [row, i] bits of the slice with i more loops
+        ("slice_cost", np.float64, (_O, MAX_LOOPS + 2)),  # [row, i] bits that move if the memory keeps this slice
+        ("window_size", np.float64, (_R, 2)),  # [r, i] current sizes of the two loops of a sliding window
+        ("window_before", np.float64, (_R, 2)),  # [r, 2] distinct positions of the window so far, and their reuse
+        ("iterations", np.int64, (MAX_LOOPS + 1,)),  # [i] cycles of the i innermost loops
+        ("stationary_cycles", np.int64, (_O,)),  # [o] cycles in which the array reuses the same data of the operand
+        ("cycles", np.int64, (_O, _A)),  # [o, a] cycles in which all loops up to architecture level a run once
+        ("top_relevant", np.int64, (_O, _A)),  # [o, a] product of the outermost relevant loops of level a
+        ("top_irrelevant", np.int64, (_O, _A)),  # [o, a] product of the outermost irrelevant loops of level a
+        ("tile_elements", np.int64, (2, _O, _A)),  # [v, o, a] elements of a tile
+        ("tile_precision", np.int64, (2, _O, _A)),  # [v, o, a] bits per element of a tile that moves upward
+        ("wide_tile", np.int64, (_O, _M)),  # [o, m] elements of the WIDE tile (switch `whole_tiles`)
+        ("ragged_size", np.float64, (2, _O, _M, _D)),  # [HELD | WIDE, o, m, d] fractional sizes of a tile
+        ("size_count", np.int64, (_D,)),  # [d] number of different sizes of a tile in a dimension (1 or 2)
+        ("size_kind", np.float64, (_D, 2)),  # [d, kind] sizes of a tile
+        ("size_share", np.float64, (_D, 2)),  # [d, kind] share of the tiles that have the size
+        # Fields for outputs that are addressed by sliding windows. They tell which outputs of a tile come back.
         ("digit_count", np.int64),
-        ("digit", WINDOW_DIGIT, (MAX_DIGITS,)),  # loops that choose a tile in a group of windows, inner to outer
-        ("tile_size", np.float64, (_D,)),  # [d] of the tile
-        ("tile_low", np.int64, (_D,)),  # [d] first iteration of the tile, and the one after its last
-        ("tile_high", np.int64, (_D,)),
-        ("visit", np.int64, (_D,)),  # [d] an iteration
-        ("share_count", np.int64, (_R,)),  # [group] kinds of tiles
-        ("share", np.float64, (_R, MAX_SHARES, 3)),  # [group, kind] positions, new ones among them, number of tiles
-        ("returned_parts", np.float64, (_M, 4)),  # [m, x] parts of a transfer of sums that come back, on average
-        ("partial_sum", np.int8, (2, _A)),  # [v, a] bool, of the output
-        ("adds_in_space", np.int8, (2, _A)),  # [v, a] bool: lanes between levels a and a + 1 add up outputs
-        ("reuse_above", np.float64, (2, _A + 2)),  # [v, a] output accumulations at level a and above
+        ("digit", WINDOW_DIGIT, (MAX_DIGITS,)),  # loops that select a tile in a group of windows, innermost loop first
+        ("tile_size", np.float64, (_D,)),  # [d] size of a tile of outputs
+        ("tile_low", np.int64, (_D,)),  # [d] first iteration of the tile
+        ("tile_high", np.int64, (_D,)),  # [d] iteration after the last iteration of the tile
+        ("visit", np.int64, (_D,)),  # [d] current iteration
+        ("share_count", np.int64, (_R,)),  # [group] number of kinds of tiles
+        ("share", np.float64, (_R, MAX_SHARES, 3)),  # [group, kind, 3] positions, new positions, number of tiles
+        ("returned_parts", np.float64, (_M, 4)),  # [m, x] average parts of a word in a transfer of sums that come back
+        ("partial_sum", np.int8, (2, _A)),  # [v, a] True if level a passes partial sums upward
+        ("adds_in_space", np.int8, (2, _A)),  # [v, a] True if lanes between levels a and a + 1 add up outputs
+        ("reuse_above", np.float64, (2, _A + 2)),  # [v, a] accumulations of an output at level a and above
         ("amount", np.int64, (2, _O, _M, 4)),  # [v, o, m, x] elements per period
-        ("precision", np.int64, (2, _O, _M, 4)),  # [v, o, m, x] bits
-        ("period", np.int64, (2, _O, _M, 4)),  # [v, o, m, x] cycles
-        ("count", np.int64, (2, _O, _M, 4)),  # [v, o, m, x] periods
+        ("precision", np.int64, (2, _O, _M, 4)),  # [v, o, m, x] bits per element
+        ("period", np.int64, (2, _O, _M, 4)),  # [v, o, m, x] cycles of a period
+        ("count", np.int64, (2, _O, _M, 4)),  # [v, o, m, x] number of periods with a transfer
         ("bandwidth", np.int64, (2, _O, _M, 4)),  # [v, o, m, x] average bits per cycle, truncated
         ("exact_bandwidth", np.float64, (2, _O, _M, 4)),  # [v, o, m, x] average bits per cycle
-        ("window", np.int64, (2, _O, _M, 4)),  # [v, o, m, x] cycles a transfer may take without double buffering
-        ("words", np.int64, (_O, _M, 4)),  # [o, m, x] word accesses
-        ("energy", np.float64, (_O, _M, 4)),  # [o, m, x] pJ
+        ("window", np.int64, (2, _O, _M, 4)),  # [v, o, m, x] allowed cycles of a transfer without double buffering
+        ("words", np.int64, (_O, _M, 4)),  # [o, m, x] number of word accesses
+        ("energy", np.float64, (_O, _M, 4)),  # [o, m, x] energy of the accesses in pJ
         ("utilization", np.float64, (_O, _M)),  # [o, m] share of the memory that the operand fills
         ("shared_utilization", np.float64, (_O, _M)),  # [o, m] share that all operands of the memory fill together
-        ("effective", np.float64, (_O, _M)),  # [o, m] effective share of the operand
-        ("effective_bits", np.int64, (_O, _M)),  # [o, m] the same in bits
-        ("shared_effective", np.float64, (_O, _M)),  # [o, m]
-        ("double_buffered", np.int8, (_O, _A)),  # [o, a] bool
-        ("buffer_set", np.int64, (_K, _B)),  # [k, j] largest sets of operands that fit twice, as bit masks
-        ("buffer_set_count", np.int64, (_K,)),  # [k]
-        ("buffer_choice", np.int64, (_K,)),  # [k] the current set
-        ("best_choice", np.int64, (_K,)),  # [k] the set of least stall so far
+        ("effective", np.float64, (_O, _M)),  # [o, m] share of the memory that the kept part of the tile fills
+        ("effective_bits", np.int64, (_O, _M)),  # [o, m] bits of the kept part of the tile
+        ("shared_effective", np.float64, (_O, _M)),  # [o, m] sum of `effective` over all operands of the memory
+        ("double_buffered", np.int8, (_O, _A)),  # [o, a] True if the tile is double-buffered
+        ("buffer_set", np.int64, (_K, _B)),  # [k, j] largest sets of operands whose second tiles fit, as bit masks
+        ("buffer_set_count", np.int64, (_K,)),  # [k] number of these sets
+        ("buffer_choice", np.int64, (_K,)),  # [k] index of the current set
+        ("best_choice", np.int64, (_K,)),  # [k] index of the set with the least stall so far
         ("total_cycles", np.int64),  # cycles of all temporal loops
         ("transfer_cycles", np.int64, (_O, _M, 4)),  # [o, m, x] cycles of one transfer
-        ("allowed_cycles", np.int64, (_O, _M, 4)),  # [o, m, x] cycles that a transfer may take without a stall
-        ("port_stall", np.int64, (MAX_PORTS,)),  # [p] stall (positive) or slack
-        ("port_union", np.int64, (MAX_PORTS,)),  # [p] union of transfer windows
-        ("activity", np.int64, (MAX_SERVICES, 4)),  # [j, 4] scratch: allowed, period, count, union per period
-        ("loading", np.float64, (MAX_SERVICES,)),  # [j] scratch
-        ("loading_floor", np.float64, (MAX_SERVICES,)),  # [j] scratch
-        ("loading_service", np.int64, (MAX_SERVICES,)),  # [j] scratch
-        ("load", np.float64, (_O, _M, 4)),  # [o, m, x] cycles of loading before or after the steady state
-        ("full_load", np.float64, (_O, _M, 4)),  # [o, m, x] the same if none of it is hidden
-        ("floor_load", np.float64, (_O, _M, 4)),  # [o, m, x] the same if all that can be hidden is
-        ("terms", np.float64, (MAX_TERMS,)),  # [t] pJ
-        ("totals", np.float64, (TOTAL_COUNT,)),  # [TOTAL_COUNT]
-        ("failure", np.int64, (3,)),  # [memory, operand, level]
-        ("failure_bits", np.float64, (2,)),  # [needed, limit]
+        ("allowed_cycles", np.int64, (_O, _M, 4)),  # [o, m, x] largest cycles of a transfer that cause no stall
+        ("port_stall", np.int64, (MAX_PORTS,)),  # [p] cycles of stall (positive) or slack (negative)
+        ("port_union", np.int64, (MAX_PORTS,)),  # [p] cycles of the union of all transfer windows
+        ("activity", np.int64, (MAX_SERVICES, 4)),  # [j, 4] temporary: allowed cycles, period, count, union
+        ("loading", np.float64, (MAX_SERVICES,)),  # [j] temporary: cycles to load a whole tensor
+        ("loading_floor", np.float64, (MAX_SERVICES,)),  # [j] temporary: cycles to load the first tile of the tensor
+        ("loading_service", np.int64, (MAX_SERVICES,)),  # [j] temporary: service that loads the tensor
+        ("load", np.float64, (_O, _M, 4)),  # [o, m, x] cycles of loading before or after the computation
+        ("full_load", np.float64, (_O, _M, 4)),  # [o, m, x] value of `load` if no loading is hidden
+        ("floor_load", np.float64, (_O, _M, 4)),  # [o, m, x] value of `load` if as much loading as possible is hidden
+        ("terms", np.float64, (MAX_TERMS,)),  # [t] energy terms in pJ
+        ("totals", np.float64, (TOTAL_COUNT,)),  # totals at the positions ENERGY, LATENCY and so on
+        ("failure", np.int64, (3,)),  # memory k, operand o and level m concerned
+        ("failure_bits", np.float64, (2,)),  # bits that are needed, and bits of the memory
     ],
     align=True,
 )
-"""Layout of a workspace. Axes as in `PROBLEM_DTYPE`; `v` is 0 for fractional and 1 for integer spatial factors."""
+"""Layout of a workspace. The axes of the arrays are those of `PROBLEM_DTYPE`. `row` is the row of an operand in
+`allocation_kernel`, and `group` is a group of sliding windows that share loops."""
 
 Workspace = np.record
-"""A record of `WORKSPACE_DTYPE`."""
+"""Record with the layout `WORKSPACE_DTYPE`."""
 
 
 def new_workspace() -> Workspace:
-    """A workspace for any problem."""
+    """New workspace, which can be used for every problem."""
     return new_record(WORKSPACE_DTYPE)
