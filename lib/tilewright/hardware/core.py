@@ -1,4 +1,7 @@
-"""A core: an operational array and a hierarchy of memories, sizes in bits and energies in pJ (zigzag-dse 3.9.1)."""
+"""Core of an accelerator, which has an array of operational units and a hierarchy of memories.
+
+The model of a core is the model of zigzag-dse 3.9.1. Sizes are in bits and energies in pJ.
+"""
 
 import math
 from dataclasses import dataclass, field, replace
@@ -12,96 +15,100 @@ from tilewright.hardware.silicon.memory_cost import CostSource
 
 MEMORY_OPERANDS = ("I1", "I2", "O")
 DIRECTIONS = ("tl", "fl", "th", "fh")
-"""Data directions of a memory, in the order used everywhere.
+"""Directions in which data move between a memory and its neighbouring levels, in the order of all tables.
 
-They are: read out to low, written by low, read out to high, written by high.
+`tl` (to low): read for the level below. `fl` (from low): written by the level below. `th` (to high): read for the level
+above. `fh` (from high): written by the level above.
 """
 TL, FL, TH, FH = range(4)
 DIGITAL = "digital"
-"""Default kind of array."""
+"""Kind of an array for which the hardware file gives no kind."""
 IN_MEMORY = "in-memory"
-"""Last word of the kinds of in-memory arrays."""
+"""Last word in the name of each kind of in-memory array."""
 MM2, NO_UNIT = "mm2", "none"
-"""Units of a core's areas: mm2, or NO_UNIT if its file does not say."""
+"""Units of the areas of a core: mm2, or NO_UNIT if the hardware file gives no unit."""
 Dataflow = tuple[tuple[str, tuple[tuple[str, int], ...]], ...]
-"""Loops unrolled at the same time: (array dimension, ((loop dimension, factor), ...)), as written."""
+"""Loops that are unrolled at the same time: (array dimension, ((loop dimension, factor), ...)), as in the file."""
 
 
 @dataclass(frozen=True)
 class Port:
-    """A port of a memory and the links that it serves."""
+    """Port of a memory, with the data directions that use the port."""
 
     name: str
     port_type: str
-    """read, write or read_write."""
+    """Type of the port: read, write or read_write."""
     bandwidth_min_bits: int
-    """Smallest accessible part of a word in bits per cycle, which sets the granularity of energy."""
+    """Smallest accessible part of a word, in bits per cycle. It sets the granularity of the access energy."""
     bandwidth_max_bits: int
-    """Word width, bits per cycle."""
+    """Width of a word, in bits per cycle."""
     allocation: tuple[tuple[str, str], ...]
-    """(memory operand, direction) pairs as written."""
+    """Pairs (memory operand, direction) that the port serves, as written in the hardware file."""
 
 
 @dataclass(frozen=True)
 class Memory:
-    """A memory; there is one instance for each set of array elements that an instance serves."""
+    """Memory of a core. Each of its instances serves a different set of array elements."""
 
     name: str
     size_bits: int
     read_energy_pj: float
-    """Energy of reading one full-width word."""
+    """Energy in pJ of reading one word of full width."""
     write_energy_pj: float
     operands: tuple[str, ...]
-    """Memory operands that it holds, as written."""
+    """Memory operands that the memory holds, as written in the hardware file."""
     ports: tuple[Port, ...]
     served_dimensions: tuple[str, ...]
-    """Array dimensions over which one instance multicasts or collects; () means one instance per array element."""
+    """Array dimensions along which one instance serves all elements.
+
+    The instance multicasts data to these elements or collects data from them. With (), each element has one instance.
+    """
     area_mm2: float = 0.0
     latency_cycles: int = 1
-    """Access latency as in the file; the model does not use it (B20)."""
+    """Access latency in cycles, as in the hardware file. The model does not use this number (difference B20)."""
     memory_type: str = "sram"
     force_double_buffering: bool = False
     cost_source: CostSource | None = field(default=None, metadata=LEFT_OUT)
-    """Source of its costs, if they come from the library of costs instead of the hardware file."""
+    """Source of the costs of the memory, if the costs come from the library of costs and not from the hardware file."""
     figures: Figures = field(default=(), metadata=spread("memory"))
-    """Additional numbers (`hardware.attributes`) that differ from their default."""
+    """Additional numbers of the memory (`hardware.attributes`), if they differ from their default values."""
 
     @cached_property
     def frame(self) -> "Memory":
-        """Memory without name and figures."""
+        """Structure of the memory, which has its operands, its ports without widths, and its served dimensions only."""
         ports = tuple(Port("", port.port_type, 0, 0, port.allocation) for port in self.ports)
         return Memory("", 0, 0.0, 0.0, self.operands, ports, self.served_dimensions)
 
     @cached_property
     def port_of(self) -> dict[tuple[str, str], int]:
-        """Index of the port that serves each (memory operand, direction); a later claim overrides."""
+        """Index of the port that serves each pair (memory operand, direction): the last port that lists the pair."""
         return {pair: index for index, port in enumerate(self.ports) for pair in port.allocation}
 
 
 @dataclass(frozen=True)
 class OperationalArray:
-    """The array of multipliers (or other operational units)."""
+    """Array of multipliers or of other operational units."""
 
     dimensions: tuple[tuple[str, int], ...]
-    """(array dimension, size), as written."""
+    """Pairs (array dimension, size), as written in the hardware file."""
     unit_energy_pj: float
     unit_area_mm2: float = 0.0
     systolic_dimensions: tuple[str, ...] = ()
     kind: str = field(default=DIGITAL, metadata=LEFT_OUT)
-    """Kind, which selects the cost model of operations (`hardware.array_model`)."""
+    """Kind of the array, which selects the cost model of its operations (`hardware.array_model`)."""
     parameters: tuple[tuple[str, float], ...] = field(default=(), metadata=LEFT_OUT)
-    """Further numbers that the model of this kind reads."""
+    """Pairs (name, value) of further numbers that the cost model of this kind of array reads."""
     figures: Figures = field(default=(), metadata=spread("array"))
-    """Additional numbers (`hardware.attributes`) that differ from their default."""
+    """Additional numbers of the array (`hardware.attributes`), if they differ from their default values."""
 
     @cached_property
     def size_of(self) -> dict[str, int]:
-        """Size of each array dimension."""
+        """Size of each array dimension, as a number of units."""
         return dict(self.dimensions)
 
     @property
     def is_in_memory(self) -> bool:
-        """True if the array computes in memory, where weights are stored."""
+        """True if the array computes in the memory that stores the weights."""
         return self.kind.endswith(f" {IN_MEMORY}")
 
     @property
@@ -112,35 +119,35 @@ class OperationalArray:
 
 @dataclass(frozen=True)
 class Core:
-    """One core. Memories in file order, which is bottom-up for every operand."""
+    """Core of an accelerator. Its memories are in the order of the file, which is bottom-up for every operand."""
 
     name: str
     operational_array: OperationalArray
     memories: tuple[Memory, ...]
     dataflows: tuple[Dataflow, ...] = ()
-    """Alternative dataflows; the multi-core flow takes the best if the mapping file gives no spatial mapping."""
+    """Alternative dataflows; the multi-core flow takes the best one if the mapping file gives no spatial mapping."""
     operator_types: tuple[str, ...] = (MAC,)
-    """Operators that the core can run: ONNX operator types and groups of them (`operator_groups`)."""
+    """Operators that the core can run: ONNX operator types, or groups of operator types (`operator_groups`)."""
     area_unit: str = field(default=MM2, metadata=LEFT_OUT)
-    """Unit of its areas.
+    """Unit of the areas of the core.
 
-    With NO_UNIT, areas (called mm2 in names) have no unit and must not be shown as mm2 or compared
-    (`system.core_area`).
+    With NO_UNIT, the areas have no unit, although names of fields contain mm2. Do not show these areas as mm2, and do
+    not compare them (`system.core_area`).
     """
     clock_frequency_mhz: float = field(default=0.0, metadata=LEFT_OUT)
-    """Clock frequency; 0 if not given (`hardware.static_power`)."""
+    """Clock frequency in MHz; 0 if the hardware file gives none (`hardware.static_power`)."""
     unseen_power_mw: tuple[tuple[str, float], ...] = field(default=(), metadata=LEFT_OUT)
-    """Pairs (term, power) of memories that the layer's view of the core lacks, but that still draw static power."""
+    """Pairs (energy term, static power in mW) of memories that the view of the core for a layer leaves out."""
     exclusive_dataflows: bool = field(default=False, metadata=LEFT_OUT)
-    """True if the array runs only its dataflows (`mapping.dataflows`)."""
+    """True if the array can run only the listed dataflows (`mapping.dataflows`)."""
     figures: Figures = field(default=(), metadata=spread("core"))
-    """Additional numbers (`hardware.attributes`) that differ from their default."""
+    """Additional numbers of the core (`hardware.attributes`), if they differ from their default values."""
 
     @cached_property
     def frame(self) -> "Core":
-        """Core without names and figures: its memories' operands, ports and served dimensions.
+        """Structure of the core, without its name: the array without costs, and the frame of each memory.
 
-        Many designs of a space share it.
+        Many designs of a design space have the same frame.
         """
         array = replace(self.operational_array, unit_energy_pj=0.0, unit_area_mm2=0.0, figures=())
         return Core("", array, tuple(memory.frame for memory in self.memories))
@@ -148,21 +155,21 @@ class Core:
 
 @dataclass(frozen=True)
 class Accelerator:
-    """One or more cores. The single-core flow uses exactly one."""
+    """Accelerator with one or more cores. The single-core flow needs exactly one core."""
 
     name: str
     cores: tuple[Core, ...]
 
 
 def single_core(accelerator: Accelerator) -> Core:
-    """The only core of an accelerator. Raises InputError if there are several."""
+    """The only core of an accelerator. Raises InputError if the accelerator does not have exactly one core."""
     if len(accelerator.cores) != 1:
         raise InputError([several_cores_problem(accelerator)])
     return accelerator.cores[0]
 
 
 def several_cores_problem(accelerator: Accelerator, file: str = "") -> Problem:
-    """Problem to report if an accelerator has several cores where one is required."""
+    """Problem to report if an accelerator has several cores but exactly one core is required."""
     message = (
         f"{accelerator.name} has {len(accelerator.cores)} cores, and one is needed here; for several there are runs"
         " with `flow: multi` and the verbs cns, cost, allocate, schedule (docs/multi-core.md)"

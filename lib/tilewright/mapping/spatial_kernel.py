@@ -1,4 +1,4 @@
-"""The best combinations of one unrolling per array dimension (compiled)."""
+"""Compiled search for the best spatial mappings, each of which combines one unrolling per array dimension."""
 
 import numpy as np
 
@@ -12,7 +12,11 @@ _INTEGER, _FLOAT = np.dtype([("value", np.int64)]), np.dtype([("value", np.float
 _ARRAYS = ("factors", "start", "layer_size", "fixed", "best_score", "best_index", "total", "most", "position")
 _NUMBERS = ("depth", "dimensions", "slots", "valid")
 COMBINATIONS = np.dtype([(name, np.int64) for name in (*_ARRAYS, *_NUMBERS)])
-"""Addresses of arrays in row-major order, and counts: array dimensions, loop dimensions, results wanted and found."""
+"""Record of the search: addresses of arrays in row-major order, then four counts.
+
+`depth` is the number of array dimensions, `dimensions` the number of loop dimensions, `slots` the number of requested
+results, and `valid` the number of valid combinations that the search has visited.
+"""
 integer = RecordPointer(_INTEGER)
 floating = RecordPointer(_FLOAT)
 
@@ -20,13 +24,17 @@ floating = RecordPointer(_FLOAT)
 def best_combinations(
     factors: Integers, start: Integers, layer_size: Integers, fixed: Integers, count: int
 ) -> tuple[Floats, Integers, int]:
-    """Scores of the best combinations, best first; their candidates [n, a]; the number of valid combinations visited.
+    """Scores of the `count` best combinations, their candidates [n, a], and the number of valid combinations visited.
 
-    `factors` [candidate, d]: unrolling of each loop dimension by each candidate; candidates of array dimension a are
-    rows start[a] .. start[a + 1]. `fixed` [d]: unrolling by array dimensions that are already decided. A combination is
-    valid if no loop dimension is unrolled beyond `layer_size`. Score: u + (u / largest unrolling of a dimension - 1)
-    with u the product of all factors; first enumerated first on ties, -infinity where there are fewer than `count`.
-    Those beaten by a bound are not met when `count` > 0.
+    A combination has one candidate for each array dimension a: one of the rows start[a] to start[a + 1] - 1 of
+    `factors`. `factors` [candidate, d] is the factor by which the candidate unrolls loop dimension d. `fixed` [d] is
+    the factor by which array dimensions that are already decided unroll loop dimension d. A combination is valid if it
+    unrolls no loop dimension beyond `layer_size` [d].
+
+    The score is u + (u / w - 1), where u is the product of all factors and w is the largest unrolling of a loop
+    dimension. The best combination comes first; combinations with equal scores keep the order of enumeration. If there
+    are fewer than `count` valid combinations, the remaining scores are -infinity. If `count` > 0, the search skips
+    most combinations that cannot be among the `count` best, and does not count them.
     """
     depth, dimensions = len(start) - 1, len(layer_size)
     arrays = {
@@ -50,7 +58,7 @@ def best_combinations(
 
 @kernel
 def _widest(g, a):
-    """Largest product of factors over the candidates of array dimension a."""
+    """Largest product of the factors of a candidate, over all candidates of array dimension a."""
     widest = 1
     for candidate in range(integer(g.start, a).value, integer(g.start, a + 1).value):
         product = 1
@@ -62,7 +70,7 @@ def _widest(g, a):
 
 @kernel
 def _keep(g, score, filled):
-    """Insert the combination at `position` into the sorted list of the best ones."""
+    """Insert the combination at `position` into the sorted list of the best combinations."""
     i = min(filled, g.slots - 1)
     while i > 0 and floating(g.best_score, i - 1).value < score:
         floating(g.best_score, i).value = floating(g.best_score, i - 1).value
@@ -76,7 +84,7 @@ def _keep(g, score, filled):
 
 @kernel
 def fill_best_combinations(g, _count):
-    """Fill `best_score`, `best_index` and `valid`: depth-first search over one candidate per array dimension."""
+    """Fill `best_score`, `best_index` and `valid` in a depth-first search with one candidate per array dimension."""
     for d in range(g.dimensions):
         integer(g.total, d).value = integer(g.fixed, d).value
     for a in range(g.depth - 1, -1, -1):

@@ -1,11 +1,12 @@
-"""Loops to permute in the search, and constraints on their order: a complete order, or a pattern to match.
+"""Loops that the search permutes, and constraints on their order: a complete order or a pattern.
 
-The rules are those of mapping and LOMA in zigzag-dse 3.9.1. In a pattern, entries before the first `*` gap bind the
-innermost positions, and entries after the last gap the outermost ones. Entries between two gaps are consecutive loops
-anywhere between. Without a gap, loops that are not listed are free. (The reference drops gaps, and stops on sizes of 1
-and on repeated sizes: faults B7, B8 and B9.)
+The rules come from the mapping and from LOMA, the search for loop orders, in zigzag-dse 3.9.1. A pattern is a list of
+entries, and an entry is a loop or a gap `*`. Entries before the first gap are the innermost loops. Entries after the
+last gap are the outermost loops. Entries between two gaps are consecutive loops anywhere between the innermost and the
+outermost loops. If a pattern has no gap, a gap is added at its end. (zigzag-dse 3.9.1 drops gaps, and stops on loops of
+size 1 and on repeated sizes: faults B7, B8 and B9.)
 
-Loop sizes are prime factors, merged until their number is within a limit.
+The sizes of the loops are prime factors of the iterations. Factors are merged until their number is within a limit.
 """
 
 import math
@@ -24,14 +25,14 @@ GAP = -2
 
 
 def applicable_ordering(ordering: tuple[TemporalOrderingEntry, ...], layer: Layer) -> tuple[TemporalOrderingEntry, ...]:
-    """Entries about dimensions of the layer, and gaps."""
+    """Entries that name a dimension of the layer, and gaps (entries that stand for any loops)."""
     return tuple(entry for entry in ordering if entry.dimension == WILDCARD or entry.dimension in layer.size_of)
 
 
 def nothing_left(ordering: tuple[TemporalOrderingEntry, ...], layer: Layer, unrolled: Sequence[tuple[str, int]]) -> str:
-    """Message about loops that an ordering names although the spatial mapping leaves no iteration of them, or ''.
+    """Part of a message that lists the dimensions in `ordering` for which the spatial mapping leaves no temporal loop.
 
-    A loop of size 1 does not count as a loop.
+    The text is '' if there is no such dimension. Entries with a size are ignored. Loops of size 1 are not counted.
     """
     left = dict(layer.size_of)
     for dimension, factor in unrolled:
@@ -43,7 +44,10 @@ def nothing_left(ordering: tuple[TemporalOrderingEntry, ...], layer: Layer, unro
 def complete_order(
     ordering: tuple[TemporalOrderingEntry, ...], temporal_sizes: tuple[tuple[str, int], ...]
 ) -> tuple[tuple[str, int], ...] | None:
-    """The complete loop order that `ordering` specifies (without loops of 1), or None if it leaves a choice."""
+    """Complete loop order that `ordering` specifies, without loops of size 1; None if there is no such order.
+
+    There is no such order if an entry is a gap or has no size, or if the sizes of a dimension have a wrong product.
+    """
     if any(entry.dimension == WILDCARD or entry.size is None for entry in ordering):
         return None
     loops = tuple((entry.dimension, entry.size or 1) for entry in ordering)
@@ -56,9 +60,10 @@ def complete_order(
 def counted_boundaries(
     boundaries: tuple[tuple[str, tuple[int, ...]], ...], ordering: tuple[TemporalOrderingEntry, ...], layer: Layer
 ) -> tuple[tuple[str, tuple[int, ...]], ...]:
-    """Boundaries counted in the loops of the layer, from boundaries counted in the entries of `ordering`.
+    """Boundaries as numbers of loops of the layer, computed from boundaries as numbers of entries of `ordering`.
 
-    Entries of other dimensions and loops of 1 are not loops of the layer. A boundary above all entries stays above.
+    Entries for dimensions that the layer does not have, and loops of size 1, are not loops of the layer. A boundary
+    above all entries of `ordering` stays above all loops of the layer.
     """
     counts = [0]
     for entry in ordering:
@@ -72,14 +77,16 @@ def counted_boundaries(
 
 @dataclass(frozen=True)
 class OrderPattern:
-    """Pattern as arrays for the kernel: dimension index (or GAP) and size (or ANY), innermost first."""
+    """Pattern for the kernel, with one entry for each loop or gap, innermost first."""
 
     dimension: np.ndarray
+    """[entry] Index of the loop dimension, or GAP"""
     size: np.ndarray
+    """[entry] Size of the loop, or ANY"""
 
 
 def order_pattern(ordering: tuple[TemporalOrderingEntry, ...], dimensions: tuple[str, ...]) -> OrderPattern:
-    """Pattern of `ordering`; loops of size 1 are dropped."""
+    """Pattern of `ordering`, without loops of size 1. If the pattern has no gap, a gap is added at its end."""
     entries = [entry for entry in ordering if entry.dimension == WILDCARD or entry.size != 1]
     if entries and all(entry.dimension != WILDCARD for entry in entries):
         entries.append(TemporalOrderingEntry(WILDCARD))
@@ -90,18 +97,18 @@ def order_pattern(ordering: tuple[TemporalOrderingEntry, ...], dimensions: tuple
 
 @dataclass(frozen=True)
 class LoopMultiset:
-    """Loops to permute: (dimension, factor) sorted by name and factor, each with its multiplicity."""
+    """Loops to permute: pairs ((dimension, factor), number of such loops), sorted by dimension and factor."""
 
     loops: tuple[tuple[tuple[str, int], int], ...]
 
     @property
     def length(self) -> int:
-        """Number of loops of an order."""
+        """Number of loops in an order of all loops."""
         return sum(multiplicity for _, multiplicity in self.loops)
 
     @property
     def order_count(self) -> int:
-        """Number of distinct orders."""
+        """Number of distinct orders of the loops."""
         count = math.factorial(self.length)
         for _, multiplicity in self.loops:
             count //= math.factorial(multiplicity)
@@ -127,9 +134,10 @@ def loop_multiset(
 ) -> LoopMultiset:
     """Loops to permute for `temporal_sizes`: at most `limit`, or one per dimension if there are more dimensions.
 
-    A loop that `ordering` gives a size is not split. While there are too many loops, the dimension with most factors
-    merges its smallest factor with an equal one, else with the next larger. Raises MappingError if a size of `ordering`
-    does not divide the remaining iterations of its dimension.
+    Loops with a size in `ordering` are neither split nor merged, even if there are then more loops than `limit`. The
+    other loops are prime factors. While there are too many loops, the two smallest factors of one dimension are merged:
+    the dimension with the most loops among the dimensions that have two or more such factors. Raises MappingError if
+    the sizes in `ordering` do not divide the remaining iterations of their dimension.
     """
     whole = _whole_loops(dict(temporal_sizes), ordering)
     free = {
@@ -147,14 +155,17 @@ def loop_multiset(
 
 
 def _merge_smallest(factors: list[int]) -> None:
-    """Merge, in place, the smallest factor with an equal one if there is one, else with the next larger."""
+    """Replace, in place, the two smallest factors of the sorted list by their product."""
     product = factors.pop(0) * factors.pop(0)
     factors.append(product)
     factors.sort()
 
 
 def _whole_loops(sizes: dict[str, int], ordering: tuple[TemporalOrderingEntry, ...]) -> dict[str, list[int]]:
-    """Loops that the ordering names with a size, by dimension."""
+    """Sizes of the loops to which the ordering gives a size, by dimension.
+
+    Raises MappingError if the product of the sizes does not divide the iterations of their dimension.
+    """
     whole: dict[str, list[int]] = {}
     for entry in ordering:
         if entry.size is not None and entry.dimension != WILDCARD:

@@ -1,8 +1,8 @@
-"""Compiled access to records of the scheduler by their numbers, as `at.copy(s, copy)`.
+"""Compiled access to records of the scheduler by their numbers, for example `at.copy(s, copy)`.
 
-`q` is the problem (`INPUTS`), `s` the state (`STATE`). Only here are addresses and places in tables reckoned. What
-returns a record, or a CELL, returns the place itself: its fields can be written. In the other kernels `c` is a copy,
-`room` the state of a memory, `where` that of a piece, `state` that of a core or a link.
+`q` is the problem (`INPUTS`), `s` is the state (`STATE`). Only this module computes addresses and places in tables. A
+function that returns a record or a CELL returns a reference, so the caller can write the fields. In the other kernels,
+`c` is a copy, `room` the state of a memory, `where` the state of a piece, and `state` the state of a core or a link.
 """
 
 from tilewright.base.compiled import kernel
@@ -32,7 +32,7 @@ from tilewright.multicore.scheduling.state_record import (
 )
 
 cell = RecordPointer(CELL)
-"""Entry of an array of numbers by the address of the array; the other arrays have functions with both below."""
+"""Entry of an array of CELL, found by the address of the array. Functions below access all other arrays."""
 _node = RecordPointer(NODE)
 _need = RecordPointer(NEED)
 _piece = RecordPointer(PIECE)
@@ -57,158 +57,158 @@ _change_row = RecordPointer(CHANGE_LOG)
 
 @kernel
 def node(q, cn):
-    """What is known of a CN."""
+    """Record of a CN in the problem."""
     return _node(q.nodes, cn)
 
 
 @kernel
 def needs_of(q, cn):
-    """Numbers of the needs of a CN."""
+    """Range of the numbers of the needs of a CN."""
     return range(_node(q.nodes, cn).need_start, _node(q.nodes, cn + 1).need_start)
 
 
 @kernel
 def outputs_of(q, cn):
-    """Numbers by which `output_piece` tells the pieces that a CN makes."""
+    """Range of the numbers with which `output_piece` returns the pieces that a CN produces."""
     return range(_node(q.nodes, cn).output_start, _node(q.nodes, cn + 1).output_start)
 
 
 @kernel
 def output_piece(q, number):
-    """A piece that a CN makes."""
+    """Number of a piece that a CN produces; `number` is in the range that `outputs_of` returns."""
     return cell(q.output_piece, number).value
 
 
 @kernel
 def successors_of(q, cn):
-    """Numbers by which `successor` tells the CNs after one."""
+    """Range of the numbers with which `successor` returns the successors of a CN."""
     return range(_node(q.nodes, cn).successor_start, _node(q.nodes, cn + 1).successor_start)
 
 
 @kernel
 def successor(q, number):
-    """A CN after another."""
+    """Successor of a CN; `number` is in the range that `successors_of` returns."""
     return cell(q.successor, number).value
 
 
 @kernel
 def core_of(q, cn):
-    """Core that a CN runs on."""
+    """Number of the core on which a CN runs."""
     return cell(q.allocation, cn).value
 
 
 @kernel
 def stack_of(q, cn):
-    """Number of the stack of a CN among those that wait for each other."""
+    """Number of the stack of a CN, if each stack waits for the previous stack."""
     return cell(q.stack, cn).value
 
 
 @kernel
 def places_of_stack(q, stack):
-    """Places by which `stack_cn` tells the CNs of a stack."""
+    """Range of the places with which `stack_cn` returns the CNs of a stack."""
     return range(cell(q.stack_start, stack).value, cell(q.stack_start, stack + 1).value)
 
 
 @kernel
 def stack_cn(q, place):
-    """A CN of a stack."""
+    """Number of a CN of a stack; `place` is in the range that `places_of_stack` returns."""
     return cell(q.stack_cn, place).value
 
 
 @kernel
 def need(q, number):
-    """A piece that a CN needs."""
+    """Record of a need: the CN, the operand, and the piece that the CN needs for this operand."""
     return _need(q.needs, number)
 
 
 @kernel
 def piece(q, number):
-    """What is known of a piece."""
+    """Record of a piece in the problem."""
     return _piece(q.pieces, number)
 
 
 @kernel
 def needs_for(q, number):
-    """Numbers by which `piece_need` tells the needs for a piece."""
+    """Range of the numbers with which `piece_need` returns the needs for a piece."""
     return range(_piece(q.pieces, number).need_start, _piece(q.pieces, number + 1).need_start)
 
 
 @kernel
 def piece_need(q, number):
-    """A need for a piece."""
+    """Number of a need for a piece; `number` is in the range that `needs_for` returns."""
     return cell(q.piece_need, number).value
 
 
 @kernel
 def memory(q, number):
-    """What is known of a memory."""
+    """Record of a memory in the problem."""
     return _memory(q.memories, number)
 
 
 @kernel
 def memory_of(q, core_number, operand):
-    """Memory that holds an operand on a core, or -1."""
+    """Number of the memory that holds an operand on a core; -1 if no memory does."""
     return cell(q.core_memory, core_number * q.operand_count + operand).value
 
 
 @kernel
 def link(q, number):
-    """What is known of a link."""
+    """Record of a link in the problem."""
     return _link(q.links, number)
 
 
 @kernel
 def pair_of(q, source, target):
-    """Number of a pair of cores."""
+    """Number of the pair of a source core and a target core."""
     return source * q.core_count + target
 
 
 @kernel
 def source_core(q, pair):
-    """The first core of a pair."""
+    """Number of the first core of a pair."""
     return pair // q.core_count
 
 
 @kernel
 def target_core(q, pair):
-    """The second core of a pair."""
+    """Number of the second core of a pair."""
     return pair % q.core_count
 
 
 @kernel
 def has_path(q, source, target):
-    """Whether one core can send to another, or is it."""
+    """Whether the source core can send data to the target core, or both are the same core."""
     return source == target or _pair(q.pairs, pair_of(q, source, target)).exists != 0
 
 
 @kernel
 def hops_of(q, pair):
-    """Numbers by which `link_of` tells the links from one core of a pair to the other."""
+    """Range of the numbers with which `link_of` returns the links from the first core of a pair to the second core."""
     return range(_pair(q.pairs, pair).start, _pair(q.pairs, pair + 1).start)
 
 
 @kernel
 def link_of(q, hop):
-    """A link on the path of a pair of cores."""
+    """Number of a link on the path of a pair of cores; `hop` is in the range that `hops_of` returns."""
     return cell(q.path_link, hop).value
 
 
 @kernel
 def cost(q, cn, core_number):
-    """Entry of the cost table for a CN."""
+    """Entry of the cost table for a CN on a core."""
     return _cost(q.costs, _node(q.nodes, cn).cost_row * q.core_count + core_number)
 
 
 @kernel
 def stream(q, cn, core_number, operand):
-    """How an operand of a CN streams; no bits where it fits."""
+    """Stream of an operand of a CN on a core; the stream has 0 bits if the operand does not stream."""
     entry_number = _node(q.nodes, cn).cost_row * q.core_count + core_number
     return _stream(q.streams, entry_number * q.operand_count + operand)
 
 
 @kernel
 def is_prefetched(q, operand):
-    """Whether constants of an operand are fetched ahead."""
+    """Whether the constants of an operand are prefetched."""
     return cell(q.prefetches, operand).value != 0
 
 
@@ -226,13 +226,13 @@ def piece_state(s, number):
 
 @kernel
 def copy(s, number):
-    """A copy of a piece in a memory."""
+    """State of a copy of a piece in a memory."""
     return _copy(s.copies, number)
 
 
 @kernel
 def need_copy(s, number):
-    """The copy that serves a need, NONE where it streams."""
+    """Number of the copy that serves a need; NONE if the need streams."""
     return cell(s.need_copy, number).value
 
 
@@ -244,7 +244,7 @@ def memory_state(s, number):
 
 @kernel
 def entry(s, number):
-    """Entry of the heaps of copies that may be evicted."""
+    """Entry of the heaps of copies that can be evicted."""
     return _entry(s.entries, number)
 
 
@@ -262,7 +262,7 @@ def link_state(s, number):
 
 @kernel
 def flight(s, number):
-    """A transfer under way."""
+    """Record of a flight, which is a transfer that has not ended."""
     return _flight(s.flights, number)
 
 
@@ -274,31 +274,31 @@ def event(s, place):
 
 @kernel
 def request(s, place):
-    """CELL with a core, or the number of cores plus a memory, that waits to be served."""
+    """CELL of a waiting request: the number of a core, or the number of cores plus the number of a memory."""
     return cell(s.request, place)
 
 
 @kernel
 def stream_share(q, s, core_number, link_number):
-    """CELL with the width of a link that the CN on a core streams over."""
+    """CELL with the bits per cycle of a link that the CN on a core uses for its streams."""
     return cell(s.stream_share, core_number * q.link_count + link_number)
 
 
 @kernel
 def link_bits(q, s, cause, link_number):
-    """CELL with the bits moved over a link for a cause."""
+    """CELL with the number of bits moved over a link for a cause."""
     return cell(s.link_bits, cause * q.link_count + link_number)
 
 
 @kernel
 def words_read(q, s, cause, memory_number):
-    """CELL with the words read from a memory for a cause."""
+    """CELL with the number of words read from a memory for a cause."""
     return cell(s.words_read, cause * q.memory_count + memory_number)
 
 
 @kernel
 def words_written(q, s, cause, memory_number):
-    """CELL with the words written to a memory for a cause."""
+    """CELL with the number of words written to a memory for a cause."""
     return cell(s.words_written, cause * q.memory_count + memory_number)
 
 
@@ -316,25 +316,28 @@ def stream_row(s, row):
 
 @kernel
 def change_row(s, row):
-    """Row of the log of memories."""
+    """Row of the log of changes in the content of memories."""
     return _change_row(s.memory_changes, row)
 
 
 @kernel
 def bits_of(q, s, copy_number):
-    """Bits of the piece of a copy."""
+    """Number of bits of the piece of a copy."""
     return _piece(q.pieces, _copy(s.copies, copy_number).piece).bits
 
 
 @kernel
 def home_of_output(q, s, number):
-    """The copy where the CN that makes a piece leaves it, NONE where it streams out; `number` as of `output_piece`."""
+    """Number of the home copy of a piece that a CN produces; NONE if the piece streams out.
+
+    `number` is in the range that `outputs_of` returns.
+    """
     return _piece_state(s.pieces, output_piece(q, number)).home
 
 
 @kernel
 def fits(q, s, memory_number, bits):
-    """Whether a memory has that many bits physically free."""
+    """Whether at least `bits` bits of a memory are physically free."""
     return (
         _memory_state(s.memories, memory_number).stored_bits + bits <= _memory(q.memories, memory_number).capacity_bits
     )
@@ -342,5 +345,5 @@ def fits(q, s, memory_number, bits):
 
 @kernel
 def words(bits, width):
-    """Words of a width that hold the bits; also cycles at a rate."""
+    """Number of words of `width` bits that hold the bits, or number of cycles for a rate of `width` bits per cycle."""
     return (bits + width - 1) // width

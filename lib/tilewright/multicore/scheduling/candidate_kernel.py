@@ -1,4 +1,4 @@
-"""Compiled choice of the CN that a core prepares next, and the queue of events."""
+"""Compiled choice of the computation node (CN) that a core prepares next, and compiled queue of events."""
 
 from tilewright.base.compiled import kernel
 from tilewright.multicore.scheduling import access_kernel as at
@@ -8,14 +8,14 @@ from tilewright.multicore.scheduling.state_record import CHOSEN, CLAIMED, EMPTY,
 
 @kernel
 def add_event(s, cycles, what):
-    """Something ends at a time; what started first comes first among ends at the same time."""
+    """Add an event at the time `cycles`. Events of the same time keep the order in which they were added."""
     order = s.event_number
     s.event_number = order + 1
     place = s.events_count
     s.events_count = place + 1
     while place > 0:
         parent = (place - 1) // 2
-        if at.event(s, parent).cycles <= cycles:  # numbers of later events are larger
+        if at.event(s, parent).cycles <= cycles:  # the event that was added first stays in front
             break
         move_event(s, parent, place)
         place = parent
@@ -27,7 +27,7 @@ def add_event(s, cycles, what):
 
 @kernel
 def move_event(s, source, target):
-    """Copy an entry of the heap of events."""
+    """Copy an entry of the heap of events from place `source` to place `target`."""
     event = at.event(s, target)
     event.cycles = at.event(s, source).cycles
     event.order = at.event(s, source).order
@@ -36,7 +36,7 @@ def move_event(s, source, target):
 
 @kernel
 def is_earlier(s, first, second):
-    """Order of two entries of the heap of events."""
+    """Whether the event at place `first` of the heap comes before the event at place `second`."""
     a = at.event(s, first)
     b = at.event(s, second)
     return a.cycles < b.cycles or (a.cycles == b.cycles and a.order < b.order)
@@ -44,7 +44,7 @@ def is_earlier(s, first, second):
 
 @kernel
 def pop_event(s):
-    """Take out the earliest event; returns what it is."""
+    """Remove the earliest event from the heap. Returns its `what`, which names the core or the flight that ends."""
     what = at.event(s, 0).what
     last = s.events_count - 1
     s.events_count = last
@@ -63,7 +63,7 @@ def pop_event(s):
 
 @kernel
 def add_candidate(q, s, cn):
-    """All predecessors of the CN have started."""
+    """Make a CN, all of whose predecessors have started, a candidate of its core."""
     state = at.core(s, at.core_of(q, cn))
     push(q, s, s.future, state.heap_start, state.future_count, cn, False)
     state.future_count += 1
@@ -72,7 +72,11 @@ def add_candidate(q, s, cn):
 
 @kernel
 def comes_before(q, s, first, second, by_rank):
-    """Order of CNs, by rank or by when they are ready, ties by number."""
+    """Whether CN `first` comes before CN `second`.
+
+    With `by_rank`, the CN with the lower rank comes first. Else the CN that is ready earlier comes first, and ties are
+    decided by the number of the CN.
+    """
     if by_rank:
         return at.node(q, first).rank < at.node(q, second).rank
     first_ready = at.node_state(s, first).ready_cycles
@@ -82,7 +86,7 @@ def comes_before(q, s, first, second, by_rank):
 
 @kernel
 def push(q, s, heap, start, count, cn, by_rank):
-    """Put a CN into a heap that has `count` entries from `start` on."""
+    """Insert a CN into the heap whose `count` entries begin at place `start`."""
     place = count
     while place > 0:
         parent = (place - 1) // 2
@@ -95,7 +99,7 @@ def push(q, s, heap, start, count, cn, by_rank):
 
 @kernel
 def pop(q, s, heap, start, count, by_rank):
-    """Take the first CN out of a heap that has `count` entries from `start` on."""
+    """Remove the first CN from the heap whose `count` entries begin at place `start`. Returns this CN."""
     first = at.cell(heap, start).value
     last = count - 1
     cn = at.cell(heap, start + last).value
@@ -116,13 +120,16 @@ def pop(q, s, heap, start, count, by_rank):
 
 @kernel
 def horizon(s, core):
-    """Time at which the core can start another CN at the earliest."""
+    """Earliest time in cycles at which the core can start another CN."""
     return max(s.now, at.core(s, core).busy_until)
 
 
 @kernel
 def choose(q, s, core):
-    """Take the best candidate out; sets whether the choice is tentative, since the CN is not ready by the horizon."""
+    """Remove the best candidate of a core from its heap. Returns this CN.
+
+    The choice is marked as tentative if the CN is not ready by the horizon, the time at which the core can start it.
+    """
     state = at.core(s, core)
     start = state.heap_start
     limit = horizon(s, core)
@@ -142,7 +149,10 @@ def choose(q, s, core):
 
 @kernel
 def prepare_next(q, s, core):
-    """Choose the CN that the core prepares, or another one where the choice was tentative; True if that changed."""
+    """Choose the CN that the core prepares. Returns True if the prepared CN has changed.
+
+    If the core already prepares a CN, a better candidate replaces this CN only if the earlier choice was tentative.
+    """
     state = at.core(s, core)
     if state.slot_state == EMPTY:
         if state.future_count + state.ready_count == 0:
@@ -170,7 +180,7 @@ def prepare_next(q, s, core):
 
 @kernel
 def take(q, s, core, cn):
-    """The core prepares this CN."""
+    """Put a CN into the slot of the core, so that the core prepares this CN."""
     state = at.core(s, core)
     state.slot = cn
     state.slot_state = CHOSEN
@@ -182,7 +192,7 @@ def take(q, s, core, cn):
 
 @kernel
 def claim_next(q, s, core):
-    """Claim space for the chosen CN where it has none; True if that succeeded."""
+    """Claim space for the CN in the slot of the core, if it has no claim yet. Returns True if the claim succeeds."""
     state = at.core(s, core)
     if state.slot_state != CHOSEN or state.failed_at == changes_of(q, s, core):
         return False

@@ -1,4 +1,4 @@
-"""The start of a simulation (compiled): which copies there will be, and whether the allocation is possible."""
+"""Compiled start of a simulation, which lists the copies of all pieces and checks that the allocation can run."""
 
 from tilewright.base.compiled import kernel
 from tilewright.multicore.scheduling import access_kernel as at
@@ -17,7 +17,7 @@ from tilewright.multicore.scheduling.state_record import (
 
 @kernel
 def prepare(q, s):
-    """Write the state at time 0; `s.status` is not DONE where the allocation cannot be run."""
+    """Write the state at time 0. If the allocation cannot run, `s.status` is set to the reason, else it stays DONE."""
     for core in range(q.core_count):
         state = at.core(s, core)
         state.slot = NONE
@@ -39,7 +39,7 @@ def prepare(q, s):
 
 @kernel
 def fail(s, status, place, core, other):
-    """Note why the allocation cannot be run; False."""
+    """Record in the state why the allocation cannot run. Returns False."""
     s.status = status
     s.place = place
     s.place_core = core
@@ -49,7 +49,7 @@ def fail(s, status, place, core, other):
 
 @kernel
 def check_cores(q, s):
-    """Whether each CN is on a core that can run it, and that can stream what it streams."""
+    """Whether each CN is on a core that can run the CN and has the paths for its streams."""
     for cn in range(q.node_count):
         core = at.core_of(q, cn)
         if core < 0 or core >= q.core_count or core == q.off_chip_core or at.cost(q, cn, core).runtime_cycles < 1:
@@ -61,7 +61,7 @@ def check_cores(q, s):
 
 @kernel
 def check_streams(q, s, cn, core):
-    """Whether each operand of a CN that streams has a path to stream over."""
+    """Whether each streaming operand of a CN has a path between the core and the off-chip core."""
     for operand in range(q.operand_count):
         if at.stream(q, cn, core, operand).bits > 0:
             if operand == 0 and not check_path(q, s, core, q.off_chip_core):
@@ -73,7 +73,10 @@ def check_streams(q, s, cn, core):
 
 @kernel
 def make_copies(q, s):
-    """A copy for each memory that a piece is produced in or needed in; the home comes first."""
+    """Create one copy of each piece for each memory in which the piece is produced or needed, the home first.
+
+    Returns False if a memory or a path is missing.
+    """
     count = 0
     for piece in range(q.piece_count):
         first = count
@@ -123,7 +126,11 @@ def make_copies(q, s):
 
 @kernel
 def is_detour(q, piece, source, core):
-    """Whether a core may not or cannot get a piece from where it is made, or could not write it off-chip again."""
+    """Whether a piece takes a detour: it has a home, but the core `core` gets it through the off-chip memory.
+
+    A detour is needed if the piece must go off-chip, if no path leads from the producing core to `core`, or if no path
+    leads from `core` to the off-chip core. A constant, or a piece that streams out, never takes a detour.
+    """
     if source == q.off_chip_core:
         return False
     is_direct = at.has_path(q, source, core) and at.has_path(q, core, q.off_chip_core)
@@ -132,7 +139,10 @@ def is_detour(q, piece, source, core):
 
 @kernel
 def add_off_chip_use(s, piece, copy):
-    """A CN needs the copy by a detour: its piece must be off-chip too, and the home need not wait for the copy."""
+    """Count a CN that gets the copy by a detour.
+
+    The piece of the copy must then also be written off-chip, and its home need not be kept until the copy is present.
+    """
     where = at.piece_state(s, piece)
     where.off_chip_uses += 1
     if not at.copy(s, copy).takes_detour:
@@ -142,7 +152,7 @@ def add_off_chip_use(s, piece, copy):
 
 @kernel
 def add_copy(s, copy, piece, memory, core):
-    """A copy that is not there yet; returns the number of copies."""
+    """Create a copy that is not yet in its memory. Returns the number of copies."""
     c = at.copy(s, copy)
     c.piece = piece
     c.memory = memory
@@ -158,7 +168,7 @@ def add_copy(s, copy, piece, memory, core):
 
 @kernel
 def check_path(q, s, source, target):
-    """Whether there is a path from one core to another; notes it where there is none."""
+    """Whether a path leads from the source core to the target core. A missing path is recorded in the state."""
     if at.has_path(q, source, target):
         return True
     return fail(s, NO_PATH, NONE, source, target)
@@ -166,7 +176,7 @@ def check_path(q, s, source, target):
 
 @kernel
 def check_room(q, s):
-    """Whether what a CN keeps while it runs fits the memories of its core, when nothing else is there."""
+    """Whether each CN has a core whose empty memories can hold all pieces that the CN needs and produces."""
     for cn in range(q.node_count):
         core = at.core_of(q, cn)
         for operand in range(q.operand_count):
@@ -192,7 +202,7 @@ def check_room(q, s):
 
 @kernel
 def place_heaps(q, s):
-    """Room for the candidates of each core and for what may be evicted from each memory."""
+    """Reserve room for two kinds of heaps: candidates of each core, and copies that can be evicted from each memory."""
     for core in range(q.core_count + 1):
         at.core(s, core).heap_start = 0
     for cn in range(q.node_count):
@@ -209,7 +219,7 @@ def place_heaps(q, s):
 
 @kernel
 def list_prefetches(q, s):
-    """Copies of constants to fetch ahead, each once, by CN."""
+    """List for each core the copies of constants to prefetch, each copy once, in the order of the CNs."""
     for core in range(q.core_count + 1):
         at.core(s, core).prefetch_start = 0
     wanted = False
@@ -239,7 +249,7 @@ def list_prefetches(q, s):
 
 @kernel
 def place_forwards(q, s):
-    """Room for the results that each core may fetch ahead, in the order in which they are made."""
+    """Reserve room for a list of the results that each core can prefetch, in the order in which they are produced."""
     for core in range(q.core_count + 1):
         at.core(s, core).forward_start = 0
     if q.prefetches_results == 0:
@@ -256,7 +266,7 @@ def place_forwards(q, s):
 
 @kernel
 def is_to_prefetch(q, s, need):
-    """Whether the copy of a need is a constant to fetch ahead, and not yet marked."""
+    """Whether the copy of a need is a constant to prefetch that is not yet marked."""
     copy = at.need_copy(s, need)
     if copy < 0 or at.copy(s, copy).mark >= 0 or at.piece(q, at.need(q, need).piece).producer >= 0:
         return False
@@ -265,7 +275,7 @@ def is_to_prefetch(q, s, need):
 
 @kernel
 def store_constants(q, s):
-    """All constants are off-chip from the start."""
+    """Store all constants in the off-chip memory at time 0."""
     room = at.memory_state(s, q.off_chip_memory)
     for piece in range(q.piece_count):
         if at.piece(q, piece).producer < 0:

@@ -1,7 +1,8 @@
-"""Compiled residency of data in memories: claims of space, pins, eviction.
+"""Compiled functions for the residency of data in memories: claims of space, pins, and eviction.
 
-Space has two counts: `claimed` is what a memory holds plus what was promised, without what is on its way out; `stored`
-is what it physically holds. Claims decide who may have space, stored bits decide when it can be used.
+Each memory has two counts of bits. `claimed` counts the data in the memory and the data for which space is promised,
+without the data that are leaving. `stored` counts the data that the memory physically holds. The claimed bits decide
+which copies get space. The stored bits decide when the copies can use the space.
 """
 
 from tilewright.base.compiled import kernel
@@ -20,7 +21,7 @@ from tilewright.multicore.scheduling.state_record import (
 
 @kernel
 def store(q, s, memory, bits):
-    """Physically take (or, with negative bits, give back) space."""
+    """Physically take `bits` bits of space in a memory, or free space if `bits` is negative."""
     at.memory_state(s, memory).stored_bits += bits
     if q.record:
         row = s.changes_count
@@ -34,7 +35,10 @@ def store(q, s, memory, bits):
 
 @kernel
 def remaining_uses(s, copy):
-    """Needs that this copy still serves: those in its memory, and for a home one for each copy still to be sent."""
+    """Number of remaining uses of a copy.
+
+    These are the needs that the copy still serves in its memory. For a home, each pending copy counts as one more use.
+    """
     c = at.copy(s, copy)
     where = at.piece_state(s, c.piece)
     return c.uses + where.pending if where.home == copy else c.uses
@@ -42,7 +46,10 @@ def remaining_uses(s, copy):
 
 @kernel
 def settle_copy(q, s, copy):
-    """A copy is present without a pin, or its uses have changed: drop it if it is of no use, else offer it."""
+    """Drop a present copy without pins if it has no remaining uses, else enter it among the copies that can be evicted.
+
+    Call this when a copy becomes present, when its last pin is removed, and when its number of uses changes.
+    """
     uses = remaining_uses(s, copy)
     if uses == 0:
         drop(q, s, copy)
@@ -52,7 +59,7 @@ def settle_copy(q, s, copy):
 
 @kernel
 def pin(q, s, copy):
-    """Keep a copy where it is until it is unpinned."""
+    """Add a pin, which keeps the copy in its memory until the pin is removed."""
     c = at.copy(s, copy)
     if c.state == PRESENT and c.pins == 0:
         at.memory_state(s, c.memory).evictable_bits -= at.bits_of(q, s, copy)
@@ -61,7 +68,7 @@ def pin(q, s, copy):
 
 @kernel
 def unpin(q, s, copy):
-    """Take one pin away."""
+    """Remove one pin of a copy. If it was the last pin, the copy can be evicted or its promised space is given back."""
     c = at.copy(s, copy)
     c.pins -= 1
     if c.pins > 0:
@@ -79,7 +86,7 @@ def unpin(q, s, copy):
 
 @kernel
 def become_present(q, s, copy):
-    """The data of a copy has all arrived."""
+    """Mark a copy as present, because all its data have arrived."""
     c = at.copy(s, copy)
     c.state = PRESENT
     where = at.piece_state(s, c.piece)
@@ -95,7 +102,7 @@ def become_present(q, s, copy):
 
 @kernel
 def touch_home(q, s, piece):
-    """The uses of the home of a piece have changed."""
+    """Settle the home of a piece after a change of its number of uses, if the home is present and has no pin."""
     home = at.piece_state(s, piece).home
     if home >= 0 and at.copy(s, home).state == PRESENT and at.copy(s, home).pins == 0:
         settle_copy(q, s, home)
@@ -103,13 +110,13 @@ def touch_home(q, s, piece):
 
 @kernel
 def is_sent_by_home(s, copy):
-    """Whether the home of its piece, if there is one, waits for the copy to be there; it does not for detours."""
+    """Whether the home of the piece, if any, stays until the copy is present. A copy with a detour needs no home."""
     return not at.copy(s, copy).takes_detour
 
 
 @kernel
 def drop(q, s, copy):
-    """Free the space of a present copy without a pin at once."""
+    """Remove a present copy that has no pin, and free its space immediately."""
     c = at.copy(s, copy)
     room = at.memory_state(s, c.memory)
     bits = at.bits_of(q, s, copy)
@@ -122,7 +129,11 @@ def drop(q, s, copy):
 
 @kernel
 def evict(q, s, copy):
-    """Give the space of a present copy away: at once if its data is elsewhere too, else once it is written."""
+    """Evict a present copy, which gives up its space.
+
+    The space is free immediately if the data are off-chip, on the way off-chip, or at the home. Otherwise the copy is
+    first written off-chip.
+    """
     c = at.copy(s, copy)
     where = at.piece_state(s, c.piece)
     home = where.home
@@ -142,7 +153,7 @@ def evict(q, s, copy):
 
 @kernel
 def request_write(q, s, copy, cause):
-    """Queue a copy to be written off-chip; writes from one memory go one after the other."""
+    """Add a copy to the queue of copies to be written off-chip. Each memory writes one copy after the other."""
     c = at.copy(s, copy)
     room = at.memory_state(s, c.memory)
     at.piece_state(s, c.piece).off_chip = BEING_WRITTEN
@@ -158,14 +169,14 @@ def request_write(q, s, copy, cause):
 
 @kernel
 def add_request(s, who):
-    """A core, or the number of cores plus a memory, waits to be served."""
+    """Add a request to the queue. `who` is the number of a core, or the number of cores plus the number of a memory."""
     at.request(s, s.requests_count).value = who
     s.requests_count += 1
 
 
 @kernel
 def claim(q, s, core, cn):
-    """Promise the CN all the space it lacks, in all its memories or in none; True if that was possible."""
+    """Promise space for all missing copies of a CN, in all memories or in none. Returns True if the claim succeeds."""
     for operand in range(q.operand_count):
         if at.memory_of(q, core, operand) >= 0:
             room = at.memory_state(s, at.memory_of(q, core, operand))
@@ -201,7 +212,7 @@ def claim(q, s, core, cn):
 
 @kernel
 def reserve(q, s, copy):
-    """Pin a copy, and promise it space where it has none."""
+    """Pin a copy, and promise space for the copy if it has none."""
     pin(q, s, copy)
     c = at.copy(s, copy)
     if c.state == ABSENT:
@@ -211,7 +222,7 @@ def reserve(q, s, copy):
 
 @kernel
 def release_claim(q, s, cn):
-    """Take back what `claim` has promised and pinned; what has arrived or is under way stays."""
+    """Undo the promises and pins of `claim`. Copies that have arrived or are on their way stay."""
     for need in at.needs_of(q, cn):
         copy = at.need_copy(s, need)
         if copy >= 0:
@@ -224,7 +235,7 @@ def release_claim(q, s, cn):
 
 @kernel
 def changes_of(q, s, core):
-    """A number that differs when a claim of the core might succeed that has failed before."""
+    """Sum of the change counters of the memories of a core. A failed claim can only succeed after this sum changes."""
     total = 0
     for operand in range(q.operand_count):
         memory = at.memory_of(q, core, operand)
@@ -235,14 +246,14 @@ def changes_of(q, s, core):
 
 @kernel
 def is_valid(s, copy, version):
-    """Whether an entry among the candidates for eviction still says the truth."""
+    """Whether an entry in the heap of copies that can be evicted is still valid."""
     c = at.copy(s, copy)
     return c.version == version and c.state == PRESENT and c.pins == 0
 
 
 @kernel
 def push_evictable(s, copy, key):
-    """Enter a copy, with its present key, among those that may be evicted; entries made before become void."""
+    """Add a copy with its current key to the heap of copies that can be evicted. Its older entries become invalid."""
     c = at.copy(s, copy)
     room = at.memory_state(s, c.memory)
     if room.evict_start + room.evict_count == at.memory_state(s, c.memory + 1).evict_start:
@@ -254,7 +265,7 @@ def push_evictable(s, copy, key):
 
 @kernel
 def pop_evictable(s, memory):
-    """Take out the copy with the smallest key, ties by number; there must be one."""
+    """Remove the copy with the smallest key (ties: smallest number) from the heap, which must have a valid entry."""
     room = at.memory_state(s, memory)
     start = room.evict_start
     while True:
@@ -269,7 +280,7 @@ def pop_evictable(s, memory):
 
 @kernel
 def compact(s, memory):
-    """Throw void entries away; there is at most one valid entry a copy, and room for twice as many."""
+    """Remove invalid entries from a heap. A copy has at most one valid entry; the heap has room for two per copy."""
     room = at.memory_state(s, memory)
     start = room.evict_start
     kept = 0
@@ -283,7 +294,7 @@ def compact(s, memory):
 
 @kernel
 def sift_up(s, start, place, key, copy, version):
-    """Put an entry into the heap whose free place is the last one."""
+    """Insert an entry into a heap whose last place, `place`, is free."""
     while place > 0:
         parent = (place - 1) // 2
         above = at.entry(s, start + parent)
@@ -296,7 +307,7 @@ def sift_up(s, start, place, key, copy, version):
 
 @kernel
 def sift_down(s, start, count, key, copy, version):
-    """Put an entry into the heap whose free place is the first one."""
+    """Insert an entry into a heap whose first place is free."""
     place = 0
     while 2 * place + 1 < count:
         child = 2 * place + 1

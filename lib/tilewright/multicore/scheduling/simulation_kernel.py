@@ -1,4 +1,4 @@
-"""The event loop of the scheduler (compiled): docs/multi-core-model.md#scheduling has its rules."""
+"""Compiled event loop of the scheduler, whose rules are in docs/multi-core-model.md#scheduling."""
 
 from tilewright.base.compiled import kernel
 from tilewright.multicore.scheduling import access_kernel as at
@@ -35,7 +35,10 @@ from tilewright.multicore.scheduling.transfer_kernel import (
 
 @kernel
 def run(q, s, _count):
-    """Simulate from time 0 until nothing is left to happen; `s.status` says how it went. Entry points take a count."""
+    """Simulate from time 0 until no event is left, and write the outcome to `s.status`.
+
+    Every entry point of compiled code takes a count. This entry point does not use the count.
+    """
     prepare(q, s)
     if s.status != DONE:
         return
@@ -58,7 +61,10 @@ def run(q, s, _count):
 
 @kernel
 def act(q, s):
-    """Do all that can be done at this time: choices and claims, then requests from the oldest on, then prefetches."""
+    """Perform all actions that are possible at the current time.
+
+    These are choices of CNs and claims, then requests from the oldest to the newest, and finally prefetches.
+    """
     changed = True
     while changed:
         changed = False
@@ -79,7 +85,10 @@ def act(q, s):
 
 @kernel
 def serve_requests(q, s):
-    """Go once through the requests, oldest first; one that got something goes to the end. True if any did."""
+    """Try to serve each request once, from the oldest to the newest. Returns True if any request is served.
+
+    A request that is served moves to the end of the queue if its core or memory still waits, else it is removed.
+    """
     count = s.requests_count
     kept = 0
     moved = 0
@@ -100,7 +109,10 @@ def serve_requests(q, s):
 
 @kernel
 def serve(q, s, who):
-    """Start one thing for a core or, beyond the cores, for the writes of a memory; True if that was possible."""
+    """Start one fetch or the prepared CN of a core, or one write of a memory. Returns True if it starts.
+
+    `who` is the number of a core, or the number of cores plus the number of a memory.
+    """
     if who >= q.core_count:
         return write_first(q, s, who - q.core_count)
     state = at.core(s, who)
@@ -114,7 +126,7 @@ def serve(q, s, who):
 
 @kernel
 def is_waiting(q, s, who):
-    """Whether there is more to be started for a core or a memory."""
+    """Whether a core still has a CN in its slot, or a memory still has copies to write off-chip."""
     if who >= q.core_count:
         return at.memory_state(s, who - q.core_count).write_first != NONE
     return at.core(s, who).slot_state != EMPTY
@@ -122,7 +134,10 @@ def is_waiting(q, s, who):
 
 @kernel
 def can_start(q, s, core):
-    """Whether the prepared CN has an idle core, its predecessors' ends, all inputs and space for what it makes."""
+    """Whether the prepared CN of a core can start.
+
+    The core must be idle, all predecessors must have ended, all inputs must be present, and the outputs need space.
+    """
     state = at.core(s, core)
     cn = state.slot
     if state.running != NONE or at.node_state(s, cn).ready_cycles > s.now:
@@ -143,7 +158,7 @@ def can_start(q, s, core):
 
 @kernel
 def start_node(q, s, core):
-    """Start the prepared CN unless a link that it streams over has too little width left; True if it started."""
+    """Start the prepared CN if all links of its streams have enough free width. Returns True if the CN starts."""
     state = at.core(s, core)
     cn = state.slot
     cycles = start_streams(q, s, core, cn)
@@ -171,7 +186,7 @@ def start_node(q, s, core):
 
 @kernel
 def predecessor_started(q, s, cn, end):
-    """One of the predecessors of a CN has started and ends then; with the last one the CN is a candidate."""
+    """Count a started predecessor that ends at `end`. The CN becomes a candidate when all predecessors have started."""
     after = at.node_state(s, cn)
     after.ready_cycles = max(after.ready_cycles, end)
     after.unstarted -= 1
@@ -181,7 +196,7 @@ def predecessor_started(q, s, cn, end):
 
 @kernel
 def pass_barrier(q, s, cn, end):
-    """Count a CN of a stack that has started; the last one is what all CNs of the next stack wait for."""
+    """Count a started CN of a stack. The CNs of the next stack wait until all CNs of this stack have been counted."""
     s.stacks_end = max(s.stacks_end, end)
     stack = at.stack_of(q, cn)
     left = at.cell(s.stack_left, stack)
@@ -193,9 +208,11 @@ def pass_barrier(q, s, cn, end):
 
 @kernel
 def start_streams(q, s, core, cn):
-    """Cycles that the CN takes if it starts now, 0 if it must wait for links; takes its shares of them.
+    """Reserve bandwidth of the links for the streams of a CN that starts now. Returns the cycles that the CN takes.
 
-    On each link the CN asks for the sum of the bandwidths of its streams and gets that or what is free.
+    On each link, the CN asks for the sum of the bandwidths of its streams, at most the bandwidth of the link. The CN
+    gets this sum or the free bandwidth, whichever is less. If a link has too little free bandwidth, the CN must wait:
+    nothing is reserved, and the function returns 0.
     """
     cycles = at.cost(q, cn, core).runtime_cycles
     if not at.cost(q, cn, core).has_streams:
@@ -232,7 +249,7 @@ def start_streams(q, s, core, cn):
 
 @kernel
 def count_stream_words(q, s, cn, core):
-    """Words at the off-chip end of the streams of a CN."""
+    """Count the words that the streams of a CN read from and write to the off-chip memory."""
     memory = at.memory(q, q.off_chip_memory)
     for operand in range(q.operand_count):
         bits = at.stream(q, cn, core, operand).bits
@@ -245,13 +262,13 @@ def count_stream_words(q, s, cn, core):
 
 @kernel
 def stream_pair(q, core, operand):
-    """The pair of cores between which an operand streams."""
+    """Number of the pair of cores between which an operand streams."""
     return at.pair_of(q, core, q.off_chip_core) if operand == 0 else at.pair_of(q, q.off_chip_core, core)
 
 
 @kernel
 def log_stream(s, cn, link, end):
-    """Add a row to the log; rows beyond its room are counted only."""
+    """Add a row to the log of streams. If the log is full, the row is only counted."""
     row = s.streams_count
     s.streams_count = row + 1
     if row < s.stream_room:
@@ -266,7 +283,7 @@ def log_stream(s, cn, link, end):
 
 @kernel
 def end_node(q, s, core):
-    """The CN on a core ends: what it made is there, what it needed has one use less."""
+    """End the CN on a core: free its links, make its outputs present, and remove one use of each needed copy."""
     cn = at.core(s, core).running
     at.core(s, core).running = NONE
     s.finished += 1

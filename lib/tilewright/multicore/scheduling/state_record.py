@@ -1,75 +1,85 @@
-"""Records that the compiled scheduler reads and writes, and the numbers that stand for states.
+"""Records that the compiled scheduler reads and writes, and the integer codes of states, causes and outcomes.
 
-Fields that are named after something in the plural hold the address of an array of records.
+A field with a plural name, such as `nodes`, holds the address of an array of records. Copies, needs, pieces, detours
+and other terms of the scheduler are defined in docs/multi-core-model.md#scheduling. A CELL is a record of one number.
 """
 
 import numpy as np
 
-# A copy of a piece in a memory.
+# States of a copy of a piece in a memory.
 ABSENT, RESERVED, ARRIVING, PRESENT, LEAVING = range(5)
-# The CN that a core prepares.
+# States of the slot of a core. The slot holds the CN that the core prepares.
 EMPTY, CHOSEN, CLAIMED = range(3)
-# Why data moves: positions in `energy_terms.CAUSES`.
+# Causes of data movement: positions in `energy_terms.CAUSES`.
 OFF_CHIP_FETCH, OFF_CHIP_STREAM, EVICTION, SINK_OUTPUT, CORE_TO_CORE = range(5)
-# How a simulation ends.
+# Outcomes of a simulation.
 DONE, STUCK, CANNOT_RUN, NO_MEMORY, NO_PATH, DOES_NOT_FIT = range(6)
-# Whether a piece is in the off-chip memory.
+# States of a piece with respect to the off-chip memory.
 NOT_OFF_CHIP, OFF_CHIP, BEING_WRITTEN = range(3)
 NONE = -1
-"""No copy, no CN, no transfer."""
+"""Value of a field that refers to no copy, no CN or no transfer."""
 
 
 def _record(text: str, kind: type = np.int64) -> np.dtype:
-    """A record of fields of one type, or of the type that is given after a colon."""
+    """Type of a record whose fields have the type `kind`, or the type after a colon in `text`, as in `state:i1`."""
     names = [field.split(":") for field in text.split()]
     return np.dtype([(name[0], name[1] if len(name) > 1 else kind) for name in names], align=True)
 
 
-# Inputs. CSR tables have one entry more than there are rows.
+# Inputs. A CSR table has one more start entry than rows: row r ends where row r + 1 starts.
 CELL = _record("value")
 NODE = _record("cost_row rank need_start output_start successor_start")
 NEED = _record("piece cn operand")
 PIECE = _record("bits producer need_start is_output goes_off_chip")
-"""goes_off_chip: other cores get it by way of the off-chip memory."""
+"""Record of a piece. goes_off_chip: not 0 if other cores get the piece only through the off-chip memory."""
 MEMORY = _record("capacity_bits read_bits write_bits")
 LINK = _record("bits_per_cycle is_broadcast")
 PAIR = _record("start exists")
-"""Record of a pair of cores: first hop of its path, whether it has one."""
+"""Record of a pair of cores. start: number of the first hop on the path of the pair; exists: not 0 if it has a path."""
 COST = _record("runtime_cycles has_streams")
 STREAM = _record("bits bits_per_cycle")
 
 # State.
 NODE_STATE = _record("ready_cycles start_cycles end_cycles unstarted")
-"""ready_cycles: largest end of its predecessors; unstarted: predecessors that have not started."""
+"""State of a CN. ready_cycles: latest end of the predecessors that have started, in cycles; unstarted: number of
+predecessors that have not started."""
 PIECE_STATE = _record("home pending off_chip_uses off_chip first_copy copies_stop", np.int32)
-"""home: copy where it is produced, NONE for constants and what streams out; pending: copies other than home that are
-needed, not present and take no detour; off_chip_uses: needs for which it is written off-chip when it is produced;
-first_copy, copies_stop: its copies, home among them."""
+"""State of a piece. home: copy in the memory where the piece is produced, NONE for a constant and for a piece that
+streams out; pending: number of copies, without the home, that are needed, are not present and take no detour;
+off_chip_uses: number of needs for which the piece is written off-chip when it is produced; first_copy, copies_stop:
+range of the numbers of all copies of the piece, with the home."""
 COPY = _record("piece memory core pins uses version mark write_next state:i1 write_cause:i1 takes_detour:i1", np.int32)
-"""pins: reasons why it must stay; uses: needs of CNs that have not ended; version: of its valid entry among those that
-may be evicted; write_next: what is written off-chip after it from the same memory; takes_detour: for some
-CN that needs it."""
+"""State of a copy. pins: number of reasons why the copy must stay in its memory; uses: number of needs that the copy
+serves and whose CNs have not ended; version: version of the valid entry of the copy in the heap of copies that can be
+evicted; write_next: next copy that is written off-chip from the same memory; takes_detour: True if the copy takes a
+detour for at least one CN that needs it."""
 MEMORY_STATE = _record(
     "claimed_bits stored_bits peak_bits evictable_bits changes changes_before required_bits write_first write_last"
     " evict_start evict_count"
 )
-"""claimed: what is there and what is promised, without what leaves; changes counts what may let a claim succeed."""
+"""State of a memory. claimed_bits: bits of the data that are in the memory or for which space is promised, without the
+data that are leaving; stored_bits: bits that the memory physically holds; changes: counter of the events after which a
+failed claim can succeed."""
 ENTRY = _record("key copy version")
-"""Entry of the heap of copies that may be evicted."""
+"""Entry of the heap of copies that can be evicted."""
 CORE = _record(
     "slot slot_state tentative new_candidate failed_at issued arrived running busy_until heap_start future_count"
     " ready_count prefetch_start prefetch_next prefetching forward_start forward_next forward_stop forwarding"
 )
-"""slot: CN that is prepared; failed_at: changes of its memories when its claim failed; issued, arrived: next need to be
-fetched and to be waited for; forward_next, forward_stop: results that may be fetched ahead; prefetching, forwarding:
-what is fetched ahead now."""
+"""State of a core. slot: CN that the core prepares; failed_at: sum of `changes` of the memories of the core when the
+claim for this CN failed; issued: next need of this CN to fetch; arrived: next need of this CN to wait for;
+forward_next, forward_stop: range of the results that the core can still prefetch; prefetching: copy of a constant that
+is being prefetched; forwarding: copy of a result that is being prefetched."""
 LINK_STATE = _record("free_bits_per_cycle demand load")
-"""demand, load: width and bits that the CN about to start asks for."""
+"""State of a link. demand: bits per cycle that the CN about to start asks for, and then gets; load: bits that this CN
+streams over the link."""
 FLIGHT = _record("copy source cause rate path shared")
-"""A transfer under way: source is the copy that is read, NONE for off-chip; path a pair of cores; shared the pair whose
-links carry the data already, or NONE."""
+"""Record of a flight, which is a transfer that has not ended. source: copy that is read, NONE if the off-chip
+memory is read; rate: bits per cycle; path: pair of cores between which the data move; shared: pair of cores whose links
+already carry the same data for another transfer (a broadcast), or NONE."""
 EVENT = _record("cycles order what")
-"""what: the core whose CN ends, or the number of cores plus the flight that ends."""
+"""Record of an event, at which a CN or a flight ends. what: number of the core of the CN, or the number of cores plus
+the number of the flight."""
 
 # Logs.
 TRANSFER_LOG = _record(
@@ -85,10 +95,10 @@ INPUTS = _record(
     " nodes needs pieces memories links pairs costs streams"
     " allocation core_memory prefetches piece_need output_piece successor path_link stack stack_start stack_cn"
 )
-"""The problem, an allocation and options. allocation [cn], core_memory [core * operands + operand], prefetches
-[operand], path_link [hop], stack [cn] and the lists of CSR tables are arrays of CELL. stack_count: of stacks that wait
-for each other, 0 where they do not; stack_cn lists the CNs of each. prefetches_results: whether what is made is
-fetched ahead, too."""
+"""Record of the problem, an allocation and the options. The fields allocation [cn], core_memory
+[core * operands + operand], prefetches [operand], path_link [hop], stack [cn] and the lists of CSR tables are arrays
+of CELL. stack_count: number of stacks if each stack waits for the previous stack, else 0; stack_cn: CNs of each stack.
+prefetches_results: not 0 if cores prefetch the results of CNs, in addition to constants."""
 STATE = _record(
     "copies_count events_count event_number flights_count free_flights requests_count finished now"
     " transfers_count streams_count changes_count status place place_core place_other"
@@ -97,10 +107,11 @@ STATE = _record(
     " need_copy future ready prefetch_copy forward_copy request flight_free stream_share link_bits words_read"
     " words_written stack_left"
 )
-"""Everything that changes. need_copy [need] (NONE where it streams), future and ready (heaps of candidates by core),
-request (oldest first), stream_share [core * links + link], link_bits [cause * links + link], words_read and
-words_written [cause * memories + memory], stack_left [stack] (CNs that have not started) are arrays of CELL.
-stacks_end: when the last CN that has started ends, of stacks that wait for each other."""
+"""State of the simulation. These fields are arrays of CELL: need_copy [need] (NONE if the need streams), future and
+ready (one heap of candidates for each core), request (oldest first), stream_share [core * links + link], link_bits
+[cause * links + link], words_read and words_written [cause * memories + memory], stack_left [stack] (number of CNs
+that have not started). stacks_end: latest end in cycles of all started CNs, if each stack waits for the previous
+stack."""
 
 GRAPH = _record("node_count finished latency head runtime tail waiting queue mark start successor delay")
-"""Record for paths: arrays of CELL by CN and by edge."""
+"""Record of the CN graph for longest paths. Its arrays of CELL have one entry for each CN or for each edge."""

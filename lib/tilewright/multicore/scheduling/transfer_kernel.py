@@ -1,4 +1,4 @@
-"""Data on the move (compiled): shares of links, fetches, broadcasts, writes to the off-chip memory, prefetches."""
+"""Compiled functions for moving data: shares of links, fetches, broadcasts, writes off-chip, and prefetches."""
 
 from tilewright.base.compiled import kernel
 from tilewright.multicore.scheduling import access_kernel as at
@@ -22,7 +22,7 @@ from tilewright.multicore.scheduling.state_record import (
 
 @kernel
 def share_of(q, s, pair, source_memory, target_memory, bits):
-    """Bits per cycle that a transfer over the links of a pair of cores gets if it starts now; 0: it waits."""
+    """Bits per cycle of a transfer between a pair of cores if the transfer starts now; 0 if the transfer must wait."""
     full = min(bits, at.memory(q, source_memory).read_bits, at.memory(q, target_memory).write_bits)
     for hop in at.hops_of(q, pair):
         full = min(full, at.link(q, at.link_of(q, hop)).bits_per_cycle)
@@ -44,9 +44,11 @@ def on_path(q, pair, link):
 
 @kernel
 def start_flight(q, s, copy, source, cause, pair, shared, rate):
-    """Start moving a piece: the copy arrives (or, for a write, is read), `source` is read (NONE: off-chip).
+    """Start the transfer of a piece at `rate` bits per cycle over the path of `pair`.
 
-    Links that the flight `shared` uses too carry the data already; what is read was read for that flight.
+    A fetch writes the copy and reads the copy `source`, or the off-chip memory if `source` is NONE. A write to the
+    off-chip memory reads the copy. If `shared` is a pair of cores, another transfer already moves the same data over
+    the path of this pair. The source is then not read again, and common links do not carry the data again.
     """
     c = at.copy(s, copy)
     bits = at.piece(q, c.piece).bits
@@ -82,7 +84,7 @@ def start_flight(q, s, copy, source, cause, pair, shared, rate):
 
 @kernel
 def new_flight(s):
-    """Number for a flight: one that has ended gives it up, else the next one."""
+    """Number for a new flight: a number that an ended flight has given back, else the next number."""
     if s.free_flights > 0:
         s.free_flights -= 1
         return at.cell(s.flight_free, s.free_flights).value
@@ -92,7 +94,7 @@ def new_flight(s):
 
 @kernel
 def log_transfer(q, s, flight, source_memory, target_memory, end):
-    """Add a row to the log; rows beyond its room are counted only."""
+    """Add a row to the log of transfers. If the log is full, the row is only counted."""
     row = s.transfers_count
     s.transfers_count = row + 1
     if row < s.transfer_room:
@@ -111,7 +113,7 @@ def log_transfer(q, s, flight, source_memory, target_memory, end):
 
 @kernel
 def source_pair(q, s, copy, core):
-    """The pair (source core, core) by which a copy can be fetched now; NONE: its data is nowhere yet."""
+    """Number of the pair (source core, core) for fetching a copy now; NONE if no source has the data yet."""
     piece = at.copy(s, copy).piece
     where = at.piece_state(s, piece)
     home = where.home
@@ -126,13 +128,13 @@ def source_pair(q, s, copy, core):
 
 @kernel
 def has_room(q, s, copy):
-    """Whether the memory can take the copy now."""
+    """Whether the memory of a copy has enough physically free space for the copy now."""
     return at.fits(q, s, at.copy(s, copy).memory, at.bits_of(q, s, copy))
 
 
 @kernel
 def fetch(q, s, copy, core):
-    """Start the transfer of a reserved copy to a core, with all who can listen; True if it could start."""
+    """Start the transfer of a copy to a core and to all cores that can listen. Returns True if it starts."""
     pair = source_pair(q, s, copy, core)
     if pair == NONE or not has_room(q, s, copy):
         return False
@@ -155,7 +157,7 @@ def fetch(q, s, copy, core):
 
 @kernel
 def spread(q, s, piece, source, cause, pair, rate):
-    """Let others listen where the path of a fetch has a bus."""
+    """Broadcast a fetched piece to other cores if the path of the fetch has a bus."""
     for hop in at.hops_of(q, pair):
         if at.link(q, at.link_of(q, hop)).is_broadcast:
             broadcast(q, s, piece, source, cause, pair, rate)
@@ -166,7 +168,10 @@ def spread(q, s, piece, source, cause, pair, rate):
 
 @kernel
 def overhear(q, s, piece, source, cause, pair, rate):
-    """Let every core that will need this piece, and has claimed room for it or has room that nobody claims, have it."""
+    """Deliver a piece from a bus to every core that will need the piece, even if the core fetches other pieces first.
+
+    The core must have claimed space for the piece, or its memory must have space that is neither used nor claimed.
+    """
     where = at.piece_state(s, piece)
     for copy in range(where.first_copy, where.copies_stop):
         c = at.copy(s, copy)
@@ -184,7 +189,7 @@ def overhear(q, s, piece, source, cause, pair, rate):
 
 @kernel
 def can_take(q, s, copy):
-    """Whether a copy is wanted, and its memory has room for it now."""
+    """Whether a copy is still needed but not yet on its way, and its memory has room for the copy now."""
     c = at.copy(s, copy)
     if c.state == RESERVED:
         return has_room(q, s, copy)
@@ -193,7 +198,7 @@ def can_take(q, s, copy):
 
 @kernel
 def has_unclaimed_room(q, s, copy):
-    """Whether the memory can take the copy now without what is claimed."""
+    """Whether the memory of a copy has enough space for the copy that is neither occupied nor claimed."""
     c = at.copy(s, copy)
     room = at.memory_state(s, c.memory)
     bits = at.bits_of(q, s, copy)
@@ -202,7 +207,7 @@ def has_unclaimed_room(q, s, copy):
 
 @kernel
 def begin_arrival(q, s, copy, source):
-    """Take the space of a copy, and keep what it is read from."""
+    """Take physical space for a copy that starts to arrive, and pin the copy from which it is read."""
     c = at.copy(s, copy)
     c.state = ARRIVING
     store(q, s, c.memory, at.bits_of(q, s, copy))
@@ -212,7 +217,7 @@ def begin_arrival(q, s, copy, source):
 
 @kernel
 def broadcast(q, s, piece, source, cause, pair, rate):
-    """Let every core whose next fetch is this piece, from the same source over a common bus, have it at once."""
+    """Deliver a piece also to each core whose next fetch is this piece from the same source over a common bus."""
     for core in range(q.core_count):
         state = at.core(s, core)
         if state.slot_state != CLAIMED:
@@ -231,7 +236,11 @@ def broadcast(q, s, piece, source, cause, pair, rate):
 
 @kernel
 def can_listen(q, s, own, pair, rate):
-    """Whether two paths have a bus in common and the rest of the first has the width."""
+    """Whether a core can listen to a transfer of `rate` bits per cycle over the path of `pair`.
+
+    The path of `own`, from the source to the listening core, must share a bus with the path of `pair`. Each link that
+    is only on the path of `own` must have `rate` bits per cycle free.
+    """
     common_bus = False
     for hop in at.hops_of(q, own):
         link = at.link_of(q, hop)
@@ -244,7 +253,7 @@ def can_listen(q, s, own, pair, rate):
 
 @kernel
 def skip_served(q, s, core):
-    """Move on to the next need of the prepared CN that must still be fetched."""
+    """Advance `issued` of a core to the next need of the prepared CN that must still be fetched."""
     state = at.core(s, core)
     end = at.needs_of(q, state.slot).stop
     while state.issued < end:
@@ -256,7 +265,7 @@ def skip_served(q, s, core):
 
 @kernel
 def write_first(q, s, memory):
-    """Start the next write from a memory to the off-chip memory; True if it could start."""
+    """Start the next write from a memory to the off-chip memory. Returns True if the write starts."""
     room = at.memory_state(s, memory)
     copy = room.write_first
     c = at.copy(s, copy)
@@ -271,7 +280,7 @@ def write_first(q, s, memory):
 
 @kernel
 def end_flight(q, s, number):
-    """A transfer ends: its links are free, its data is there."""
+    """End a transfer: free its links, and mark its data as present in the target memory."""
     flight = at.flight(s, number)
     for hop in at.hops_of(q, flight.path):
         link = at.link_of(q, hop)
@@ -294,7 +303,7 @@ def end_flight(q, s, number):
 
 @kernel
 def end_write(q, s, copy):
-    """A copy has been written off-chip; where it was leaving, its space is free."""
+    """End the off-chip write of a copy. If the copy is leaving, its space is freed, else its pin is removed."""
     c = at.copy(s, copy)
     bits = at.bits_of(q, s, copy)
     at.piece_state(s, c.piece).off_chip = OFF_CHIP
@@ -309,7 +318,7 @@ def end_write(q, s, copy):
 
 @kernel
 def produce(q, s, piece):
-    """The CN that makes a piece has ended."""
+    """Make a piece present at its home, or off-chip if it streams out, when the CN that produces it ends."""
     where = at.piece_state(s, piece)
     copy = where.home
     if copy == NONE:
@@ -320,7 +329,7 @@ def produce(q, s, piece):
     if q.prefetches_results:
         offer(q, s, piece)
     if at.piece(q, piece).is_output:
-        request_write(q, s, copy, SINK_OUTPUT)  # stays pinned until it is written
+        request_write(q, s, copy, SINK_OUTPUT)  # the copy stays pinned until it is written
     elif where.off_chip_uses > 0:
         request_write(q, s, copy, EVICTION)
     else:
@@ -329,7 +338,10 @@ def produce(q, s, piece):
 
 @kernel
 def prefetch(q, s, core):
-    """Fetch the next constant ahead if nothing stands in the way; one at a time, never evicting."""
+    """Prefetch the next constant for a core, if its memory has unclaimed space and the links have enough free width.
+
+    A core prefetches one constant at a time. A prefetch never evicts other data.
+    """
     state = at.core(s, core)
     if state.prefetching != NONE:
         return
@@ -359,7 +371,7 @@ def prefetch(q, s, core):
 
 @kernel
 def offer(q, s, piece):
-    """A CN has made a piece: the cores that need it elsewhere may fetch it ahead."""
+    """Add a produced piece to the prefetch list of each core that needs the piece in another memory than its home."""
     where = at.piece_state(s, piece)
     for copy in range(where.first_copy, where.copies_stop):
         if copy != where.home:
@@ -370,7 +382,10 @@ def offer(q, s, piece):
 
 @kernel
 def forward(q, s, core):
-    """Fetch the next result ahead if nothing stands in the way; one at a time, never evicting."""
+    """Prefetch the next result for a core, if its memory has unclaimed space and the links have enough free width.
+
+    A core prefetches one result at a time. A prefetch never evicts other data.
+    """
     state = at.core(s, core)
     if state.forwarding != NONE:
         return

@@ -1,4 +1,4 @@
-"""Paths through the graph of CNs (compiled)."""
+"""Compiled functions for paths through the graph of computation nodes (CNs)."""
 
 from tilewright.base.compiled import kernel
 from tilewright.multicore.scheduling.access_kernel import cell
@@ -6,9 +6,10 @@ from tilewright.multicore.scheduling.access_kernel import cell
 
 @kernel
 def longest_paths(g, _count):
-    """Earliest start of each CN, the earliest end of all, and the cycles that follow each CN.
+    """Compute lower bounds in cycles: the start of each CN (`head`), the time after its end (`tail`), and the latency.
 
-    `g.finished` counts the CNs that are on no circle, `g.queue` has them in topological order.
+    `g.queue` receives the CNs in topological order. `g.finished` is their number. It is smaller than the number of all
+    CNs if the graph has a cycle, because CNs on the cycle or behind it are left out.
     """
     last = 0
     for cn in range(g.node_count):
@@ -42,9 +43,9 @@ def longest_paths(g, _count):
 
 @kernel
 def cns_around(g, chosen):
-    """Mark with 1 the CNs from which a path leads to one, with 2 those to which a path leads from it.
+    """Set `g.mark` to 1 for the CNs from which a path leads to `chosen`, and to 2 for the CNs on paths from `chosen`.
 
-    After `longest_paths`.
+    The mark of all other CNs is 0. The function needs the order of CNs from `longest_paths`, which must run first.
     """
     for cn in range(g.node_count):
         cell(g.mark, cn).value = 0
