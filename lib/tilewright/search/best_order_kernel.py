@@ -1,12 +1,15 @@
-"""The best of all orders of few loops, found without costing most of them (compiled).
+"""Search for the best order of at most six loops, with few runs of the cost model (compiled).
 
-The loops that an operand keeps below a boundary between two of its levels are a *state*: a subset, in any order. Tiles,
-transfers and accesses over a boundary depend only on its state. They are tabulated for each state, of which there are
-at most 64. An order is then a row of states, and its accesses are sums over tables. These give a lower bound of its
-cost, from energy and the busiest port. The cost model costs only orders that the bound does not exclude.
+A boundary of an operand separates the loops of one of its memory levels from the loops of the next level. The set of
+loops below a boundary, regardless of their order, is the *state* of the boundary. The tiles, transfers and accesses
+over a boundary depend only on its state. There are at most 64 states, and tables hold the accesses for each state. A
+loop order corresponds to a row of states (one state for each boundary), and its accesses are sums over the tables.
+These sums give a lower bound of its energy and, by the busiest port, of its latency. The cost model is run only for
+orders that the bound does not exclude.
 
-Rows depend on the capacities of memories, but not on energies or port widths. Accesses of states depend on widths, but
-not on capacities or energies. Designs share the tables accordingly.
+Rows depend on the capacities of memories, but not on energies or port widths. Accesses for states depend on port
+widths, but not on capacities or energies. Designs that agree in the relevant properties therefore share the rows or the
+accesses.
 """
 
 import math
@@ -38,56 +41,58 @@ MOST_LOOPS = 6
 STATES = 2**MOST_LOOPS
 MISFIT = -1
 MARGIN = 1e-9
-"""Relative margin, larger than the rounding error of a sum of accesses."""
+"""Relative margin by which bounds are reduced. It is larger than the rounding error of a sum of accesses."""
 
 CANDIDATE_DTYPE = np.dtype(
     [
         ("problem", np.int64),  # address of a record of PROBLEM_DTYPE
-        ("orders", np.int64),  # address of int8 [order, position]: loops, innermost first
-        ("rows", np.int64),  # address of int8 [order, row_length]: states by operand and boundary; MISFIT first: no fit
-        ("accesses", np.int64),  # address of float64 [service, state, 2]: words, and cycles of transfers
-        ("bounds", np.int64),  # address of float64 [order, 2]: lower bounds of energy and latency
+        ("orders", np.int64),  # address of int8 [order, position]: loop, innermost loop first
+        # Address of int8 [order, row_length]: states by operand and boundary. MISFIT as the first state: does not fit.
+        ("rows", np.int64),
+        ("accesses", np.int64),  # address of float64 [service, state, 2]: word accesses, and cycles of transfers
+        ("bounds", np.int64),  # address of float64 [order, 2]: lower bounds of energy (pJ) and latency (cycles)
         ("order_count", np.int64),
-        ("length", np.int64),  # loops of an order
+        ("length", np.int64),  # number of loops in an order
         ("row_length", np.int64),
-        ("depth", np.int64),  # boundaries of an operand in a row
-        ("kinds", np.int64),  # different loops
+        ("depth", np.int64),  # number of places in a row for the boundaries of one operand
+        ("kinds", np.int64),  # number of different loops
         ("loop_dimension", np.int64, (MOST_LOOPS,)),  # [loop]
         ("loop_size", np.int64, (MOST_LOOPS,)),  # [loop]
-        ("repeats", np.int64, (MOST_LOOPS,)),  # [loop] how often an order has it
+        ("repeats", np.int64, (MOST_LOOPS,)),  # [loop] Number of times that an order contains the loop
         ("rows_are_known", np.int8),
         ("accesses_are_known", np.int8),
     ],
     align=True,
 )
-"""Spatial mapping of a layer with the orders of its loops."""
+"""Spatial mapping of a layer, with the orders of the temporal loops and their bounds."""
 
 SEARCH_DTYPE = np.dtype(
     [
         ("candidates", np.int64),  # address of records of CANDIDATE_DTYPE
         *POWER_FIELDS,
-        ("best_candidate", np.int64),  # -1: nothing fits
+        ("best_candidate", np.int64),  # -1 if no order fits
         ("best_row", np.int64),
-        ("best_energy", np.float64),
-        ("best_latency", np.float64),
-        ("costed", np.int64),  # orders that the bound did not exclude
+        ("best_energy", np.float64),  # pJ
+        ("best_latency", np.float64),  # cycles
+        ("costed", np.int64),  # number of runs of the cost model
     ],
     align=True,
 )
-"""Search of a layer, and its result."""
+"""Search for the best order of a layer, and the result of the search."""
 
 TABLES_DTYPE = np.dtype(
     [
         ("state_count", np.int64),
-        ("step", np.int64, (MOST_LOOPS,)),  # [loop] step by which the loop raises the number of a state
-        ("state", np.int64, (MOST_LOOPS + 1,)),  # [position] state of the loops below it in the current order
-        ("elements", np.float64, (MAX_OPERANDS, MAX_LEVELS, STATES)),  # [o, m, state] tile in level m
-        ("energy", np.float64, (MAX_OPERANDS, MAX_LEVELS, STATES)),  # [o, boundary, state] pJ of accesses on both sides
-        ("service_place", np.int64, (MAX_SERVICES,)),  # [service] position of its boundary in a row
+        ("step", np.int64, (MOST_LOOPS,)),  # [loop] Increase of the state number if the loop is added to a state
+        ("state", np.int64, (MOST_LOOPS + 1,)),  # [position] State of the loops below the position in the current order
+        ("elements", np.float64, (MAX_OPERANDS, MAX_LEVELS, STATES)),  # [o, m, state] Elements of the tile in level m
+        # [o, boundary, state] Energy in pJ of the accesses to the memories on both sides of the boundary.
+        ("energy", np.float64, (MAX_OPERANDS, MAX_LEVELS, STATES)),
+        ("service_place", np.int64, (MAX_SERVICES,)),  # [service] Position of its boundary in a row
     ],
     align=True,
 )
-"""Tables over states for the current spatial mapping. Boundary b of an operand is below its level b."""
+"""Tables over states for the current spatial mapping. Boundary `b` of an operand is just below its level `b`."""
 
 problem_at = RecordPointer(PROBLEM_DTYPE)
 candidate_at = RecordPointer(CANDIDATE_DTYPE)
@@ -97,7 +102,10 @@ floating = RecordPointer(np.dtype([("value", np.float64)]))
 
 @kernel
 def find_best(search, tables, ws, count):
-    """Find the first best order of `count` spatial mappings; `ws` then holds its breakdown."""
+    """Find the best loop order over `count` spatial mappings, the first if several are equally good.
+
+    `ws` then holds the breakdown of the cost of this order.
+    """
     search.best_candidate = -1
     search.costed = 0
     seed_candidate = seed_row = -1
@@ -148,7 +156,10 @@ def find_best(search, tables, ws, count):
 
 @kernel
 def clear_figures(ws):
-    """Clear figures of earlier problems with more operands or levels, which the next problem does not overwrite."""
+    """Set the cost figures in the workspace to 0.
+
+    Earlier problems with more operands or levels leave figures that the next problem does not overwrite.
+    """
     for o in range(MAX_OPERANDS):
         for m in range(MAX_LEVELS):
             for x in range(4):
@@ -162,7 +173,7 @@ def clear_figures(ws):
 
 @kernel
 def bound_ranks_before(search, c, row, other_c, other_row):
-    """True if the bound of one order is better than that of another."""
+    """True if the bounds of order `row` of candidate `c` are better than the bounds of the other order."""
     one = candidate_at(search.candidates, c)
     other = candidate_at(search.candidates, other_c)
     return ranks_before(
@@ -176,7 +187,7 @@ def bound_ranks_before(search, c, row, other_c, other_row):
 
 @kernel
 def cost_row(search, ws, c, row):
-    """Cost one order with the cost model; False if it does not fit."""
+    """Compute the cost of one order with the cost model. Return False if the order does not fit."""
     candidate = candidate_at(search.candidates, c)
     load_order(ws, candidate, row)
     search.costed += 1
@@ -196,7 +207,7 @@ def load_order(ws, candidate, row):
 
 @kernel
 def number_states(candidate, tables):
-    """Number the states in mixed radix: the digits are the counts of each loop."""
+    """Number the states in mixed radix. Each loop has one digit: the number of times that the state contains it."""
     count = 1
     for loop in range(candidate.kinds):
         tables.step[loop] = count
@@ -206,7 +217,10 @@ def number_states(candidate, tables):
 
 @kernel
 def load_state(ws, candidate, tables, state):
-    """Write an order into the workspace that begins with the loops of a state; returns the number of these loops."""
+    """Write to the workspace an order whose innermost loops are the loops of `state`. Return the number of these loops.
+
+    The order of the loops inside the state is arbitrary.
+    """
     inside = 0
     for loop in range(candidate.kinds):
         for _ in range(state // tables.step[loop] % (candidate.repeats[loop] + 1)):
@@ -229,7 +243,7 @@ def load_state(ws, candidate, tables, state):
 
 @kernel
 def place_orders(problem, ws, tables, candidate):
-    """Fill the rows: the states in which the allocator puts the loops of each order."""
+    """Fill the row of each order with the states of its boundaries, as the allocator places the boundaries."""
     size_states(problem, ws, tables, candidate)
     for row in range(candidate.order_count):
         load_order(ws, candidate, row)
@@ -255,7 +269,7 @@ def place_orders(problem, ws, tables, candidate):
 
 @kernel
 def size_states(problem, ws, tables, candidate):
-    """Compute the elements of the tile of each operand at each of its levels, for every state."""
+    """Compute the number of elements of the tile of each operand at each of its levels, for every state."""
     for state in range(tables.state_count):
         inside = load_state(ws, candidate, tables, state)
         for o in range(problem.operand_count):
@@ -270,7 +284,7 @@ def size_states(problem, ws, tables, candidate):
 
 @kernel
 def place_loops(problem, ws, tables):
-    """Fill `ws.bound` as the allocator does; False if the order does not fit."""
+    """Write the same level boundaries to `ws.bound` as the allocator does. Return False if the order does not fit."""
     for i in range(problem.held_memory_count):
         k = problem.memory_order[i]
         held = held_operands(problem, k)
@@ -295,7 +309,10 @@ def place_loops(problem, ws, tables):
 
 @kernel
 def list_known_slices(problem, ws, tables, k, j, row):
-    """Fill row `row` of slice sizes and costs from the tables, with the values of the allocator."""
+    """Write slice sizes and costs to row `row` of the workspace, computed from the tables. Return False if none fits.
+
+    A slice is a tile that memory `k` could keep for its operand number `j`. The values equal those of the allocator.
+    """
     o = problem.memory_operands[k, j]
     m = problem.memory_levels[k, j]
     first = first_loop(problem, ws, k, j)
@@ -326,7 +343,10 @@ def list_known_slices(problem, ws, tables, k, j, row):
 
 @kernel
 def bound_orders(problem, tables, candidate, search):
-    """Compute the bounds of all orders, infinite where an order does not fit; returns the first of the best, or -1."""
+    """Compute the lower bounds of all orders, infinite for an order that does not fit.
+
+    Return the first of the orders with the best bounds, or -1 if no order fits.
+    """
     place_services(problem, tables, candidate)
     price_states(problem, tables, candidate)
     cycles = float(computing_cycles(problem, candidate))
@@ -358,7 +378,10 @@ def bound_orders(problem, tables, candidate, search):
 
 @kernel
 def busiest_port(problem, tables, candidate, start):
-    """Cycles of all transfers of the busiest port while the array computes: a lower bound of the latency."""
+    """Cycles for which the busiest port transfers data while the array computes. This is a lower bound of the latency.
+
+    `start` is the position in `rows` at which the row of the order begins.
+    """
     most = 0.0
     for p in range(problem.port_count):
         cycles = 0.0
@@ -373,7 +396,7 @@ def busiest_port(problem, tables, candidate, start):
 
 @kernel
 def computing_cycles(problem, candidate):
-    """Cycles of all loops: the product of their sizes."""
+    """Cycles in which the array computes: the cycles per operation times the product of all loop sizes."""
     cycles = problem.cycles_per_operation
     for loop in range(candidate.kinds):
         for _ in range(candidate.repeats[loop]):
@@ -383,7 +406,7 @@ def computing_cycles(problem, candidate):
 
 @kernel
 def price_states(problem, tables, candidate):
-    """Compute the least energy of the accesses over each boundary, for every state."""
+    """Compute the least energy in pJ of the accesses over each boundary, for every state."""
     for o in range(problem.operand_count):
         for b in range(problem.level_count[o]):
             for state in range(tables.state_count):
@@ -402,9 +425,9 @@ def price_states(problem, tables, candidate):
 
 @kernel
 def count_accesses(problem, ws, tables, candidate):
-    """Compute the least words and cycles of transfers of each service of a port, for every state.
+    """Compute the least word accesses and the least transfer cycles of each service of a port, for every state.
 
-    Data movement is recorded with all boundaries in the same state.
+    A service is one link that uses the port. Data movement is recorded with all boundaries in the same state.
     """
     for state in range(tables.state_count):
         inside = load_state(ws, candidate, tables, state)
@@ -434,13 +457,13 @@ def count_accesses(problem, ws, tables, candidate):
 
 @kernel
 def comes_back_in_windows(problem, o, x):
-    """True if the order of loops above, not only the state, decides how many partial sums a link returns."""
+    """True if the link returns partial sums whose number depends on the order of outer loops, not only on the state."""
     return problem.has_output_windows and o == OUTPUT_INDEX and (x == TL or x == FH)
 
 
 @kernel
 def place_services(problem, tables, candidate):
-    """Compute the positions in a row of the states on which the transfers of each service depend; -1 for none."""
+    """Compute for each service of a port the position in a row of the state on which its transfers depend, or -1."""
     for s in range(problem.port_start[problem.port_count]):
         o = problem.service_operand[s]
         x = problem.service_direction[s]
@@ -454,9 +477,10 @@ def place_services(problem, tables, candidate):
 
 @kernel
 def least_words(problem, ws, o, m, x):
-    """Lower bound of the accesses over a link.
+    """Lower bound of the number of word accesses over a link.
 
-    Averages over fractions of lanes may differ by rounding, hence by one word.
+    With a fractional number of lanes, an average can differ by a rounding error, which can change the number by one
+    word.
     """
     if comes_back_in_windows(problem, o, x):
         return 0.0

@@ -1,4 +1,8 @@
-"""Compiled costs of the loop orders of a problem under many unit energies and word widths (docs/proofs.md#fronts)."""
+"""Compiled search for the best loop order of a problem under many unit energies and word widths.
+
+A variant of a core is one choice of word widths and of the energies of word accesses. A row is a group of loop orders
+that move the same data. docs/proofs.md#fronts has the proof.
+"""
 
 import math
 
@@ -31,30 +35,33 @@ FIGURES_DTYPE = np.dtype(
     [
         *POWER_FIELDS,
         ("variant_count", np.int64),
-        ("variant_width", np.int64, (MAX_VARIANTS,)),  # [variant]
-        ("begins_words", np.int8, (MAX_VARIANTS,)),  # bool: its words differ from those of the variant before
-        ("read_pj", np.float64, (MAX_VARIANTS, MAX_PLACES)),  # [variant, place] of a word
-        ("write_pj", np.float64, (MAX_VARIANTS, MAX_PLACES)),
+        ("variant_width", np.int64, (MAX_VARIANTS,)),  # [variant] Number of its set of word widths
+        # [variant] True if its word widths or the energies of its word accesses differ from the previous variant.
+        ("begins_words", np.int8, (MAX_VARIANTS,)),
+        ("read_pj", np.float64, (MAX_VARIANTS, MAX_PLACES)),  # [variant, place] Energy to read one word
+        ("write_pj", np.float64, (MAX_VARIANTS, MAX_PLACES)),  # [variant, place] Energy to write one word
         ("term_fixed_pj", np.float64, (MAX_VARIANTS, MAX_TERMS)),  # [variant, t]
-        ("term_pj_a_cycle", np.float64, (MAX_VARIANTS, MAX_TERMS)),
-        ("first", np.int64),  # number, among all orders of the layer, of the first one of the block
-        ("fitting", np.int64),  # orders of the block that fit
-        ("row_access_pj", np.float64, (MAX_ROWS,)),  # scratch: for the current words, of rows that the core uses
-        ("row_value", np.float64, (MAX_ROWS,)),  # scratch: lower bound over the row's orders for the current variant
-        ("best_energy_pj", np.float64, (MAX_VARIANTS,)),  # [variant] of the best order
-        ("best_latency_cycles", np.float64, (MAX_VARIANTS,)),
-        ("best_order", np.int64, (MAX_VARIANTS,)),  # its number
+        ("term_pj_a_cycle", np.float64, (MAX_VARIANTS, MAX_TERMS)),  # [variant, t]
+        ("first", np.int64),  # number of the first order of the block, counted among all orders of the layer
+        ("fitting", np.int64),  # number of orders of the block that fit
+        # Scratch: energy of the word accesses of each row that the core uses, with the words of the current variant.
+        ("row_access_pj", np.float64, (MAX_ROWS,)),
+        # Scratch: lower bound of the objective over the orders of each row, for the current variant.
+        ("row_value", np.float64, (MAX_ROWS,)),
+        ("best_energy_pj", np.float64, (MAX_VARIANTS,)),  # [variant] Energy of the best order
+        ("best_latency_cycles", np.float64, (MAX_VARIANTS,)),  # [variant] Latency of the best order
+        ("best_order", np.int64, (MAX_VARIANTS,)),  # [variant] Number of the best order
     ],
     align=True,
 )
-"""Variants of a core, and the best order of a layer for each."""
+"""Variants of a core, and the best loop order of a layer for each variant."""
 
 
 @kernel
 def price_orders(problem, ws, block, moved, figures, count):
-    """Compare the first `count` orders of `block` with the best of each variant.
+    """Compare the first `count` orders of `block` with the best order of each variant.
 
-    `moved` holds what is known of these orders from other cores of the same structure.
+    `moved` holds the data movement and latencies of these orders that are known from other cores of the same structure.
     """
     ws.loop_count = block.length
     figures.fitting = 0
@@ -77,7 +84,11 @@ def price_orders(problem, ws, block, moved, figures, count):
 
 @kernel
 def price_rows(problem, ws, block, moved, figures):
-    """Compare the rows that the core uses with the best of each variant, most promising rows first."""
+    """Compare the rows that the core uses with the best order of each variant.
+
+    The row with the smallest lower bound of the objective comes first. Then rows are left out if their lower bound is
+    higher than the best objective.
+    """
     for variant in range(figures.variant_count):
         if figures.begins_words[variant]:
             for i in range(moved.used_count):
@@ -103,7 +114,7 @@ def price_rows(problem, ws, block, moved, figures):
 
 @kernel
 def value_row(problem, ws, block, moved, figures, i, variant):
-    """Compare the fastest order of a row with the best of a variant."""
+    """Compare the fastest order of the `i`-th used row with the best order of a variant."""
     b = figures.variant_width[variant]
     row = moved.used[i]
     latency = fastest_of_row(problem, ws, block, moved, row, b)
@@ -113,7 +124,10 @@ def value_row(problem, ws, block, moved, figures, i, variant):
 
 @kernel
 def access_energy(moved, figures, row, variant):
-    """Energy in pJ of a row's word accesses, added in the order of the cost model, so that all bits are equal."""
+    """Energy in pJ of the word accesses of a row.
+
+    The terms are added in the same order as in the cost model, so the floating-point result is identical.
+    """
     b = figures.variant_width[variant]
     energy = 0.0
     for place in range(moved.place_count):
@@ -127,7 +141,7 @@ def access_energy(moved, figures, row, variant):
 
 @kernel
 def energy_of(problem, figures, variant, access_pj, latency):
-    """Energy of an order in pJ, added in the order of the cost model."""
+    """Energy in pJ of a loop order, with the terms added in the same order as in the cost model."""
     energy = 0.0
     for t in range(problem.term_count):
         term = figures.term_fixed_pj[variant, t] + figures.term_pj_a_cycle[variant, t] * latency
@@ -139,7 +153,10 @@ def energy_of(problem, figures, variant, access_pj, latency):
 
 @kernel
 def keep_better(figures, variant, energy, latency, order):
-    """Keep an order if it is better by the rule of searches: objective, then the other metric, then first found."""
+    """Store a loop order as the best order of a variant if it is better than the stored order.
+
+    Orders are compared by the objective, then by the metric that the objective does not use, then by their number.
+    """
     best_energy, best_latency = figures.best_energy_pj[variant], figures.best_latency_cycles[variant]
     if ranks_before(figures, best_energy, best_latency, energy, latency):
         return

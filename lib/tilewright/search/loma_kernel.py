@@ -1,7 +1,8 @@
-"""Every distinct order of a multiset of loops, made and costed block by block (compiled).
+"""All distinct orders of a multiset of loops, generated and evaluated block by block (compiled).
 
-Orders come in cool-lex order (Williams 2009, "Loopless generation of multiset permutations using a constant number of
-variables by prefix shifts"), as in the reference, so that ties are broken in the same way: the first order wins.
+The orders are generated in cool-lex order (Williams 2009, "Loopless generation of multiset permutations using a
+constant number of variables by prefix shifts"), as in the reference. If several orders are equally good, the first
+order is chosen, so ties are broken as in the reference.
 """
 
 import math
@@ -17,25 +18,25 @@ from tilewright.mapping.temporal import ANY, GAP
 
 STREAM_DTYPE = np.dtype(
     [
-        ("length", np.int64),  # loops of an order
+        ("length", np.int64),  # number of loops in an order
         ("loop_dimension", np.int64, (MAX_LOOPS,)),  # [loop]
         ("loop_size", np.int64, (MAX_LOOPS,)),  # [loop]
-        ("order", np.int64, (MAX_LOOPS,)),  # loops of the next order, innermost first
+        ("order", np.int64, (MAX_LOOPS,)),  # [position] Loop of the next order, innermost loop first
         ("pattern_length", np.int64),
         ("pattern_dimension", np.int64, (MAX_LOOPS,)),  # loop dimension, or GAP
         ("pattern_size", np.int64, (MAX_LOOPS,)),  # loop size, or ANY
-        ("visits_allowed", np.int64),  # limit of orders that the next call may visit
-        ("visited", np.int64),  # orders that the last call visited
-        ("rows", np.int64),  # orders that the last call wrote
+        ("visits_allowed", np.int64),  # maximal number of orders that the next call can visit
+        ("visited", np.int64),  # number of orders that the last call visited
+        ("rows", np.int64),  # number of orders that the last call wrote
     ],
     align=True,
 )
-"""Stream of orders: its loops, its position, and the pattern that orders must match."""
+"""Stream of loop orders: the loops, the next order, and the pattern that orders must match."""
 
 
 @kernel
 def next_order(stream, n):
-    """Replace the order of `stream`, `n` loops, by its successor in cool-lex order."""
+    """Replace the current order of `stream`, which has `n` loops, by the next order in cool-lex order."""
     prefix = 1
     while prefix < n and stream.order[prefix] <= stream.order[prefix - 1]:
         prefix += 1
@@ -78,7 +79,7 @@ def matches(stream):
 
 @kernel
 def fill_block(stream, block, count):
-    """Write the next orders of `stream` that match its pattern into `block`, at most `count`."""
+    """Write the next orders of `stream` that match its pattern, at most `count` orders, into `block`."""
     n = stream.length
     rows = 0
     visited = 0
@@ -95,34 +96,35 @@ def fill_block(stream, block, count):
 
 
 BATCH_ORDERS = 16384
-"""Orders that are made and costed between two checks of the clock and of requests to stop."""
+"""Number of orders that are generated and evaluated between two checks of the clock and of requests to stop."""
 BOUNDARIES = MAX_OPERANDS * MAX_LEVELS
 
 BLOCK_DTYPE = np.dtype(
     [
-        ("length", np.int64),  # loops of an order
+        ("length", np.int64),  # number of loops in an order
         ("loop_dimension", np.int64, (MAX_LOOPS,)),  # [loop]
         ("loop_size", np.int64, (MAX_LOOPS,)),  # [loop]
-        ("bounded", np.int8),  # bool: level boundaries are given, else memories are allocated greedily
-        ("orders", np.int8, (BATCH_ORDERS * MAX_LOOPS,)),  # [row * length + position] loop, innermost first
+        ("bounded", np.int8),  # True if level boundaries are given, False if memories are allocated greedily
+        ("orders", np.int8, (BATCH_ORDERS * MAX_LOOPS,)),  # [row * length + position] Loop, innermost loop first
         ("boundaries", np.int8, (BATCH_ORDERS * BOUNDARIES,)),  # [row * BOUNDARIES + operand * MAX_LEVELS + level]
         ("energy_pj", np.float64, (BATCH_ORDERS,)),  # [row]
         ("latency_cycles", np.float64, (BATCH_ORDERS,)),  # [row]
         ("outcome", np.int8, (BATCH_ORDERS,)),  # [row]
-        ("fitting", np.int64),  # orders that fit
-        ("closest_outcome", np.int64),  # the failure that came closest to fitting; kept until something fits
+        ("fitting", np.int64),  # number of orders that fit
+        # Failure with the smallest ratio of required to available bits. It is updated until the first order fits.
+        ("closest_outcome", np.int64),
         ("closest_place", np.int64, (3,)),  # memory, operand, level
-        ("closest_bits", np.float64, (2,)),  # needed, limit
+        ("closest_bits", np.float64, (2,)),  # required bits, available bits
         ("closest_ratio", np.float64),
     ],
     align=True,
 )
-"""Layout of a block. Orders are stored contiguously, so that few loops take little memory."""
+"""Layout of a block of orders. The orders are stored without gaps, so a block of short orders uses little memory."""
 
 
 @kernel
 def cost_block(problem, ws, block, count):
-    """Cost the first `count` orders of `block`; `ws` then holds the breakdown of the last one."""
+    """Compute the costs of the first `count` orders of `block`; `ws` then holds the breakdown of the last order."""
     ws.loop_count = block.length
     for row in range(count):
         outcome = allocate_row(problem, ws, block, row)
@@ -142,14 +144,17 @@ def cost_block(problem, ws, block, count):
 
 @kernel
 def allocate_row(problem, ws, block, row):
-    """Write one order and its level boundaries, given or allocated, into the workspace; returns an outcome."""
+    """Write one order and its level boundaries into the workspace, and return the outcome.
+
+    The level boundaries are those of the block or, if the block has none, the allocator computes them.
+    """
     load_row(problem, ws, block, row)
     return check_boundaries(problem, ws) if block.bounded else allocate(problem, ws)
 
 
 @kernel
 def load_row(problem, ws, block, row):
-    """Write one order, and its given level boundaries if any, into the workspace."""
+    """Write one order into the workspace, with its level boundaries if the block gives them."""
     start = row * block.length
     for i in range(block.length):
         loop = block.orders[start + i]
@@ -164,7 +169,7 @@ def load_row(problem, ws, block, row):
 
 @kernel
 def keep_closest_failure(ws, block, outcome):
-    """Keep the failure with the smallest ratio of required to available bits."""
+    """Store the last failure in the block if it has the smallest ratio of required to available bits so far."""
     limit = ws.failure_bits[1]
     ratio = ws.failure_bits[0] / limit if limit > 0 else 0.0
     if ratio < block.closest_ratio:

@@ -1,9 +1,10 @@
-"""Loop orders of a problem grouped by the data that they move, on cores that differ only in sizes (compiled).
+"""Loop orders of a problem, grouped by the data that they move on cores that differ only in sizes (compiled).
 
-docs/proofs.md#fronts has the proof. An order with its loops allocated to a core's memories is an *allocation*. It moves
-the same data on every core with the same allocated loops and the same double-buffered tiles, and at given word widths
-takes the same time. So it is costed only once, for the first such core. Allocations that move the same data form one
-*row*: at any cost of words, they have the same energy.
+A loop order whose loops are allocated to the memories of a core is an *allocation*. An allocation moves the same data
+on all cores on which the loops are allocated in the same way and the same tiles are double-buffered. At given word
+widths, it also takes the same time on these cores. The cost model is therefore run only for the first of these cores.
+Allocations that move the same data form one *row*. All allocations of a row have the same energy of word accesses,
+regardless of the energy of each access. docs/proofs.md#fronts has the proof.
 """
 
 import math
@@ -22,10 +23,13 @@ MAX_ALLOCATIONS = 32768
 MAX_ROWS = 2048
 MAX_WIDTHS = 16
 MAX_PLACES = MAX_OPERANDS * MAX_LEVELS
-"""Maximal number of memory levels over all operands."""
+"""Maximal number of places. A place is one memory level of one operand."""
 BUCKETS = 8192
 NUMBERS = 3
-"""Numbers per link in the key of a row: bits of a transfer, transfers, average parts that a transfer moves."""
+"""Number of values for each link in the key of a row.
+
+The values are the bits of a transfer, the number of transfers, and the average number of parts of a transfer.
+"""
 KEY_LENGTH = MAX_PLACES * 4 * NUMBERS
 NONE = -1
 UNKNOWN = -1.0
@@ -38,47 +42,51 @@ MOVED_DATA_DTYPE = np.dtype(
         ("place_operand", np.int64, (MAX_PLACES,)),  # [place] o
         ("place_level", np.int64, (MAX_PLACES,)),  # [place] m
         ("width_count", np.int64),
-        ("widest", np.int64),  # the width of the problem, NONE if it is none of these
-        ("wide", np.int64, (MAX_WIDTHS, MAX_PLACES, 4)),  # [width, place, x] bits; 0 without port
-        ("bandwidth_max_bits", np.int64, (MAX_PLACES, 4)),  # [place, x] widths of the problem
-        # Known from all cores so far, for one block of orders.
-        ("room", np.int64),  # capacity for rows and allocations
+        ("widest", np.int64),  # number of the set of widths that equals the widths of the problem, or NONE
+        ("wide", np.int64, (MAX_WIDTHS, MAX_PLACES, 4)),  # [width, place, x] Word width in bits, 0 without a port
+        ("bandwidth_max_bits", np.int64, (MAX_PLACES, 4)),  # [place, x] Word width of the problem in bits
+        # Fields that are known from all cores so far, for one block of orders.
+        ("room", np.int64),  # largest number of rows, and of allocations, that are stored
         ("allocation_count", np.int64),
-        ("last_of_order", np.int64, (BATCH_ORDERS,)),  # [order] its most recently found allocation, or NONE
-        ("before", np.int64, (MAX_ALLOCATIONS,)),  # [allocation] the previous allocation of its order, or NONE
-        ("order", np.int64, (MAX_ALLOCATIONS,)),
-        ("row", np.int64, (MAX_ALLOCATIONS,)),
-        ("bound", np.int8, (MAX_ALLOCATIONS, MAX_PLACES)),
-        ("least_bits", np.int64, (MAX_ALLOCATIONS, MAX_MEMORIES)),  # [allocation, held memory] sizes with which
-        ("below_bits", np.int64, (MAX_ALLOCATIONS, MAX_MEMORIES)),  # the same tiles can be double-buffered: from, below
-        ("widest_latency", np.float64, (MAX_ALLOCATIONS,)),  # with the widths of the problem
-        ("latency", np.float64, (MAX_ALLOCATIONS, MAX_WIDTHS)),  # UNKNOWN where it has not been costed
+        ("last_of_order", np.int64, (BATCH_ORDERS,)),  # [order] Its most recently found allocation, or NONE
+        ("before", np.int64, (MAX_ALLOCATIONS,)),  # [allocation] Previous allocation of the same order, or NONE
+        ("order", np.int64, (MAX_ALLOCATIONS,)),  # [allocation] Number of its order in the block
+        ("row", np.int64, (MAX_ALLOCATIONS,)),  # [allocation] Number of its row
+        ("bound", np.int8, (MAX_ALLOCATIONS, MAX_PLACES)),  # [allocation, place] Number of loops below the boundary
+        # [allocation, held memory] Range of memory sizes in bits with which the same tiles can be double-buffered:
+        # from `least_bits` to below `below_bits`.
+        ("least_bits", np.int64, (MAX_ALLOCATIONS, MAX_MEMORIES)),
+        ("below_bits", np.int64, (MAX_ALLOCATIONS, MAX_MEMORIES)),
+        ("widest_latency", np.float64, (MAX_ALLOCATIONS,)),  # [allocation] Cycles with the widths of the problem
+        ("latency", np.float64, (MAX_ALLOCATIONS, MAX_WIDTHS)),  # [allocation, width] Cycles, or UNKNOWN
         ("row_count", np.int64),
-        ("bucket", np.int32, (BUCKETS,)),  # row, or NONE
-        ("key", np.float64, (KEY_LENGTH,)),  # of the current order
+        ("bucket", np.int32, (BUCKETS,)),  # hash table of rows: number of a row, or NONE
+        ("key", np.float64, (KEY_LENGTH,)),  # key of the current order
         ("row_key", np.float64, (MAX_ROWS, KEY_LENGTH)),
-        ("row_words", np.int64, (MAX_ROWS, MAX_WIDTHS, MAX_PLACES, 4)),  # [row, width, place, x] word accesses
-        ("row_busy", np.float64, (MAX_ROWS, MAX_WIDTHS)),  # lower bound of the cycles of its allocations
+        ("row_words", np.int64, (MAX_ROWS, MAX_WIDTHS, MAX_PLACES, 4)),  # [row, width, place, x] Word accesses
+        ("row_busy", np.float64, (MAX_ROWS, MAX_WIDTHS)),  # [row, width] Lower bound of the cycles of its allocations
         ("port_cycles", np.float64, (MAX_PORTS,)),  # scratch
-        # Of the current core.
-        ("core", np.int64),  # its number
-        ("used_count", np.int64),
-        ("used", np.int64, (MAX_ROWS,)),  # number of rows of its orders
-        ("core_of_row", np.int64, (MAX_ROWS,)),  # the last core that used a row
-        ("last_of_row", np.int64, (MAX_ROWS,)),  # its most recently found allocation in that row
-        ("used_before", np.int64, (MAX_ALLOCATIONS,)),  # the previous allocation of that row, or NONE
-        ("row_latency", np.float64, (MAX_ROWS,)),  # lower bound of its allocations in a row, at widths of the problem
-        ("exact_latency", np.float64, (MAX_ROWS, MAX_WIDTHS)),  # latency of the fastest of these; UNKNOWN
-        ("exact_order", np.int64, (MAX_ROWS, MAX_WIDTHS)),  # the first order with that latency
+        # Fields for the current core.
+        ("core", np.int64),  # number of the current core
+        ("used_count", np.int64),  # number of rows that the current core uses
+        ("used", np.int64, (MAX_ROWS,)),  # numbers of the rows that the current core uses
+        ("core_of_row", np.int64, (MAX_ROWS,)),  # [row] Number of the last core that used the row
+        ("last_of_row", np.int64, (MAX_ROWS,)),  # [row] Most recently found allocation of the current core in the row
+        ("used_before", np.int64, (MAX_ALLOCATIONS,)),  # [allocation] Previous allocation of the core in the same row
+        # [row] Least cycles of the allocations of the core in the row, with the widths of the problem.
+        ("row_latency", np.float64, (MAX_ROWS,)),
+        # [row, width] Cycles of the fastest allocation of the core in the row, or UNKNOWN.
+        ("exact_latency", np.float64, (MAX_ROWS, MAX_WIDTHS)),
+        ("exact_order", np.int64, (MAX_ROWS, MAX_WIDTHS)),  # [row, width] First order with this latency
     ],
     align=True,
 )
-"""Known allocations and rows of the orders of a block."""
+"""Known allocations and known rows for the loop orders of a block."""
 
 
 @kernel
 def forget(moved, count):
-    """Begin with a block of `count` orders, of which nothing is known."""
+    """Delete all known allocations and rows, before a new block of `count` orders."""
     moved.allocation_count = 0
     moved.row_count = 0
     moved.core = 0
@@ -91,21 +99,21 @@ def forget(moved, count):
 
 @kernel
 def begin_core(moved):
-    """Begin with a core of which no order has been visited."""
+    """Prepare the record for the next core, which uses no rows yet."""
     moved.core += 1
     moved.used_count = 0
 
 
 @kernel
 def is_full(moved):
-    """True if there is no room for another allocation."""
+    """True if the record has no room for another row or another allocation."""
     room = moved.room
     return moved.row_count >= min(room, MAX_ROWS) or moved.allocation_count >= min(room, MAX_ALLOCATIONS)
 
 
 @kernel
 def find_allocation(problem, ws, moved, order):
-    """Known allocation that equals the one in the workspace, or NONE."""
+    """Known allocation of `order` that equals the allocation in the workspace, or NONE."""
     found = moved.last_of_order[order]
     while found != NONE and not is_same(problem, ws, moved, found):
         found = moved.before[found]
@@ -114,7 +122,7 @@ def find_allocation(problem, ws, moved, order):
 
 @kernel
 def is_same(problem, ws, moved, found):
-    """True if a known allocation has the boundaries in the workspace, and the same double buffers."""
+    """True if the known allocation `found` has the boundaries in the workspace and allows the same double buffers."""
     for place in range(moved.place_count):
         if moved.bound[found, place] != ws.bound[moved.place_operand[place], moved.place_level[place]]:
             return False
@@ -127,7 +135,7 @@ def is_same(problem, ws, moved, found):
 
 @kernel
 def add_allocation(problem, ws, moved, order):
-    """Store the allocation that was costed last; returns its number."""
+    """Store the allocation in the workspace, for which the cost model was run last. Return its number."""
     added = moved.allocation_count
     moved.allocation_count += 1
     moved.before[added] = moved.last_of_order[order]
@@ -148,8 +156,9 @@ def add_allocation(problem, ws, moved, order):
 def write_sizes(problem, ws, moved, added, i):
     """Write the range of sizes of a memory for which the same tiles can be double-buffered.
 
-    Sets of second tiles must fit next to the first tiles. Between the need of the largest set that fits and that of the
-    smallest set that does not, nothing changes. The reference compares shares in another way, so only this size counts.
+    The second tiles of double buffers must fit next to the first tiles. The lower end of the range is the smallest size
+    with which every set of second tiles that fits now still fits. The upper end is the smallest size with which another
+    set fits. The reference decides about double buffers by another rule; the range then has only the current size.
     """
     k = problem.memory_order[i]
     size = problem.memory_bits[k]
@@ -176,7 +185,7 @@ def write_sizes(problem, ws, moved, added, i):
 
 @kernel
 def find_row(problem, ws, moved):
-    """Row of the allocation that was costed last; a new row if no other allocation moves the same data."""
+    """Row of the allocation in the workspace. A new row is made if no known allocation moves the same data."""
     bucket = write_key(problem, ws, moved)
     row = moved.bucket[bucket]
     while row != NONE and not has_key(moved, row):
@@ -192,7 +201,10 @@ def find_row(problem, ws, moved):
 
 @kernel
 def write_key(problem, ws, moved):
-    """Write the key, from which word accesses are computed; returns the first bucket to search."""
+    """Write the key of the allocation in the workspace. Return the first bucket in which to search for the key.
+
+    The key contains the values from which word accesses are computed.
+    """
     digest = np.uint64(14695981039346656037)
     i = 0
     for place in range(moved.place_count):
@@ -212,7 +224,7 @@ def write_key(problem, ws, moved):
 
 @kernel
 def has_key(moved, row):
-    """True if a row has the key of the current order."""
+    """True if the key of `row` equals the key of the current order."""
     i = 0
     while i < moved.place_count * 4 * NUMBERS and moved.row_key[row, i] == moved.key[i]:
         i += 1
@@ -243,11 +255,12 @@ def begin_row(problem, ws, moved, row):
 
 @kernel
 def busy_cycles(problem, ws, moved, b):
-    """Lower bound of the cycles of an order with this data movement, for words no wider than those of the problem.
+    """Lower bound in cycles of the latency of orders with this data movement and the set `b` of word widths.
 
-    If every transfer takes port time, a port needs at least the time of its transfers: of all transfers if loads of
-    inputs that share a port follow one another, else of those while the array computes (docs/proofs.md#fronts).
-    Otherwise the bound is all passes and the drain.
+    No word is wider than the words of the problem. If every transfer takes port time, the bound is the transfer time of
+    the busiest port. This time includes all transfers if the loads of inputs that share a port follow one another;
+    otherwise it includes only transfers while the array computes (docs/proofs.md#fronts). In all other cases, the bound
+    is the cycles in which the array computes plus the drain.
     """
     if not problem.switches[PORT_TIME] or problem.spatial_differs:
         return ws.totals[IDEAL_TEMPORAL] + problem.fixed_cycles
@@ -274,7 +287,7 @@ def busy_cycles(problem, ws, moved, b):
 
 @kernel
 def use_allocation(moved, found):
-    """Add an allocation to those of the current core."""
+    """Add the known allocation `found` to the allocations of the current core."""
     row = moved.row[found]
     if moved.core_of_row[row] != moved.core:
         moved.core_of_row[row] = moved.core
@@ -291,9 +304,9 @@ def use_allocation(moved, found):
 
 @kernel
 def least_latency(problem, moved, row, b):
-    """Lower bound of the cycles of a row's orders at the widths of `b`; the exact minimum if it is known.
+    """Lower bound of the cycles of the orders of a row with the set `b` of word widths; the exact minimum if known.
 
-    If every transfer takes port time, latency does not fall when words get narrower.
+    If every transfer takes port time, narrower words never reduce the latency.
     """
     if moved.exact_latency[row, b] != UNKNOWN:
         return moved.exact_latency[row, b]
@@ -304,7 +317,10 @@ def least_latency(problem, moved, row, b):
 
 @kernel
 def fastest_of_row(problem, ws, block, moved, row, b):
-    """Latency in cycles of the fastest order of a row at a width; `exact_order` is the first such order."""
+    """Latency in cycles of the fastest order of a row with the set `b` of word widths.
+
+    `exact_order` then holds the first order with this latency.
+    """
     if moved.exact_latency[row, b] == UNKNOWN:
         found = moved.last_of_row[row]
         best = latency_of(problem, ws, block, moved, found, b)
@@ -323,7 +339,10 @@ def fastest_of_row(problem, ws, block, moved, row, b):
 
 @kernel
 def latency_of(problem, ws, block, moved, found, b):
-    """Latency in cycles of an allocation at a width; it is costed unless that was done before."""
+    """Latency in cycles of an allocation with the set `b` of word widths.
+
+    The cost model is run if the latency is not known yet.
+    """
     if moved.latency[found, b] == UNKNOWN:
         write_width(problem, moved, b)
         load_row(problem, ws, block, moved.order[found])
@@ -337,7 +356,7 @@ def latency_of(problem, ws, block, moved, found, b):
 
 @kernel
 def write_width(problem, moved, b):
-    """Set the word widths of the problem to those of a width; NONE restores its own."""
+    """Write the set `b` of word widths to the problem. NONE restores the original widths of the problem."""
     for place in range(moved.place_count):
         o = moved.place_operand[place]
         m = moved.place_level[place]

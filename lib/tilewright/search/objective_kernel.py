@@ -1,6 +1,6 @@
 """Objectives (`tilewright.base.objectives`) in compiled searches.
 
-The record of a search holds the objective as its two powers.
+The record of a search stores an objective as two exponents: the power of energy and the power of latency.
 """
 
 import numpy as np
@@ -8,12 +8,12 @@ import numpy as np
 from tilewright.base.compiled import kernel
 
 POWER_FIELDS = (("energy_power", np.int64), ("latency_power", np.int64))
-"""Fields for the objective in the record of a search."""
+"""Fields of the record of a search that store its objective."""
 
 
 @kernel
 def value_of(search, energy, latency):
-    """Value of the objective."""
+    """Value of the objective: the product of `energy` (pJ) and `latency` (cycles), each raised to its exponent."""
     value = 1.0
     for _ in range(search.energy_power):
         value *= energy
@@ -24,7 +24,10 @@ def value_of(search, energy, latency):
 
 @kernel
 def ranks_before(search, energy, latency, best_energy, best_latency):
-    """True if energy and latency are better than the best: by the objective, then by the other metric."""
+    """True if `energy` and `latency` are better than the best values by the objective.
+
+    If the objective uses only energy or only latency, the other metric breaks ties.
+    """
     value = value_of(search, energy, latency)
     best = value_of(search, best_energy, best_latency)
     if value != best:

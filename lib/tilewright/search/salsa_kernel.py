@@ -1,4 +1,8 @@
-"""A chain of simulated annealing over loop orders (compiled), with the acceptance rule of zigzag-dse 3.9.1."""
+"""Simulated annealing over loop orders (compiled), with the acceptance rule of zigzag-dse 3.9.1.
+
+A chain is one run of simulated annealing. Each iteration proposes a neighbour, which is the current order with two
+loops exchanged or one loop moved.
+"""
 
 import math
 
@@ -12,31 +16,34 @@ from tilewright.search.loma_kernel import matches
 from tilewright.search.objective_kernel import POWER_FIELDS, ranks_before, value_of
 
 PROPOSALS = 64
-"""Neighbours drawn until one matches the pattern; if none does, the iteration visits no neighbour."""
+"""Maximal number of neighbours that an iteration draws until a neighbour matches the pattern.
+
+If no drawn neighbour matches, the iteration evaluates no neighbour.
+"""
 
 CHAIN_DTYPE = np.dtype(
     [
         *POWER_FIELDS,
-        ("length", np.int64),  # loops of an order
+        ("length", np.int64),  # number of loops in an order
         ("loop_dimension", np.int64, (MAX_LOOPS,)),  # [loop]
         ("loop_size", np.int64, (MAX_LOOPS,)),  # [loop]
         ("pattern_length", np.int64),
         ("pattern_dimension", np.int64, (MAX_LOOPS,)),  # loop dimension, or GAP
         ("pattern_size", np.int64, (MAX_LOOPS,)),  # loop size, or ANY
-        ("order", np.int64, (MAX_LOOPS,)),  # current order, or the neighbour being visited; innermost first
-        ("previous_order", np.int64, (MAX_LOOPS,)),  # order before the neighbour was made
+        ("order", np.int64, (MAX_LOOPS,)),  # current order or the proposed neighbour, innermost loop first
+        ("previous_order", np.int64, (MAX_LOOPS,)),  # current order while `order` is the proposed neighbour
         ("current_value", np.float64),  # objective of the current order
         ("best_order", np.int64, (MAX_LOOPS,)),
         ("best_energy_pj", np.float64),
         ("best_latency_cycles", np.float64),
         ("random_state", np.uint64),
         ("temperature", np.float64),
-        ("cooling", np.float64),  # factor on the temperature for each iteration
-        ("evaluations", np.int64),
+        ("cooling", np.float64),  # factor by which each iteration multiplies the temperature
+        ("evaluations", np.int64),  # number of neighbours that were evaluated
     ],
     align=True,
 )
-"""Chain: its loops, the pattern, its current order, and the best so far. It starts at a fitting order."""
+"""Chain: the loops, the pattern, the current order and the best order so far. The first order of a chain must fit."""
 
 # SplitMix64: Steele, Lea, Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014.
 _STEP = np.uint64(0x9E3779B97F4A7C15)
@@ -49,7 +56,7 @@ _UNIT = 2.0**-53
 
 @kernel
 def random_bits(chain):
-    """Next 64 random bits; all random numbers of a chain come from its own state."""
+    """Next 64 random bits of a chain. They depend only on the random state of the chain."""
     chain.random_state = chain.random_state + _STEP
     bits = chain.random_state
     bits = (bits ^ (bits >> _SHIFT_30)) * _FIRST_FACTOR
@@ -59,19 +66,19 @@ def random_bits(chain):
 
 @kernel
 def random_below(chain, count):
-    """Random integer from 0 to below `count`, which must be small."""
+    """Random integer from 0 to `count` - 1. `count` must be much smaller than 2**32."""
     return np.int64(((random_bits(chain) >> _SHIFT_32) * np.uint64(count)) >> _SHIFT_32)
 
 
 @kernel
 def random_fraction(chain):
-    """Random number from 0 to below 1."""
+    """Random number of at least 0 and less than 1."""
     return float(random_bits(chain) >> _SHIFT_11) * _UNIT
 
 
 @kernel
 def swap_loops(chain):
-    """Exchange two different loops of the order; returns True."""
+    """Exchange two different loops at random positions of the order. Return True, because the order always changes."""
     i = random_below(chain, chain.length)
     j = random_below(chain, chain.length)
     while chain.order[i] == chain.order[j]:
@@ -85,7 +92,7 @@ def swap_loops(chain):
 
 @kernel
 def move_loop(chain):
-    """Move one loop to another position; False if the order is unchanged."""
+    """Move the loop at a random position to another random position. Return False if the order does not change."""
     source = random_below(chain, chain.length)
     target = random_below(chain, chain.length)
     loop = chain.order[source]
@@ -102,7 +109,7 @@ def move_loop(chain):
 
 @kernel
 def propose(chain):
-    """Change the order to a neighbour that matches the pattern; False if none was found."""
+    """Replace the order by a random neighbour that matches the pattern. Return False if no such neighbour is found."""
     for i in range(chain.length):
         chain.previous_order[i] = chain.order[i]
     for _ in range(PROPOSALS):
@@ -115,14 +122,14 @@ def propose(chain):
 
 @kernel
 def restore(chain):
-    """Restore the order before the neighbour."""
+    """Replace the proposed neighbour by the previous order."""
     for i in range(chain.length):
         chain.order[i] = chain.previous_order[i]
 
 
 @kernel
 def anneal(problem, ws, chain, count):
-    """Visit `count` more neighbours of the chain. Orders that do not fit the core are never accepted."""
+    """Run `count` more iterations of the chain. Orders that do not fit the core are never accepted."""
     n = chain.length
     ws.loop_count = n
     for _ in range(count):
@@ -140,9 +147,10 @@ def anneal(problem, ws, chain, count):
 
 @kernel
 def accept(ws, chain):
-    """True if the chain accepts the neighbour.
+    """True if the chain accepts the neighbour as its current order.
 
-    It does so always if the neighbour is no worse, else at random, with lower probability at lower temperature.
+    A neighbour that is not worse than the current order is always accepted. A worse neighbour is accepted at random;
+    the probability falls with the temperature.
     """
     value = value_of(chain, ws.totals[ENERGY], ws.totals[LATENCY])
     gain = chain.current_value / value - 1.0
@@ -154,7 +162,7 @@ def accept(ws, chain):
 
 @kernel
 def keep_better(ws, chain):
-    """Keep the current order if it is the best so far."""
+    """Store the current order as the best order if it is better than all earlier orders."""
     energy = ws.totals[ENERGY]
     latency = ws.totals[LATENCY]
     if ranks_before(chain, energy, latency, chain.best_energy_pj, chain.best_latency_cycles):

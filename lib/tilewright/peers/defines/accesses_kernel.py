@@ -1,7 +1,8 @@
-"""The loop order of least energy as DeFiNES costs it (compiled; DeFiNES, its cost model).
+"""Search for the loop order of least energy according to the cost model of DeFiNES (compiled).
 
-What moves, how often, and where, are those of the cost model here, under `zigzag-3.9.1+round_up_spatial_factors`. Two
-things are counted in another way: accesses of the upper one of two memories, and loading and off-loading.
+The data movement is computed by the cost model of tilewright with the profile
+`zigzag-3.9.1+round_up_spatial_factors`. Two results are computed as in DeFiNES: the accesses to the upper of two
+adjacent memories, and the times of on-loading and off-loading.
 """
 
 import math
@@ -19,9 +20,9 @@ from tilewright.search.loma_kernel import load_row
 
 FOUND_DTYPE = np.dtype(
     [
-        ("row", np.int64),  # -1: none fits
+        ("row", np.int64),  # number of the order in the block, or -1 if no order fits
         ("energy_pj", np.float64),
-        ("words", np.float64, (MAX_OPERANDS, MAX_LEVELS, 4)),  # [o, m, x]
+        ("words", np.float64, (MAX_OPERANDS, MAX_LEVELS, 4)),  # [o, m, x] Accesses in full-width words
         ("total_cycles", np.float64),
         ("stall_cycles", np.float64),
         ("onloading_cycles", np.float64),
@@ -29,12 +30,15 @@ FOUND_DTYPE = np.dtype(
     ],
     align=True,
 )
-"""The best order of a block."""
+"""Order of least energy in a block, with its accesses and cycles."""
 
 
 @kernel
 def find_least_energy(problem, ws, block, found, count):
-    """First order of least energy among the first `count` of `block`, if it is below that of `found`."""
+    """Find the order of least energy among the first `count` orders of `block`, the first if several are equal.
+
+    The order is written to `found` if `found` holds no order or an order with a higher energy.
+    """
     ws.loop_count = block.length
     for row in range(count):
         load_row(problem, ws, block, row)
@@ -54,7 +58,7 @@ def find_least_energy(problem, ws, block, found, count):
 
 @kernel
 def keep_order(problem, ws, found, row, energy):
-    """Write the order in the workspace into `found`."""
+    """Write the accesses and cycles of the order in the workspace to `found`, with its energy in pJ."""
     found.row = row
     found.energy_pj = energy
     for o in range(problem.operand_count):
@@ -68,17 +72,17 @@ def keep_order(problem, ws, found, row, energy):
     top = problem.level_count[OUTPUT_INDEX] - 1
     last = 0.0
     if top > 0:
-        # The memories below work at the same time, each a cycle later.
+        # Each memory below adds only one cycle, because all memories off-load at the same time, one cycle apart.
         last = max(ws.load[OUTPUT_INDEX, top - 1, TH], ws.load[OUTPUT_INDEX, top, FL]) + top - 1
     found.offloading_cycles = last
 
 
 @kernel
 def words_of_link(problem, ws, o, m, x):
-    """Accesses of full-width words on one link; fractions stay.
+    """Number of accesses over one link, in full-width words. The number can be fractional.
 
-    What moves between two memories does so in as many cycles as the narrower side needs, and each of them is an access
-    of the upper one, of no less than the smallest part of its words.
+    A transfer between two memories takes as many cycles as the narrower of the two ports needs. In each of these
+    cycles, the upper memory is accessed once; an access covers at least the smallest accessible part of a word.
     """
     bits = float(ws.amount[0, o, m, x] * ws.precision[0, o, m, x])
     if bits == 0 or problem.bandwidth_max_bits[o, m, x] == 0:

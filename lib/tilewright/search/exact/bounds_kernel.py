@@ -1,7 +1,7 @@
 """Lower bounds of the cost of every completion of a label (compiled; proofs: docs/proofs.md#exact-search, 3 and 4).
 
-Latency is bounded by running the cost model's own code (double buffers, port stalls, loading) on the known links. Open
-links contribute their minimum.
+The lower bound of the latency comes from the code of the cost model (double buffers, port stalls, loading), which runs
+on the known links. Links of boundaries that are not placed yet (open links) contribute their minimum.
 """
 
 import math
@@ -38,14 +38,14 @@ from tilewright.search.objective_kernel import root, value_of
 
 ENDLESS = 1e18
 TOLERANCE = 1e-9
-"""Relative tolerance: bounds and costs differ by rounding, so a smaller gain does not count."""
+"""Relative tolerance. Bounds and costs contain rounding errors, so smaller improvements do not count."""
 
 
 @kernel
 def bound_energy(problem, x):
-    """Energy of closed boundaries plus the least energy of open ones, operand by operand.
+    """Lower bound in pJ of the energy: the energy of closed boundaries plus the least energy of open boundaries.
 
-    Terms that grow with latency are not included.
+    The minima are taken for each operand separately. Terms that grow with latency are not included.
     """
     energy = problem.fixed_energy_pj + x.child_energy
     for o in range(problem.operand_count):
@@ -58,7 +58,7 @@ def bound_energy(problem, x):
 
 @kernel
 def write_link(problem, ws, x, v, o, m, d, count, cycles, period, allowed, bandwidth):
-    """Write one known link to the fields that the latency model reads."""
+    """Write the numbers of one known link to the workspace fields that the latency model reads."""
     ws.count[v, o, m, d] = count
     ws.transfer_cycles[o, m, d] = cycles
     ws.period[v, o, m, d] = period
@@ -69,7 +69,7 @@ def write_link(problem, ws, x, v, o, m, d, count, cycles, period, allowed, bandw
 
 @kernel
 def all_tiles_known(problem, x, k):
-    """Whether the boundary above every tile that memory `k` holds is closed."""
+    """Whether all tiles in memory `k` are known: for each of its operands, the boundary above the level is closed."""
     for j in range(problem.operand_count):
         o = problem.memory_operands[k, j]
         if o >= 0:
@@ -81,7 +81,7 @@ def all_tiles_known(problem, x, k):
 
 @kernel
 def effective_share(problem, ws, k):
-    """Share of memory `k` that all its operands effectively fill, according to `ws.effective`."""
+    """Share of memory `k` that the effective tiles of all its operands fill together (sum over `ws.effective`)."""
     share = 0.0
     for j in range(problem.operand_count):
         o = problem.memory_operands[k, j]
@@ -92,7 +92,7 @@ def effective_share(problem, ws, k):
 
 @kernel
 def write_shares(problem, ws, x):
-    """Compute effective shares of memories whose boundaries are closed; the share is 0 where they are open."""
+    """Compute the share of its memory that each effective tile fills, 0 if the boundary above the tile is open."""
     for o in range(problem.operand_count):
         for m in range(problem.level_count[o]):
             ws.effective[o, m] = 0.0
@@ -113,11 +113,13 @@ def write_shares(problem, ws, x):
 
 @kernel
 def decide_buffers(problem, ws, x):
-    """Decide double buffers as the model does if all tiles of a memory are known, else wherever they are possible.
+    """Decide which tiles are double-buffered, so that the bound stays valid for every completion.
 
-    A tile that is not known yet could take the room that a second tile was given, so room that is given is not
-    subtracted. The same holds where the best choice of double buffers counts, because the model finds it only at the
-    end.
+    If all tiles of a memory are known, the function decides as the model does. Otherwise it double-buffers every tile
+    whose second copy fits next to all known tiles. Second copies of other tiles do not reduce this room, because they
+    can lose it to a tile that is not known yet. If the model searches for the best set of double buffers
+    (`BEST_BUFFERS`), this second rule applies to all memories, because the model finds the set only for complete
+    mappings.
     """
     if problem.switches[BEST_BUFFERS]:
         for o in range(problem.operand_count):
@@ -139,7 +141,10 @@ def decide_buffers(problem, ws, x):
 
 @kernel
 def write_array_links(problem, ws, x, v, o, total):
-    """Write the links between array and innermost memory; an input whose stationarity is open is unknown."""
+    """Write the known links between the array and the innermost memory of operand `o`.
+
+    The link of an input is unknown while the multiset of loops during which the array keeps its data can still grow.
+    """
     if o == OUTPUT_INDEX:
         once = problem.cycles_per_operation
         write_link(
@@ -150,7 +155,7 @@ def write_array_links(problem, ws, x, v, o, total):
         point = x.child_stationary[o]
         count = x.array_count[o, point]
         if count == 1 and x.child_level[o] == 0 and is_open(problem, x, o) and not problem.switches[PORT_TIME]:
-            return  # a single load, but its first tile is not known
+            return  # the data are loaded only once, but the size of the first tile is not known
         period = total // count
         write_link(
             problem, ws, x, v, o, 0, TL, count, x.array_cycles[o, TL], period, period, x.array_bandwidth[o, point]
@@ -159,7 +164,7 @@ def write_array_links(problem, ws, x, v, o, total):
 
 @kernel
 def write_known_links(problem, ws, x, v, total):
-    """Fill the workspace with every known link; unknown links move nothing."""
+    """Write the numbers of every known link to the workspace; unknown links move no data."""
     for o in range(problem.operand_count):
         for m in range(problem.level_count[o]):
             for d in range(4):
@@ -190,7 +195,7 @@ def write_known_links(problem, ws, x, v, total):
 
 @kernel
 def open_ports(problem, x):
-    """Mark the ports of open links, and sum up the least time that these links will need (`PORT_FIELDS`)."""
+    """Mark the ports of open links, and add up for each port the least cycles of these links (`PORT_FIELDS`)."""
     for p in range(problem.port_count):
         x.port_open[p] = 0
         x.port_open_cycles[p] = 0
@@ -216,7 +221,11 @@ def open_ports(problem, x):
 
 @kernel
 def bound_stall(problem, ws, x, v, total):
-    """Lower bound of the stall: exact on ports whose links are all known, else from the known links."""
+    """Lower bound of the stall in cycles.
+
+    For a port whose links are all known, the bound is the exact stall. For any other port, the bound follows from the
+    times of the known links and the least times of the open links.
+    """
     open_ports(problem, x)
     stall_of_ports(problem, ws, v)
     stall = 0
@@ -245,7 +254,7 @@ def bound_stall(problem, ws, x, v, total):
 
 @kernel
 def loading_at(problem, ws, x, v, busy):
-    """Lower bound of on- and off-loading if the ports are busy with the computation for `busy` cycles."""
+    """Lower bound in cycles of on- and off-loading if the array computes, stalls included, for `busy` cycles."""
     load_ports(problem, ws, v, busy)
     for o in range(problem.operand_count):
         if is_open(problem, x, o):
@@ -257,7 +266,7 @@ def loading_at(problem, ws, x, v, busy):
 
 @kernel
 def keep_loads(problem, ws, x):
-    """Store the loading times of the links."""
+    """Copy the loading times of all links, in cycles, from `ws.load` to `x.load_at_shortest`."""
     for o in range(problem.operand_count):
         for m in range(problem.level_count[o]):
             for d in range(4):
@@ -266,9 +275,10 @@ def keep_loads(problem, ws, x):
 
 @kernel
 def shrinking_ports(problem, ws, x):
-    """Number of ports with a load that a longer computation would shorten, if that could affect the bound.
+    """Number of ports with a link whose loading time gets shorter if the computation takes longer.
 
-    `x.load_at_shortest` holds the loads at the shortest computation, `ws.load` those at the longest.
+    Only loading times that can affect the bound count. `x.load_at_shortest` holds the loading times for the shortest
+    computation, and `ws.load` holds the loading times for the longest computation.
     """
     ports = 0
     for p in range(problem.port_count):
@@ -292,7 +302,7 @@ def shrinking_ports(problem, ws, x):
 
 @kernel
 def longest_computation(problem, x, energy):
-    """Cycles beyond which no completion with at least this energy is better than the best known mapping."""
+    """Largest latency in cycles with which a completion of at least `energy` pJ can beat the best known mapping."""
     if x.latency_power == 0:
         return min(ENDLESS, max(0.0, root(x.best, x.energy_power) - energy) / problem.energy_pj_a_cycle)
     power = x.best
@@ -303,13 +313,19 @@ def longest_computation(problem, x, energy):
 
 @kernel
 def is_beaten(x, value):
-    """True if no mapping with at least this value beats the best known mapping by more than the largest gap."""
+    """True if a mapping with the objective `value` or more cannot beat the best known mapping by more than the gap.
+
+    The gap is the largest improvement that the search is allowed to miss.
+    """
     return value == math.inf or value >= x.best * x.best_share
 
 
 @kernel
 def is_given_up(x, value):
-    """True if a label with this bound is beaten; what it could still be better by stays in the bound of the search."""
+    """True if the search drops a label whose lower bound is `value`.
+
+    If completions of the label could still beat the best known mapping, the lower bound of the search includes `value`.
+    """
     if not is_beaten(x, value):
         return False
     if value < x.best * (1 - TOLERANCE):
@@ -319,9 +335,9 @@ def is_given_up(x, value):
 
 @kernel
 def bound_port_times(problem, ws, x, v, shortest):
-    """Lower bound of the latency without drain, where every transfer takes port time.
+    """Lower bound in cycles of the latency, not counting the drain, if every transfer takes port time.
 
-    The bound is a maximum over sums of minima.
+    The bound is the largest of several lower bounds, each of which is a sum of minima.
     """
     bound_loads(problem, ws, v)
     for o in range(problem.operand_count):
@@ -349,7 +365,10 @@ def bound_port_times(problem, ws, x, v, shortest):
 
 @kernel
 def bound_latency(problem, ws, x, energy):
-    """Lower bound of the latency of completions with at least this energy, computed only as far as pruning needs it."""
+    """Lower bound in cycles of the latency of completions that need at least `energy` pJ.
+
+    If the first terms of the bound are enough to drop the label, the function leaves out the remaining terms.
+    """
     longest = longest_computation(problem, x, energy)
     v = 1 if problem.spatial_differs else 0
     total = x.cycles[x.lattice_size - 1]
@@ -378,7 +397,7 @@ def bound_latency(problem, ws, x, energy):
 
 @kernel
 def bound_child(problem, ws, x, placed):
-    """Compute the bounds of the child label, which has `placed` loops."""
+    """Compute the lower bounds of energy (pJ), latency (cycles) and objective for the child with `placed` loops."""
     if x.any_contested:
         for o in range(problem.operand_count):
             if is_open(problem, x, o) and is_gathered(problem, x, o):

@@ -1,9 +1,9 @@
 """Branch and bound over loop orders from the inside out, one generation of labels after another (compiled).
 
 A generation holds the labels with the same number of placed loops. Each label is extended by every remaining loop. If
-level boundaries are free, it is also extended by every choice of levels closed before that loop. Labels that agree in
-all that affects their completions are merged, keeping the cheaper one. Labels whose bound is no better than the best
-known mapping are pruned (docs/proofs.md#exact-search).
+level boundaries are free, each extension is tried with every choice of levels that are closed before the loop. Labels
+are merged if they agree in everything that affects the cost of their completions; the label with the lower energy is
+kept. Labels whose bound is no better than the best known mapping are pruned (docs/proofs.md#exact-search).
 """
 
 import math
@@ -33,12 +33,12 @@ from tilewright.search.loma_kernel import matches
 from tilewright.search.objective_kernel import value_of
 
 REFUSED = -1
-"""Outcome of an order that does not match the temporal ordering."""
+"""Outcome of `evaluate_leaf` for a loop order that does not match the required temporal ordering."""
 
 
 @kernel
 def bits_beside(problem, x, k, closing):
-    """Lower bound of the bits that the other operands of memory `k` take."""
+    """Lower bound of the bits that all operands except `closing` take in memory `k`."""
     bits = 0.0
     for j in range(problem.operand_count):
         o = problem.memory_operands[k, j]
@@ -59,7 +59,7 @@ def bits_beside(problem, x, k, closing):
 
 @kernel
 def may_fit(problem, x, o, m, point):
-    """False if the tile of operand `o` at its level `m`, with the loops of a point, certainly does not fit."""
+    """False if the tile of operand `o` at its level `m` with the loops of `point` certainly does not fit."""
     k = problem.level_memory[o, m]
     if problem.holds_everything[k]:
         return True
@@ -74,7 +74,7 @@ def may_fit(problem, x, o, m, point):
 
 @kernel
 def close_level(problem, x, o):
-    """Place the next boundary of operand `o` after the loops placed so far; False if a tile does not fit."""
+    """Place the next boundary of operand `o` above the loops placed so far. Return False if a tile does not fit."""
     m = x.child_level[o]
     b = x.first_boundary[o] + m
     point = x.child_lattice
@@ -89,14 +89,17 @@ def close_level(problem, x, o):
     x.child_run_kind[o] = -1
     x.child_run_product[o] = 1
     top = problem.level_count[o] - 1
-    if x.free and m + 1 == top:  # now the width of outputs in the topmost memory is known
+    if x.free and m + 1 == top:  # the bits per output element in the topmost memory are now known
         return may_fit(problem, x, o, top, x.lattice_size - 1)
     return True
 
 
 @kernel
 def close_filled(problem, x, j):
-    """Close every level that loop `j` would overflow (greedy); False if a level cannot even hold the tile below it."""
+    """Close every level that would not fit its memory with one more loop of symbol `j`, as the greedy allocator does.
+
+    Only levels marked as `filled` are closed. Return False if a level does not fit even without the loop.
+    """
     bigger = x.child_lattice + x.stride[j]
     for o in range(problem.operand_count):
         while x.child_level[o] < problem.level_count[o] - 1:
@@ -113,7 +116,7 @@ def close_filled(problem, x, j):
 
 @kernel
 def place_loop(problem, x, j):
-    """Append one loop of symbol `j` to the child label."""
+    """Append one loop of symbol `j` to the child as its new outermost loop."""
     d = x.loop_dimension[j]
     for o in range(problem.operand_count):
         kind = problem.kind[o, d]
@@ -134,7 +137,7 @@ def place_loop(problem, x, j):
 
 @kernel
 def finish_child(problem, x):
-    """Close all open levels after the last loop; False if a tile does not fit."""
+    """Close all open levels above the last loop, except contested levels. Return False if a tile does not fit."""
     for o in range(problem.operand_count):
         if o != OUTPUT_INDEX and x.child_stationary[o] < 0:
             x.child_stationary[o] = x.child_lattice
@@ -149,7 +152,7 @@ def finish_child(problem, x):
 
 @kernel
 def loops_in(x, point):
-    """Number of loops of a lattice point."""
+    """Number of loops in the multiset of a lattice point."""
     loops = 0
     for j in range(x.symbol_count):
         loops += count_at(x, point, j)
@@ -158,7 +161,10 @@ def loops_in(x, point):
 
 @kernel
 def begin_levels_early(problem, ws):
-    """Lower the output's boundaries below adjacent irrelevant loops, which the model counts in the level below."""
+    """Move each boundary of the output below the adjacent irrelevant loops.
+
+    The model counts these loops in the level below the boundary in any case.
+    """
     for m in range(problem.level_count[OUTPUT_INDEX] - 1):
         bound = ws.bound[OUTPUT_INDEX, m]
         while bound > 0 and problem.kind[OUTPUT_INDEX, ws.loop_dimension[bound - 1]] == IRRELEVANT:
@@ -168,7 +174,10 @@ def begin_levels_early(problem, ws):
 
 @kernel
 def evaluate_leaf(problem, ws, x):
-    """Cost the complete order of the child with the cost model; returns an outcome, or REFUSED."""
+    """Compute the cost of the complete order of the child with the cost model.
+
+    Return an outcome of the cost model, or REFUSED if the order does not match the required temporal ordering.
+    """
     ws.loop_count = x.loop_count
     for i in range(x.loop_count):
         j = symbol_at(x, i)
@@ -191,7 +200,7 @@ def evaluate_leaf(problem, ws, x):
 
 @kernel
 def take_leaf(problem, ws, x):
-    """Evaluate the complete child, and keep it if it is the best so far."""
+    """Compute the cost of the complete child, and store the child if it is better than the best known mapping."""
     if evaluate_leaf(problem, ws, x) != FITS:
         return
     energy = ws.totals[ENERGY]
@@ -212,7 +221,7 @@ def take_leaf(problem, ws, x):
 
 @kernel
 def find_slot(problem, x):
-    """Slot of the child in the hash table of the newest labels, or the free slot where it would go."""
+    """Slot of a label equal to the child in the hash table of the newest labels, or a free slot for the child."""
     g = 1 - x.current
     set_keys(problem, x)
     slot = hash_child(problem, x) & (BUCKETS - 1)
@@ -223,7 +232,10 @@ def find_slot(problem, x):
 
 @kernel
 def insert_child(problem, x, slot):
-    """Add the child to the next generation; it replaces an equal label of higher energy."""
+    """Add the child to the next generation, or replace the equal label in `slot`, which has a higher energy.
+
+    If the generation is full, the child is dropped.
+    """
     g = 1 - x.current
     if x.bucket[slot] >= 0:
         store_child(problem, x, g, x.bucket[slot])
@@ -240,7 +252,7 @@ def insert_child(problem, x, slot):
 
 @kernel
 def follow_pattern(x, j):
-    """True if symbol `j` may stand at the position of the next loop."""
+    """True if the required temporal ordering allows symbol `j` as the next loop."""
     i = x.generation
     if i >= x.given_length:
         return True
@@ -250,7 +262,10 @@ def follow_pattern(x, j):
 
 @kernel
 def add_child(problem, ws, x, j):
-    """Append loop `j` to the child with its levels closed, bound the child, and keep it if it can still win."""
+    """Append loop `j` to the child and compute its bounds; keep the child if it can beat the best known mapping.
+
+    The levels to close below the loop are already closed. If the order of the child is complete, its cost is computed.
+    """
     x.nodes += 1
     place_loop(problem, x, j)
     if x.child_lattice == x.lattice_size - 1:
@@ -269,7 +284,7 @@ def add_child(problem, ws, x, j):
 
 @kernel
 def close_some(problem, x, c0, c1, c2):
-    """Close the given number of levels of each operand; False if a tile does not fit."""
+    """Close `c0`, `c1` and `c2` levels of operands 0, 1 and 2. Return False if a tile does not fit."""
     fits = True
     for _ in range(c0):
         fits = fits and close_level(problem, x, 0)
@@ -282,7 +297,10 @@ def close_some(problem, x, c0, c1, c2):
 
 @kernel
 def closable(problem, x, o, d):
-    """Levels of operand `o` that may be closed before a loop over `d`: none if the loop reuses the operand's data."""
+    """Number of levels of operand `o` that can be closed below a loop over dimension `d`.
+
+    The number is 0 if the loop is irrelevant to the operand, because the loop then reuses the operand's data.
+    """
     if o >= problem.operand_count or problem.kind[o, d] == IRRELEVANT:
         return 0
     return problem.level_count[o] - 1 - x.child_level[o]
@@ -290,7 +308,7 @@ def closable(problem, x, o, d):
 
 @kernel
 def extend_freely(problem, ws, x, g, i, j):
-    """Extend label `i` by loop `j`, with every choice of levels closed before it."""
+    """Extend label `i` of generation `g` by loop `j`, once for each choice of levels that are closed below the loop."""
     load_child(problem, x, g, i)
     d = x.loop_dimension[j]
     most0 = closable(problem, x, 0, d)
@@ -307,7 +325,7 @@ def extend_freely(problem, ws, x, g, i, j):
 
 @kernel
 def extend_greedily(problem, ws, x, g, i, j):
-    """Extend label `i` by loop `j`, closing the levels that the reference's allocator would close."""
+    """Extend label `i` of generation `g` by loop `j`, after closing the levels that the greedy allocator closes."""
     load_child(problem, x, g, i)
     if close_filled(problem, x, j):
         add_child(problem, ws, x, j)
@@ -315,7 +333,7 @@ def extend_greedily(problem, ws, x, g, i, j):
 
 @kernel
 def empty_buckets(x):
-    """Clear the hash table of the previous generation."""
+    """Empty the hash table of the newest labels."""
     for i in range(x.slot_count):
         x.bucket[x.slot[i]] = -1
     x.slot_count = 0
@@ -323,7 +341,7 @@ def empty_buckets(x):
 
 @kernel
 def fill_tables(problem, ws, x, count):
-    """Fill the tables for the next `count` lattice points, from point `x.cursor` on."""
+    """Fill the tables of the cost model for `count` lattice points, starting at point `x.cursor`."""
     end = min(x.lattice_size, x.cursor + count)
     for point in range(x.cursor, end):
         fill_point(problem, ws, x, point)
@@ -332,9 +350,9 @@ def fill_tables(problem, ws, x, count):
 
 @kernel
 def mark_tables(problem, ws, x, count):
-    """Derive marks from the numbers of all points, but not minima and classes."""
+    """Compute the least tiles and the properties of memories and boundaries from the numbers of all lattice points."""
     if x.uncertain:
-        x.keep_paths = True  # then no two labels are merged
+        x.keep_paths = True  # labels whose loops were placed in different orders are then never merged
     sum_elements(problem, x)
     mark_memories(problem, x)
     if not x.free:
@@ -344,13 +362,16 @@ def mark_tables(problem, ws, x, count):
 
 @kernel
 def sum_tables(problem, ws, x, count):
-    """Compute the minima of operand number `count`; classes are computed later, only if something can still win."""
+    """Compute the minima of operand number `count`. Classes of points are computed later, in `begin`."""
     sum_up(problem, x, count)
 
 
 @kernel
 def begin(problem, ws, x, count):
-    """Make the first generation: the label of the empty order."""
+    """Make the first generation, which contains only the label of the empty order.
+
+    The generation is empty if the search drops this label because of its lower bound.
+    """
     start_search(problem, x)
     x.generation = 0
     x.current = 0
@@ -369,7 +390,7 @@ def begin(problem, ws, x, count):
 
 @kernel
 def expand_labels(problem, ws, x, count):
-    """Extend the next `count` labels of the current generation."""
+    """Extend the next `count` labels of the current generation, from label `x.cursor` on, by every possible loop."""
     g = x.current
     end = min(x.label_count[g], x.cursor + count)
     for i in range(x.cursor, end):
@@ -386,7 +407,7 @@ def expand_labels(problem, ws, x, count):
 
 @kernel
 def next_generation(problem, ws, x, count):
-    """Make the newest labels the current generation."""
+    """Make the generation of the newest labels the current generation."""
     g = x.current
     x.label_count[g] = 0
     x.current = 1 - g

@@ -1,6 +1,7 @@
-"""Labels of the exact search: reading, writing and merging (compiled; docs/proofs.md#exact-search, 5).
+"""Compiled functions that read, write and merge labels of the exact search (docs/proofs.md#exact-search, 5).
 
-Lattice points at which a boundary has equal numbers form a class; labels that differ only within classes are merged.
+Lattice points at which a boundary has equal numbers form a class. If two labels differ only by points of the same
+class, they are merged.
 """
 
 from tilewright.base.compiled import kernel
@@ -12,12 +13,12 @@ from tilewright.search.exact.lattice_record import CLASS_SLOTS, PATH_WORDS
 from tilewright.search.exact.tables_kernel import direction_of, least_precision, most_precision, storage_bits
 
 EARLY = 1 << 62
-"""Flag in `key_runs` that the level above may begin early; larger than all runs and stalls."""
+"""Flag in `key_runs`: the output level above the boundary can begin early. It exceeds all other values of the field."""
 
 
 @kernel
 def load_child(problem, x, g, i):
-    """Copy label `i` of generation `g` to the child."""
+    """Copy label `i` of generation `g` to the child (the label that is being made)."""
     x.child_lattice = x.label_lattice[g, i]
     x.child_energy = x.label_energy[g, i]
     for o in range(problem.operand_count):
@@ -60,7 +61,7 @@ def store_child(problem, x, g, i):
 
 @kernel
 def start_search(problem, x):
-    """Make the label of the empty order."""
+    """Make the child the label of the empty loop order."""
     x.child_lattice = 0
     x.child_energy = x.array_energy[OUTPUT_INDEX, 0]
     for o in range(problem.operand_count):
@@ -81,16 +82,16 @@ def start_search(problem, x):
 
 @kernel
 def start_of(x, o, m):
-    """Multiset at which a closed level of operand `o` began."""
+    """Multiset of the loops below level `m` of operand `o`, if the boundary below this level is closed."""
     return x.child_boundary[x.first_boundary[o] + m - 1] if m > 0 else 0
 
 
 @kernel
 def begins_early(x, m):
-    """True if the output level above level `m` may begin before irrelevant loops at the same cost.
+    """True if the boundary above output level `m` can move below adjacent irrelevant loops at the same cost.
 
-    The model moves these loops down to level `m` whatever the boundary says. While they are above it, partial sums are
-    kept at level `m`, which may need less room than final outputs.
+    The model counts these loops in level `m` on either side of the boundary. If the loops are above the boundary,
+    level `m` keeps partial sums, which can need less room than final outputs.
     """
     level = m
     while True:
@@ -104,7 +105,7 @@ def begins_early(x, m):
 
 @kernel
 def keeps_sums(x, o, m):
-    """True if level `m` of the output keeps partial sums, considering only temporal loops."""
+    """True if operand `o` is the output and its level `m` keeps partial sums, judged by temporal loops only."""
     if o != OUTPUT_INDEX:
         return False
     return x.sums_open[start_of(x, o, m)] != 0 or (x.wide_final != 0 and m > 0 and begins_early(x, m - 1))
@@ -112,9 +113,9 @@ def keeps_sums(x, o, m):
 
 @kernel
 def top_is_open(problem, x, o):
-    """True if the bits of operand `o` in its topmost memory are not known yet.
+    """True if the number of bits of operand `o` in its topmost memory is not known yet.
 
-    For outputs, the width in the topmost memory depends on where its level begins.
+    The bits per output element in the topmost memory depend on where the topmost level begins.
     """
     top = problem.level_count[o] - 1
     return x.child_level[o] < top and most_precision(problem, o, top) != least_precision(problem, o, top)
@@ -122,7 +123,7 @@ def top_is_open(problem, x, o):
 
 @kernel
 def partner_is_open(problem, x, b):
-    """True if the bits of another operand in the memory below boundary `b` are not known yet."""
+    """True if the memory below boundary `b` holds another operand whose number of bits there is not known yet."""
     k = problem.level_memory[x.boundary_operand[b], x.boundary_level[b]]
     for j in range(problem.operand_count):
         o = problem.memory_operands[k, j]
@@ -138,7 +139,7 @@ def partner_is_open(problem, x, b):
 
 @kernel
 def effective_bits_of(problem, x, b):
-    """Bits of the tile below a closed boundary, without the part that outer relevant loops replace."""
+    """Bits of the tile below a closed boundary, without the part that is overwritten when its outer loops advance."""
     o = x.boundary_operand[b]
     point = x.child_boundary[b]
     precision = x.held_precision[b, point]
@@ -149,9 +150,9 @@ def effective_bits_of(problem, x, b):
 
 @kernel
 def late_cycles(problem, x, b):
-    """Worst stall in cycles of a boundary's links.
+    """Longest stall in cycles among the links of a boundary.
 
-    Each of these links has a port of its own, and the memory is not shared.
+    The function is valid only if no link of the boundary shares its port and the memory below is not shared.
     """
     point = x.child_boundary[b]
     allowed = x.cycles[point]
@@ -168,7 +169,7 @@ def late_cycles(problem, x, b):
 
 @kernel
 def set_keys(problem, x):
-    """Compute the keys of each closed boundary: the numbers that can still affect a completion."""
+    """Compute the keys of each closed boundary: the numbers that can still affect the cost of a completion."""
     for b in range(x.boundary_count):
         x.child_key[b] = -1
         x.child_key_runs[b] = 0
@@ -192,9 +193,10 @@ def set_keys(problem, x):
 
 @kernel
 def run_number(problem, x, kind, product, level, o):
-    """Number that encodes the run of the level being filled, as far as the run can affect completions.
+    """Number for the outermost consecutive loops of one kind (a run) in the current level of operand `o`.
 
-    The run matters by its length, or by whether the level above may begin early.
+    Runs have different numbers only if they can affect the cost of completions differently. A run has an effect by
+    the product of its loops, or because it allows the next output level to begin early.
     """
     if not x.latency_counts or x.always_buffered[problem.level_memory[o, level]]:
         return 1 if x.wide_final and o == OUTPUT_INDEX and kind == IRRELEVANT else 0
@@ -205,7 +207,10 @@ def run_number(problem, x, kind, product, level, o):
 
 @kernel
 def stationary_number(x, o, point):
-    """Number that encodes the stationarity of an input, as far as it can affect completions."""
+    """Number for the multiset `point` of loops during which the array keeps the data of input `o`.
+
+    Multisets have different numbers only if they can affect the cost of completions differently.
+    """
     if point < 0:
         return -1
     return 0 if not x.latency_counts else x.array_count[o, point]
@@ -213,14 +218,14 @@ def stationary_number(x, o, point):
 
 @kernel
 def mix(number, value):
-    """Hash value after mixing in one number."""
+    """Hash value that combines the hash value `number` with `value`."""
     number = (number ^ value) * 0x100000001B3
     return number ^ ((number >> 29) & 0x7FFFFFFFF)
 
 
 @kernel
 def hash_child(problem, x):
-    """Hash of all that `same_as_child` compares."""
+    """Hash of all properties of the child that `same_as_child` compares."""
     number = mix(1469598103934665603, x.child_lattice)
     number = mix(number, x.sums_open[x.child_start[OUTPUT_INDEX]])
     for o in range(problem.operand_count):
@@ -240,7 +245,7 @@ def hash_child(problem, x):
 
 @kernel
 def same_as_child(problem, x, g, i):
-    """True if label `i` of generation `g` has the same completions at the same further cost as the child."""
+    """True if label `i` of generation `g` and the child have the same completions, which add the same cost to both."""
     if x.label_lattice[g, i] != x.child_lattice:
         return False
     if x.sums_open[x.label_start[g, i, OUTPUT_INDEX]] != x.sums_open[x.child_start[OUTPUT_INDEX]]:
@@ -272,20 +277,20 @@ def same_as_child(problem, x, g, i):
 
 @kernel
 def tile_matters(x, b):
-    """True if the tile as the allocator counts it can affect completions after boundary `b` is closed."""
+    """True if the tile size that the allocator counts can affect completions after boundary `b` is closed."""
     return x.shares[b] or not x.latency_counts
 
 
 @kernel
 def periods_of(x, b, q, point):
-    """Number of periods of a link, as far as it can affect completions."""
+    """Number of periods of a link, reduced to 2 if a larger number has no other effect on completions."""
     count = x.link_count[b, q, point]
     return min(count, 2) if x.simple[b] else count
 
 
 @kernel
 def hash_numbers(x, b, row, point):
-    """Hash of the whole numbers that `same_numbers` compares."""
+    """Hash of the integers of boundary `b` at a point that `same_numbers` compares."""
     number = mix(1469598103934665603, int(x.elements[row, point]) if tile_matters(x, b) else 0)
     if not x.latency_counts:
         return number
@@ -301,7 +306,7 @@ def hash_numbers(x, b, row, point):
 
 @kernel
 def same_numbers(x, b, row, point, other):
-    """True if boundary `b` has the same numbers at both points."""
+    """True if boundary `b` has the same numbers at the points `point` and `other`."""
     if tile_matters(x, b) and x.elements[row, point] != x.elements[row, other]:
         return False
     if not x.latency_counts:
@@ -328,7 +333,7 @@ def same_numbers(x, b, row, point, other):
 
 @kernel
 def number_classes(x):
-    """Number the distinct sets of numbers of each boundary; points of the same number are interchangeable."""
+    """Assign each lattice point to a class of each boundary; points at which a boundary has equal numbers share one."""
     slots = 2
     while slots < 2 * x.lattice_size and slots < CLASS_SLOTS:
         slots *= 2

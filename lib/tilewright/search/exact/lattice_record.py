@@ -1,7 +1,10 @@
-"""Record of the exact search, in parts: the task, tables over the lattice, labels, scratch.
+"""Data record of the exact search: the task, tables over the lattice, labels and scratch fields.
 
-A prefix of a loop order affects its completions only through the multiset of its loops (a point of the lattice) and the
-state of its closed levels. A label is one such state. docs/proofs.md#exact-search has the proof.
+The search builds loop orders from the innermost loop outwards. The prefix of an order affects the cost of its
+completions only through two things: the multiset of its loops, which is a point of the lattice, and the state of its
+closed memory levels. A label is one such pair of multiset and state. A boundary of an operand separates the loops of
+one of its memory levels from the loops of the next level; it is open until it is placed. docs/proofs.md#exact-search
+has the proof.
 """
 
 import numpy as np
@@ -12,13 +15,13 @@ from tilewright.search.objective_kernel import POWER_FIELDS
 MAX_SYMBOLS = 24
 """Maximal number of distinct (loop dimension, prime factor) pairs, called symbols."""
 MAX_LATTICE = 1 << 17
-"""Maximal number of lattice points: the product of (multiplicity + 1) over the symbols."""
+"""Maximal number of lattice points. The number of points is the product of (multiplicity + 1) over the symbols."""
 MAX_BOUNDARIES = 15
-"""Maximal number of boundaries between two memory levels, over all operands."""
+"""Maximal number of boundaries between adjacent memory levels, summed over all operands."""
 MAX_PLACED = 36
 """Maximal number of loops in an order."""
 MAX_BUSY_PORTS = 12
-"""Maximal number of ports over which a boundary of an operand and those above it move data."""
+"""Maximal number of ports that move data over a boundary of an operand or over the boundaries above it."""
 LABELS = 1 << 19
 """Maximal number of labels in one generation."""
 BUCKETS = LABELS * 4
@@ -29,187 +32,202 @@ PATH_SYMBOLS = MAX_PLACED // PATH_WORDS
 _O, _B, _L, _S, _N = MAX_OPERANDS, MAX_BOUNDARIES, MAX_BOUNDARIES + MAX_OPERANDS, MAX_LATTICE, LABELS
 
 NO_PORT = MAX_BUSY_PORTS
-"""Row of `joint_to_go` that has only the loading."""
+"""Row of `joint_to_go` that contains the loading time without the time of any port."""
 
-# Links of a boundary: the two directions of the memory below it and the two of the memory above.
+# Four links of a boundary. TH and FH belong to the memory below it: data to and from the memory above. TL and FL belong
+# to the memory above it: data to and from the memory below.
 LINK_TH, LINK_FH, LINK_TL, LINK_FL = range(4)
 
-# Axes as in `PROBLEM_DTYPE`; further b boundary, S lattice point. Sizes are upper limits: untouched memory is
-# not used.
+# The axes are those of `PROBLEM_DTYPE` and two more: the boundary (`_B`) and the lattice point (`_S`). The sizes are
+# upper limits; the operating system provides memory only for entries that are written.
 
 TASK_FIELDS = (
     *POWER_FIELDS,
-    ("latency_counts", np.int8),  # of the objective, or of an energy that grows with latency
-    ("free", np.int8),  # boundaries chosen by the search, not by the reference's allocator
-    ("wide_final", np.int8),  # free: final outputs need more room than partial sums, so levels begin early
+    ("latency_counts", np.int8),  # True if the objective depends on latency, or the energy grows with latency
+    ("free", np.int8),  # True if the search chooses the boundaries, False if the reference's greedy allocator does
+    # True if boundaries are free and final outputs are wider than partial sums. Output levels then begin early.
+    ("wide_final", np.int8),
     ("symbol_count", np.int64),
     ("loop_count", np.int64),
     ("lattice_size", np.int64),
-    ("loop_dimension", np.int64, (MAX_LOOPS,)),  # of each symbol,
-    ("loop_size", np.int64, (MAX_LOOPS,)),
-    ("multiplicity", np.int64, (MAX_SYMBOLS,)),
-    ("stride", np.int64, (MAX_SYMBOLS,)),  # step in the lattice for one more of each symbol
+    ("loop_dimension", np.int64, (MAX_LOOPS,)),  # [symbol] Loop dimension
+    ("loop_size", np.int64, (MAX_LOOPS,)),  # [symbol] Number of iterations of the loop
+    ("multiplicity", np.int64, (MAX_SYMBOLS,)),  # [symbol] Number of times that a complete order contains the symbol
+    ("stride", np.int64, (MAX_SYMBOLS,)),  # [symbol] Increase of the point number if the symbol is added once
     ("boundary_count", np.int64),
     ("first_boundary", np.int64, (_O,)),
     ("boundary_operand", np.int64, (_B,)),
     ("boundary_level", np.int64, (_B,)),
-    ("first_level", np.int64, (_O,)),  # position of the levels of an operand in `elements`
-    ("inexact", np.int8, (_O,)),  # tiles of the operand are products of rounded numbers
-    ("same_in_any_order", np.int8),  # tile sizes do not depend on the order of multiplication
+    ("first_level", np.int64, (_O,)),  # [operand] Row of its innermost level in `elements`
+    ("inexact", np.int8, (_O,)),  # [operand] True if its tile sizes are products of rounded numbers
+    ("same_in_any_order", np.int8),  # True if tile sizes do not depend on the order of multiplication
 )
-"""Task of the search: loops, boundaries, objective. Written by `new_search`."""
+"""Fields of the task of the search: loops, boundaries and objective. `new_search` writes them."""
 
 PATTERN_FIELDS = (
     ("pattern_length", np.int64),
     ("pattern_dimension", np.int64, (MAX_LOOPS,)),
     ("pattern_size", np.int64, (MAX_LOOPS,)),
-    ("given_length", np.int64),  # innermost loops that the pattern gives
-    ("length", np.int64),  # complete order visited last: `evaluate_leaf` writes it for `matches`
-    ("order", np.int64, (MAX_LOOPS,)),
+    ("given_length", np.int64),  # number of innermost loops that the pattern gives
+    ("length", np.int64),  # number of loops of `order`
+    ("order", np.int64, (MAX_LOOPS,)),  # last complete order visited; `evaluate_leaf` writes it for `matches`
 )
-"""Temporal ordering that orders must match. Written before the first round."""
+"""Fields of the temporal ordering that loop orders must match. They are written before the first round."""
 
 NUMBER_FIELDS = (
-    ("cycles", np.int64, (_S,)),  # product of the loops
-    ("elements", np.float64, (_L, _S)),  # of a tile, as the allocator counts them
-    ("link_energy", np.float64, (_B, _S)),
-    ("link_bits", np.int64, (_B, 4, _S)),  # moved per period
-    ("link_cycles", np.int64, (_B, 4, _S)),  # of one transfer
-    ("link_count", np.int64, (_B, 4, _S)),  # periods
-    ("link_bandwidth", np.float64, (_B, 4, _S)),
-    ("tile_bits", np.int64, (_B, _S)),  # cycles of the analysis on which latency is based
-    ("held_elements", np.int64, (_B, _S)),  # of a tile as it fills its memory
-    ("held_precision", np.int64, (_B, _S)),  # bits of each where they do not depend on the level's start
-    ("stays", np.int8, (_O, _S)),  # True if all loops are irrelevant to the operand
-    ("sums_open", np.int8, (_S,)),  # True if a loop irrelevant to the output is not placed yet
-    ("array_energy", np.float64, (_O, _S)),  # of the link to the array, for inputs by stationary loops
-    ("array_count", np.int64, (_O, _S)),
-    ("array_bandwidth", np.float64, (_O, _S)),
-    ("array_cycles", np.int64, (_O, 4)),
-    ("output_count", np.int64, (4,)),  # periods of the links between the array and the outputs
-    ("uncertain", np.int8),  # True if a tile is halfway between two whole numbers, and rounding depends on the order
+    ("cycles", np.int64, (_S,)),  # cycles of the loops of the point
+    ("elements", np.float64, (_L, _S)),  # number of elements of a tile, as the allocator counts them
+    ("link_energy", np.float64, (_B, _S)),  # pJ of all four links of the boundary
+    ("link_bits", np.int64, (_B, 4, _S)),  # bits that the link moves in one period
+    ("link_cycles", np.int64, (_B, 4, _S)),  # cycles of one transfer
+    ("link_count", np.int64, (_B, 4, _S)),  # number of periods
+    ("link_bandwidth", np.float64, (_B, 4, _S)),  # average bits per cycle
+    ("tile_bits", np.int64, (_B, _S)),  # bits of a tile in the analysis from which latency is computed
+    ("held_elements", np.int64, (_B, _S)),  # number of elements of a tile in its memory
+    ("held_precision", np.int64, (_B, _S)),  # bits of one of these elements, if independent of where the level begins
+    ("stays", np.int8, (_O, _S)),  # True if all loops of the point are irrelevant to the operand
+    ("sums_open", np.int8, (_S,)),  # True if the point lacks a loop that is irrelevant to the output
+    # Links to the array. For an input, the point is the multiset of the loops during which the array keeps its data.
+    ("array_energy", np.float64, (_O, _S)),  # pJ
+    ("array_count", np.int64, (_O, _S)),  # number of periods
+    ("array_bandwidth", np.float64, (_O, _S)),  # average bits per cycle
+    ("array_cycles", np.int64, (_O, 4)),  # cycles of one transfer
+    ("output_count", np.int64, (4,)),  # periods of the links between the array and the innermost memory of the output
+    ("uncertain", np.int8),  # True if a tile size is halfway between two integers, so the order decides its rounding
 )
-"""Numbers of the cost model at each point. Written by tables_kernel.py (`fill_tables`)."""
+"""Fields for the numbers of the cost model at each lattice point. tables_kernel.py (`fill_point`) writes them."""
 
 MARK_FIELDS = (
-    ("simple", np.int8, (_B,)),  # every link of the boundary has a port of its own
-    ("shares", np.int8, (_B,)),  # the memory below holds tiles of other operands too
+    # All these fields are truth values.
+    ("simple", np.int8, (_B,)),  # the memory below is not shared, and no link of the boundary shares its port
+    ("shares", np.int8, (_B,)),  # the memory below the boundary also holds tiles of other operands
     ("always_buffered", np.int8, (MAX_MEMORIES,)),  # the memory has room for the next tile in every mapping
-    ("steady", np.int8, (_B,)),  # greedy: one more loop below this boundary never costs the allocator more
-    ("pinned", np.int8, (_B,)),  # greedy: everything is kept below this boundary
-    ("filled", np.int8, (_B,)),  # greedy: the level takes loops until one does not fit
-    ("contested", np.int8, (_B,)),  # greedy: decided by the whole order, known only at its end
-    ("any_contested", np.int8),
-    ("never_costlier", np.int8, (_O,)),  # True if more loops below the uppermost boundary never cost the allocator more
-    ("possible", np.int8, (_B, _S)),  # True if the boundary may lie at the point
-    ("keep_paths", np.int8),  # True if labels with different placed loops are never merged
+    # The next six fields are used only with the greedy allocator of the reference.
+    ("steady", np.int8, (_B,)),  # one more loop below the boundary never raises the cost that the allocator compares
+    ("pinned", np.int8, (_B,)),  # the allocator always places all loops below the boundary
+    ("filled", np.int8, (_B,)),  # the level below the boundary takes loops until the next loop does not fit
+    ("contested", np.int8, (_B,)),  # the place of the boundary depends on the complete order
+    ("any_contested", np.int8),  # at least one boundary is contested
+    ("never_costlier", np.int8, (_O,)),  # all operands of the memory below the uppermost boundary are steady
+    ("possible", np.int8, (_B, _S)),  # the boundary can lie at the point
+    ("keep_paths", np.int8),  # labels whose loops were placed in different orders are never merged
 )
-"""Properties of memories and boundaries that hold for every mapping. Written by rules_kernel.py (`mark_tables`)."""
+"""Properties of memories and boundaries that hold for every mapping. `mark_tables` writes them (rules_kernel.py)."""
 
 LEAST_FIELDS = (
-    ("floor_energy", np.float64),  # lower bound for all mappings, known without tables: rules_kernel.py
-    ("least_elements", np.float64, (_L, _S)),  # of a tile
-    ("least_tile_bits", np.int64, (_O,)),  # of an innermost tile; one without boundaries: by tables_kernel.py
-    ("energy_to_go", np.float64, (_B, _S)),  # energy of this boundary and those above it
-    ("array_energy_to_go", np.float64, (_O, _S)),
-    ("array_count_to_go", np.int64, (_O, _S)),
-    ("load_to_go", np.int64, (_B, 4, _S)),  # loading time of each link
-    ("adds_up", np.int8, (_B,)),  # loading over the boundary is always added to on- or off-loading
-    ("most_busy_ports", np.int64),  # ports that any boundary would need in `busy_port`; may exceed the room
-    ("busy_port", np.int64, (_B, MAX_BUSY_PORTS)),  # the ports concerned, -1 where there are fewer
-    ("busy_to_go", np.int64, (_B, MAX_BUSY_PORTS, _S)),  # port time of this boundary and those above it
-    ("traffic_to_go", np.int64, (_B, MAX_BUSY_PORTS, _S)),  # the same with the transfers of on- and off-loading
-    ("joint_to_go", np.int64, (_B, MAX_BUSY_PORTS + 1, _S)),  # sum of port time and loading; NO_PORT: of loading
-    ("top_port", np.int64, (_O,)),  # port of the topmost memory that reads an input or takes an output, -1 without
-    ("top_whole", np.int64, (_O,)),  # cycles of the whole tensor there, IMPOSSIBLE where that cannot be
-    ("top_busy", np.int64, (_O, _S)),  # repeated transfers: cycles after the first period,
-    ("top_joint", np.int64, (_O, _S)),  # cycles in all,
-    ("top_load", np.int64, (_O, _S)),  # cycles of one transfer,
-    ("top_bandwidth", np.float64, (_O, _S)),  # average bandwidth
+    ("floor_energy", np.float64),  # pJ; lower bound for all mappings, computed without tables (rules_kernel.py)
+    ("least_elements", np.float64, (_L, _S)),  # elements of a tile
+    ("least_tile_bits", np.int64, (_O,)),  # bits of an innermost tile; without boundaries, by tables_kernel.py
+    ("energy_to_go", np.float64, (_B, _S)),  # pJ of the boundary and the boundaries above it
+    ("array_energy_to_go", np.float64, (_O, _S)),  # pJ of the link to the array
+    ("array_count_to_go", np.int64, (_O, _S)),  # number of periods of the link to the array
+    ("load_to_go", np.int64, (_B, 4, _S)),  # loading time of each link in cycles
+    ("adds_up", np.int8, (_B,)),  # True if the loading time of the boundary is always part of on- or off-loading
+    ("most_busy_ports", np.int64),  # largest number of ports of a boundary; can exceed MAX_BUSY_PORTS
+    ("busy_port", np.int64, (_B, MAX_BUSY_PORTS)),  # ports of the boundary and the boundaries above it, then -1
+    ("busy_to_go", np.int64, (_B, MAX_BUSY_PORTS, _S)),  # cycles of the port for all these boundaries, without loading
+    ("traffic_to_go", np.int64, (_B, MAX_BUSY_PORTS, _S)),  # the same cycles, with on- and off-loading
+    # Cycles of the port and of loading together; row NO_PORT has the cycles of loading alone.
+    ("joint_to_go", np.int64, (_B, MAX_BUSY_PORTS + 1, _S)),
+    ("top_port", np.int64, (_O,)),  # port of the topmost memory that reads the input or writes the output, or -1
+    ("top_whole", np.int64, (_O,)),  # cycles of this port if the whole tensor moves once, or IMPOSSIBLE
+    # Use of this port if the tensor moves in repeated transfers.
+    ("top_busy", np.int64, (_O, _S)),  # cycles of all transfers after the first period
+    ("top_joint", np.int64, (_O, _S)),  # cycles of all transfers
+    ("top_load", np.int64, (_O, _S)),  # cycles of one transfer
+    ("top_bandwidth", np.float64, (_O, _S)),  # average bits per cycle
 )
-"""Minima over all larger multisets, used by bounds. Written by sums_kernel.py (`mark_tables`, `sum_tables`)."""
+"""Minima over all larger multisets, for lower bounds. `mark_tables` and `sum_tables` write them (sums_kernel.py)."""
 
 CLASS_FIELDS = (
     ("classes_known", np.int8),  # True if `class_of` is filled
-    ("class_of", np.int32, (_B, _S)),  # equal numbers, equal class
+    ("class_of", np.int32, (_B, _S)),  # number of the class of the point
     (
         "class_slot",
         np.int32,
         (CLASS_SLOTS,),
-    ),  # scratch of `number_classes` alone: first point of a class by hash, or -1
+    ),  # hash table that only `number_classes` uses: first point of a class, or -1
 )
-"""Classes of points.
+"""Classes of lattice points at which a boundary has equal numbers.
 
-They are written by labels_kernel.py (`number_classes`) if something can still win, and used by the keys of labels.
+labels_kernel.py (`number_classes`) writes the classes if a mapping can still beat the best known mapping. The keys of
+labels contain them.
 """
 
 BEST_FIELDS = (
     ("best", np.float64),  # objective of the best known mapping
-    ("best_share", np.float64),  # share of it from which on a bound leaves nothing that matters
-    ("best_energy", np.float64),
-    ("best_latency", np.float64),
-    ("best_path", np.int64, (PATH_WORDS,)),
-    ("best_boundary", np.int32, (_B,)),
-    ("improved", np.int8),
-    ("nodes", np.int64),
-    ("dropped_bound", np.float64),  # least bound of the labels that were dropped
-    ("broken", np.int64),  # leaves cheaper than their bound: 0 unless there is a bug
+    ("best_share", np.float64),  # a label is dropped if its bound is at least this share of `best`
+    ("best_energy", np.float64),  # pJ
+    ("best_latency", np.float64),  # cycles
+    ("best_path", np.int64, (PATH_WORDS,)),  # loop order
+    ("best_boundary", np.int32, (_B,)),  # multiset below each boundary
+    ("improved", np.int8),  # True if the search found a better mapping than the mapping known at its start
+    ("nodes", np.int64),  # number of children made so far
+    ("dropped_bound", np.float64),  # least bound of the dropped labels that could have improved on `best`
+    ("broken", np.int64),  # number of complete orders that cost less than their bound: 0 unless there is a bug
 )
-"""Best known mapping and bounds. Written before the first round, by `take_leaf`, and when labels are dropped."""
+"""Best known mapping and bounds. They are written before the first round, by `take_leaf`, and if labels are dropped."""
 
 GENERATION_FIELDS = (
     ("generation", np.int64),
-    ("current", np.int64),  # which of the two generations is expanded
-    ("label_count", np.int64, (2,)),
-    ("cursor", np.int64),  # next label to expand; while tables are made, next point to fill
-    ("bucket", np.int32, (BUCKETS,)),  # label of a hash value, or -1
-    ("slot", np.int32, (LABELS,)),  # slots of the newest labels in `bucket`
+    ("current", np.int64),  # index (0 or 1) of the generation that is being expanded
+    ("label_count", np.int64, (2,)),  # [generation] Number of labels
+    ("cursor", np.int64),  # next label to expand; while the tables are filled, next lattice point
+    ("bucket", np.int32, (BUCKETS,)),  # hash table of the newest labels: number of a label, or -1
+    ("slot", np.int32, (LABELS,)),  # indices in `bucket` of the newest labels
     ("slot_count", np.int64),
 )
-"""Generations of labels. Written and read by expansion_kernel.py."""
+"""Fields for the two stored generations of labels. expansion_kernel.py writes and reads them."""
 
 CANDIDATE_FIELDS = (
-    ("candidate_count", np.int64, (_O,)),  # candidates of a contested boundary: points of the path where it may lie
-    ("candidate", np.int32, (_O, MAX_PLACED + 1)),
-    ("may_come", np.int8, (_O,)),  # True if the boundary may lie at a later loop
+    ("candidate_count", np.int64, (_O,)),  # number of candidates
+    ("candidate", np.int32, (_O, MAX_PLACED + 1)),  # points on the path at which the contested boundary can lie
+    ("may_come", np.int8, (_O,)),  # True if the boundary can also lie above a loop that is not placed yet
 )
-"""Scratch of one child: `gather_candidates` writes it for operands with `is_gathered`, open_kernel.py reads it."""
+"""Scratch fields for one child label: candidate places of contested boundaries.
+
+`gather_candidates` writes the candidates of each operand for which `is_gathered` is true. open_kernel.py reads them.
+"""
 
 PORT_FIELDS = (
-    ("port_open", np.int8, (MAX_PORTS,)),  # a link of the port is still open
+    ("port_open", np.int8, (MAX_PORTS,)),  # True if the port serves a link of an open boundary (open link)
     ("port_open_cycles", np.int64, (MAX_PORTS,)),  # least cycles of open links while the array computes
-    ("port_busy_cycles", np.int64, (MAX_PORTS,)),  # cycles of known links and of links to the array in that time
+    # Cycles of known links and of links to the array while the array computes.
+    ("port_busy_cycles", np.int64, (MAX_PORTS,)),
     ("port_all_cycles", np.int64, (MAX_PORTS,)),  # least cycles of open links, loading included
-    ("load_at_shortest", np.float64, (_O, MAX_LEVELS, 4)),  # loads if nothing stalls beyond the bound
+    # Loading times in cycles if the stall is only as long as its lower bound.
+    ("load_at_shortest", np.float64, (_O, MAX_LEVELS, 4)),
 )
-"""Scratch of one child.
+"""Scratch fields for one child label: times of ports and loading times of links.
 
-`bound_stall` writes the ports for `bound_ports` and `bound_traffic`; `keep_loads` writes the loads for
-`shrinking_ports`.
+`bound_stall` writes the times of ports, which `bound_ports` and `bound_traffic` read. `keep_loads` writes the loading
+times, which `shrinking_ports` reads.
 """
 
 LABEL_FIELDS = (
     ("lattice", np.int32, ()),  # multiset of the loops placed so far
-    ("level", np.int8, (_O,)),  # level of each operand that is being filled
-    ("start", np.int32, (_O,)),  # multiset at which that level began
-    ("boundary", np.int32, (_B,)),  # multiset below each boundary, -1 while open
-    ("top_irrelevant", np.int32, (_B,)),  # run of irrelevant loops just below the boundary
-    ("top_relevant", np.int32, (_B,)),  # run of relevant loops just below the boundary
-    ("stationary", np.int32, (_O,)),  # multiset of the loops for which the array keeps an input, -1 while it may grow
-    ("run_kind", np.int8, (_O,)),  # kind of the outermost loops of the level being filled
-    ("run_product", np.int32, (_O,)),
-    ("energy", np.float64, ()),  # energy of closed boundaries
-    ("key", np.int64, (_B,)),  # numbers of a boundary that can still affect completions
-    ("key_runs", np.int64, (_B,)),
+    ("level", np.int8, (_O,)),  # current level of each operand: the level that receives the next loop
+    ("start", np.int32, (_O,)),  # multiset of the loops below the current level
+    ("boundary", np.int32, (_B,)),  # multiset of the loops below each boundary, -1 while the boundary is open
+    ("top_irrelevant", np.int32, (_B,)),  # product of the consecutive irrelevant loops just below the boundary
+    ("top_relevant", np.int32, (_B,)),  # product of the consecutive relevant loops just below the boundary
+    # Multiset of the loops during which the array keeps the data of an input, -1 while the multiset can still grow.
+    ("stationary", np.int32, (_O,)),
+    ("run_kind", np.int8, (_O,)),  # kind of the outermost consecutive loops of one kind in the current level
+    ("run_product", np.int32, (_O,)),  # product of these loops
+    ("energy", np.float64, ()),  # pJ of the closed boundaries
+    ("key", np.int64, (_B,)),  # numbers of a boundary that can still affect the cost of completions
+    ("key_runs", np.int64, (_B,)),  # further such numbers: stalls, or products of consecutive loops
     ("path", np.int64, (PATH_WORDS,)),  # loops placed so far
     ("bound", np.float64, ()),  # lower bound of the objective of every completion
-    ("energy_bound", np.float64, ()),
-    ("latency_bound", np.float64, ()),
+    ("energy_bound", np.float64, ()),  # pJ
+    ("latency_bound", np.float64, ()),  # cycles
 )
-"""State of the search.
+"""Fields of a label.
 
-`child_*` is the label being made: `load_child` writes it, `close_level` and `place_loop` change it, `set_keys` and
-`bound_child` complete it. `store_child` copies it to one of `label_*`, which hold two generations.
+The fields `child_*` hold the label that is being made (the child). `load_child` writes them, `close_level` and
+`place_loop` change them, and `set_keys` and `bound_child` complete them. `store_child` copies them to the fields
+`label_*`, which hold two generations of labels.
 """
 
 EXACT_DTYPE = np.dtype(

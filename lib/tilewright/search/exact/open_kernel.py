@@ -1,12 +1,14 @@
-"""Lower bounds of what the open boundaries of a label still cost: by themselves, and by the load of ports (compiled).
+"""Lower bounds of the cost of open boundaries, including the time for which they use ports (compiled).
 
-docs/proofs.md#exact-search, 3 to 5, has the proofs. A boundary that the search has yet to place costs at least the
-minimum over all larger multisets. The allocator places some boundaries by the whole order (contested boundaries). They
-lie on the path of the label or are still to come; for them the candidates are gathered.
+docs/proofs.md#exact-search, 3 to 5, has the proofs. A boundary is open until the search has placed it. It costs at
+least the minimum over all larger multisets. A boundary is contested if the place that the allocator chooses for it
+depends on the complete order. This place is either on the path of the label, which is the list of its placed loops, or
+above a loop that is not placed yet. The possible places of contested boundaries are called candidates and are gathered
+from the path.
 
-The time of a port is bounded while the array computes, before and after. Small tiles load fast but move often, and data
-that do not move during the computation move outside it. So the bound of such a sum is sharper than the sum of bounds
-(docs/proofs.md#exact-search, 4).
+Lower bounds of the time of a port add the time while the array computes to the loading time before and after. Small
+tiles load fast but move often, and data that do not move during the computation move before or after it. The bound of
+such a sum is therefore sharper than the sum of separate bounds (docs/proofs.md#exact-search, 4).
 """
 
 import math
@@ -29,17 +31,18 @@ def is_open(problem, x, o):
 
 @kernel
 def least_point(x, o):
-    """Smallest multiset that the next boundary of operand `o` can hold."""
+    """Smallest multiset of loops that can be below the next boundary of operand `o`."""
     b = x.first_boundary[o] + x.child_level[o]
     return x.child_start[o] if x.contested[b] else x.child_lattice
 
 
 @kernel
 def gather_candidates(problem, x, o, placed):
-    """Find where on the child's path, `placed` loops long, the contested uppermost boundary of operand `o` may lie.
+    """Find the candidates for the contested uppermost boundary of operand `o` on the path of the child.
 
-    The allocator never stops below a slice that fits together with the whole of all other operands of the memory,
-    because this slice would not cost more. It never goes past the first slice that does not fit alone.
+    The path has `placed` loops. A slice is the tile of the operand with the loops up to a point of the path. If a slice
+    fits next to all data of the other operands of the memory, the allocator never chooses a smaller slice, because the
+    larger slice does not cost more. The allocator never chooses a slice beyond the first slice that does not fit alone.
     """
     m = problem.level_count[o] - 2
     k = problem.level_memory[o, m]
@@ -71,14 +74,14 @@ def gather_candidates(problem, x, o, placed):
 
 @kernel
 def is_gathered(problem, x, o):
-    """True if the candidates of operand `o`'s open boundary are gathered."""
+    """True if the next boundary of operand `o` is its uppermost boundary and contested, so candidates are gathered."""
     m = x.child_level[o]
     return m == problem.level_count[o] - 2 and x.contested[x.first_boundary[o] + m]
 
 
 @kernel
 def energy_of_open(problem, x, o):
-    """Least energy of the open boundaries of operand `o`."""
+    """Least energy in pJ of the open boundaries of operand `o`."""
     b = x.first_boundary[o] + x.child_level[o]
     if not is_gathered(problem, x, o):
         return x.energy_to_go[b, least_point(x, o)]
@@ -90,10 +93,10 @@ def energy_of_open(problem, x, o):
 
 @kernel
 def load_of_open(problem, x, o, m, q):
-    """Least loading time of a link of operand `o`'s open boundary above level `m`.
+    """Least loading time in cycles of link `q` of the open boundary above level `m` of operand `o`.
 
-    If every transfer takes port time, this is the time of one transfer; the caller decides how much of it can be
-    hidden.
+    If every transfer takes port time, the result is the time of one transfer, and the caller decides which part of
+    this time can be hidden.
     """
     b = x.first_boundary[o] + m
     if not is_gathered(problem, x, o):
@@ -110,9 +113,9 @@ def load_of_open(problem, x, o, m, q):
 
 @kernel
 def cycles_of_open(problem, x, o, r, everything):
-    """Least cycles for which the open boundaries of operand `o` keep port number `r` busy.
+    """Least cycles for which the open boundaries of operand `o` keep port `r` of the list `busy_port` busy.
 
-    The transfers are those while the array computes, or with `everything` also those of on- and off-loading.
+    The cycles include only transfers while the array computes or, with `everything`, also on- and off-loading.
     """
     b = x.first_boundary[o] + x.child_level[o]
     gathered = is_gathered(problem, x, o)
@@ -128,9 +131,9 @@ def cycles_of_open(problem, x, o, r, everything):
 
 @kernel
 def candidate_cycles(problem, x, o, r, point, everything):
-    """Cycles that port number `r` spends on a contested boundary at a point.
+    """Cycles for which a contested boundary at `point` keeps port `r` of the list `busy_port` busy.
 
-    The transfers are those while the array computes, or with `everything` all.
+    The cycles include only transfers while the array computes or, with `everything`, all transfers.
     """
     b = x.first_boundary[o] + x.child_level[o]
     cycles = 0
@@ -145,7 +148,10 @@ def candidate_cycles(problem, x, o, r, point, everything):
 
 @kernel
 def whole_transfer(problem, x, o):
-    """Cycles to move operand `o` as a whole over the port of its topmost memory; IMPOSSIBLE if it is always tiled."""
+    """Cycles to move the whole tensor of operand `o` once over the port of its topmost memory.
+
+    The result is IMPOSSIBLE if the tensor is split into tiles in every completion.
+    """
     if not is_open(problem, x, o):
         return whole_at(problem, x, o, x.child_boundary[x.first_boundary[o] + problem.level_count[o] - 2])
     if is_gathered(problem, x, o) and not x.may_come[o]:
@@ -155,13 +161,16 @@ def whole_transfer(problem, x, o):
 
 @kernel
 def least_repeats(x, o, point):
-    """Minimum of `repeats_at` over topmost boundaries that hold at least the loops of a point."""
+    """Minimum of each number of `repeats_at`, over topmost boundaries with at least the loops of `point` below them."""
     return x.top_load[o, point], x.top_busy[o, point], x.top_joint[o, point], x.top_bandwidth[o, point]
 
 
 @kernel
 def gathered_repeats(problem, x, o):
-    """Minimum of `repeats_at` over the candidates of a contested boundary and the boundaries that may still come."""
+    """Minimum of each number of `repeats_at` over all possible places of a contested boundary.
+
+    The places are the candidates on the path and, with `may_come`, the places above loops that are not placed yet.
+    """
     load, busy, joint, bandwidth = FAR, FAR, FAR, math.inf
     if x.may_come[o]:
         load, busy, joint, bandwidth = least_repeats(x, o, x.child_lattice)
@@ -177,7 +186,7 @@ def gathered_repeats(problem, x, o):
 
 @kernel
 def repeated_transfers(problem, x, o):
-    """Minimum of `repeats_at` for operand `o` at the port of its topmost memory."""
+    """Minimum of each number of `repeats_at` for the topmost boundary of operand `o`, over all completions."""
     if not is_open(problem, x, o):
         return repeats_at(problem, x, o, x.child_boundary[x.first_boundary[o] + problem.level_count[o] - 2])
     if is_gathered(problem, x, o):
@@ -189,7 +198,7 @@ def repeated_transfers(problem, x, o):
 
 @kernel
 def loading_of(problem, ws, x, o, levels):
-    """Least on- or off-loading of an operand over its lowest boundaries, from the loads in `ws`."""
+    """Least on- or off-loading time in cycles of operand `o` over its lowest `levels` boundaries, from `ws.load`."""
     cycles = 0.0
     up = TH if o == OUTPUT_INDEX else TH + 1
     down = FL if o == OUTPUT_INDEX else TL
@@ -201,7 +210,7 @@ def loading_of(problem, ws, x, o, levels):
 
 @kernel
 def joint_of_open(problem, x, o, p):
-    """Least sum of port `p`'s time for the open boundaries of an operand and their loading."""
+    """Least sum in cycles of two times of the open boundaries of operand `o`: their time on port `p`, and loading."""
     b = x.first_boundary[o] + x.child_level[o]
     if is_gathered(problem, x, o):
         for r in range(MAX_BUSY_PORTS):
@@ -217,10 +226,10 @@ def joint_of_open(problem, x, o, p):
 
 @kernel
 def bound_port(problem, ws, x, p, counted):
-    """Lower bound of the latency without drain, from one port's busy time and the loading.
+    """Lower bound in cycles of the latency, not counting the drain, from the busy time of port `p` and loading times.
 
-    The loading is that of input `counted` and of the output. Small tiles load fast but move often, so a bound of the
-    sum is sharper than the sum of the bounds.
+    The loading times of input `counted` and of the output are added. Small tiles load fast but move often, so a bound
+    of the sum is sharper than the sum of separate bounds.
     """
     cycles = float(x.port_busy_cycles[p])
     for o in range(problem.operand_count):
@@ -240,7 +249,10 @@ def bound_port(problem, ws, x, p, counted):
 
 @kernel
 def bound_ports(problem, ws, x):
-    """Largest lower bound from an open port; `ws.load` holds least loads of the known links."""
+    """Largest value in cycles of `bound_port` over the ports that serve open links.
+
+    `ws.load` holds the least loading times of the known links.
+    """
     bound = 0.0
     for p in range(problem.port_count):
         if x.port_open[p]:
@@ -251,9 +263,10 @@ def bound_ports(problem, ws, x):
 
 @kernel
 def bound_traffic(problem, ws, x, v, p):
-    """Lower bound of the latency without drain, from all that passes one port, plus the loading over other ports.
+    """Lower bound in cycles of the latency, not counting the drain, from the traffic of port `p`.
 
-    It holds where every transfer takes port time (docs/proofs.md#exact-search, 4); `ws.load` holds least loads of all
+    The bound is the time of all data that pass the port plus the time to load data over the other ports. It is valid if
+    every transfer takes port time (docs/proofs.md#exact-search, 4). `ws.load` holds the least loading times of all
     links.
     """
     cycles = float(x.port_all_cycles[p])
@@ -269,7 +282,7 @@ def bound_traffic(problem, ws, x, v, p):
     if not first and not second:
         return cycles + beside + onloading(problem, ws)
     if not problem.switches[SERIAL_HALF_SHARED]:
-        return 0.0  # transfers of both inputs may overlap
+        return 0.0  # transfers of the two inputs can overlap
     shared, individual = onloading_beside(problem, ws, 1 if first else 2, p)
     if problem.operand_count > 2 and problem.port_shared_by_inputs[p]:
         other_shared, other_individual = onloading_beside(problem, ws, 2 if first else 1, p)
@@ -279,7 +292,10 @@ def bound_traffic(problem, ws, x, v, p):
 
 @kernel
 def onloading_beside(problem, ws, o, p):
-    """On-loading cycles (shared, individual) of one input, over pairs of memories that do not use port `p`."""
+    """On-loading times (shared, individual) in cycles of input `o`, without pairs of memories that use port `p`.
+
+    The shared time is for pairs of memories with a port that both inputs use, the individual time for all other pairs.
+    """
     shared = individual = 0.0
     q = problem.port_of[o, 0, TL]
     if q != p:
@@ -304,7 +320,7 @@ def onloading_beside(problem, ws, o, p):
 
 @kernel
 def offloading_beside(problem, ws, p):
-    """Off-loading cycles over pairs of memories that do not use port `p`."""
+    """Off-loading time in cycles, without pairs of memories that move the output over port `p`."""
     cycles = ws.load[OUTPUT_INDEX, 0, FL] if problem.port_of[OUTPUT_INDEX, 0, FL] != p else 0.0
     for m in range(problem.level_count[OUTPUT_INDEX] - 1):
         if problem.port_of[OUTPUT_INDEX, m, TH] != p and problem.port_of[OUTPUT_INDEX, m + 1, FL] != p:
@@ -314,10 +330,11 @@ def offloading_beside(problem, ws, p):
 
 @kernel
 def bound_top_port(problem, x, p, counted, shortest):
-    """Lower bound of the latency without drain, from all that moves over the port of topmost memories.
+    """Lower bound in cycles of the latency, not counting the drain, from port `p` of topmost memories.
 
-    The part of a tensor that does not move while the array computes moves before or after: for input `counted` and the
-    output both parts are added. Tensors move whole or in repeated transfers; the least over all such choices counts.
+    Data of a tensor that do not move while the array computes move before or after the computation. For input `counted`
+    and the output, both parts are added. Each tensor moves either once as a whole or in repeated transfers; the bound
+    is the minimum over all combinations of these choices.
     """
     least = math.inf
     for choice in range(1 << problem.operand_count):
@@ -359,7 +376,10 @@ def bound_top_port(problem, x, p, counted, shortest):
 
 @kernel
 def bound_top(problem, ws, x, shortest):
-    """Largest lower bound from the ports of topmost memories; `ws.load` holds least loads of all links."""
+    """Largest lower bound in cycles of the latency, not counting the drain, over the ports of topmost memories.
+
+    `ws.load` holds the least loading times of all links.
+    """
     bound = 0.0
     for o in range(problem.operand_count):
         p = x.top_port[o]

@@ -1,10 +1,11 @@
-"""Compiled rules of memories and boundaries that hold for every mapping, and a quick lower bound.
+"""Compiled rules for memories and boundaries that hold for every mapping, and a quick lower bound of the energy.
 
-docs/proofs.md#exact-search, 4 to 6, has the proofs. The rules say which memories are shared or always have room, what
-the reference's allocator must do with a level, and where a boundary may lie.
+docs/proofs.md#exact-search, 4 to 6, has the proofs. The rules find memories that are shared, memories that always have
+room for a second tile, levels at which the choice of the reference's greedy allocator is known in advance, and the
+points at which each boundary can lie.
 
-The bound uses a few points of the lattice, without tables. If tiles are whole numbers, one more loop below a boundary
-never increases the data that cross it (docs/proofs.md#exact-search, 3).
+The quick lower bound uses only a few points of the lattice and no tables. If tile sizes are integers, one more loop
+below a boundary never increases the data that cross the boundary (docs/proofs.md#exact-search, 3).
 """
 
 import math
@@ -19,12 +20,16 @@ from tilewright.search.exact.lattice_record import LINK_TL
 from tilewright.search.exact.tables_kernel import count_at, direction_of, fill_point, least_precision, most_precision
 
 ROUNDING = 1e-12
-"""Relative tolerance: tiles that exceed a memory only by rounding fit."""
+"""Relative tolerance for the size of a memory. Tiles that exceed the memory only because of rounding errors fit."""
 
 
 @kernel
 def slice_bits(problem, x, o, m, precision, point):
-    """Bits of a tile as the allocator counts them, doubled under forced double buffering."""
+    """Bits that the allocator counts for a tile of operand `o` at its level `m` with the loops of `point`.
+
+    Each element has `precision` bits. If the memory is always double-buffered, a tile smaller than the tensor counts
+    twice.
+    """
     row = x.first_level[o] + m
     bits = x.elements[row, point] * precision
     full = x.lattice_size - 1
@@ -34,7 +39,7 @@ def slice_bits(problem, x, o, m, precision, point):
 
 @kernel
 def held_count(problem, k):
-    """Number of operands that memory `k` holds."""
+    """Number of operands whose data memory `k` holds."""
     count = 0
     for j in range(problem.operand_count):
         if problem.memory_operands[k, j] >= 0:
@@ -44,7 +49,7 @@ def held_count(problem, k):
 
 @kernel
 def activities(problem, p):
-    """Number of links that can move data over a port."""
+    """Number of links that can move data over port `p`."""
     count = 0
     for s in range(problem.port_start[p], problem.port_start[p + 1]):
         o = problem.service_operand[s]
@@ -59,7 +64,7 @@ def activities(problem, p):
 
 @kernel
 def mark_simple(problem, x, b):
-    """Mark a boundary if its memory is not shared and each of its links has a port of its own."""
+    """Mark boundary `b` as simple if the memory below it is not shared and none of its links shares a port."""
     o = x.boundary_operand[b]
     m = x.boundary_level[b]
     simple = held_count(problem, problem.level_memory[o, m]) == 1
@@ -74,7 +79,10 @@ def mark_simple(problem, x, b):
 
 @kernel
 def largest_share(problem, x, o, m, size):
-    """Largest share of a memory that a tile of an operand fills, over mappings that fit."""
+    """Largest share of a memory of `size` bits that the tile of operand `o` at its level `m` can fill.
+
+    Only tiles that fit into the memory count.
+    """
     top = m == problem.level_count[o] - 1
     row = x.first_level[o] + m
     most = most_precision(problem, o, m)
@@ -93,7 +101,7 @@ def largest_share(problem, x, o, m, size):
 
 @kernel
 def mark_memories(problem, x):
-    """Mark memories that are shared, and memories that have room for a second tile in every mapping."""
+    """Mark simple boundaries, boundaries above shared memories, and memories that always have room for second tiles."""
     for b in range(x.boundary_count):
         k = problem.level_memory[x.boundary_operand[b], x.boundary_level[b]]
         x.shares[b] = held_count(problem, k) > 1 and not problem.holds_everything[k]
@@ -110,9 +118,10 @@ def mark_memories(problem, x):
 
 @kernel
 def never_costlier(problem, x, o, m, precision):
-    """True if one more loop that fits never raises the cost that the allocator compares.
+    """True if adding a loop to a slice that still fits never raises the cost that the allocator compares.
 
-    This cost is the bits of the slice times the remaining loops.
+    A slice is the tile of operand `o` at its level `m`. The cost of a slice is its size in bits times the product of
+    the loops outside the slice.
     """
     n = x.lattice_size
     row = x.first_level[o] + m
@@ -134,13 +143,13 @@ def never_costlier(problem, x, o, m, precision):
 
 @kernel
 def is_steady(problem, x, o, m):
-    """True if `never_costlier` holds for the slices of operand `o` at its level `m`; reads `x.steady`."""
+    """True if level `m` of operand `o` is its topmost level or the boundary above the level is steady (`x.steady`)."""
     return m == problem.level_count[o] - 1 or x.steady[x.first_boundary[o] + m]
 
 
 @kernel
 def all_steady(problem, x, k):
-    """True if `never_costlier` holds for all operands of memory `k`."""
+    """True if `is_steady` holds for all operands of memory `k`."""
     for j in range(problem.operand_count):
         o = problem.memory_operands[k, j]
         if o >= 0 and not is_steady(problem, x, o, problem.memory_levels[k, j]):
@@ -150,9 +159,9 @@ def all_steady(problem, x, k):
 
 @kernel
 def is_pinned(problem, x, k):
-    """True if the allocator always keeps all operands of the memory whole.
+    """True if the allocator always keeps the whole tensors of all operands in memory `k`.
 
-    This holds if they fit whole together, and more loops never cost more.
+    This is the case if the whole tensors fit together and adding a loop never raises the cost of a slice.
     """
     whole = 0.0
     for j in range(problem.operand_count):
@@ -166,7 +175,7 @@ def is_pinned(problem, x, k):
 
 @kernel
 def mark_greedy(problem, x):
-    """Mark every boundary as pinned, filled or contested; none if boundaries are free."""
+    """Mark every boundary as pinned, filled or contested. The function is called only for the greedy allocator."""
     for b in range(x.boundary_count):
         o = x.boundary_operand[b]
         m = x.boundary_level[b]
@@ -197,7 +206,11 @@ def mark_greedy(problem, x):
 
 @kernel
 def may_lie(problem, x, b, point):
-    """True if a boundary may lie at a point: its tile fits, and (greedy) the allocator could stop there."""
+    """True if boundary `b` can lie at `point`.
+
+    The tile with the loops of the point must fit. For boundaries marked by `mark_greedy`, the greedy allocator must be
+    able to choose the point.
+    """
     o = x.boundary_operand[b]
     m = x.boundary_level[b]
     k = problem.level_memory[o, m]
@@ -222,19 +235,22 @@ def may_lie(problem, x, b, point):
 
 @kernel
 def mark_possible(problem, x):
-    """Mark the points where each boundary may lie."""
+    """Mark the points at which each boundary can lie."""
     for b in range(x.boundary_count):
         for point in range(x.lattice_size):
             x.possible[b, point] = may_lie(problem, x, b, point)
 
 
 MOST_POINTS = 64
-"""Limit of points to try for an operand's innermost boundary; above it, only the point of all loops is used."""
+"""Maximal number of points that are tried for the innermost boundary of an operand.
+
+If there are more points, only the point with all loops is used.
+"""
 
 
 @kernel
 def tile_fits(problem, ws, x, o, point):
-    """False if the innermost tile of operand `o`, with the loops of a point, certainly does not fit."""
+    """False if the innermost tile of operand `o` with the loops of `point` certainly does not fit."""
     k = problem.level_memory[o, 0]
     if problem.holds_everything[k]:
         return True
@@ -251,7 +267,7 @@ def tile_fits(problem, ws, x, o, point):
 
 @kernel
 def keeps_all_irrelevant(problem, x, o, point):
-    """True if a point contains all loops irrelevant to operand `o`."""
+    """True if the multiset of `point` contains all loops that are irrelevant to operand `o`."""
     for j in range(x.symbol_count):
         irrelevant = problem.kind[o, x.loop_dimension[j]] == IRRELEVANT
         if irrelevant and count_at(x, point, j) < x.multiplicity[j]:
@@ -261,7 +277,7 @@ def keeps_all_irrelevant(problem, x, o, point):
 
 @kernel
 def irrelevant_point(problem, x, o):
-    """Point of all loops that are irrelevant to operand `o`."""
+    """Lattice point whose multiset is all loops that are irrelevant to operand `o`."""
     point = 0
     for j in range(x.symbol_count):
         if problem.kind[o, x.loop_dimension[j]] == IRRELEVANT:
@@ -271,7 +287,7 @@ def irrelevant_point(problem, x, o):
 
 @kernel
 def least_innermost(problem, ws, x, o):
-    """Least energy of the innermost boundary of operand `o`; infinite if no tile fits."""
+    """Lower bound in pJ of the energy of the innermost boundary of operand `o`; infinite if no tile fits."""
     b = x.first_boundary[o]
     full = x.lattice_size - 1
     if tile_fits(problem, ws, x, o, full):
@@ -290,7 +306,7 @@ def least_innermost(problem, ws, x, o):
 
 @kernel
 def find_floor(problem, ws, x, count):
-    """Compute `x.floor_energy`, a lower bound of the energy that needs no tables."""
+    """Compute `x.floor_energy`, a lower bound in pJ of the energy of all mappings that needs no tables."""
     full = x.lattice_size - 1
     fill_point(problem, ws, x, full)
     energy = problem.fixed_energy_pj + x.array_energy[OUTPUT_INDEX, full]

@@ -1,6 +1,7 @@
-"""Least cost of each boundary and those above it, from every point of the lattice on (compiled).
+"""Minima over all larger multisets of the cost of each boundary and the boundaries above it (compiled).
 
-The lower bounds use these minima over all larger multisets (docs/proofs.md#exact-search, 3 and 4).
+A larger multiset of a lattice point contains all loops of the point. The lower bounds of the search use these minima
+(docs/proofs.md#exact-search, 3 and 4).
 """
 
 import math
@@ -13,14 +14,14 @@ from tilewright.search.exact.lattice_record import LINK_FH, LINK_FL, LINK_TH, LI
 from tilewright.search.exact.tables_kernel import direction_of
 
 FAR = 1 << 58
-"""Cycles that stand for impossible; sums of a few of them do not overflow."""
+"""Number of cycles that marks something as impossible. A sum of a few such numbers does not overflow."""
 IMPOSSIBLE = -1
-"""Marks the transfer of a whole tensor as impossible because the tensor is always tiled."""
+"""Number of cycles that marks a single transfer of the whole tensor as impossible because the tensor is tiled."""
 
 
 @kernel
 def spread(x, table, i):
-    """Replace every number of row `i` of a table [i, point] by the minimum over all points that contain its point."""
+    """Replace each number in row `i` of a table [i, point] by the minimum over the point and all larger multisets."""
     for j in range(x.symbol_count):
         stride = x.stride[j]
         block = stride * (x.multiplicity[j] + 1)
@@ -31,7 +32,7 @@ def spread(x, table, i):
 
 @kernel
 def spread_row(x, table, i, r):
-    """`spread` for row `i`, `r` of a table [i, r, point]."""
+    """Replace each number in row `i`, `r` of a table [i, r, point] by a minimum as in `spread`."""
     for j in range(x.symbol_count):
         stride = x.stride[j]
         block = stride * (x.multiplicity[j] + 1)
@@ -42,7 +43,7 @@ def spread_row(x, table, i, r):
 
 @kernel
 def sum_elements(problem, x):
-    """Compute the least tiles above each point, and the least innermost tile of each operand."""
+    """Compute the smallest tiles over all larger multisets of each point, and the smallest innermost tiles in bits."""
     for o in range(problem.operand_count):
         for m in range(problem.level_count[o]):
             row = x.first_level[o] + m
@@ -59,7 +60,7 @@ def sum_elements(problem, x):
 
 @kernel
 def sum_array(problem, x, o):
-    """Compute least energy and number of periods of the link to the array."""
+    """Compute the least energy in pJ and the least number of periods of the link between operand `o` and the array."""
     for point in range(x.lattice_size):
         x.array_energy_to_go[o, point] = x.array_energy[o, point] if x.stays[o, point] else math.inf
         x.array_count_to_go[o, point] = x.array_count[o, point] if x.stays[o, point] else FAR
@@ -69,7 +70,10 @@ def sum_array(problem, x, o):
 
 @kernel
 def sum_energy(x, b, upper):
-    """Compute least energy of boundary `b` and those above it; `upper` is the next boundary, -1 without one."""
+    """Compute the least energy in pJ of boundary `b` and the boundaries above it.
+
+    `upper` is the next boundary of the operand, or -1 if there is none.
+    """
     for point in range(x.lattice_size):
         energy = x.link_energy[b, point] + (x.energy_to_go[upper, point] if upper >= 0 else 0.0)
         x.energy_to_go[b, point] = energy if x.possible[b, point] else math.inf
@@ -78,7 +82,7 @@ def sum_energy(x, b, upper):
 
 @kernel
 def first_load(problem, x, b, q):
-    """Least cycles in which link `q` of a boundary brings the first tile."""
+    """Least cycles that link `q` of boundary `b` needs to move the first innermost tile."""
     o = x.boundary_operand[b]
     wide = problem.bandwidth_max_bits[o, x.boundary_level[b] + (1 if q >= LINK_TL else 0), direction_of(q)]
     return math.ceil(x.least_tile_bits[o] / wide) if wide > 0 else 0
@@ -86,7 +90,11 @@ def first_load(problem, x, b, q):
 
 @kernel
 def least_load(x, b, q, point, first):
-    """Loading time of a link: one transfer if transfers repeat, else at least the first tile (`first`)."""
+    """Least loading time in cycles of link `q` of boundary `b` at a point.
+
+    If the link has several periods, this is the time of one transfer. If the link has one period, the time is at most
+    `first`, the cycles for the first tile.
+    """
     if x.link_count[b, q, point] > 1:
         return x.link_cycles[b, q, point]
     return min(x.link_cycles[b, q, point], first) if x.link_count[b, q, point] == 1 else 0
@@ -94,7 +102,10 @@ def least_load(x, b, q, point, first):
 
 @kernel
 def add_pairs(problem, x, b, table, r):
-    """Add to row `b`, `r` of a table the least loading between the memories of a boundary, if it certainly counts."""
+    """Add the least loading time of boundary `b`, in cycles, to row `b`, `r` of a table if the boundary has `adds_up`.
+
+    The loading time is the time to move a tile between the memories on the two sides of the boundary.
+    """
     if not x.adds_up[b]:
         return
     up = LINK_TH if x.boundary_operand[b] == OUTPUT_INDEX else LINK_FH
@@ -107,7 +118,7 @@ def add_pairs(problem, x, b, table, r):
 
 @kernel
 def shared_ports(problem, o, m):
-    """Number of the two ports between levels m and m + 1 of an input that serve the other input too."""
+    """Number of ports (0 to 2) between levels `m` and `m` + 1 of input `o` that also serve the other input."""
     shared = 0
     p = problem.port_of[o, m, FH]
     if p >= 0 and problem.port_shared_by_inputs[p]:
@@ -120,9 +131,10 @@ def shared_ports(problem, o, m):
 
 @kernel
 def surely_adds_up(problem, o, m):
-    """True if loading between two levels is certainly part of on- or off-loading.
+    """True if the loading time between levels `m` and `m` + 1 of operand `o` is certainly part of on- or off-loading.
 
-    The reference keeps only the last of the pairs of memories of which one port is shared by both inputs.
+    Some pairs of memories have exactly one port that both inputs share. The reference counts only the last of these
+    pairs.
     """
     if o == OUTPUT_INDEX:
         return True
@@ -138,16 +150,17 @@ def surely_adds_up(problem, o, m):
 
 @kernel
 def sum_loads(problem, x, b):
-    """Compute least loading times of the links of a boundary.
+    """Compute the least loading times in cycles of the links of boundary `b`.
 
-    Also compute whether the loading between its memories certainly counts.
+    The function also sets `adds_up` of the boundary.
     """
     x.adds_up[b] = surely_adds_up(problem, x.boundary_operand[b], x.boundary_level[b])
     for q in range(4):
         first = first_load(problem, x, b, q)
         for point in range(x.lattice_size):
             load = least_load(x, b, q, point, first)
-            # Where loads can be hidden individually, a better bound of the first tile is known once its boundary is.
+            # With PORT_TIME, the table holds the time of a full transfer. `bound_port_times` limits the time to the
+            # first tile, whose size has a sharper bound if the innermost boundary is already placed.
             alone = x.link_cycles[b, q, point] if problem.switches[PORT_TIME] and load > 0 else load
             x.load_to_go[b, q, point] = alone if x.possible[b, point] else FAR
         spread_row(x, x.load_to_go, b, q)
@@ -158,7 +171,7 @@ def sum_loads(problem, x, b):
 
 @kernel
 def close_chain(x, b, table, r):
-    """Set row `b`, `r` of a table to its minimum over larger multisets at which boundary `b` may lie."""
+    """Replace each number in row `b`, `r` of a table by the minimum over larger multisets at which `b` can lie."""
     for point in range(x.lattice_size):
         table[b, r, point] = min(table[b, r, point], FAR) if x.possible[b, point] else FAR
     spread_row(x, table, b, r)
@@ -166,14 +179,17 @@ def close_chain(x, b, table, r):
 
 @kernel
 def begin_row(x, b, r, table, upper, above):
-    """Begin row `b`, `r` of a table with row `above` of the boundary `upper`, or 0 if `upper` is -1."""
+    """Set row `b`, `r` of a table to row `upper`, `above` of the same table, or to 0 if `above` is -1."""
     for point in range(x.lattice_size):
         table[b, r, point] = table[upper, above, point] if above >= 0 else 0
 
 
 @kernel
 def add_port(x, b, p, count):
-    """Add a port to the list of a boundary unless it is there; returns the count, which may exceed the room."""
+    """Add port `p` to the list of boundary `b` if the list has room and does not contain the port.
+
+    Return the number of ports of the boundary, which can exceed the room in the list.
+    """
     for r in range(min(count, MAX_BUSY_PORTS)):
         if x.busy_port[b, r] == p:
             return count
@@ -184,7 +200,7 @@ def add_port(x, b, p, count):
 
 @kernel
 def list_ports(problem, x, b, upper):
-    """List the ports over which a boundary and those above it move data; False if they are too many."""
+    """List the ports that move data over boundary `b` or the boundaries above it. Return False if they are too many."""
     o = x.boundary_operand[b]
     count = 0
     for r in range(MAX_BUSY_PORTS):
@@ -203,9 +219,9 @@ def list_ports(problem, x, b, upper):
 
 @kernel
 def add_port_times(problem, x, b, p, everything, table, r):
-    """Add to row `b`, `r` of a table the cycles that port `p` spends on a boundary.
+    """Add to row `b`, `r` of a table the cycles for which boundary `b` keeps port `p` busy.
 
-    The transfers are those while the array computes, or with `everything` also those of on- and off-loading.
+    The cycles include only transfers while the array computes or, with `everything`, also on- and off-loading.
     """
     o = x.boundary_operand[b]
     for q in range(4):
@@ -219,7 +235,7 @@ def add_port_times(problem, x, b, p, everything, table, r):
 
 @kernel
 def rank_of(x, b, p):
-    """Index of port `p` among those of a boundary; -1 if it is not there, or without boundary."""
+    """Index of port `p` in the list of boundary `b`; -1 if the list does not contain the port or `b` is -1."""
     if b >= 0:
         for r in range(MAX_BUSY_PORTS):
             if x.busy_port[b, r] == p:
@@ -229,9 +245,10 @@ def rank_of(x, b, p):
 
 @kernel
 def sum_ports(problem, x, b, upper):
-    """Compute least times of each port of a boundary and those above it.
+    """Compute the least times in cycles of each port for boundary `b` and the boundaries above it.
 
-    They are port time alone, port time with the loading that certainly counts, and this loading alone.
+    The times are the port time alone, the loading time alone, and the sum of the two. Only loading times of boundaries
+    with `adds_up` are included.
     """
     begin_row(x, b, NO_PORT, x.joint_to_go, upper, NO_PORT if upper >= 0 else -1)
     add_pairs(problem, x, b, x.joint_to_go, NO_PORT)
@@ -256,7 +273,10 @@ def sum_ports(problem, x, b, upper):
 
 @kernel
 def whole_at(problem, x, o, point):
-    """Cycles to move the whole tensor once over a topmost boundary at a point; IMPOSSIBLE if the tensor is tiled."""
+    """Cycles to move the whole tensor of operand `o` once over its topmost boundary, if the boundary is at `point`.
+
+    The result is IMPOSSIBLE if the tensor is then split into tiles.
+    """
     b = x.first_boundary[o] + problem.level_count[o] - 2
     main = LINK_FL if o == OUTPUT_INDEX else LINK_TL
     return x.link_cycles[b, main, point] if x.link_count[b, main, point] == 1 else IMPOSSIBLE
@@ -264,9 +284,10 @@ def whole_at(problem, x, o, point):
 
 @kernel
 def repeats_at(problem, x, o, point):
-    """Cycles over a topmost boundary at a point: one transfer, all after the first period, both; and the bandwidth.
+    """Use of the port of the topmost memory of operand `o` if the topmost boundary is at `point`.
 
-    The bandwidth is infinite if the tensor does not move in repeated transfers.
+    The four results are the cycles of one transfer, the cycles of all transfers after the first period, the sum of
+    these two, and the average bandwidth in bits per cycle. The bandwidth is infinite if there is only one transfer.
     """
     b = x.first_boundary[o] + problem.level_count[o] - 2
     main = LINK_FL if o == OUTPUT_INDEX else LINK_TL
@@ -281,7 +302,10 @@ def repeats_at(problem, x, o, point):
 
 @kernel
 def sum_top(problem, x, o):
-    """Compute what an operand moves over the port of its topmost memory: once as a whole, or in repeated transfers."""
+    """Compute the least use of the port of the topmost memory of operand `o`.
+
+    The tensor moves either once as a whole or in repeated transfers; the record has separate fields for each case.
+    """
     top = problem.level_count[o] - 1
     x.top_port[o] = -1
     x.top_whole[o] = IMPOSSIBLE
@@ -307,9 +331,9 @@ def sum_top(problem, x, o):
 
 @kernel
 def sum_up(problem, x, o):
-    """Compute all minima of one operand; those of latency only where latency counts.
+    """Compute all minima of operand `o`. The minima for the latency are left out if `latency_counts` is False.
 
-    `most_busy_ports` tells if a boundary has too many ports.
+    If a boundary has too many ports, the function stops, and `most_busy_ports` exceeds MAX_BUSY_PORTS.
     """
     sum_array(problem, x, o)
     upper = -1

@@ -1,8 +1,8 @@
 """Compiled tables of the cost model for each boundary between memory levels and each multiset of loops below it.
 
-All that a boundary moves follows from the multiset of the loops below it. The model itself is therefore run once at
-each point of the lattice, with the boundaries of all operands there, and its numbers are stored
-(docs/proofs.md#exact-search, 2).
+The data that move over a boundary depend only on the multiset of the loops below the boundary. The cost model is
+therefore run once for each point of the lattice, with the boundaries of all operands at this point, and its numbers
+are stored (docs/proofs.md#exact-search, 2).
 """
 
 import math
@@ -24,19 +24,19 @@ LEVEL_FLOOR = SWITCHES.index("per_level_loading_floor")
 
 @kernel
 def count_at(x, point, j):
-    """Number of occurrences of symbol `j` in a lattice point."""
+    """Number of times that the multiset of a lattice point contains symbol `j`."""
     return (point // x.stride[j]) % (x.multiplicity[j] + 1)
 
 
 @kernel
 def symbol_at(x, i):
-    """Symbol of loop `i` of the child."""
+    """Symbol of loop `i` of the child, counted from the innermost loop."""
     return (x.child_path[i // PATH_SYMBOLS] >> (PATH_BITS * (i % PATH_SYMBOLS))) & ((1 << PATH_BITS) - 1)
 
 
 @kernel
 def direction_of(q):
-    """Direction of link `q` of a boundary."""
+    """Direction (TH, FH, TL or FL) of link `q` of a boundary."""
     if q == LINK_TH:
         return TH
     if q == LINK_FH:
@@ -46,9 +46,9 @@ def direction_of(q):
 
 @kernel
 def place_order(problem, ws, x, point):
-    """Write an order into `ws` that begins with the loops of a point, with all boundaries after these loops.
+    """Write to `ws` a loop order whose innermost loops are the loops of `point`, with all boundaries above these loops.
 
-    Returns the number of these loops.
+    Return the number of these innermost loops.
     """
     below = 0
     for j in range(x.symbol_count):
@@ -77,7 +77,7 @@ def place_order(problem, ws, x, point):
 
 @kernel
 def count_elements(problem, ws, x, point):
-    """Compute the elements of every operand's tile at every level, as the allocator counts them."""
+    """Compute the number of elements of the tile of each operand at each level, as the allocator counts them."""
     for o in range(problem.operand_count):
         for d in range(problem.dimension_count):
             ws.dimension_size[SLICE_ROW, d] = 1.0
@@ -96,7 +96,7 @@ def count_elements(problem, ws, x, point):
 
 @kernel
 def keep_link(problem, ws, x, point, v, b, q):
-    """Store the numbers of one link of a boundary; returns its energy in pJ, infinite if a port is missing."""
+    """Store the numbers of one link of a boundary. Return the energy of the link in pJ, infinite if it has no port."""
     o = x.boundary_operand[b]
     m = x.boundary_level[b] + (1 if q >= LINK_TL else 0)
     d = direction_of(q)
@@ -112,7 +112,7 @@ def keep_link(problem, ws, x, point, v, b, q):
 
 @kernel
 def link_energy(problem, ws, o, m, d):
-    """Energy of one link in pJ."""
+    """Energy in pJ of all accesses over one link; infinite if the link moves data but has no port."""
     if ws.amount[0, o, m, d] * ws.precision[0, o, m, d] == 0:
         return 0.0
     if problem.port_of[o, m, d] < 0:
@@ -124,7 +124,10 @@ def link_energy(problem, ws, o, m, d):
 
 @kernel
 def stay_within(problem, ws, o, below):
-    """Keep operand `o` at the array during the loops of the point only: its one level holds all loops."""
+    """Compute the cycles for which the array keeps the data of operand `o`, from the `below` innermost loops alone.
+
+    The operand has a single level that holds all loops, so the cost model would also count loops outside the point.
+    """
     ws.stationary_cycles[o] = problem.cycles_per_operation
     for i in range(below):
         if problem.kind[o, ws.loop_dimension[i]] != IRRELEVANT:
@@ -134,7 +137,10 @@ def stay_within(problem, ws, o, below):
 
 @kernel
 def round_halves_down(problem, ws, x, point):
-    """Round a tile that is halfway between two whole numbers down, because rounding errors decide its size."""
+    """Round the size of each tile down if it is halfway between two integers, and mark the tables as uncertain.
+
+    Rounding errors, which depend on the loop order, would otherwise decide the size of such a tile.
+    """
     for o in range(problem.operand_count):
         if not x.inexact[o]:
             continue
@@ -147,7 +153,7 @@ def round_halves_down(problem, ws, x, point):
 
 @kernel
 def fill_point(problem, ws, x, point):
-    """Fill all tables at one point of the lattice."""
+    """Run the cost model at one point of the lattice, and store its numbers in all tables."""
     below = place_order(problem, ws, x, point)
     count_elements(problem, ws, x, point)
     count_cycles(problem, ws)
@@ -188,7 +194,7 @@ def fill_point(problem, ws, x, point):
 
 @kernel
 def keep_array_links(problem, ws, x, point, v, o):
-    """Store the numbers of the links between the array and the innermost memory of one operand."""
+    """Store the numbers of the links between the array and the innermost memory of operand `o`."""
     energy = 0.0
     for d in range(4):
         if d == TL or d == FL:
@@ -209,7 +215,7 @@ def keep_array_links(problem, ws, x, point, v, o):
 
 @kernel
 def storage_bits(problem, o, m, sums):
-    """Bits per element of operand `o` at its level `m`; for outputs, `sums`: partial sums are kept there."""
+    """Bits per element of operand `o` at its level `m`; `sums` is True if the level keeps partial output sums."""
     if o != OUTPUT_INDEX:
         return problem.precision_bits[o]
     return problem.precision_bits[o] if sums or problem.partial_above[o, m + 1] else problem.final_precision_bits
@@ -229,7 +235,10 @@ def least_precision(problem, o, m):
 
 @kernel
 def tile_bits_of(problem, x, o, m, point, sums):
-    """Bits that the allocator counts for operand `o` at its level `m`; `sums`: the level keeps partial sums."""
+    """Bits that the allocator counts for the tile of operand `o` at its level `m` with the loops of `point`.
+
+    `sums` is True if the level keeps partial sums of the output.
+    """
     row = x.first_level[o] + m
     precision = storage_bits(problem, o, m, sums)
     bits = x.elements[row, point] * precision
@@ -240,5 +249,5 @@ def tile_bits_of(problem, x, o, m, point, sums):
 
 @kernel
 def least_bits_of(problem, x, o, m, point):
-    """Least bits that operand `o` can take at level `m` above the loops of a point."""
+    """Lower bound of the bits of operand `o` at its level `m` if its tile contains at least the loops of `point`."""
     return x.least_elements[x.first_level[o] + m, point] * least_precision(problem, o, m)
