@@ -25,10 +25,13 @@ if TYPE_CHECKING:
 
     from tilewright.designs.answer import Answer
     from tilewright.designs.design_cost import Sharing
+    from tilewright.designs.explore import SpaceSource
     from tilewright.designs.space import Space
     from tilewright.search.store import Store
 
 PAGE, CSV = "explore.html", "space.csv"
+SpaceDescription = FilePath | dict[str, Any]
+"""Path of the file of a space, or its content."""
 DESIGNS, HARDWARE = "designs", OF_DESIGN
 """Name of the folder for the runs of --show, and name of the hardware file in the subfolder of each design."""
 
@@ -43,7 +46,7 @@ class Explored(NamedTuple):
 
 
 def _run(
-    space: "FilePath | dict[str, Any]",
+    space: SpaceDescription,
     output: FilePath | None = None,
     jobs: int = 1,
     shard: int | None = None,
@@ -105,7 +108,7 @@ def _show(found: Explored, output: FilePath | None, as_json: bool) -> None:
     order="space output store shard gather show",
 )
 def explore(
-    space: Annotated["FilePath | dict[str, Any]", ARGUMENT],
+    space: Annotated[SpaceDescription, ARGUMENT],
     output: Annotated[FilePath | None, Help("Folder for shards, tables, figures and the page.")] = None,
     jobs: int = 1,
     shard: Annotated[
@@ -157,7 +160,7 @@ def _unused(space: "Space", jobs: int, shard: int | None, gather: bool, show: st
 
 
 def _explored(
-    source: "Path | dict[str, Any]",
+    source: "SpaceSource",
     space: "Space",
     output: Path | None,
     jobs: int,
@@ -177,7 +180,7 @@ def _explored(
 
 
 def _answered(
-    source: "Path | dict[str, Any]",
+    source: "SpaceSource",
     space: "Space",
     output: Path | None,
     jobs: int,
