@@ -22,7 +22,7 @@ from tests.plain.laws import (
 from tests.plain.problems import random_problem
 from tests.plain.switches import SWITCHES
 
-CASES = 600
+CASES = 500
 PARTS = 10
 NOT_OF_A_MAPPING = {
     "independent_spatial_candidates",

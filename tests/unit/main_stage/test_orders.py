@@ -69,9 +69,9 @@ def check(cme: Any) -> None:
 
 @pytest.mark.parametrize("first", [0])
 def test_random_orders(first: int) -> None:
-    """Thirty seeds at a time."""
+    """Fifteen seeds at a time."""
     refused = 0
-    for seed in range(first, first + 30):
+    for seed in range(first, first + 15):
         stages = drawn(random.Random(seed))
         try:
             pairs = MainStage([getattr(main_stage, name) for name in stages], **keywords_for(stages)).run()
@@ -86,4 +86,4 @@ def test_random_orders(first: int) -> None:
             continue
         for cme in flat(pairs)[:100]:
             check(cme)
-    assert 3 < refused < 27
+    assert 1 < refused < 14

