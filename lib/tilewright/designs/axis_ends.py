@@ -11,6 +11,7 @@ import pandas
 
 from tilewright.base.errors import count_of
 from tilewright.base.measures import EDP_PJ_CYCLES, ENERGY_PJ, LATENCY_CYCLES
+from tilewright.base.units import FieldError, parse_size_bits
 from tilewright.designs.effects import effects, known_measures
 from tilewright.designs.front import Front
 from tilewright.designs.results import MEASURES, value_text
@@ -70,21 +71,19 @@ def axis_ends(front: Front, values: AxisValues) -> Iterator[AxisEnd]:
         row_of = {_number(row["value"]): row for row in effect.table.to_dict("records")}
         places = [place for place, (number, _) in enumerate(ordered) if number in row_of]
         for measure in (one for one in known_measures(front) if one in _MEASURES_OF_ENDS):
-            best = [(row_of[ordered[place][0]][f"best_{measure}"], place) for place in places]
-            end = min(best)[1]
+            best = {place: row_of[ordered[place][0]][f"best_{measure}"] for place in places}
+            end = min((value, place) for place, value in best.items())[1]
             if len(places) < 2 or end not in (0, len(ordered) - 1):
                 continue
             beside = places[1] if end == 0 else places[-2]
-            gain = 1 - min(best)[0] / min(value for value, place in best if place != end)
-            if gain >= LEAST_GAIN:
-                step = dict(zip(places, best, strict=True))[beside][0]
+            if 1 - best[end] / min(best[place] for place in places if place != end) >= LEAST_GAIN:
                 yield AxisEnd(
                     effect.axis,
                     ordered[end][1],
                     end > 0,
                     measure,
                     ordered[beside][1],
-                    1 - min(best)[0] / step,
+                    1 - best[end] / best[beside],
                     _following(ordered if end > 0 else ordered[::-1]),
                 )
 
@@ -149,8 +148,6 @@ def _number(value: Value) -> Fraction | None:
 
 def _unit_factor(text: str, number: str) -> Fraction:
     """Bits of the unit of a size; 1 for other units."""
-    from tilewright.base.units import FieldError, parse_size_bits
-
     try:
         return Fraction(parse_size_bits(text)) / Fraction(number)
     except (FieldError, ZeroDivisionError):
