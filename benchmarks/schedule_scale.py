@@ -65,7 +65,13 @@ def fused_stack(nodes: int, cores: int) -> tuple[SchedulingProblem, np.ndarray]:
     shape = (LAYERS, cores + 1, 3)
     runtime = np.tile(100 + 7 * np.arange(LAYERS)[:, None], (1, cores + 1))
     runtime[:, cores] = -1
-    costs = CostTable(runtime, np.full(shape[:2], 5.0), np.zeros(shape, np.int64), np.zeros(shape, np.int64))
+    costs = CostTable(
+        runtime,
+        np.full(shape[:2], 5.0),
+        np.zeros(shape, np.int64),
+        np.zeros(shape, np.int64),
+        np.zeros(shape[::2], np.bool_),
+    )
     return SchedulingProblem(graph, costs, quad_core(cores)), layer % cores
 
 

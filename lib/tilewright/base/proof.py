@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
 from tilewright.base.json_values import JsonObject
+from tilewright.base.measures import LATENCY_CYCLES
 
 ROUNDING = 1e-9
 """Share by which writers of proofs lower their bounds, because sums of floating-point numbers are rounded."""
@@ -166,12 +167,26 @@ class Schedules:
             which = f"all allowed allocations to cores ({self.decided} of {self.parts} parts have only one core)"
         else:
             which = "all allocations to cores"
-        schedules = "all schedules of these tiles that fetch data before use if the data fit the core"
+        schedules = "all schedules of these tiles, whether data that fit a core are copied before use or streamed"
         return f"{which} and {schedules} (other tiles are not covered)"
 
 
 ALLOWED_ALLOCATIONS = "the allowed allocations of these tiles"
 """Short text for the set `Schedules`, for which a proof is valid."""
+
+
+def if_copied_line(found: Mapping[str, Any]) -> list[str]:
+    """Line on the larger lower bound of the latency if data that fit a core are copied before use, as the scheduler
+    does, from a `summary.json` or `fusion.json`. No line if the gap to that bound has the same digits, or in an older
+    file."""
+    copied = (found.get("lower_bound") or {}).get("if_copied")
+    if copied is None:
+        return []
+    gap = f"{found['gap_latency_if_copied']:.1%}"
+    if gap == f"{found['gap_latency']:.1%}":
+        return []
+    cycles = f"{copied[LATENCY_CYCLES]:,} cycles"
+    return [f"over those of them that copy data that fit, as this one: {cycles}; gap {gap} in latency"]
 
 
 def covered_by(bound: Mapping[str, Any]) -> str:

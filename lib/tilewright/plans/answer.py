@@ -156,14 +156,16 @@ class Fusion:
             **_figures(PlanFigures(self.latency_cycles, self.energy_pj)),
             **self._rates(),
             "lower_bound": {
-                LATENCY_CYCLES: bounds.latency_cycles,
+                LATENCY_CYCLES: bounds.if_streamed.latency_cycles,
                 ENERGY_PJ: bounds.energy_pj,
                 "covers": bounds.scope.text,
+                "if_copied": {LATENCY_CYCLES: bounds.latency_cycles},
             },
-            "gap_latency": gap_to(bounds.latency_cycles, self.latency_cycles),
+            "gap_latency": bounds.if_streamed.latency_gap(self.latency_cycles),
+            "gap_latency_if_copied": bounds.latency_gap(self.latency_cycles),
             "gap_energy": gap_to(bounds.energy_pj, self.energy_pj),
             "gap_edp": gap_to(
-                energy_delay_product(bounds.energy_pj, bounds.latency_cycles),
+                energy_delay_product(bounds.energy_pj, bounds.if_streamed.latency_cycles),
                 energy_delay_product(self.energy_pj, self.latency_cycles),
             ),
             "layer_by_layer": None if lbl is None or lbl.figures is None else self._alone(lbl, lbl.figures),
@@ -210,7 +212,7 @@ class Fusion:
         return {
             **_figures(figures),
             "energy_parts_pj": encode(artifact.schedule.energy_terms_pj),
-            "lower_bound": None if bounds is None else {LATENCY_CYCLES: bounds.latency_cycles},
+            "lower_bound": None if bounds is None else {LATENCY_CYCLES: bounds.if_streamed.latency_cycles},
         }
 
     def _start(self) -> JsonObject:

@@ -225,6 +225,12 @@ BUILT_IN: tuple[RunColumn, ...] = (
         flow=MULTI,
     ),
     Column(
+        "gap_latency_if_copied",
+        "Share of the latency that is above the bound over schedules that copy data that fit a core before use.",
+        lambda summary: summary.get("gap_latency_if_copied"),
+        flow=MULTI,
+    ),
+    Column(
         "gap_energy",
         "Share of the energy that is above `lower_bound_energy_pj`.",
         _given("gap_energy"),

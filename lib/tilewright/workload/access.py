@@ -85,6 +85,27 @@ def identity_map(output: str, source: str, shape: Shape, *, is_exact: bool = Tru
     return IndexMap(loops, TensorAccess(output, axes), TensorAccess(source, axes), is_exact=is_exact)
 
 
+def reads_gaps(index_map: IndexMap, size_of: Mapping[str, int]) -> bool:
+    """Whether some elements between those that a map reads may not be read, as with a stride larger than the window.
+
+    `size_of` has the sizes of loops of a tile; other loops have the sizes of the map.
+    """
+    sizes = {**index_map.size_of, **{name: size for name, size in size_of.items() if name in index_map.size_of}}
+    return not index_map.is_exact or any(_has_gaps(axis, sizes) for axis in index_map.input.axes)
+
+
+def _has_gaps(axis: AxisIndex, size_of: Mapping[str, int]) -> bool:
+    """Whether the indices along an axis can leave out values between the smallest and the largest one. The loops are
+    added by rising coefficient; each must step at most one beyond the values that the loops before it reach.
+    """
+    reach = 0
+    for coefficient, size in sorted((abs(coefficient), size_of[name]) for name, coefficient in axis.terms):
+        if size > 1 and coefficient > reach + 1:
+            return True
+        reach += coefficient * (size - 1)
+    return False
+
+
 def index_range(axis: AxisIndex, size_of: Mapping[str, int]) -> tuple[int, int]:
     """Smallest and largest index over all loop values."""
     low = high = axis.offset

@@ -21,6 +21,7 @@ from tilewright.base.proof import (
     contradictions,
     covered_by,
     covered_text,
+    if_copied_line,
     optimum_line,
 )
 
@@ -82,9 +83,18 @@ def test_every_sentence_says_over_what_it_holds() -> None:
 )
 def test_schedules_say_which_allocations_are_allowed(scope: Schedules, words: str) -> None:
     """A bound of cores that a mapping file fixes is never said to be one of all allocations, nor of other tiles."""
-    fetched = "that fetch data before use if the data fit the core"
-    tiles = f"all schedules of these tiles {fetched} (other tiles are not covered)"
+    moved = "whether data that fit a core are copied before use or streamed"
+    tiles = f"all schedules of these tiles, {moved} (other tiles are not covered)"
     assert scope.text == f"{words} and {tiles}"
+
+
+def test_the_bound_of_schedules_that_copy_is_told_where_it_is_larger() -> None:
+    """In a line of its own with its gap; not where it says no more, and not of older files, which have one bound."""
+    found = {"gap_latency": 0.5, "gap_latency_if_copied": 0.1, "lower_bound": {"if_copied": {"latency_cycles": 1800}}}
+    line = "over those of them that copy data that fit, as this one: 1,800 cycles; gap 10.0% in latency"
+    assert if_copied_line(found) == [line]
+    assert if_copied_line({**found, "gap_latency": 0.1004}) == []
+    assert if_copied_line({"lower_bound": {"latency_cycles": 1000}}) == if_copied_line({"lower_bound": None}) == []
 
 
 def test_scopes_of_mappings_and_tiles() -> None:

@@ -17,6 +17,7 @@ from tilewright.workload.access import (
     identity_map,
     index_range,
     loop,
+    reads_gaps,
 )
 from tilewright.workload.dependencies import input_boxes
 
@@ -184,3 +185,23 @@ def test_pairs_leave_out_padding_and_cropped_results() -> None:
 def test_index_range_follows_the_signs() -> None:
     """A negative coefficient reaches its smallest index at the last value of its loop."""
     assert index_range(affine(("A", 2), ("B", -3), offset=1), {"A": 3, "B": 2}) == (-2, 5)
+
+
+@given(st.lists(st.tuples(st.integers(-4, 4), st.integers(1, 4)), min_size=1, max_size=3), st.integers(1, 4))
+def test_gaps_are_values_between_the_ends_that_no_loop_value_gives(terms: list[tuple[int, int]], tile: int) -> None:
+    """Every index along an axis is computed; the first loop may have the size of a tile. Coefficients of 0 are none."""
+    loops = {f"L{number}": size for number, (_, size) in enumerate(terms)}
+    axis = AxisIndex(tuple((name, step) for name, (step, _) in zip(loops, terms, strict=True)))
+    index_map = IndexMap(tuple(loops.items()), TensorAccess("y", ()), TensorAccess("x", (axis,)))
+    sizes = {**loops, "L0": min(tile, loops["L0"])}
+    values = {
+        sum(step * value for (step, _), value in zip(terms, each, strict=True))
+        for each in product(*(range(size) for size in sizes.values()))
+    }
+    assert reads_gaps(index_map, {"L0": sizes["L0"], "K": 7}) == (len(values) < max(values) - min(values) + 1)
+
+
+def test_a_map_that_is_a_superset_can_have_gaps() -> None:
+    """What it really reads is not known."""
+    assert not reads_gaps(identity_map("y", "x", (3, 4)), {})
+    assert reads_gaps(identity_map("y", "x", (3, 4), is_exact=False), {})

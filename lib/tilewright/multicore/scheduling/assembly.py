@@ -38,8 +38,17 @@ from tilewright.multicore.scheduling.assembled import (
 from tilewright.multicore.scheduling.core_costs import CoreCostRow
 from tilewright.multicore.scheduling.cost_classes import CostClass, CostClasses, cost_classes
 from tilewright.multicore.scheduling.options import CAUSAL, OTHER_MODELS, RUNTIMES, ScheduleSettings
-from tilewright.multicore.scheduling.problem import CostTable, Floats, Integers, NodeGraph, SchedulingProblem, starts_of
+from tilewright.multicore.scheduling.problem import (
+    Booleans,
+    CostTable,
+    Floats,
+    Integers,
+    NodeGraph,
+    SchedulingProblem,
+    starts_of,
+)
 from tilewright.multicore.scheduling.system_assembly import MEMORY_OPERANDS, OTHER, core_system
+from tilewright.workload.access import reads_gaps
 from tilewright.workload.graph import Workload, WorkloadNode
 from tilewright.workload.layer import OUTPUT
 from tilewright.workload.relevancy import operand_bits
@@ -76,6 +85,7 @@ def cost_table(
         on_core_energy_pj=np.zeros(shape),
         stream_bits=np.zeros((*shape, len(MEMORY_OPERANDS)), np.int64),
         stream_bits_per_cycle=np.ones((*shape, len(MEMORY_OPERANDS)), np.int64),
+        reads_gaps=_reads_gaps(workload, graph, classes),
     )
     columns = {name: _column(costs[name], runtime) for name in accelerator.distinct_cores}
     node_of = {node.node_id: node for node in workload.nodes}
@@ -90,6 +100,20 @@ def cost_table(
         table.stream_bits[:, column] = bits
         table.stream_bits_per_cycle[:, column] = width
     return table
+
+
+def _reads_gaps(workload: Workload, graph: CnGraph, classes: CostClasses) -> Booleans:
+    """[row, memory operand] True where a CN of the class can skip elements between those that it reads."""
+    found = np.zeros((len(classes.classes), len(MEMORY_OPERANDS)), np.bool_)
+    node_of = {node.node_id: node for node in workload.nodes}
+    for row, one in enumerate(classes.classes):
+        sizes, links = dict(graph.shapes[one.shape].loop_sizes), dict(one.constraints.memory_operand_links)
+        nodes = (node_of[graph.layers[layer].node_id] for layer in one.layers)
+        for index_map in (index_map for node in nodes for index_map in node.index_maps):
+            operand = links.get(index_map.operand, OTHER)
+            if reads_gaps(index_map, sizes):
+                found[row, MEMORY_OPERANDS.index(operand if operand in MEMORY_OPERANDS else OTHER)] = True
+    return found
 
 
 def row_reasons(

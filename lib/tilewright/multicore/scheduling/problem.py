@@ -72,6 +72,9 @@ class CostTable:
     where the operand fits the core"""
     stream_bits_per_cycle: Integers
     """[row, core, operand] Bandwidth at which the operand streams if no other data use the links"""
+    reads_gaps: Booleans
+    """[row, operand] True where a CN can skip elements between those that it reads by the operand, so that a stream can
+    have fewer bits than the pieces"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -260,6 +263,7 @@ def cost_table_problems(costs: CostTable, cores: int, operands: int) -> list[Pro
         ("on_core_energy_pj", (rows, cores)),
         ("stream_bits", (rows, cores, operands)),
         ("stream_bits_per_cycle", (rows, cores, operands)),
+        ("reads_gaps", (rows, operands)),
     ):
         if getattr(costs, name).shape != shape:
             problems.append(Problem(f"must have shape {shape}", path=name, value=str(getattr(costs, name).shape)))

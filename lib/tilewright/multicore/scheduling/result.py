@@ -191,6 +191,9 @@ def read_schedule(path: Path | str) -> ScheduleArtifact:
         rates = description.rates_pj_a_cycle or before
         numbers = {"off_chip_core": description.off_chip_core, "rates_pj_a_cycle": rates}
         system = _part(CoreSystem, arrays, "system", **numbers)
+        if "costs.reads_gaps" not in arrays:  # files of older versions do not say it
+            rows, _, operands = arrays["costs.stream_bits"].shape
+            arrays["costs.reads_gaps"] = np.ones((rows, operands), np.bool_)
         graph, costs = _part(NodeGraph, arrays, "graph"), _part(CostTable, arrays, "costs")
         return ScheduleArtifact(
             problem=SchedulingProblem(graph, costs, system),

@@ -156,6 +156,13 @@ def _figure_rows(document: Mapping[str, Any]) -> Iterator[tuple[str, ...]]:
         f"gap to the lower bound over {ALLOWED_ALLOCATIONS}",
         *(f"{document[f'gap_{name}']:.1%}" for name in ("latency", "energy", "edp")),
     )
+    if "gap_latency_if_copied" in document:
+        yield (
+            f"gap to it over {ALLOWED_ALLOCATIONS} if data that fit are copied",
+            f"{document['gap_latency_if_copied']:.1%}",
+            "",
+            "",
+        )
     alone = document["layer_by_layer"]
     if alone is not None:
         yield ("layer by layer", *_figures(alone))

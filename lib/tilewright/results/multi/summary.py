@@ -14,7 +14,7 @@ from tilewright.base.units import size_text
 from tilewright.cost.rates import rates
 from tilewright.hardware.static_power import system_clock_period_ns, system_power_mw
 from tilewright.hardware.system import MultiCoreAccelerator, system_area
-from tilewright.multicore.scheduling.bounds.lower_bounds import LowerBounds
+from tilewright.multicore.scheduling.bounds.lower_bounds import LatencyTerms, LowerBounds
 from tilewright.multicore.scheduling.core_costs import CoreCostRow
 from tilewright.multicore.scheduling.energy_ledger import CAUSES, ON_CORE, further_terms, terms_of_summary
 from tilewright.multicore.scheduling.problem import OUTPUT_OPERAND, Booleans, Integers
@@ -197,26 +197,35 @@ def rate_fields(accelerator: MultiCoreAccelerator, latency_cycles: int, energy_p
 
 
 def _bound_fields(bounds: LowerBounds | None, latency: int, energy: float) -> Summary:
-    """Summary fields with the lower bound and the gaps to the bound; null if there is no valid bound."""
+    """Summary fields with the lower bounds and the gaps to the bounds; null if there is no valid bound."""
     if bounds is None:
-        return {"lower_bound": None, "gap_latency": None, "gap_energy": None}
+        return {"lower_bound": None, "gap_latency": None, "gap_latency_if_copied": None, "gap_energy": None}
     return {
         "lower_bound": {
-            LATENCY_CYCLES: bounds.latency_cycles,
-            "latency_terms": {
-                "critical_path": bounds.critical_path_cycles,
-                "core_work": bounds.core_work_cycles,
-                "off_chip_traffic": bounds.off_chip_traffic_cycles,
-                "link_traffic": bounds.link_traffic_cycles,
-                "before_and_after": bounds.before_and_after_cycles,
-                "phases": bounds.phases_cycles,
-                "phases_in_order": bounds.ordered_phases_cycles,
-            },
+            **_latency_fields(bounds.if_streamed),
             ENERGY_PJ: bounds.energy_pj,
             "covers": bounds.scope.text,
+            "if_copied": _latency_fields(bounds),
         },
-        "gap_latency": bounds.latency_gap(latency),
+        "gap_latency": bounds.if_streamed.latency_gap(latency),
+        "gap_latency_if_copied": bounds.latency_gap(latency),
         "gap_energy": gap_to(bounds.energy_pj, energy),
+    }
+
+
+def _latency_fields(terms: LatencyTerms) -> Summary:
+    """Lower bound of the latency, and the terms of which it is the largest."""
+    return {
+        LATENCY_CYCLES: terms.latency_cycles,
+        "latency_terms": {
+            "critical_path": terms.critical_path_cycles,
+            "core_work": terms.core_work_cycles,
+            "off_chip_traffic": terms.off_chip_traffic_cycles,
+            "link_traffic": terms.link_traffic_cycles,
+            "before_and_after": terms.before_and_after_cycles,
+            "phases": terms.phases_cycles,
+            "phases_in_order": terms.ordered_phases_cycles,
+        },
     }
 
 

@@ -118,9 +118,10 @@ def _climb(
 
 def wrong_bounds(bounds: LowerBounds, schedule: Schedule) -> Iterator[str]:
     """What a schedule is below."""
-    for name, cycles in vars(bounds).items():
-        if name.endswith("_cycles") and cycles > schedule.latency_cycles:
-            yield f"{name} {cycles}, but a schedule takes {schedule.latency_cycles}"
+    for kind, terms in (("", bounds), ("if streamed ", bounds.if_streamed)):
+        for name, cycles in vars(terms).items():
+            if name.endswith("_cycles") and cycles > schedule.latency_cycles:
+                yield f"{kind}{name} {cycles}, but a schedule takes {schedule.latency_cycles}"
     if bounds.energy_pj > schedule.energy_pj * (1 + ROUNDING):
         yield f"energy_pj {bounds.energy_pj}, but a schedule takes {schedule.energy_pj}"
 
@@ -134,7 +135,7 @@ def _wrong_of_cn(draw: random.Random, aim: Target, cores: list[int]) -> Iterator
     allowed = draw.choice((aim.allowed, own))
     if allowed is own:
         yield from wrong_bounds(lower_bounds(problem, own), schedule)
-    classes, limits = cn_classes(problem, allowed), system_limits(problem.system)
+    classes, limits = cn_classes(problem, allowed, may_stream=draw.random() < 0.5), system_limits(problem.system)
     paths, moves = paths_through(problem, classes, limits), possible_moves(problem, classes, with_streamed=True)
     split, cn = SplitBounds(problem, classes, limits, paths, moves), draw.randrange(len(allocation))
     before, after = paths.around(cn)

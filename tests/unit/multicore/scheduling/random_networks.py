@@ -62,7 +62,8 @@ def random_network_on_equal_cores(
     equal = {}
     for name, table in vars(costs).items():
         equal[name] = table.copy()
-        equal[name][:, :cores] = table[rows, first][:, None]
+        if name != "reads_gaps":
+            equal[name][:, :cores] = table[rows, first][:, None]
     memory = Memory(int(problem.system.memory_capacity_bits[:-1].max()) * 2, draw.choice((4, 64)), 1.0, 2.0)
     link = Link(draw.choice((4, 16, 64)), 0.5, draw.random() < 0.5)
     pairs = {(i, j): [0] for i in range(cores + 1) for j in range(cores + 1) if i != j}

@@ -219,6 +219,31 @@ def test_bounds_worked_out_by_hand() -> None:
     assert bounds.energy_pj == pytest.approx(50 + 24 + 21, rel=1e-8)
 
 
+def test_bounds_worked_out_by_hand_if_data_may_stream() -> None:
+    """The same problem. Path: 10 + 8, while which 4 cycles of weights and 2 of the result can pass. Work 21 and traffic
+    10 as above. Before CN 2: 15 of work, then 8.
+    """
+    nodes = [Node({0: 10, 1: 30}, [(0, WEIGHT)]), Node({0: 10, 1: 30}, [(1, WEIGHT)]), Node({0: 8}, after=[0, 1])]
+    bounds = lower_bounds(make_problem(bus_system(2), [Piece(40), Piece(40), Piece(20, 2, True)], nodes)).if_streamed
+    assert bounds.critical_path_cycles == 18
+    assert bounds.core_work_cycles == 21
+    assert bounds.off_chip_traffic_cycles == 10
+    assert bounds.before_and_after_cycles == 23
+    assert (bounds.latency_cycles, bounds.latency_gap(23), bounds.latency_gap(46)) == (23, 0.0, 0.5)
+
+
+@pytest.mark.parametrize(("bits", "gaps", "cycles"), [(500, False, 50), (500, True, 0), (499, False, 0)])
+def test_data_that_may_stream_count_once_unless_a_stream_can_be_shorter(bits: int, gaps: bool, cycles: int) -> None:
+    """Pieces of 500 bits over a link of 10, for a CN of 8 cycles that fetches them on core 0 and streams them on core
+    1: not fewer bits, or fewer, or with gaps that a stream leaves out."""
+    streams = np.zeros((1, 3, 3), np.int64)
+    streams[0, 1, INPUT] = bits
+    problem = make_problem(bus_system(2), [Piece(300), Piece(200)], [Node({0: 8, 1: 8}, [(0, INPUT), (1, INPUT)])])
+    costs = replace(problem.costs, stream_bits=streams, stream_bits_per_cycle=streams)
+    costs.reads_gaps[0, INPUT] = gaps
+    assert lower_bounds(replace(problem, costs=costs)).if_streamed.off_chip_traffic_cycles == cycles
+
+
 def test_the_bound_of_a_transfer_counts_on_a_forced_path() -> None:
     """CN 0 only on core 0 (5), CN 1 only on core 1 (3), 60 bits between them on a link of 10: 5 + 6 + 3."""
     problem = make_problem(bus_system(2), [Piece(60, 0)], [Node({0: 5}), Node({1: 3}, [(0, INPUT)])])

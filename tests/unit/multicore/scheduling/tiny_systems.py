@@ -120,5 +120,6 @@ def make_problem(system: CoreSystem, pieces: Sequence[Piece], nodes: Sequence[No
         order_start=np.cumsum([0] + [len(node.after) for node in nodes]),
         order_predecessor=np.array([cn for node in nodes for cn in node.after], np.int64),
     )
-    costs = CostTable(runtime, energy, stream_bits, stream_rate)
+    no_gaps = np.zeros((len(nodes), operands), np.bool_)
+    costs = CostTable(runtime, energy, stream_bits, stream_rate, no_gaps)
     return SchedulingProblem(graph, costs, system)

@@ -106,7 +106,7 @@ def assembled(workload: Workload, graph: CnGraph, cycles: list[int], core_of_lay
     runtime = np.full((len(cycles), 5), -1, np.int64)
     runtime[np.arange(len(cycles)), core_of_layer] = cycles
     streams = np.zeros((len(cycles), 5, 3), np.int64)
-    costs = CostTable(runtime, np.zeros(runtime.shape), streams, streams + 1)
+    costs = CostTable(runtime, np.zeros(runtime.shape), streams, streams + 1, np.zeros_like(streams[:, 0], np.bool_))
     return AssembledProblem(SchedulingProblem(nodes, costs, system), None, pieces, None)  # type: ignore[arg-type]
 
 

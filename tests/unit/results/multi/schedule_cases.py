@@ -122,6 +122,6 @@ def pipeline(layers: int = 5, lines: int = 30, cores: int = 4) -> ScheduleView:
     runtime = np.full((layers, cores + 1), -1, np.int64)
     runtime[:, :cores] = 20 + 7 * np.arange(layers)[:, None] % 13 + np.arange(cores)
     streams = np.zeros((layers, cores + 1, 3), np.int64)
-    costs = CostTable(runtime, runtime * 1.5, streams, streams)
+    costs = CostTable(runtime, runtime * 1.5, streams, streams, np.zeros_like(streams[:, 0], np.bool_))
     system = bus_system(cores, [100_000] * cores, Link(256, 0.5, True))
     return view_of(SchedulingProblem(graph, costs, system), (layer % cores).tolist())

@@ -37,7 +37,8 @@ class NodeChain:
     last: Integers
     """[cn] Last phase in which the CN can end"""
     arrives: Integers
-    """[cn] Last phase in which the inputs of the CN can arrive; for a CN of the chain, the phase before its run"""
+    """[cn] Last phase in which the inputs of the CN can arrive. For a CN of the chain, the phase before its run, or its
+    run if data that fit may stream"""
 
 
 def chain_of(problem: SchedulingProblem, paths: LongestPaths, count: int) -> NodeChain:
@@ -52,7 +53,8 @@ def chain_of(problem: SchedulingProblem, paths: LongestPaths, count: int) -> Nod
         last[before] = 2 * number
     first[kept] = last[kept] = 2 * np.arange(len(kept)) + 1
     arrives = last.copy()
-    arrives[kept] -= 1
+    if not paths.may_stream:
+        arrives[kept] -= 1
     return NodeChain(np.array(kept, np.int64), first, last, arrives)
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tilewright.base.errors import MappingError
-from tilewright.multicore.scheduling.problem import Booleans, Floats, Integers, SchedulingProblem
+from tilewright.multicore.scheduling.problem import OUTPUT_OPERAND, Booleans, Floats, Integers, SchedulingProblem
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,19 +21,25 @@ class CnClasses:
     allowed: Booleans
     """[class, core] True where the core is allowed for the CNs of the class"""
     runtime: Floats
-    """[class, core] Runtime in cycles if all streams get the full width of their links; infinite where the core is not
-    allowed"""
+    """[class, core] Least runtime in cycles; infinite where the core is not allowed"""
+    stream_bits: Integers
+    """[class, core, operand] Bits that the CN streams"""
     never_streams: Booleans
-    """[class, operand] True where the operand does not stream on any allowed core"""
+    """[class, operand] True where the operand does not stream on any allowed core. If data may stream, True where each
+    piece of the operand moves as a whole in any case"""
     always_streams: Booleans
-    """[class, operand] True where the operand streams on every allowed core"""
+    """[class, operand] True where the operand streams on every allowed core; False everywhere if data may stream"""
+    may_stream: bool
+    """Whether data can move while a CN runs, even if they fit its core"""
 
 
-def cn_classes(problem: SchedulingProblem, allowed: Booleans | None) -> CnClasses:
+def cn_classes(problem: SchedulingProblem, allowed: Booleans | None, may_stream: bool = False) -> CnClasses:
     """The classes of the CNs of a problem.
 
-    `allowed` [cn, core] says which cores are allowed; None: all cores that the cost table allows. Raises MappingError
-    if a CN has no allowed core.
+    `allowed` [cn, core] says which cores are allowed; None: all cores that the cost table allows. With `may_stream`,
+    bounds from the classes hold whether data that fit a core are copied before use or streamed: a CN takes the runtime
+    of the cost table, and each of its pieces moves at least once, at any time before its end. Raises MappingError if a
+    CN has no allowed core.
     """
     graph, costs = problem.graph, problem.costs
     runs = costs.runtime_cycles >= 1
@@ -49,16 +55,37 @@ def cn_classes(problem: SchedulingProblem, allowed: Booleans | None) -> CnClasse
         distinct, of_cn, count = np.unique(table, axis=0, return_inverse=True, return_counts=True)
         class_mask = distinct[:, 1:].astype(np.bool_)
     row = distinct[:, 0]
-    streams = costs.stream_bits[row] > 0
+    of_cn = of_cn.reshape(-1).astype(np.int64)
+    bits, cycles = costs.stream_bits[row], _streaming_runtime(problem)[row]
+    streams = bits > 0
+    always = ~np.any(~streams & class_mask[:, :, None], axis=1)
+    if may_stream:
+        cycles = costs.runtime_cycles[row].astype(np.float64)
+        streams = (streams & (bits < _own_bits(problem, of_cn)[:, None, :])) | costs.reads_gaps[row][:, None, :]
+        bits, always = np.zeros_like(bits), np.zeros_like(always)
     return CnClasses(
-        of_cn=of_cn.reshape(-1).astype(np.int64),
+        of_cn=of_cn,
         count=count.astype(np.int64),
         row=row.astype(np.int64),
         allowed=class_mask,
-        runtime=np.where(class_mask, _streaming_runtime(problem)[row], np.inf),
+        runtime=np.where(class_mask, cycles, np.inf),
+        stream_bits=bits,
         never_streams=~np.any(streams & class_mask[:, :, None], axis=1),
-        always_streams=~np.any(~streams & class_mask[:, :, None], axis=1),
+        always_streams=always,
+        may_stream=may_stream,
     )
+
+
+def _own_bits(problem: SchedulingProblem, of_cn: Integers) -> Integers:
+    """[class, operand] Most bits of the pieces that a CN of the class reads by the operand, or makes."""
+    graph, (piece, operand) = problem.graph, problem.fetch_order
+    of_each = np.zeros((graph.node_count, problem.system.core_memory.shape[1]), np.int64)
+    np.add.at(of_each, (problem.need_cn, operand), graph.piece_bits[piece])
+    made = np.flatnonzero(graph.piece_producer >= 0)
+    np.add.at(of_each[:, OUTPUT_OPERAND], graph.piece_producer[made], graph.piece_bits[made])
+    most = np.zeros((int(of_cn.max(initial=-1)) + 1, of_each.shape[1]), np.int64)
+    np.maximum.at(most, of_cn, of_each)
+    return most
 
 
 def _streaming_runtime(problem: SchedulingProblem) -> Floats:

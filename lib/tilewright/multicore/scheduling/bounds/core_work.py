@@ -62,7 +62,7 @@ def traffic_loads(
 
     `fetched_bits` and `written_bits` are the numbers of bits that must be fetched or written in every schedule.
     """
-    bits = problem.costs.stream_bits[classes.row].astype(np.float64)
+    bits = classes.stream_bits.astype(np.float64)
     inward, outward = bits[:, :, 1:].sum(axis=2), bits[:, :, OUTPUT_OPERAND]
     return [
         (inward / limits.read_bits_per_cycle, fetched_bits / limits.read_bits_per_cycle),

@@ -13,12 +13,12 @@ from tilewright.multicore.scheduling.bounds.paths import paths_through, split_la
 from tilewright.multicore.scheduling.bounds.phases import phases_latency_cycles
 from tilewright.multicore.scheduling.bounds.streamed_or_moved import cn_energy_pj, off_chip_traffic, streamed_or_moved
 from tilewright.multicore.scheduling.bounds.work import fetched_pieces, possible_moves, written_pieces
-from tilewright.multicore.scheduling.problem import Booleans, Integers, SchedulingProblem
+from tilewright.multicore.scheduling.problem import Booleans, SchedulingProblem
 
 
 @dataclass(frozen=True)
-class LowerBounds:
-    """Lower bounds of all schedules of a problem with an allowed allocation."""
+class LatencyTerms:
+    """Lower bounds on the latency in cycles, each by another argument. The largest of them is the bound."""
 
     critical_path_cycles: int
     core_work_cycles: int
@@ -30,9 +30,6 @@ class LowerBounds:
     """Bound from the work that must be done between the starts of some CNs, with the capacity of memories."""
     ordered_phases_cycles: int
     """Bound from phases that also respects the order of dependent work; 0 if it was not computed."""
-    energy_pj: float
-    scope: Schedules = field(default_factory=Schedules)
-    """Schedules for which the bounds hold."""
 
     @property
     def latency_cycles(self) -> int:
@@ -52,6 +49,19 @@ class LowerBounds:
         return gap_to(self.latency_cycles, latency_cycles)
 
 
+@dataclass(frozen=True)
+class LowerBounds(LatencyTerms):
+    """Lower bounds of all schedules of a problem with an allowed allocation. Its own terms hold for schedules that copy
+    data before use if the data fit the core, as the scheduler does.
+    """
+
+    energy_pj: float
+    if_streamed: LatencyTerms
+    """Terms that also hold for schedules that stream data that fit. Larger memories do not make their bound larger."""
+    scope: Schedules = field(default_factory=Schedules)
+    """Schedules for which the bounds hold."""
+
+
 def lower_bounds(problem: SchedulingProblem, allowed: Booleans | None = None) -> LowerBounds:
     """Lower bounds over all allocations that `allowed` [cn, core] permits.
 
@@ -59,7 +69,16 @@ def lower_bounds(problem: SchedulingProblem, allowed: Booleans | None = None) ->
     only one core for each CN. Raises MappingError if a CN has no core, and InputError if the dependences of CNs form a
     cycle.
     """
-    classes, limits = cn_classes(problem, allowed), system_limits(problem.system)
+    limits = system_limits(problem.system)
+    copied, streamed = (cn_classes(problem, allowed, may_stream) for may_stream in (False, True))
+    return LowerBounds(
+        **vars(_latency_terms(problem, copied, limits)),
+        energy_pj=_energy(problem, copied, limits),
+        if_streamed=_latency_terms(problem, streamed, limits),
+    )
+
+
+def _latency_terms(problem: SchedulingProblem, classes: CnClasses, limits: SystemLimits) -> LatencyTerms:
     paths, moves = paths_through(problem, classes, limits), possible_moves(problem, classes)
     with_streamed = possible_moves(problem, classes, with_streamed=True)
     ends = int(paths.release.min()) + int(paths.writing.min()) if len(paths.release) else 0
@@ -67,7 +86,7 @@ def lower_bounds(problem: SchedulingProblem, allowed: Booleans | None = None) ->
     bits = problem.graph.piece_bits
     traffic = traffic_loads(problem, classes, limits, int(bits[fetched].sum()), int(bits[written].sum()))
     either = streamed_or_moved(problem, classes, fetched)
-    return LowerBounds(
+    return LatencyTerms(
         critical_path_cycles=paths.latency_cycles,
         core_work_cycles=core_work(classes, traffic, ends),
         off_chip_traffic_cycles=off_chip_traffic(problem, classes, limits, traffic, either),
@@ -75,24 +94,19 @@ def lower_bounds(problem: SchedulingProblem, allowed: Booleans | None = None) ->
         before_and_after_cycles=split_latency_cycles(problem, classes, limits, paths, with_streamed),
         phases_cycles=phases_latency_cycles(problem, classes, paths, with_streamed),
         ordered_phases_cycles=ordered_phases_latency_cycles(problem, classes, paths, with_streamed),
-        energy_pj=_energy(problem, classes, limits, bits[fetched], bits[written])
-        + either.energy_pj(problem, classes, limits) * (1 - SLACK)
-        + moves.core_to_core_energy_pj() * (1 - SLACK),
     )
 
 
-def _energy(
-    problem: SchedulingProblem, classes: CnClasses, limits: SystemLimits, fetched_bits: Integers, written_bits: Integers
-) -> float:
-    """Least energy in pJ: each CN with its streams on the cheapest core, and all necessary fetches and writes in the
-    cheapest way.
-
-    `fetched_bits` and `written_bits` have the sizes of the pieces that must be fetched or written.
-    """
-    if len(classes.count) == 0:
-        return 0.0
-    system, energy = problem.system, cn_energy_pj(problem, classes, limits)
-    total = float(classes.count @ np.where(classes.allowed, energy, np.inf).min(axis=1))
-    total += limits.cheapest_fetch_pj(system, fetched_bits)
-    total += limits.cheapest_write_pj(system, written_bits)
-    return total * (1 - SLACK)
+def _energy(problem: SchedulingProblem, classes: CnClasses, limits: SystemLimits) -> float:
+    """Least energy in pJ: each CN with its streams on the cheapest core, and the cheapest necessary moves."""
+    moves, fetched = possible_moves(problem, classes), fetched_pieces(problem, classes)
+    total = 0.0
+    if len(classes.count):
+        system, bits = problem.system, problem.graph.piece_bits
+        on_cores = np.where(classes.allowed, cn_energy_pj(problem, classes, limits), np.inf)
+        total = float(classes.count @ on_cores.min(axis=1))
+        total += limits.cheapest_fetch_pj(system, bits[fetched])
+        total += limits.cheapest_write_pj(system, bits[written_pieces(problem, classes)])
+        total *= 1 - SLACK
+    total += streamed_or_moved(problem, classes, fetched).energy_pj(problem, classes, limits) * (1 - SLACK)
+    return total + moves.core_to_core_energy_pj() * (1 - SLACK)

@@ -16,7 +16,7 @@ from tilewright.multicore.scheduling.bounds.core_work import ROUNDS, TrafficLoad
 from tilewright.multicore.scheduling.bounds.limits import SystemLimits, changes, whole_cycles
 from tilewright.multicore.scheduling.bounds.paths_kernel import cns_around, longest_paths
 from tilewright.multicore.scheduling.bounds.work import PossibleMoves
-from tilewright.multicore.scheduling.problem import Booleans, Integers, SchedulingProblem
+from tilewright.multicore.scheduling.problem import OUTPUT_OPERAND, Booleans, Integers, SchedulingProblem
 from tilewright.multicore.scheduling.state_record import GRAPH
 
 RECORDS = (GRAPH,)
@@ -35,9 +35,13 @@ class LongestPaths:
     tail: Integers
     """[cn] Least number of cycles from the end of the CN to the end of the schedule"""
     release: Integers
-    """[cn] Least number of cycles until the constants that the CN never streams have left the off-chip memory"""
+    """[cn] Least number of cycles until the constants that the CN never streams have left the off-chip memory; 0 if
+    data that fit may stream"""
     writing: Integers
-    """[cn] Least number of cycles from the end of the CN until the results that it never streams are off-chip"""
+    """[cn] Least number of cycles from the end of the CN until the results that it never streams are off-chip; 0 if
+    data that fit may stream"""
+    may_stream: bool
+    """Whether the times also hold for schedules that stream data that fit a core"""
     _record: np.record
     _arrays: dict[str, Integers]
     """Arrays to which the addresses in the record point, by field."""
@@ -52,19 +56,27 @@ class LongestPaths:
 
 
 def paths_through(problem: SchedulingProblem, classes: CnClasses, limits: SystemLimits) -> LongestPaths:
-    """The longest paths of a problem. Raises InputError if the dependences of CNs form a cycle."""
+    """The longest paths of a problem. Raises InputError if the dependences of CNs form a cycle.
+
+    If data that fit may stream, all data of a CN can move while the CN runs.
+    """
     release, writing = _release(problem, classes, limits), _writing(problem, classes, limits)
     runtime = whole_cycles(classes.runtime.min(axis=1))[classes.of_cn]
     start, successor = problem.edges
+    if classes.may_stream:
+        head, tail, delay = np.maximum(release - runtime, 0), np.maximum(writing - runtime, 0), np.zeros_like(successor)
+        release, writing = np.zeros_like(release), np.zeros_like(writing)
+    else:
+        head, tail, delay = release.copy(), writing.copy(), _edge_delays(problem, classes, limits)
     arrays = {
-        "head": release.copy(),
+        "head": head,
         "runtime": runtime,
-        "tail": writing.copy(),
+        "tail": tail,
         "waiting": problem.predecessor_count.copy(),
         "queue": np.empty(len(runtime), np.int64),
         "start": start,
         "successor": np.ascontiguousarray(successor),
-        "delay": _edge_delays(problem, classes, limits),
+        "delay": delay,
         "mark": np.zeros(len(runtime), np.int64),
     }
     record: np.record = np.zeros(1, GRAPH).view(np.recarray)[0]
@@ -75,7 +87,8 @@ def paths_through(problem: SchedulingProblem, classes: CnClasses, limits: System
     if record["finished"] < len(runtime):
         raise InputError([Problem("CNs wait for each other in a cycle", path="graph")])
     latency = int(record["latency"])
-    return LongestPaths(latency, arrays["head"], runtime, arrays["tail"], release, writing, record, arrays)
+    times = arrays["head"], runtime, arrays["tail"], release, writing
+    return LongestPaths(latency, *times, classes.may_stream, record, arrays)
 
 
 def _first_of_piece(problem: SchedulingProblem) -> Booleans:
@@ -94,9 +107,9 @@ def _release(problem: SchedulingProblem, classes: CnClasses, limits: SystemLimit
 
 
 def _writing(problem: SchedulingProblem, classes: CnClasses, limits: SystemLimits) -> Integers:
-    """[cn] Least number of cycles from the end of the CN until the results that it never streams are off-chip."""
+    """[cn] Least number of cycles to write the results that the CN never streams off-chip."""
     pieces = np.flatnonzero(problem.graph.piece_is_output)
-    pieces = pieces[classes.never_streams[classes.of_cn[problem.graph.piece_producer[pieces]], 0]]
+    pieces = pieces[classes.never_streams[classes.of_cn[problem.graph.piece_producer[pieces]], OUTPUT_OPERAND]]
     producer = problem.graph.piece_producer[pieces]
     bits = np.bincount(producer, problem.graph.piece_bits[pieces], problem.graph.node_count)
     return whole_cycles(bits / limits.write_bits_per_cycle)
@@ -221,22 +234,26 @@ class SplitBounds:
 
     def cycles_before(self, cn: int, before: Booleans, rounds: int) -> int:
         """Least cycles before a CN starts. All predecessors of the CN have run by then, and all data that the
-        predecessors and the CN read have arrived.
+        predecessors read have arrived, and the data of the CN unless they may stream.
         """
-        reads = _are_among(self.moves.reader, before, cn)
+        reads = _are_among(self.moves.reader, before, self._with_own_data(cn))
         fetched = self.moves.bits(reads & self.moves.fetched)
         first = int(self.paths.release[before].min()) if before.any() else 0
         work = self._work(before, self._traffic(fetched, 0), first, rounds)
         return max(work, self.moves.compulsory(reads).latency_cycles(rounds))
 
+    def _with_own_data(self, cn: int) -> int:
+        """The CN if all its data move before or after its run; -1 if they may stream."""
+        return -1 if self.classes.may_stream else cn
+
     def cycles_after(self, cn: int, after: Booleans, rounds: int) -> int:
-        """Least cycles after a CN ends. All successors of the CN run after it, and the results of the successors and of
-        the CN move.
+        """Least cycles after a CN ends. All successors of the CN run after it, and the results of the successors move,
+        and those of the CN unless they may stream.
 
         The constants that the successors need are fetched, except as many as can be stored on chip before the end of
         the CN.
         """
-        makes = _are_among(self.moves.producer, after, cn)
+        makes = _are_among(self.moves.producer, after, self._with_own_data(cn))
         reads = _are_among(self.moves.reader, after) & (self.moves.producer < 0)
         fetched = max(0, self.moves.bits(reads) - self._room_bits(reads)) + self.moves.bits(makes & self.moves.fetched)
         written = self.moves.bits(makes & (self.moves.reader < 0))

@@ -95,7 +95,7 @@ def run_loads(problem: SchedulingProblem, classes: CnClasses, on_chip: Integers,
     for place in np.flatnonzero(classes.allowed[number][on_chip]).tolist():
         core, row = int(on_chip[place]), np.zeros(len(on_chip) + len(system.link_bits_per_cycle))
         row[place] = classes.runtime[number, core]
-        for operand, bits in enumerate(problem.costs.stream_bits[classes.row[number], core].tolist()):
+        for operand, bits in enumerate(classes.stream_bits[number, core].tolist()):
             ends = (core, system.off_chip_core) if operand == 0 else (system.off_chip_core, core)
             links = np.unique(system.path(*ends))  # a link that occurs twice counts once
             row[len(on_chip) + links] += bits / system.link_bits_per_cycle[links]

@@ -57,10 +57,13 @@ class StreamedOrMoved:
 
 
 def streamed_or_moved(problem: SchedulingProblem, classes: CnClasses, fetched: Booleans) -> StreamedOrMoved:
-    """Pieces that either stream or move: constants that are not in `fetched`, and results that can stream.
+    """Pieces that either stream or move: constants that are not in `fetched`, and results that can stream. No pieces if
+    data that fit may stream.
 
     A constant counts only for the first CN that reads this constant and can fetch it.
     """
+    if classes.may_stream:
+        return StreamedOrMoved(*(np.zeros(0, np.int64) for _ in range(3)))
     graph, (piece, operand) = problem.graph, problem.fetch_order
     may_fetch = ~classes.always_streams[classes.of_cn[problem.need_cn], operand]
     needs = np.flatnonzero((graph.piece_producer[piece] < 0) & ~fetched[piece] & may_fetch)

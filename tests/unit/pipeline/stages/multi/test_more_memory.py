@@ -1,10 +1,13 @@
-"""More memory on a core never makes a computation node slower."""
+"""More memory on a core never makes a computation node slower, nor a lower bound of a system larger."""
 
 import random
 from dataclasses import replace
 
 import pytest
 from tilewright.hardware.core import Core, OperationalArray
+from tilewright.hardware.system import Link, MultiCoreAccelerator
+from tilewright.multicore.scheduling.assembly import scheduling_problem
+from tilewright.multicore.scheduling.bounds.lower_bounds import LowerBounds, lower_bounds
 from tilewright.multicore.scheduling.core_costs import CoreCostRow
 from tilewright.pipeline.stages.multi.core_mapping import map_core
 from tilewright.pipeline.stages.multi.kept_operands import Needs, stream_buffers
@@ -12,6 +15,7 @@ from tilewright.search.options import SearchOptions
 from tilewright.workload.graph import Workload
 
 from tests.unit.multicore.nodes.networks import conv, read
+from tests.unit.multicore.scheduling.accelerators import BUS, OFFCHIP_PORT, all_pairs
 from tests.unit.pipeline.stages.multi.core_cases import ANY, core, cut, memory, system
 
 OUTER = ("all", "weights", "activations")
@@ -70,6 +74,50 @@ def test_a_cn_is_no_slower_with_more_memory(seed: int) -> None:
                     assert more.can_run, more.reason
                     assert more.total1_cycles <= less.total1_cycles
             before = rows
+
+
+def random_row(draw: random.Random) -> Workload:
+    """One to three convolutions, each of the results of the one before it; some skip lines and columns."""
+    kernel, channels = draw.choice((1, 3)), draw.choice((4, 8))
+    stride = draw.choice((1, 1, 2))
+    shape, nodes, weights, source = (1, channels, draw.choice((4, 7, 8)), draw.choice((4, 8, 15))), [], {}, "x"
+    for number in range(draw.choice((1, 2, 2, 3))):
+        made, outputs = f"a{number}", draw.choice((4, 8, 16))
+        strides = [stride if number == 0 else 1] * 2
+        nodes.append(
+            conv(source, f"w{number}", made, kernel_shape=[kernel] * 2, pads=[kernel // 2] * 4, strides=strides)
+        )
+        weights[f"w{number}"] = (outputs, channels, kernel, kernel)
+        source, channels = made, outputs
+    return read(nodes, {"x": shape}, weights)
+
+
+def linked(cores: dict[str, Core], width: int) -> MultiCoreAccelerator:
+    """The cores, with a port to the off-chip memory, and a bus among several."""
+    found, count = system(cores, width), len(cores)
+    ids = tuple(range(count))
+    to_memory = tuple((one, count) for one in ids) + tuple((count, one) for one in ids)
+    links = [Link("port", OFFCHIP_PORT, to_memory, width, 0.5)]
+    if count > 1:
+        links.append(Link("bus", BUS, all_pairs(ids), 64, 0.25))
+    return replace(found, links=tuple(links))
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_a_bound_is_no_larger_with_more_memory(seed: int) -> None:
+    """The lower bound of the latency that runs state; random rows of convolutions on one to three random cores."""
+    draw = random.Random(seed)
+    workload, options = random_row(draw), SearchOptions(model="corrected", lpf_limit=4, objective="latency")
+    cores = {f"c{number}": random_core(draw) for number in range(draw.choice((1, 1, 2, 3)))}
+    width, graph = draw.choice((8, 16, 64)), cut(workload, ("OY", draw.choice((1, 2, 3))))
+
+    def bounds(factor: int) -> LowerBounds:
+        larger = linked({name: scaled(one, dict.fromkeys(OUTER, factor)) for name, one in cores.items()}, width)
+        rows = {name: map_core(graph, workload, ANY, larger, name, options) for name in cores}
+        return lower_bounds(scheduling_problem(workload, graph, larger, ANY, rows, "total1").problem)
+
+    found = [bounds(factor).if_streamed.latency_cycles for factor in (1, 2, 8)]
+    assert found == sorted(found, reverse=True)
 
 
 def test_all_fits_but_partial_sums_do_not() -> None:
