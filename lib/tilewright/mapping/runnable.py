@@ -7,6 +7,7 @@ runs layers that need a vector unit.
 """
 
 import math
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
@@ -42,7 +43,7 @@ NOT_MODELLED = "not modelled"
 The other reason, NOT_RUN, is that the core's `operator_types` do not include the operator.
 """
 
-UNSUPPORTED = "unsupported"
+UNSUPPORTED, APPROXIMATED = "unsupported", "approximated"
 """Status of a node if the reader of the network file has no model of the work of the node (see coverage.json)."""
 
 
@@ -150,6 +151,38 @@ def is_unmodelled(workload: Workload, node: WorkloadNode) -> bool:
     if node.layer is not None:
         return False
     return node.status == UNSUPPORTED or (not workload.tensors and bare_type(node.origin_type) in KNOWN_TYPES)
+
+
+def passed_through(workload: Workload) -> dict[str, int]:
+    """Number of nodes that only move data, by operator type, types with most nodes first. Such nodes have no cost.
+
+    A node that moves data for an operator with layers is part of this operator and is not counted.
+    """
+    with_layers = {node.origin for node in workload.nodes if node.layer is not None or node.unit} - {""}
+    moves: Counter[str] = Counter()
+    for node in workload.nodes:
+        if not (node.layer or node.unit or is_unmodelled(workload, node) or node.origin in with_layers):
+            moves[node.origin_type or node.operator_type] += node.repeats
+    return dict(moves.most_common())
+
+
+def approximated_work(workload: Workload) -> dict[str, int]:
+    """Number of operators with layers whose work or dependences are estimates, by operator type in rising order."""
+    nodes = [node for node in workload.nodes if node.layer is not None and node.status == APPROXIMATED]
+    operators = {(node.origin_type or node.operator_type, node.origin or node.name): node.repeats for node in nodes}
+    found: Counter[str] = Counter()
+    for (kind, _), repeats in sorted(operators.items()):
+        found[kind] += repeats
+    return dict(found)
+
+
+def coverage_fields(workload: Workload, coverage: JsonObject) -> JsonObject:
+    """Fields of a summary on work without costs: `coverage`, nodes that only move data, and operators whose work is
+    approximated, if there are any.
+    """
+    approximated = approximated_work(workload)
+    stated = {"approximated": approximated} if approximated else {}
+    return {"coverage": coverage, "passed_through": passed_through(workload), **stated}
 
 
 def work_of(nodes: Iterable[WorkloadNode]) -> tuple[int, int]:

@@ -37,6 +37,9 @@ def coverage_lines(summary: Mapping[str, Any], shown: int = SHOWN_ROWS) -> Itera
     if summary["passed_through"]:
         listed = ", ".join(f"{count} {operator}" for operator, count in summary["passed_through"].items())
         yield f"operators that only move data, at no cost: {listed}"
+    if approximated := summary.get("approximated"):
+        listed = ", ".join(f"{count} {operator}" for operator, count in approximated.items())
+        yield f"work or dependences are estimates, as `tilewright parse` of the network says: {listed}"
 
 
 _WHY = {"not modelled": "the model has no layers for them", "not run by the core": "the core does not run them"}

@@ -1,6 +1,5 @@
 """Totals of a network: sums over the records of its layers, which run one after another, as in zigzag-dse 3.9.1."""
 
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
@@ -16,7 +15,7 @@ from tilewright.cost.rates import rates, summary_figures
 from tilewright.cost.record import LayerRecord, number, times
 from tilewright.hardware.core import Core
 from tilewright.hardware.static_power import clock_period_ns, static_power_mw
-from tilewright.mapping.runnable import coverage_of, is_unmodelled, unmodelled_work
+from tilewright.mapping.runnable import coverage_fields, coverage_of, unmodelled_work
 from tilewright.search.cost_ranges import cost_ranges
 from tilewright.search.run_bound import NO_ENDS, FrontEnds, LayerBounds, run_bound
 from tilewright.workload.graph import Workload
@@ -90,8 +89,7 @@ def summarize(
             "layers_differing_over_5_percent": list(
                 dict.fromkeys(n for n, i, _ in placed if differs_notably(records[i]))
             ),
-            "coverage": coverage or coverage_of(workload, unmodelled_work(workload)),
-            "passed_through": _passed_through(workload),
+            **coverage_fields(workload, coverage or coverage_of(workload, unmodelled_work(workload))),
             "layer_index": [[name, i] if count == 1 else [name, i, count] for name, i, count in placed],
         }
     )
@@ -175,15 +173,6 @@ def _without_proof(records: tuple[LayerRecord, ...]) -> JsonObject:
         if "no_proof" in record.search:
             reasons.setdefault(str(record.search["no_proof"]), []).extend(record.names)
     return {"without_proof": reasons} if reasons else {}
-
-
-def _passed_through(workload: Workload) -> dict[str, int]:
-    """Number of nodes that only move data, by operator type. Such nodes have no cost in this model."""
-    moves: Counter[str] = Counter()
-    for node in workload.nodes:
-        if not (node.layer or node.unit or is_unmodelled(workload, node)):
-            moves[node.origin_type or node.operator_type] += node.repeats
-    return dict(moves.most_common())
 
 
 def total_in_order(values: Iterable[float]) -> float:

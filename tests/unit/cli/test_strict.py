@@ -40,6 +40,22 @@ def small_network(folder: Path) -> Path:
     return path
 
 
+def deformable_network(folder: Path) -> Path:
+    """A deformable convolution with offsets from outside."""
+    from onnx import TensorProto, helper
+
+    info = helper.make_tensor_value_info
+    node = helper.make_node("DeformConv", ["x", "w", "offset"], ["y"], kernel_shape=[3, 3], pads=[1, 1, 1, 1])
+    weights = helper.make_tensor("w", TensorProto.FLOAT, [8, 8, 3, 3], [0.0] * 576)
+    ends = [info("x", TensorProto.FLOAT, [1, 8, 8, 8]), info("offset", TensorProto.FLOAT, [1, 18, 8, 8])]
+    graph = helper.make_graph([node], "g", ends, [info("y", TensorProto.FLOAT, [1, 8, 8, 8])], [weights])
+    path = folder / "deformable.onnx"
+    path.write_bytes(
+        helper.make_model(graph, opset_imports=[helper.make_opsetid("", 19)], ir_version=9).SerializeToString()
+    )
+    return path
+
+
 def hardware(name: str) -> list[str]:
     """The option for a core of the project."""
     return ["--hardware", str(PROJECT / "config" / "hardware" / f"{name}.yaml")]
@@ -58,6 +74,23 @@ def test_what_is_not_costed_is_told(arguments: list[str], tmp_path: Path, capsys
     assert not summary["coverage"]["complete"]
     assert [row["operator_type"] for row in summary["coverage"]["not_costed"]] == ["Relu", "MaxPool"]
     assert summary["passed_through"] == {"Flatten": 1}
+
+
+@pytest.mark.parametrize("verb", ["map", "fuse"])
+def test_an_operator_with_a_layer_is_not_said_to_only_move_data(
+    verb: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A deformable convolution moves data for its layer, whose work is an estimate."""
+    network = deformable_network(tmp_path)
+    core = "multi/one_core" if verb == "fuse" else "tpu_like"
+    plans = ["--nb-plans", "1"] if verb == "fuse" else ["--mapping", str(MAPPING.with_name("tpu_like.yaml"))]
+    assert main([verb, "--workload", str(network), *hardware(core), *plans, "-o", str(tmp_path / "run")]) == 0
+    said = capsys.readouterr().out
+    assert "only move data" not in said
+    if verb == "map":
+        assert "work or dependences are estimates, as `tilewright parse` of the network says: 1 DeformConv" in said
+    payload = json.loads((tmp_path / "run" / "summary.json").read_text())["payload"]
+    assert (payload["passed_through"], payload["approximated"]) == ({}, {"DeformConv": 1})
 
 
 def test_the_reference_profile_does_not_know_all_work(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:

@@ -13,7 +13,7 @@ from tilewright.base.errors import InputError, Problem, Problems
 from tilewright.base.harmless import terminal
 from tilewright.hardware.system import OFFCHIP, MultiCoreAccelerator
 from tilewright.mapping.constraints import Mapping
-from tilewright.mapping.runnable import UncostedWork, coverage_of, unmodelled_work
+from tilewright.mapping.runnable import UncostedWork, coverage_fields, coverage_of, unmodelled_work
 from tilewright.mapping.source import given_mapping
 from tilewright.pipeline.stages.base import run_stages
 from tilewright.pipeline.stages.descriptions import Descriptions
@@ -59,14 +59,8 @@ class SystemProblem:
 
     @property
     def coverage(self) -> dict[str, object]:
-        """Share of the network's work with computed costs, and numbers of operators that only move data, in the form of
-        a summary.
-        """
-        passed: dict[str, int] = {}
-        for node in self.workload.nodes:
-            if node.status == "pass-through":
-                passed[node.operator_type] = passed.get(node.operator_type, 0) + 1
-        return {"coverage": coverage_of(self.workload, self.uncosted), "passed_through": passed}
+        """Fields of a summary on work without costs."""
+        return coverage_fields(self.workload, coverage_of(self.workload, self.uncosted))
 
 
 def read_system_problem(descriptions: Descriptions) -> SystemProblem:
