@@ -68,12 +68,12 @@ def misspelt(word: str, chance: random.Random) -> str:
             word[:place] + word[place + 1 : place + 2] + word[place : place + 1] + word[place + 2 :],
         )
     )
-    # A blank more or less is no mistake, and 72_um2 is 72 um2.
+    # A blank more or less is no mistake, nor a slash in a path, and 72_um2 is 72 um2.
     return made if _bare(made) not in ("", _bare(word)) else word + other
 
 
 def _bare(word: str) -> str:
-    return "".join(word.replace("_", " ").split())
+    return "".join(word.replace("_", " ").replace("/", " ").split())
 
 
 def mistake(data: Any, seed: int) -> Mistake:
