@@ -439,6 +439,7 @@ class _Reader:
             return
         finally:
             self.problems.notices += [Unused(self._of_base(notice.problem)) for notice in unused_in(told)]
+        self._notice_faults_of_base(space, document)
         if isinstance(accelerator, MultiCoreAccelerator) != space.is_of_systems:
             self.problems.at(
                 ("axes",),
@@ -448,6 +449,15 @@ class _Reader:
             self._check_core_names(mapping, accelerator, str(space.mapping))
         elif mapping is not None:
             self.problems.found += check_mapping_against_core(mapping, accelerator.cores[0], str(space.mapping))
+
+    def _notice_faults_of_base(self, space: Space, document: YamlDocument) -> None:
+        """Record a notice for each wrong value of the base that has no effect, because the space sets another value."""
+        of_base = Problems(document)
+        of_base.attempt(accelerator_of, replace(document, data=space.base))
+        for problem in of_base.found:
+            if problem.value:
+                told = replace(problem, message=f"{problem.message}; not used, because the space sets another value")
+                self.problems.notices.append(Unused(self._of_base(told)))
 
     def _check_core_names(self, mapping: Mapping, accelerator: Accelerator, file: str) -> None:
         """Record the cores that the mapping file names but that the first design does not have."""

@@ -23,6 +23,7 @@ from tilewright.mapping.runnable import work_of
 from tilewright.multicore.allocation.evaluate import INTERRUPTED
 from tilewright.multicore.allocation.space import Genome
 from tilewright.multicore.nodes.tiling_options import TilingOptions
+from tilewright.multicore.scheduling.bounds.lower_bounds import LowerBounds
 from tilewright.multicore.scheduling.options import ScheduleSettings
 from tilewright.multicore.scheduling.result import ScheduleArtifact
 from tilewright.pipeline.configuration.arguments import arguments_of
@@ -155,19 +156,7 @@ class Fusion:
             "objective": self.options.objective,
             **_figures(PlanFigures(self.latency_cycles, self.energy_pj)),
             **self._rates(),
-            "lower_bound": {
-                LATENCY_CYCLES: bounds.if_streamed.latency_cycles,
-                ENERGY_PJ: bounds.energy_pj,
-                "covers": bounds.scope.text,
-                "if_copied": {LATENCY_CYCLES: bounds.latency_cycles},
-            },
-            "gap_latency": bounds.if_streamed.latency_gap(self.latency_cycles),
-            "gap_latency_if_copied": bounds.latency_gap(self.latency_cycles),
-            "gap_energy": gap_to(bounds.energy_pj, self.energy_pj),
-            "gap_edp": gap_to(
-                energy_delay_product(bounds.energy_pj, bounds.if_streamed.latency_cycles),
-                energy_delay_product(self.energy_pj, self.latency_cycles),
-            ),
+            **_bound_fields(bounds, self.latency_cycles, self.energy_pj),
             "layer_by_layer": None if lbl is None or lbl.figures is None else self._alone(lbl, lbl.figures),
             **self._start(),
             "search": {
@@ -395,3 +384,20 @@ def _figures(figures: PlanFigures) -> dict[str, float]:
 
 def _written(loops: Sequence[TilingEntry]) -> list[str]:
     return [f"{loop.dimension}, {loop.tiles}" for loop in loops]
+
+
+def _bound_fields(bounds: LowerBounds, latency_cycles: int, energy_pj: float) -> JsonObject:
+    """Fields with the lower bounds of the tiles, and the gaps of a schedule to them."""
+    least_edp = energy_delay_product(bounds.energy_pj, bounds.if_streamed.latency_cycles)
+    return {
+        "lower_bound": {
+            LATENCY_CYCLES: bounds.if_streamed.latency_cycles,
+            ENERGY_PJ: bounds.energy_pj,
+            "covers": bounds.scope.text,
+            "if_copied": {LATENCY_CYCLES: bounds.latency_cycles},
+        },
+        "gap_latency": bounds.if_streamed.latency_gap(latency_cycles),
+        "gap_latency_if_copied": bounds.latency_gap(latency_cycles),
+        "gap_energy": gap_to(bounds.energy_pj, energy_pj),
+        "gap_edp": gap_to(least_edp, energy_delay_product(energy_pj, latency_cycles)),
+    }

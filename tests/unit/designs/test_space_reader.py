@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from tilewright.base.errors import InputError
 from tilewright.cli.main import main
 from tilewright.designs.space_reader import read_space
@@ -25,6 +26,21 @@ def text_with(**parts: str) -> str:
 def test_the_text_of_these_tests_is_right(tmp_path: Path) -> None:
     """So that what is told is of the part that a test exchanges."""
     assert len(read_space(file_of(tmp_path, text_with()))) == 4
+
+
+def test_a_wrong_value_of_the_base_that_an_axis_replaces_is_told(tmp_path: Path) -> None:
+    """It has no effect, so the space is read; the notice has its file and path, and what is wrong."""
+    base = yaml.safe_load(BASE.read_text())
+    base["memories"]["sram"]["size"] = "2 MiiB"
+    (tmp_path / "base.yaml").write_text(yaml.safe_dump(base))
+    axes = "{ room: { path: memories.sram.size, values: [1 MiB, 2 MiB] } }"
+    parts = {"accelerator": "base.yaml", "axes": axes, "laws": "{}", "constraints": "[]"}
+    notices: list[str] = []
+    read_space(file_of(tmp_path, text_with(**parts)), notices)
+    assert len(notices) == 1
+    assert "base.yaml" in notices[0]
+    assert "memories.sram.size: unknown unit" in notices[0]
+    assert "not used, because the space sets another value" in notices[0]
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from tilewright.base.units import size_text
 from tilewright.cost.rates import rates
 from tilewright.hardware.static_power import system_clock_period_ns, system_power_mw
 from tilewright.hardware.system import MultiCoreAccelerator, system_area
-from tilewright.multicore.scheduling.bounds.lower_bounds import LatencyTerms, LowerBounds
+from tilewright.multicore.scheduling.bounds.lower_bounds import LatencyBounds, LowerBounds
 from tilewright.multicore.scheduling.core_costs import CoreCostRow
 from tilewright.multicore.scheduling.energy_ledger import CAUSES, ON_CORE, further_terms, terms_of_summary
 from tilewright.multicore.scheduling.problem import OUTPUT_OPERAND, Booleans, Integers
@@ -213,7 +213,7 @@ def _bound_fields(bounds: LowerBounds | None, latency: int, energy: float) -> Su
     }
 
 
-def _latency_fields(terms: LatencyTerms) -> Summary:
+def _latency_fields(terms: LatencyBounds) -> Summary:
     """Lower bound of the latency, and the terms of which it is the largest."""
     return {
         LATENCY_CYCLES: terms.latency_cycles,

@@ -17,7 +17,7 @@ from tilewright.multicore.scheduling.problem import Booleans, SchedulingProblem
 
 
 @dataclass(frozen=True)
-class LatencyTerms:
+class LatencyBounds:
     """Lower bounds on the latency in cycles, each by another argument. The largest of them is the bound."""
 
     critical_path_cycles: int
@@ -50,13 +50,13 @@ class LatencyTerms:
 
 
 @dataclass(frozen=True)
-class LowerBounds(LatencyTerms):
+class LowerBounds(LatencyBounds):
     """Lower bounds of all schedules of a problem with an allowed allocation. Its own terms hold for schedules that copy
     data before use if the data fit the core, as the scheduler does.
     """
 
     energy_pj: float
-    if_streamed: LatencyTerms
+    if_streamed: LatencyBounds
     """Terms that also hold for schedules that stream data that fit. Larger memories do not make their bound larger."""
     scope: Schedules = field(default_factory=Schedules)
     """Schedules for which the bounds hold."""
@@ -78,7 +78,7 @@ def lower_bounds(problem: SchedulingProblem, allowed: Booleans | None = None) ->
     )
 
 
-def _latency_terms(problem: SchedulingProblem, classes: CnClasses, limits: SystemLimits) -> LatencyTerms:
+def _latency_terms(problem: SchedulingProblem, classes: CnClasses, limits: SystemLimits) -> LatencyBounds:
     paths, moves = paths_through(problem, classes, limits), possible_moves(problem, classes)
     with_streamed = possible_moves(problem, classes, with_streamed=True)
     ends = int(paths.release.min()) + int(paths.writing.min()) if len(paths.release) else 0
@@ -86,7 +86,7 @@ def _latency_terms(problem: SchedulingProblem, classes: CnClasses, limits: Syste
     bits = problem.graph.piece_bits
     traffic = traffic_loads(problem, classes, limits, int(bits[fetched].sum()), int(bits[written].sum()))
     either = streamed_or_moved(problem, classes, fetched)
-    return LatencyTerms(
+    return LatencyBounds(
         critical_path_cycles=paths.latency_cycles,
         core_work_cycles=core_work(classes, traffic, ends),
         off_chip_traffic_cycles=off_chip_traffic(problem, classes, limits, traffic, either),

@@ -11,6 +11,7 @@ from tilewright.base.artifacts.envelope import is_artifact
 from tilewright.base.artifacts.files import file_of
 from tilewright.base.errors import InputError, Problem, Problems
 from tilewright.base.harmless import terminal
+from tilewright.base.json_values import JsonObject
 from tilewright.hardware.system import OFFCHIP, MultiCoreAccelerator
 from tilewright.mapping.constraints import Mapping
 from tilewright.mapping.runnable import UncostedWork, coverage_fields, coverage_of, unmodelled_work
@@ -58,7 +59,7 @@ class SystemProblem:
             raise InputError([Problem(row, self.workload.name) for row in rows])
 
     @property
-    def coverage(self) -> dict[str, object]:
+    def coverage(self) -> JsonObject:
         """Fields of a summary on work without costs."""
         return coverage_fields(self.workload, coverage_of(self.workload, self.uncosted))
 
