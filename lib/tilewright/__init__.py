@@ -62,6 +62,7 @@ _HOMES = {
     "tilewright.cli.depth_first": ("depth_first",),
     "tilewright.cli.attention": ("attention",),
     "tilewright.cli.explore": ("explore",),
+    "tilewright.cli.decide": ("decide",),
     "tilewright.cli.front": ("front",),
     "tilewright.cli.certify": ("check_front",),
     "tilewright.cli.audit": ("audit",),

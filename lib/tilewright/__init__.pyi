@@ -19,6 +19,7 @@ from tilewright.cli.certify import check_front as check_front
 from tilewright.cli.compare import compare as compare
 from tilewright.cli.completion import completion as completion
 from tilewright.cli.costs import cost_library as cost_library
+from tilewright.cli.decide import decide as decide
 from tilewright.cli.draw import draw as draw
 from tilewright.cli.explore import explore as explore
 from tilewright.cli.front import front as front

@@ -3,6 +3,7 @@
 Numbers of hardware files have names of their own (`hardware/attributes.py`).
 """
 
+from collections.abc import Mapping
 from typing import Final, Literal, get_args
 
 MeasureName = Literal["energy_pj", "latency_cycles", "edp_pj_cycles", "area_mm2"]
@@ -13,3 +14,7 @@ ENERGY_PJ: Final = "energy_pj"
 LATENCY_CYCLES: Final = "latency_cycles"
 EDP_PJ_CYCLES: Final = "edp_pj_cycles"
 AREA_MM2: Final = "area_mm2"
+LATENCY_S: Final = "latency_s"
+EDP_PJ_S: Final = "edp_pj_s"
+IN_TIME: Final[Mapping[str, str]] = {LATENCY_CYCLES: LATENCY_S, EDP_PJ_CYCLES: EDP_PJ_S}
+"""Measure in seconds that replaces a measure in cycles where clocks differ."""

@@ -9,8 +9,9 @@ from tilewright.base.harmless import terminal_lines
 from tilewright.base.json_values import JsonObject
 from tilewright.base.parameters import Limits
 from tilewright.cli.folder_kinds import kind_of_folder, said_of_folder
-from tilewright.cli.front import CERTIFICATE, SPACE_PATH
+from tilewright.cli.front import CERTIFICATE
 from tilewright.cli.options import echo_json
+from tilewright.cli.space_path import SPACE_PATH
 from tilewright.cli.terminal import echo_text
 from tilewright.cli.verb import ARGUMENT, Help, verb
 

@@ -17,6 +17,7 @@ from tilewright.cli.described_run import OF_DESIGN
 from tilewright.cli.main import InterruptedRunError
 from tilewright.cli.options import echo_json, echo_notices, echo_paths, keep_font_cache_here, repeated_options
 from tilewright.cli.parameter_options import store_of
+from tilewright.cli.space_path import write_space_path
 from tilewright.cli.terminal import echo, echo_text
 from tilewright.cli.verb import ARGUMENT, Help, Tell, silent, verb
 
@@ -68,7 +69,7 @@ def _run(
     tell(unused_in(notices))
     folder = None if output is None else Path(output)
     if show is not None:
-        return Explored(shown=tuple(_shown(read, folder, show)))
+        return Explored(shown=tuple(shown_design(read, folder, show)))
     if show_progress and shard is None and not gather:
         echo_text(_told_before(read, folder), nl=True)
     sharing = Sharing(store_of(store))
@@ -211,6 +212,8 @@ def _answered(
         echo_notices([f"{len(missing)} of {len(shards_of(space))} shards are missing or out of date: {names}"])
     answer = answer_of(replace(exploration, notices=tuple(notices)))
     _write(answer, output)
+    if isinstance(source, Path):
+        write_space_path(source, output)
     return answer
 
 
@@ -230,7 +233,7 @@ def _check_shard(space: "Space", output: Path | None, shard: int | None, gather:
         raise InputError(problems)
 
 
-def _shown(space: "Space", output: Path | None, name: str) -> list[Path]:
+def shown_design(space: "Space", output: Path | None, name: str) -> list[Path]:
     """Write the hardware file of a design; run the design on every network, check the runs, and draw them. Returns the
     paths of the file and of the folders of the runs.
     """

@@ -50,7 +50,7 @@ KINDS = (
     FolderKind(
         (f"{SPACE}.parquet", "shards"),
         "designs that `tilewright explore` evaluated",
-        "`tilewright.load` reads their table, and `tilewright compare` takes FOLDER:DESIGN",
+        "`tilewright decide` chooses one, `tilewright.load` reads the table, `tilewright compare` takes FOLDER:DESIGN",
     ),
     FolderKind(
         ("certificate.parquet", "costs/*.parquet"),

@@ -1,19 +1,19 @@
 """`tilewright front`: complete Pareto fronts of a space of designs, without a search for each single design."""
 
-import os
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from tilewright.base.artifacts.files import FilePath, make_folder, write_atomically
+from tilewright.base.artifacts.files import FilePath, make_folder
 from tilewright.base.artifacts.folder_lock import holding
 from tilewright.base.errors import InputError, Problem
 from tilewright.base.parameters import Limits
 from tilewright.base.unused import refuse_unused, unused_in
 from tilewright.cli.main import InterruptedRunError
 from tilewright.cli.options import echo_json, echo_paths, keep_font_cache_here, repeated_options
+from tilewright.cli.space_path import write_space_path
 from tilewright.cli.terminal import echo_text
 from tilewright.cli.verb import ARGUMENT, Help, Tell, silent, verb
 
@@ -24,10 +24,7 @@ if TYPE_CHECKING:
     from tilewright.designs.front_search import CompleteFront
     from tilewright.designs.space import Space
 
-PAGE, CERTIFICATE, SPACE_PATH = "front.html", "certificate.parquet", "space.txt"
-"""File names of the page, of the certificate, and of the file that has the path of the space file (relative to the
-folder).
-"""
+PAGE, CERTIFICATE = "front.html", "certificate.parquet"
 
 
 def _answer(
@@ -169,5 +166,5 @@ def _written(found: "CompleteFront", source: Path, output: Path, notices: Sequen
     write_front_tables(answer, output)
     write_figures(answer, output)
     write_page(answer, output / PAGE)
-    write_atomically(output / SPACE_PATH, f"{os.path.relpath(source.resolve(), output.resolve())}\n")
+    write_space_path(source, output)
     return answer

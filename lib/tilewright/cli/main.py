@@ -72,6 +72,10 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
             "tilewright.cli.explore",
             "Evaluate all designs of a space, and list the best ones (Pareto front).",
         ),
+        "decide": (
+            "tilewright.cli.decide",
+            "Choose one design of a space: its price, how sure it is, and what would turn the choice.",
+        ),
         "front": ("tilewright.cli.front", "Find the complete Pareto fronts of a space, with a certificate."),
         "check-front": ("tilewright.cli.certify", "Check a certificate of complete fronts again."),
         "advise": ("tilewright.cli.advise", "Find changes that would improve a run, and the gain of each change."),

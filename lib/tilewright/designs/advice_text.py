@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from tilewright.base.harmless import ended_lines
 from tilewright.designs.advice import LEAST_GAIN, Advice, Advices
-from tilewright.designs.changes import BANDWIDTH, SIZE, SPATIAL
+from tilewright.designs.changes import BANDWIDTH, SIZE, SPATIAL, FileChange
 from tilewright.results.text_tables import NOTHING, render, text_table
 
 MOST_ROWS = 12
@@ -37,7 +37,8 @@ def advice_text(advices: Advices) -> str:
             f"note: on the unchanged hardware, {_found(advices)} that these searches found change {goal} by"
             f" {_change(advices.search_gain)}: this gain comes from the search and is not counted for any change\n"
         )
-    notes = (*_assumed([*helpful[:MOST_ROWS], *spare]), *advices.notes)
+    changes = [one.change for _, one in (*helpful[:MOST_ROWS], *spare)]
+    notes = (*assumptions_of(changes), *advices.notes)
     return "".join([*parts, ended_lines(notes, "note: ")])
 
 
@@ -113,9 +114,8 @@ def _change(gain: float | None) -> str:
     return f"{-gain:+.1%}" if round(gain, DIGITS) else "<0.1% less" if gain > 0 else "<0.1% more"
 
 
-def _assumed(rows: Rows) -> list[str]:
-    """Sentences on simplifying assumptions behind the numbers that real hardware would not meet."""
-    changes = [one.change for _, one in rows]
+def assumptions_of(changes: Sequence[FileChange]) -> list[str]:
+    """Sentences on simplifying assumptions behind the gains of changes that real hardware would not meet."""
     kinds = {
         change.kind for change in changes if not (change.is_sourced or (change.kind == BANDWIDTH and change.is_per_bit))
     }

@@ -7,14 +7,13 @@ from dataclasses import dataclass, replace
 import pandas
 
 from tilewright.base.json_values import JsonObject
-from tilewright.base.measures import ENERGY_PJ, LATENCY_CYCLES
+from tilewright.base.measures import ENERGY_PJ
 from tilewright.designs.axis_ends import axis_sentences
 from tilewright.designs.exploration import Exploration
 from tilewright.designs.front import Front, fronts
 from tilewright.designs.front_odds import least_probability
 from tilewright.designs.results import INFEASIBLE, INVALID, OK, uniform, value_text
 
-SECONDS = "latency_s"
 LEAKAGE = "energy_leakage_pj"
 EXCLUDED, UNMET = "excluded", "constraint on results not met"
 MOST_EXACT_CAUSES = 12
@@ -75,12 +74,11 @@ class Answer:
         """Assumptions of the comparison, and a note if some designs of the space are not evaluated yet."""
         missing = self.exploration.missing
         part = f"{missing:,} designs are not evaluated yet: this answer covers only the evaluated designs."
-        compared, table = self.overall.compared, self.exploration.table
-        of_front = "" if self.overall.is_whole else "Of the designs on a front: "
-        further = (
-            of_front + told if (told := say(compared, table)) else "" for say in (_differing_clocks, _missing_leakage)
-        )
-        return (*([part] if missing else []), *self.exploration.assumptions, *filter(None, further))
+        leakage = _missing_leakage(self.overall.compared, self.exploration.table)
+        if leakage and not self.overall.is_whole:
+            leakage = f"Of the designs on a front: {leakage}"
+        further = filter(None, (self.exploration.clocks.note, leakage))
+        return (*([part] if missing else []), *self.exploration.assumptions, *further)
 
     @property
     def axis_notes(self) -> tuple[str, ...]:
@@ -91,23 +89,6 @@ class Answer:
     def excluded(self) -> int:
         """Number of designs that constraints exclude before the evaluation."""
         return sum(self.exploration.excluded.values())
-
-
-def _differing_clocks(compared: pandas.DataFrame, table: pandas.DataFrame) -> str:
-    """Note that latencies are compared in cycles although the clocks of designs differ; '' if they do not differ."""
-    if SECONDS not in table or compared.empty:
-        return ""
-    rows = table[table["index"].isin(compared.index)]
-    if (rows[SECONDS] / rows[LATENCY_CYCLES]).map("{:.9e}".format).nunique() < 2:
-        return ""
-    if rows[SECONDS].isna().any():
-        return "Some designs have no clock: latencies are compared in cycles, not in seconds."
-    seconds = rows.groupby("index", sort=True)[SECONDS].sum()
-    fastest = compared.loc[seconds.idxmin(), "design"]
-    return (
-        "Clocks of designs differ: latencies are compared in cycles, not in seconds; the fastest is"
-        f" {fastest}, {seconds.min():.4g} s."
-    )
 
 
 def _missing_leakage(compared: pandas.DataFrame, table: pandas.DataFrame) -> str:

@@ -10,19 +10,17 @@ from typing import Any
 import pandas
 
 from tilewright.base.errors import count_of
-from tilewright.base.measures import EDP_PJ_CYCLES, ENERGY_PJ, LATENCY_CYCLES
+from tilewright.base.measures import AREA_MM2
 from tilewright.base.units import FieldError, parse_size_bits
 from tilewright.designs.effects import effects, known_measures
 from tilewright.designs.front import Front
-from tilewright.designs.results import MEASURES, value_text
+from tilewright.designs.results import value_text
 
 LEAST_GAIN = 0.001
 """Smallest gain of the last value of an axis over the value before it for which the end of the axis is reported."""
 LARGEST_CHANGE = 0.01
 """Largest change of a measure along an axis that hardly changes any design."""
 NEXT_VALUES = 2
-_MEASURES_OF_ENDS = (ENERGY_PJ, LATENCY_CYCLES, EDP_PJ_CYCLES)
-"""Measures for which ends of axes are reported. The least area is at the smallest value of most axes anyway."""
 _QUANTITY = re.compile(r"(\d+(?:\.\d+)?)(\s*[A-Za-z]\S*)")
 """Number with a unit, such as `64 KiB`."""
 Value = Any
@@ -70,7 +68,7 @@ def axis_ends(front: Front, values: AxisValues) -> Iterator[AxisEnd]:
             continue
         row_of = {_number(row["value"]): row for row in effect.table.to_dict("records")}
         places = [place for place, (number, _) in enumerate(ordered) if number in row_of]
-        for measure in (one for one in known_measures(front) if one in _MEASURES_OF_ENDS):
+        for measure in (one for one in known_measures(front) if one != AREA_MM2):  # least area is at most ends
             best = {place: row_of[ordered[place][0]][f"best_{measure}"] for place in places}
             end = min((value, place) for place, value in best.items())[1]
             if len(places) < 2 or end not in (0, len(ordered) - 1):
@@ -112,24 +110,24 @@ def axis_sentences(front: Front, values: AxisValues) -> tuple[str, ...]:
     ends: dict[tuple[str, Value], list[AxisEnd]] = {}
     for end in axis_ends(front, values):
         ends.setdefault((end.axis, end.value), []).append(end)
-    weak = (_weak_sentence(one) for one in weak_axes(front, tuple(values)))
-    return (*map(_end_sentence, ends.values()), *weak)
+    weak = (_weak_sentence(front, one) for one in weak_axes(front, tuple(values)))
+    return (*(end_sentence(front, one) for one in ends.values()), *weak)
 
 
-def _end_sentence(ends: Sequence[AxisEnd]) -> str:
+def end_sentence(front: Front, ends: Sequence[AxisEnd]) -> str:
     """Sentence on one end of an axis, for all measures that are least there."""
     first = ends[0]
     which = "largest" if first.is_largest else "smallest"
-    falls = ", ".join(f"the least {MEASURES[one.measure].words} falls by {one.gain:.1%}" for one in ends)
+    falls = ", ".join(f"the least {front.measures[one.measure].words} falls by {one.gain:.1%}" for one in ends)
     end = f"from {value_text(first.before)} to {value_text(first.value)}, its {which} value"
     told = f"Axis {first.axis} may end too early: {end}, {falls}."
     further = ", ".join(map(value_text, first.following))
     return f"{told} Values to try next: {further}." if further else told
 
 
-def _weak_sentence(weak: WeakAxis) -> str:
+def _weak_sentence(front: Front, weak: WeakAxis) -> str:
     """Sentence on an axis that hardly changes any design."""
-    changes = ", ".join(f"{MEASURES[measure].words} by at most {change:.2%}" for measure, change in weak.changes)
+    changes = ", ".join(f"{front.measures[measure].words} by at most {change:.2%}" for measure, change in weak.changes)
     return (
         f"Axis {weak.axis} hardly matters: in {count_of(weak.groups, 'group')} of compared designs that differ only in"
         f" this axis, it changes {changes}."

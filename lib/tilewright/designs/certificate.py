@@ -14,7 +14,8 @@ from tilewright.base.artifacts.digests import DIGEST_BYTES
 from tilewright.base.dominance import first_dominators, on_front
 from tilewright.base.measures import AREA_MM2, EDP_PJ_CYCLES, ENERGY_PJ, LATENCY_CYCLES
 from tilewright.base.objectives import energy_delay_product
-from tilewright.designs.family_costs import FamilyCosts, energy_column, latency_column
+from tilewright.designs.clocks import Clocks, clocks_of, latency_s
+from tilewright.designs.family_costs import PERIOD, FamilyCosts, energy_column, latency_column
 from tilewright.designs.results import ALL_NETWORKS, OK
 from tilewright.designs.space import Space
 from tilewright.designs.stamped_tables import read_stamped, write_stamped
@@ -33,6 +34,8 @@ class DesignPoints:
     index: np.ndarray
     """int64 [row] index of the design, ascending"""
     area_mm2: np.ndarray
+    clock_period_ns: np.ndarray
+    """float64 [row] clock period of the design; NaN if the clock is not known"""
     is_ok: np.ndarray
     """bool [row, network] whether the design has results"""
     energy_pj: np.ndarray
@@ -47,6 +50,7 @@ class DesignPoints:
             space,
             table["index"].to_numpy(np.int64),
             table[AREA_MM2].to_numpy(np.float64),
+            table[PERIOD].to_numpy(np.float64),
             np.stack([(table[f"status_{number}"] == OK).to_numpy() for number in numbers], axis=1),
             np.stack([table[energy_column(number)].to_numpy(np.float64) for number in numbers], axis=1),
             np.stack([table[latency_column(number)].to_numpy(np.float64) for number in numbers], axis=1),
@@ -74,6 +78,19 @@ class DesignPoints:
                     found[row, number] = self.space.unmet(values, self.results(row, number))
         return found
 
+    @cached_property
+    def clocks(self) -> Clocks:
+        """Relation of the clocks of all designs that are compared for some network."""
+        return clocks_of(self.clock_period_ns[(self.is_ok & ~self.is_unmet).any(axis=1)])
+
+    @cached_property
+    def latency(self) -> np.ndarray:
+        """float64 [row, network] latency by which designs are compared: in seconds if clocks differ, else in cycles"""
+        if self.clocks is not Clocks.DIFFER:
+            return self.latency_cycles
+        found: np.ndarray = latency_s(self.latency_cycles, self.clock_period_ns[:, None])
+        return found
+
     @property
     def is_unmet(self) -> np.ndarray:
         """bool [row, network] whether the results do not meet a constraint"""
@@ -90,8 +107,9 @@ class DesignPoints:
         return found if area != area else {**found, AREA_MM2: area}
 
     def front_points(self, front: int) -> tuple[np.ndarray, np.ndarray]:
-        """(rows that are compared in a front, array with a column for each objective). `front` is the number of a
-        network for the front of this network; the next higher number is the front of all networks together.
+        """(rows that are compared in a front, array with a column for each objective). If clocks differ, latencies are
+        in seconds. `front` is the number of a network for the front of this network; the next higher number is the
+        front of all networks together.
         """
         count = self.is_ok.shape[1]
         networks = [front] if front < count else list(range(count))
@@ -99,8 +117,8 @@ class DesignPoints:
         energy, latency, product = np.zeros(len(rows)), np.zeros(len(rows)), np.zeros(len(rows))
         for network in networks:  # one after the other, as totals are added up elsewhere
             energy += self.energy_pj[rows, network]
-            latency += self.latency_cycles[rows, network]
-            product += energy_delay_product(self.energy_pj[rows, network], self.latency_cycles[rows, network])
+            latency += self.latency[rows, network]
+            product += energy_delay_product(self.energy_pj[rows, network], self.latency[rows, network])
         columns = {
             ENERGY_PJ: energy,
             LATENCY_CYCLES: latency,
@@ -164,7 +182,7 @@ def columns_of(space: Space) -> list[str]:
     """Names of the columns of the table of a certificate."""
     networks, fronts = range(len(space.networks)), range(front_count(space))
     own = [c for n in networks for c in (f"status_{n}", energy_column(n), latency_column(n))]
-    return ["index", AREA_MM2, *own, *(dominator_column(front) for front in fronts)]
+    return ["index", AREA_MM2, PERIOD, *own, *(dominator_column(front) for front in fronts)]
 
 
 def certificate_of(points: DesignPoints, costs: FamilyCosts, said: Mapping[str, Any]) -> Certificate:

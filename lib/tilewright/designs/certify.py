@@ -6,6 +6,7 @@ designs are costed individually, in the same way as `tilewright map` costs them 
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -23,7 +24,7 @@ from tilewright.designs.certificate import (
 )
 from tilewright.designs.explore import SpaceSource, working
 from tilewright.designs.families import Families
-from tilewright.designs.family_costs import FamilyCosts, energy_column, latency_column, make_costs
+from tilewright.designs.family_costs import PERIOD, FamilyCosts, energy_column, latency_column, make_costs
 from tilewright.designs.parts import PartDigests
 from tilewright.designs.pricing import FamilyMembers, FigureReader, members_of
 from tilewright.designs.results import INFEASIBLE, INVALID, OK
@@ -99,6 +100,8 @@ class FamilyContent:
     """int64 [member] index of each design that is a valid accelerator and meets the constraints before evaluation"""
     area_mm2: np.ndarray
     """float64 [member] area of the design; NaN if the area of a part of the design is not given"""
+    clock_period_ns: np.ndarray
+    """float64 [member] clock period of the design; NaN if the clock is not known"""
     invalid: tuple[int, ...]
     """Indexes of designs that are not valid accelerators."""
     excluded: Mapping[str, int]
@@ -132,6 +135,7 @@ class _Rows:
         self.space, numbers = space, range(len(space.networks))
         self.index = table["index"].to_numpy(np.int64)
         self.area_mm2 = table[AREA_MM2].to_numpy(np.float64)
+        self.clock_period_ns = table[PERIOD].to_numpy(np.float64)
         self.status = np.stack([table[f"status_{n}"].to_numpy(object) for n in numbers], axis=1)
         self.energy_pj = np.stack([table[energy_column(n)].to_numpy(np.float64) for n in numbers], axis=1)
         self.latency_cycles = np.stack([table[latency_column(n)].to_numpy(np.float64) for n in numbers], axis=1)
@@ -139,18 +143,29 @@ class _Rows:
         self.dominated_by = np.stack([table[dominator_column(n)].to_numpy(np.int64) for n in fronts], axis=1)
 
     def objectives(self, front: int) -> np.ndarray:
-        """Array with a column for each objective of a front."""
+        """Array with a column for each objective of a front. Latencies are in seconds if the clocks of compared designs
+        differ.
+        """
         count = len(self.space.networks)
         networks = [front] if front < count else range(count)
         energy, latency, product = (np.zeros(len(self.index)) for _ in range(3))
         for network in networks:
             energy = energy + self.energy_pj[:, network]
-            latency = latency + self.latency_cycles[:, network]
-            product = product + self.energy_pj[:, network] * self.latency_cycles[:, network]
+            cycles = self.latency_cycles[:, network]
+            its_latency = cycles * self.clock_period_ns * 1e-9 if self._is_in_time else cycles
+            latency = latency + its_latency
+            product = product + self.energy_pj[:, network] * its_latency
         known = {ENERGY_PJ: energy, LATENCY_CYCLES: latency, EDP_PJ_CYCLES: product, AREA_MM2: self.area_mm2}
         without = np.isnan(self.area_mm2[(self.status == OK).any(axis=1)]).all()
         keys = [key for key in self.space.objectives if key != AREA_MM2 or not without]
         return np.stack([known[key] for key in keys], axis=1)
+
+    @cached_property
+    def _is_in_time(self) -> bool:
+        """Whether all compared designs have a clock, and their clocks differ by more than rounding does."""
+        periods = self.clock_period_ns[(self.dominated_by != _NOT_COMPARED).any(axis=1)]
+        is_known = len(periods) > 0 and not np.isnan(periods).any()
+        return bool(is_known and periods.max() > periods.min() * (1 + 1e-9))
 
     def has_results(self, front: int) -> np.ndarray:
         """[row] whether the design has results for all networks of a front"""
@@ -207,13 +222,13 @@ def _check_columns(faults: _Faults, table: pandas.DataFrame, space: Space) -> bo
 def _check_designs(
     faults: _Faults, rows: _Rows, certificate: Certificate, source: SpaceSource, jobs: int, advance: Advance
 ) -> None:
-    """Record designs that are missing, designs whose area is wrong, and designs whose row is wrong about whether they
-    are valid accelerators.
+    """Record designs that are missing, designs whose area or clock is wrong, and designs whose row is wrong about
+    whether they are valid accelerators.
     """
     space = rows.space
     blocks = _blocks(range(len(Families(space))))
     excluded: dict[str, int] = {}
-    seen, areas = [], []
+    seen, areas, periods = [], [], []
     invalid: list[int] = []
     with working(source, space, make_reader, len(blocks), jobs) as work:
         for found in work(blocks):
@@ -221,13 +236,14 @@ def _check_designs(
                 advance(1)
                 seen.append(family.indexes)
                 areas.append(family.area_mm2)
+                periods.append(family.clock_period_ns)
                 invalid += family.invalid
                 for constraint, count in family.excluded.items():
                     excluded[constraint] = excluded.get(constraint, 0) + count
     index = np.concatenate([*seen, np.array(invalid, np.int64)])
-    area = np.concatenate([*areas, np.full(len(invalid), np.nan)])
+    area, period = (np.concatenate([*values, np.full(len(invalid), np.nan)]) for values in (areas, periods))
     order = np.argsort(index, kind="stable")
-    index, area = index[order], area[order]
+    index = index[order]
     if dict(certificate.excluded) != excluded:
         claim = dict(certificate.excluded)
         faults.add(f"the certificate counts {claim} designs that constraints exclude, the check counts {excluded}")
@@ -235,14 +251,20 @@ def _check_designs(
         faults.add("a design has no row", sorted(set(index.tolist()) - set(rows.index.tolist())))
         faults.add("a row has no design", sorted(set(rows.index.tolist()) - set(index.tolist())))
         return
-    faults_of = index[~((area == rows.area_mm2) | (np.isnan(area) & np.isnan(rows.area_mm2)))].tolist()
-    if faults_of:
-        faults.add("the area is wrong", faults_of)
+    for what, claims, values in (("area", rows.area_mm2, area), ("clock", rows.clock_period_ns, period)):
+        if wrong := index[~_are_equal(claims, values[order])].tolist():
+            faults.add(f"the {what} is wrong", wrong)
     is_invalid = np.isin(index, invalid)
     for network in range(len(space.networks)):
         wrong = index[is_invalid & (rows.status[:, network] != INVALID)].tolist()
         if wrong:
             faults.add("there are results although the design is not a valid accelerator", wrong)
+
+
+def _are_equal(claims: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """[row] whether two numbers are equal or both unknown"""
+    result: np.ndarray = (claims == values) | (np.isnan(claims) & np.isnan(values))
+    return result
 
 
 def _check_dominance(faults: _Faults, rows: _Rows) -> None:
@@ -371,4 +393,6 @@ def make_reader(space: Space) -> Callable[[Sequence[int]], list[FamilyContent]]:
 
 
 def _content(members: FamilyMembers) -> FamilyContent:
-    return FamilyContent(members.indexes, members.area_mm2, tuple(members.invalid), members.excluded)
+    return FamilyContent(
+        members.indexes, members.area_mm2, members.clock_period_ns, tuple(members.invalid), members.excluded
+    )

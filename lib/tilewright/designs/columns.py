@@ -5,7 +5,7 @@ This module uses only the standard library, because spaces are read when the Sna
 
 import re
 
-from tilewright.base.measures import MEASURES
+from tilewright.base.measures import EDP_PJ_S, LATENCY_S, MEASURES
 
 RESULTS = MEASURES
 """Names of the results of a design on a network after evaluation. Constraints and objectives use these names."""
@@ -14,7 +14,8 @@ USES = ("peak_memory_bits", "fullest_memory_share", "fullest_link_share")
 in bits, as if all peaks occurred at the same time. The second is the used share of the fullest memory. The third is the
 used share of the bandwidth of the most used link.
 """
-RATES = ("latency_s", "power_w")
+POWER = "power_w"
+RATES = (LATENCY_S, EDP_PJ_S, POWER)
 """Further columns if the clock is known."""
 ODDS = ("energy_low_pj", "energy_high_pj", "area_low_mm2", "area_high_mm2", "front_probability")
 """Further columns if costs have ranges."""

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from tilewright.base.errors import InputError, Problem, nearest_name
-from tilewright.base.measures import AREA_MM2, ENERGY_PJ, LATENCY_CYCLES
+from tilewright.base.measures import AREA_MM2, ENERGY_PJ, LATENCY_CYCLES, LATENCY_S
 from tilewright.cost.ledger import ACCESSES
 from tilewright.designs.front_odds import parts_of_row
 from tilewright.designs.results import OK, energy_parts, latency_parts
@@ -55,9 +55,16 @@ def _candidate(row: Mapping[Any, Any], folder: Path) -> RunPoint:
         energy_pj=row[ENERGY_PJ],
         latency_cycles=row[LATENCY_CYCLES],
         area_mm2=None if area != area else area,
+        clock_frequency_mhz=_clock_mhz(row),
         assumes=_assumed(folder),
         cost_parts=parts_of_row(row),
     )
+
+
+def _clock_mhz(row: Mapping[Any, Any]) -> float | None:
+    """Clock frequency of a design, to 12 digits, from its latency in cycles and in seconds; None if it is not known."""
+    seconds = row.get(LATENCY_S)
+    return float(f"{row[LATENCY_CYCLES] / seconds / 1e6:.12g}") if seconds and seconds == seconds else None
 
 
 def _assumed(folder: Path) -> str:

@@ -5,9 +5,7 @@ from typing import Any
 
 import pandas
 
-from tilewright.base.measures import EDP_PJ_CYCLES, ENERGY_PJ, LATENCY_CYCLES
 from tilewright.designs.front import Front
-from tilewright.designs.results import MEASURES
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,7 +22,7 @@ class Effect:
 def known_measures(front: Front) -> tuple[str, ...]:
     """Measures that all compared designs have."""
     compared = front.compared
-    return tuple(key for key in MEASURES if not compared[key].isna().any())
+    return tuple(key for key in front.measures if not compared[key].isna().any())
 
 
 def _measures_of_best(front: Front) -> tuple[str, ...]:
@@ -34,7 +32,8 @@ def _measures_of_best(front: Front) -> tuple[str, ...]:
     known = known_measures(front)
     if front.is_whole:
         return known
-    over = {*front.objectives, *((EDP_PJ_CYCLES,) if {ENERGY_PJ, LATENCY_CYCLES} <= {*front.objectives} else ())}
+    energy, latency, product, _ = front.measures
+    over = {*front.objectives, *((product,) if {energy, latency} <= {*front.objectives} else ())}
     return tuple(key for key in known if key in over)
 
 

@@ -2,11 +2,13 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import pandas
 
-from tilewright.designs.results import ALL_NETWORKS, OK
+from tilewright.designs.clocks import Clocks, clocks_in
+from tilewright.designs.results import ALL_NETWORKS, MEASURES, OK, Measure, measures_in_time
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,6 +49,28 @@ class Exploration:
     """Outcomes of all designs that were evaluated, if `table` has only some of them. The columns are `index`,
     `network`, `status`, `reason` and `unmet`, with a row for each design and network.
     """
+
+    given_clocks: Clocks | None = None
+    """Relation of the clocks of all compared designs, if `table` does not have all of them."""
+
+    @cached_property
+    def clocks(self) -> Clocks:
+        """Relation of the clocks of all compared designs."""
+        return clocks_in(self.table) if self.given_clocks is None else self.given_clocks
+
+    @cached_property
+    def measures(self) -> Mapping[str, Measure]:
+        """Measures by which designs are compared, in the order energy, latency, EDP and area, by the name of the
+        column. If clocks differ, latency and EDP are times.
+        """
+        is_compared = (self.table["status"] == OK) & (self.table["unmet"] == "")
+        return measures_in_time(self.table[is_compared]) if self.clocks is Clocks.DIFFER else MEASURES
+
+    @property
+    def compared_by(self) -> tuple[str, ...]:
+        """Columns of `measures` that the objectives stand for."""
+        names = dict(zip(MEASURES, self.measures, strict=True))
+        return tuple(names[key] for key in self.objectives)
 
     @property
     def outcomes(self) -> pandas.DataFrame:

@@ -13,7 +13,9 @@ from typing import Any, TypeVar
 import pandas
 
 from tilewright.base.artifacts.files import make_folder
+from tilewright.base.measures import IN_TIME
 from tilewright.base.processes import in_processes
+from tilewright.designs.clocks import Clocks
 from tilewright.designs.design_cost import Sharing
 from tilewright.designs.exploration import Exploration
 from tilewright.designs.memory_axes import slower_with_more_memory
@@ -216,10 +218,12 @@ def explored(
     return exploration_of(space, joined(space, contents))
 
 
-def exploration_of(space: Space, content: ShardContent) -> Exploration:
-    """Exploration with the results of a shard, to which the constraints on results are applied."""
+def exploration_of(space: Space, content: ShardContent, clocks: Clocks | None = None) -> Exploration:
+    """Exploration with the results of a shard, to which the constraints on results are applied. `clocks` is the
+    relation of the clocks of all compared designs, if the shard does not have all of them.
+    """
     axes = tuple(axis.name for axis in space.axes)
-    return Exploration(
+    found = Exploration(
         space.name,
         axes,
         tuple(name for name in space.value_names if name not in axes),
@@ -229,7 +233,16 @@ def exploration_of(space: Space, content: ShardContent) -> Exploration:
         content.table.assign(unmet=list(_unmet(space, content.table))),
         dict(sorted(content.excluded.items())),
         axis_values={axis.name: axis.values for axis in space.axes},
+        given_clocks=clocks,
     )
+    return replace(found, assumptions=(*found.assumptions, *_constraints_in_cycles(space, found.clocks)))
+
+
+def _constraints_in_cycles(space: Space, clocks: Clocks) -> Iterator[str]:
+    """Sentence on constraints that limit cycles although latencies are compared in time, if there are any."""
+    texts = [one.expression.text for one in space.constraints_after if {*IN_TIME} & {*one.expression.names}]
+    if texts and clocks is Clocks.DIFFER:
+        yield f"Constraints on cycles hold at every clock, and are not converted to time: {'; '.join(texts)}."
 
 
 def _unmet(space: Space, table: pandas.DataFrame) -> Iterator[str]:

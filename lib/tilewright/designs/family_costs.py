@@ -22,10 +22,15 @@ class FamilyCosts:
 
     table: pandas.DataFrame
     """Table with a row for each design that no constraint excludes, sorted by index. The columns are `index`,
-    `area_mm2`, and for network number n `status_<n>`, `reason_<n>`, `energy_<n>_pj` and `latency_<n>_cycles`.
+    `area_mm2`, `clock_period_ns`, and for network number n `status_<n>`, `reason_<n>`, `energy_<n>_pj` and
+    `latency_<n>_cycles`.
     """
     excluded: Mapping[str, int]
     """Number of designs that each constraint excludes before the evaluation."""
+
+
+PERIOD = "clock_period_ns"
+"""Column with the clock period; NaN if the clock of the design is not known."""
 
 
 def columns_of(networks: int) -> list[str]:
@@ -35,7 +40,7 @@ def columns_of(networks: int) -> list[str]:
         for number in range(networks)
         for column in (f"status_{number}", f"reason_{number}", energy_column(number), latency_column(number))
     ]
-    return ["index", AREA_MM2, *own]
+    return ["index", AREA_MM2, PERIOD, *own]
 
 
 def energy_column(network: int) -> str:
@@ -82,6 +87,7 @@ class FamilyCoster:
         columns: dict[str, Any] = {
             "index": np.concatenate([members.indexes, np.array(list(members.invalid), np.int64)]),
             AREA_MM2: np.concatenate([members.area_mm2, np.full(bad, np.nan)]),
+            PERIOD: np.concatenate([members.clock_period_ns, np.full(bad, np.nan)]),
         }
         reasons, nothing = list(members.invalid.values()), np.full(bad, np.nan)
         for number, network in enumerate(self.space.networks):

@@ -16,7 +16,7 @@ from tilewright.designs.answer import Answer, values_text
 from tilewright.designs.columns import ON_FRONT
 from tilewright.designs.effects import Effect, effects, known_measures
 from tilewright.designs.front import Front, drawn_rows, order_of_sample, spread
-from tilewright.designs.results import MEASURES, measure_text, value_text
+from tilewright.designs.results import Measure, value_text
 from tilewright.designs.tables import front_line
 from tilewright.results.canvas import GREY
 from tilewright.results.figure_files import figure_style, save_figure
@@ -81,7 +81,7 @@ def front_figure(answer: Answer, front: Front, drawn: pandas.DataFrame) -> Figur
     listed = spread(front.members, MOST_LISTED)
     measures = [*dict.fromkeys((*front.objectives, y, x))]
     lines = _front_lines(front, len(drawn), len(listed)) + _assumption_lines(answer)
-    cells = [*_cells(answer, listed, measures)]
+    cells = [*_cells(answer, front, listed, measures)]
     edges = _edges(cells)
     width = max(edges[-1] + 0.2, TITLE_INCHES)
     plot_height = max(PLOT_INCHES[1], LINE_INCHES * (len(listed) + 1))
@@ -93,7 +93,7 @@ def front_figure(answer: Answer, front: Front, drawn: pandas.DataFrame) -> Figur
         box = (LEFT_INCHES / width, plot_bottom / height, PLOT_INCHES[0] / width, PLOT_INCHES[1] / height)
         axes = figure.add_axes(box)
         _draw_points(axes, front, drawn, x, y)
-        points = [listed[key].to_numpy() / _unit(drawn, key)[0] for key in (x, y)]
+        points = [listed[key].to_numpy() / _unit(front, drawn, key)[0] for key in (x, y)]
         number_points(axes, points[0], points[1], _sizes(front, listed, drawn).tolist())
         for number, row in enumerate(cells):
             _draw_row(figure, edges, height - top - LINE_INCHES * number, row, "normal" if number else "bold")
@@ -119,7 +119,7 @@ def effect_figure(answer: Answer, front: Front, found: Sequence[Effect]) -> Figu
                 for column, effect in enumerate(block):
                     left = PANEL_GAP_INCHES + column * step[0]
                     box = (left / width, bottom / height, PANEL_INCHES[0] / width, PANEL_INCHES[1] / height)
-                    _draw_effect(figure.add_axes(box), effect, key)
+                    _draw_effect(figure.add_axes(box), effect, key, front.measures[key])
                 bottom -= step[1]
     return figure
 
@@ -165,7 +165,7 @@ def _assumption_lines(answer: Answer) -> list[str]:
 
 
 def _draw_points(axes: Axes, front: Front, drawn: pandas.DataFrame, x_key: str, y_key: str) -> None:
-    x, y = (drawn[key].to_numpy() / _unit(drawn, key)[0] for key in (x_key, y_key))
+    x, y = (drawn[key].to_numpy() / _unit(front, drawn, key)[0] for key in (x_key, y_key))
     scale_axes(axes, x, y)
     is_front, is_met = drawn[ON_FRONT].to_numpy(), (drawn["unmet"] == "").to_numpy()
     many = len(drawn) > MANY_POINTS
@@ -182,16 +182,16 @@ def _draw_points(axes: Axes, front: Front, drawn: pandas.DataFrame, x_key: str, 
         axes.scatter(x[rows], y[rows], s=sizes[rows], rasterized=many, zorder=2, **style)
     stairs = list(lower_left(sorted(zip(x[is_front].tolist(), y[is_front].tolist(), strict=True))))
     axes.step(*zip(*stairs, strict=True), where="post", color=FRONT_COLOUR, linewidth=1, zorder=1)
-    axes.set_xlabel(f"{MEASURES[x_key].words} [{_unit(drawn, x_key)[1]}]")
-    axes.set_ylabel(f"{MEASURES[y_key].words} [{_unit(drawn, y_key)[1]}]")
+    axes.set_xlabel(f"{front.measures[x_key].words} [{_unit(front, drawn, x_key)[1]}]")
+    axes.set_ylabel(f"{front.measures[y_key].words} [{_unit(front, drawn, y_key)[1]}]")
     axes.grid(linewidth=0.4, color="#cccccc", which="both")
 
 
-def _unit(drawn: pandas.DataFrame, key: str) -> Unit:
+def _unit(front: Front, drawn: pandas.DataFrame, key: str) -> Unit:
     """Unit for an axis of the figure, with the factor from this unit to the unit of the column."""
     if key == LATENCY_CYCLES:
         return unit_for(drawn[key].min(), CYCLE_UNITS)
-    return MEASURES[key].scale, MEASURES[key].unit
+    return front.measures[key].scale, front.measures[key].unit
 
 
 def _sizes(front: Front, rows: pandas.DataFrame, drawn: pandas.DataFrame) -> np.ndarray:
@@ -205,9 +205,11 @@ def _sizes(front: Front, rows: pandas.DataFrame, drawn: pandas.DataFrame) -> np.
     return smallest + (largest - smallest) * areas / (float(drawn[AREA_MM2].max()) or 1.0)
 
 
-def _cells(answer: Answer, listed: pandas.DataFrame, measures: Sequence[str]) -> Iterator[tuple[str, ...]]:
+def _cells(
+    answer: Answer, front: Front, listed: pandas.DataFrame, measures: Sequence[str]
+) -> Iterator[tuple[str, ...]]:
     """Rows of the list beside the plot; the first row has the headings."""
-    yield "", "design", "values", *(MEASURES[key].title for key in measures)
+    yield "", "design", "values", *(front.measures[key].title for key in measures)
     rows = listed.to_dict("records")
     names = short_names([row["design"] for row in rows], limit=NAME_CHARACTERS)
     for number, (row, name) in enumerate(zip(rows, names, strict=True), 1):
@@ -215,7 +217,7 @@ def _cells(answer: Answer, listed: pandas.DataFrame, measures: Sequence[str]) ->
             str(number),
             name,
             textwrap.shorten(values_text(row, answer.exploration.axis_names), VALUE_CHARACTERS, placeholder=" …"),
-            *(measure_text(key, row[key]) for key in measures),
+            *(front.measures[key].text(row[key]) for key in measures),
         )
 
 
@@ -233,9 +235,9 @@ def _draw_row(figure: Figure, edges: np.ndarray, y: float, cells: Sequence[str],
         figure.text(x, y, cell, fontsize=7.5, ha=side, va="center", weight=weight, transform=figure.dpi_scale_trans)
 
 
-def _draw_effect(axes: Axes, effect: Effect, key: str) -> None:
+def _draw_effect(axes: Axes, effect: Effect, key: str, measure: Measure) -> None:
     table = effect.table
-    scale, unit = MEASURES[key].scale, MEASURES[key].unit
+    scale, unit = measure.scale, measure.unit
     if key == LATENCY_CYCLES:
         scale, unit = unit_for(table[f"median_{key}"].max(), CYCLE_UNITS)
     is_even = len(table) <= MOST_LEVELS or not pandas.api.types.is_numeric_dtype(table["value"])
@@ -247,7 +249,7 @@ def _draw_effect(axes: Axes, effect: Effect, key: str) -> None:
     for kind, style in styles:
         axes.plot(x, table[f"{kind}_{key}"].to_numpy() / scale, linewidth=1.2, **style)
     axes.set_ylim(0, table[f"median_{key}"].max() / scale * 1.1 or 1)
-    axes.set_ylabel(f"{MEASURES[key].words} [{unit}]")
+    axes.set_ylabel(f"{measure.words} [{unit}]")
     axes.set_xlabel(short_layer_name(effect.axis, limit=AXIS_CHARACTERS))
     axes.grid(axis="y", linewidth=0.4, color="#cccccc")
     if is_even:

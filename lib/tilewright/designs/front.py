@@ -1,6 +1,6 @@
 """Pareto fronts of a space, one for each network and one for all networks, and the designs that a figure shows."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -8,11 +8,13 @@ import numpy as np
 import pandas
 
 from tilewright.base.dominance import first_dominators, on_front
-from tilewright.base.measures import AREA_MM2, EDP_PJ_CYCLES, ENERGY_PJ, LATENCY_CYCLES
-from tilewright.designs.columns import DOMINATED_BY, LARGEST_ENERGY, LARGEST_LATENCY, ON_FRONT, USES
+from tilewright.base.measures import AREA_MM2, EDP_PJ_CYCLES, EDP_PJ_S, ENERGY_PJ, LATENCY_CYCLES, LATENCY_S
+from tilewright.designs.columns import DOMINATED_BY, LARGEST_ENERGY, LARGEST_LATENCY, ON_FRONT, POWER, USES
 from tilewright.designs.exploration import Exploration
 from tilewright.designs.front_odds import summed_columns, with_odds
-from tilewright.designs.results import ALL_NETWORKS, MEASURES, OK, energy_parts, latency_parts
+from tilewright.designs.results import ALL_NETWORKS, OK, Measure, energy_parts, latency_parts
+
+_JOULES_A_PJ = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,7 +24,10 @@ class Front:
     network: str
     """Name of the network. ALL_NETWORKS stands for the sums over all networks; the area is counted only once."""
     objectives: tuple[str, ...]
-    """Objectives by which the designs are compared."""
+    """Columns of `measures` by which the designs are compared."""
+    measures: Mapping[str, Measure]
+    """Measures of the designs, in the order energy, latency, EDP and area. If clocks differ, latency and EDP are times.
+    """
     without_area: int
     """Number of designs that have results but no area. If there is such a design, the designs are not compared by
     area.
@@ -57,7 +62,7 @@ class Front:
     def note(self) -> str:
         """Note that the comparison leaves out the area; '' if it does not."""
         designs = f"{self.without_area:,} design{'s' * (self.without_area > 1)}"
-        by = " and ".join(MEASURES[key].words for key in self.objectives) or "nothing"
+        by = " and ".join(self.measures[key].words for key in self.objectives) or "nothing"
         return f"area not given, or without a unit, for {designs}: compared by {by} only" if self.without_area else ""
 
 
@@ -79,7 +84,7 @@ def front_of(exploration: Exploration, network: str, rows: pandas.DataFrame) -> 
     is_compared = (rows["unmet"] == "").to_numpy()
     compared = rows[is_compared]
     unknown = int(compared[AREA_MM2].isna().sum()) if AREA_MM2 in exploration.objectives else 0
-    objectives = tuple(key for key in exploration.objectives if key != AREA_MM2 or not unknown)
+    objectives = tuple(key for key in exploration.compared_by if key != AREA_MM2 or not unknown)
     values = compared[list(objectives)].to_numpy(dtype=np.float64)
     front = on_front(values)
     first = first_dominators(values, front)
@@ -91,6 +96,7 @@ def front_of(exploration: Exploration, network: str, rows: pandas.DataFrame) -> 
     return Front(
         network,
         objectives,
+        exploration.measures,
         unknown,
         exploration.compared_count(network) if exploration.others is not None else int(is_compared.sum()),
         with_odds(rows, objectives, is_whole=not exploration.settled).assign(
@@ -106,7 +112,7 @@ def front_of(exploration: Exploration, network: str, rows: pandas.DataFrame) -> 
 
 def totals(exploration: Exploration, table: pandas.DataFrame) -> pandas.DataFrame:
     """Rows of the designs that have results for every network. Energies, latencies and EDPs are summed over the
-    networks.
+    networks; the power is the sum of energies over the sum of latencies.
 
     Columns on the use of memories and links have the largest value of all networks. `unmet` lists each constraint that
     is not met for at least one network.
@@ -116,6 +122,7 @@ def totals(exploration: Exploration, table: pandas.DataFrame) -> pandas.DataFram
     complete = table[is_complete]
     rows = complete.iloc[::count].reset_index(drop=True)
     summed = [ENERGY_PJ, LATENCY_CYCLES, EDP_PJ_CYCLES]
+    summed += [key for key in (LATENCY_S, EDP_PJ_S) if key in complete]
     summed += summed_columns(complete.columns)
     summed += [*_columns(complete, "energy_", "_pj"), *_columns(complete, "latency_", "_cycles")]
     sums = {key: _sums(complete[key].to_numpy(dtype=np.float64), count) for key in dict.fromkeys(summed)}
@@ -126,7 +133,8 @@ def totals(exploration: Exploration, table: pandas.DataFrame) -> pandas.DataFram
     joined = unmet[:, 0].copy()
     for number in np.flatnonzero((unmet != "").any(axis=1)).tolist():
         joined[number] = "; ".join(dict.fromkeys(text for text in unmet[number].tolist() if text))
-    return rows.assign(network=ALL_NETWORKS, unmet=joined, **sums, **uses)
+    power = {POWER: sums[ENERGY_PJ] * _JOULES_A_PJ / sums[LATENCY_S]} if {POWER, LATENCY_S} <= {*complete} else {}
+    return rows.assign(network=ALL_NETWORKS, unmet=joined, **sums, **uses, **power)
 
 
 def _sums(values: np.ndarray, count: int) -> np.ndarray:

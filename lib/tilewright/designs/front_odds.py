@@ -12,28 +12,31 @@ from typing import Any
 import numpy as np
 import pandas
 
-from tilewright.base.measures import AREA_MM2, EDP_PJ_CYCLES, ENERGY_PJ
+from tilewright.base.measures import AREA_MM2, EDP_PJ_CYCLES, EDP_PJ_S, ENERGY_PJ
 from tilewright.designs.columns import ODDS
 from tilewright.results.uncertainty import Quantity, Ranges, front_shares, least_share
 from tilewright.search.cost_ranges import CostPart
 
 LEAST_ENERGY, MOST_ENERGY, _, _, FRONT_PROBABILITY = ODDS
 _START = "range of "
-_ENERGY, _EDP, _AREA, _LOW, _HIGH = " [pj]", " [pj cycles]", " [mm2]", " [low]", " [high]"
+_ENERGY, _EDP, _EDP_IN_TIME, _AREA = " [pj]", " [pj cycles]", " [pj s]", " [mm2]"
+_LOW, _HIGH = " [low]", " [high]"
 
-_END_OF = {ENERGY_PJ: _ENERGY, EDP_PJ_CYCLES: _EDP, AREA_MM2: _AREA}
+_END_OF = {ENERGY_PJ: _ENERGY, EDP_PJ_CYCLES: _EDP, EDP_PJ_S: _EDP_IN_TIME, AREA_MM2: _AREA}
 """End of the names of the columns by law, for each measure with a range."""
 
 
-def part_columns(parts: Sequence[CostPart], latency_cycles: float) -> dict[str, float]:
+def part_columns(parts: Sequence[CostPart], latency_cycles: float, latency_s: float | None = None) -> dict[str, float]:
     """Columns of the row of a design: for each cost law, the energy, EDP and area that come from the law, and the lower
-    and upper end of the factor of the law.
+    and upper end of the factor of the law. Without a latency in seconds, there is no EDP in pJ s.
     """
     found: dict[str, float] = {}
     for part in parts:
         name = _START + part.law
         found[name + _ENERGY] = found.get(name + _ENERGY, 0.0) + part.energy_pj
         found[name + _EDP] = found[name + _ENERGY] * latency_cycles
+        if latency_s is not None:
+            found[name + _EDP_IN_TIME] = found[name + _ENERGY] * latency_s
         found[name + _AREA] = found.get(name + _AREA, 0.0) + part.area_mm2
         found |= {name + _LOW: part.low, name + _HIGH: part.high}
     return found
@@ -50,7 +53,9 @@ def parts_of_row(row: Mapping[Any, Any]) -> tuple[CostPart, ...]:
 
 def summed_columns(columns: Sequence[str]) -> list[str]:
     """Names of the columns by cost law that are summed over networks."""
-    return [_START + law + end for law in _laws(columns) for end in (_ENERGY, _EDP)]
+    names = {*columns}
+    made = (_START + law + end for law in _laws(columns) for end in (_ENERGY, _EDP, _EDP_IN_TIME))
+    return [name for name in made if name in names]
 
 
 def with_odds(rows: pandas.DataFrame, objectives: Sequence[str], is_whole: bool) -> pandas.DataFrame:

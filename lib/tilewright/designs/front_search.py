@@ -9,7 +9,7 @@ import pandas
 
 from tilewright.base.artifacts.files import make_folder
 from tilewright.base.errors import InputError, Problem
-from tilewright.base.measures import AREA_MM2, ENERGY_PJ, LATENCY_CYCLES
+from tilewright.base.measures import AREA_MM2, ENERGY_PJ, LATENCY_CYCLES, LATENCY_S
 from tilewright.designs.certificate import (
     ON_FRONT,
     Certificate,
@@ -19,6 +19,7 @@ from tilewright.designs.certificate import (
     front_count,
     write_certificate,
 )
+from tilewright.designs.clocks import latency_s
 from tilewright.designs.exploration import Exploration
 from tilewright.designs.explore import BLOCK_DESIGNS, SpaceSource, exploration_of, working
 from tilewright.designs.family_costs import FamilyCosts, joined, make_costs
@@ -179,7 +180,7 @@ def _exploration(space: Space, points: DesignPoints, content: ShardContent, cert
         f"The fronts are complete: all {len(points.index):,} designs were costed. The certificate has the costs of"
         " each design, and a design that dominates it."
     )
-    exploration = exploration_of(space, content)
+    exploration = exploration_of(space, content, points.clocks)
     return replace(
         exploration,
         assumptions=(told, *exploration.assumptions),
@@ -198,3 +199,5 @@ def _check_rows(points: DesignPoints, rows: Sequence[Row]) -> None:
             assert known == (row[ENERGY_PJ], row[LATENCY_CYCLES]), (
                 f"{row['design']} has other costs if it is costed individually than with its family"
             )
+            seconds = latency_s(row[LATENCY_CYCLES], points.clock_period_ns[place])
+            assert seconds == row.get(LATENCY_S, seconds) or seconds != seconds, f"{row['design']} has another clock"

@@ -26,11 +26,10 @@ from tilewright.designs.front import Front, drawn_rows, order_of_sample
 from tilewright.designs.results import (
     ENERGY,
     LATENCY,
-    MEASURES,
+    SUMMED,
     USE_MEASURES,
     energy_parts,
     latency_parts,
-    measure_text,
 )
 from tilewright.designs.tables import design_counts_line
 from tilewright.results.text_tables import html_table
@@ -91,7 +90,7 @@ def _columns(answer: Answer) -> Iterator[JsonObject]:
         if not pandas.api.types.is_numeric_dtype(table[name]):
             column["levels"] = table[name].unique().tolist()
         yield column
-    for key, measure in MEASURES.items():
+    for key, measure in answer.exploration.measures.items():
         yield {"key": key, "words": measure.words, "unit": measure.unit, "kind": "measure"}
     for key in (key for key in USE_MEASURES if key in table.columns):
         yield {"key": key, "words": USE_MEASURES[key].words, "unit": USE_MEASURES[key].unit, "kind": "use"}
@@ -103,10 +102,10 @@ def _columns(answer: Answer) -> Iterator[JsonObject]:
             yield {"key": key, "words": words, "unit": unit, "kind": kind}
 
 
-def _scale(column: dict[str, Any]) -> float:
+def _scale(column: dict[str, Any], front: Front) -> float:
     kind = column["kind"]
     if kind == "measure":
-        return MEASURES[column["key"]].scale
+        return front.measures[column["key"]].scale
     if kind == "use":
         return USE_MEASURES[column["key"]].scale
     return {"energy": ENERGY.scale, "latency": LATENCY.scale}.get(kind, 1.0)
@@ -131,17 +130,17 @@ def _view(
         "state": np.where(rows["unmet"] == "", met, UNMET_CODE).tolist(),
         "dominated_by": [place.get(name, -1) for name in rows[DOMINATED_BY].tolist()],
         "unmet": {str(number): text for number, text in enumerate(rows["unmet"].tolist()) if text},
-        "columns": {column["key"]: _numbers(rows[column["key"]], column) for column in columns},
+        "columns": {column["key"]: _numbers(rows[column["key"]], column, front) for column in columns},
         "effects": [_effect(effect, front) for effect in effects(front, axis_names)],
     }
 
 
-def _numbers(values: pandas.Series, column: dict[str, Any]) -> list[float | int | None]:
+def _numbers(values: pandas.Series, column: dict[str, Any], front: Front) -> list[float | int | None]:
     if "levels" in column:
         codes = {level: number for number, level in enumerate(column["levels"])}
         return [codes[value] for value in values.tolist()]
     digits = PART_DIGITS if column["kind"] in ("energy", "latency") else DIGITS
-    return _rounded(values.to_numpy(dtype=np.float64) / _scale(column), digits)
+    return _rounded(values.to_numpy(dtype=np.float64) / _scale(column, front), digits)
 
 
 def _rounded(values: Any, digits: int = DIGITS) -> list[float | int | None]:
@@ -166,7 +165,7 @@ def _effect(effect: Effect, front: Front) -> dict[str, Any]:
         "values": _rounded(table["value"]) if is_number else table["value"].tolist(),
         "designs": table["designs"].tolist(),
         **{
-            kind: {key: _rounded(table[f"{kind}_{key}"] / MEASURES[key].scale) for key in known_measures(front)}
+            kind: {key: _rounded(table[f"{kind}_{key}"] / front.measures[key].scale) for key in known_measures(front)}
             for kind in ("best", "median")
         },
     }
@@ -179,7 +178,7 @@ def _words(answer: Answer) -> Iterator[str]:
         yield "<ul>" + "".join(f"<li>{html(sentence)}</li>" for sentence in notes) + "</ul>"
     sentences = [f"Networks: {', '.join(exploration.networks)}.", *answer.assumptions]
     if len(answer.fronts) > 1:
-        sentences.append("All networks: energies, latencies and EDPs are added up; the area is counted only once.")
+        sentences.append(SUMMED)
     sentences += list(dict.fromkeys(f"{front.network}: {front.note}" for front in answer.fronts if front.note))
     yield "<ul>" + "".join(f"<li>{html(sentence)}</li>" for sentence in sentences) + "</ul>"
     heads = ("network", "evaluated", "compared", "on the front", "constraint not met", "infeasible", "invalid")
@@ -207,17 +206,23 @@ def _best(answer: Answer) -> str:
     rows = [
         (
             front.network,
-            MEASURES[key].words,
+            front.measures[key].words,
             row["design"],
             values_text(row, answer.exploration.value_names),
-            *(measure_text(measure, row[measure]) for measure in MEASURES),
+            *(measure.text(row[name]) for name, measure in front.measures.items()),
         )
         for front in (answer.overall, *answer.fronts[:-1])
         for key, row in best_designs(front)
     ]
     if not rows:
         return "<p>No design has results and meets all constraints: the reasons are below.</p>"
-    heads = ("network", "least", "design", "values", *(measure.title for measure in MEASURES.values()))
+    heads = (
+        "network",
+        "least",
+        "design",
+        "values",
+        *(measure.title for measure in answer.exploration.measures.values()),
+    )
     return html_table(heads, rows, texts=4)
 
 

@@ -24,6 +24,7 @@ from tilewright.designs.space import Space
 from tilewright.hardware.core import DIGITAL, Accelerator, Core, Port
 from tilewright.hardware.core_variants import CoreVariants, variants_of
 from tilewright.hardware.hierarchy import memory_hierarchy
+from tilewright.hardware.static_power import clock_period_ns
 from tilewright.hardware.system import core_area
 from tilewright.hardware.text_edits import with_values
 from tilewright.mapping.constraints import MappingConstraints, Unrolling
@@ -148,6 +149,8 @@ class FamilyMembers:
     """int64 [member] index of the design in the space"""
     area_mm2: np.ndarray
     """float64 [member] area of the design; NaN if the area of a part of the design is not given"""
+    clock_period_ns: np.ndarray
+    """float64 [member] clock period of the design; NaN if the clock is not known"""
     variants: CoreVariants | None
     """Variants of the core for the members; None if there are no members, or if the cores of the members cannot be
     expressed as variants of one core.
@@ -204,9 +207,11 @@ def members_of(space: Space, family: Family, reader: FigureReader) -> FamilyMemb
         indexes.append(index)
         cores.append(core)
     areas = [core_area(core, space.options.profile).mm2 for core in cores]
+    periods = [clock_period_ns(core) for core in cores]
     return FamilyMembers(
         np.array(indexes, np.int64),
         np.array([np.nan if area is None else area for area in areas], np.float64),
+        np.array([np.nan if period is None else period for period in periods], np.float64),
         variants_of(cores) if cores else None,
         accelerator,
         invalid,

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pandas
 
+from tilewright.base.measures import AREA_MM2, EDP_PJ_S, ENERGY_PJ, LATENCY_S
 from tilewright.base.units import PICOJOULES_A_MICROJOULE
 from tilewright.cost.ledger import ACCESSES, term_words
 from tilewright.designs.columns import ODDS, RESULTS, USES
@@ -20,6 +21,8 @@ design is not a valid accelerator, or not a valid accelerator for this network.
 """
 ALL_NETWORKS = "all networks"
 """Name for the sums over all networks, in place of the name of a network."""
+SUMMED = "All networks: energies, latencies and EDPs are added up; the area is counted only once."
+"""Sentence on these sums."""
 
 
 @dataclass(frozen=True)
@@ -35,12 +38,21 @@ class Measure:
         """Title with the unit, for an axis or a column."""
         return f"{self.words} [{self.unit}]"
 
+    def text(self, value: float) -> str:
+        """Text of a value of the column, in the unit for people and without the unit; "not given" for NaN."""
+        if value != value:
+            return "not given"
+        scaled = value / self.scale
+        return f"{scaled:,.0f}" if abs(scaled) >= 1e4 else f"{scaled:,.4g}"
+
 
 ENERGY, LATENCY = Measure("energy", "µJ", PICOJOULES_A_MICROJOULE), Measure("latency", "cycles", 1.0)
 MEASURES: dict[str, Measure] = dict(
     zip(RESULTS, (ENERGY, LATENCY, Measure("EDP", "J cycles", 1e12), Measure("area", "mm²", 1.0)), strict=True)
 )
-"""Measures by which designs can be compared, by the name of the column. Smaller values are better."""
+"""Measures by which designs of one clock can be compared, by the name of the column. Smaller values are better."""
+_PREFIXES = ((1.0, ""), (1e-3, "m"), (1e-6, "µ"), (1e-9, "n"), (1e-12, "p"), (1e-15, "f"))
+_JOULE_PJ = 1e12
 USE_MEASURES: dict[str, Measure] = dict(
     zip(
         USES,
@@ -53,6 +65,25 @@ USE_MEASURES: dict[str, Measure] = dict(
     )
 )
 """Further measures of designs with several cores, by the name of the column."""
+
+
+def measures_in_time(table: pandas.DataFrame) -> dict[str, Measure]:
+    """Measures by which designs of different clocks can be compared, in the order of MEASURES. The units are the
+    largest ones in which no latency and no EDP of the table is below 1.
+    """
+    return {
+        ENERGY_PJ: ENERGY,
+        LATENCY_S: _prefixed("time", "s", 1.0, table[LATENCY_S]),
+        EDP_PJ_S: _prefixed("EDP", "J s", _JOULE_PJ, table[EDP_PJ_S]),
+        AREA_MM2: MEASURES[AREA_MM2],
+    }
+
+
+def _prefixed(words: str, unit: str, scale: float, values: pandas.Series) -> Measure:
+    """Measure in the largest unit in which no value is below 1."""
+    least = values[values > 0].min()
+    factor, prefix = next((one for one in _PREFIXES if least >= one[0] * scale), _PREFIXES[-1])
+    return Measure(words, f"{prefix}{unit}", factor * scale)
 
 
 def uniform(table: pandas.DataFrame, value_names: Sequence[str]) -> pandas.DataFrame:
@@ -103,14 +134,6 @@ def energy_parts(columns: Sequence[str]) -> dict[str, str]:
 def latency_parts(columns: Sequence[str]) -> dict[str, str]:
     """Names in words of the parts of the latency, by column."""
     return {column: term_words(part) for column, part in _parts(columns, r"latency_(.+)_cycles")}
-
-
-def measure_text(key: str, value: float) -> str:
-    """Text of a value of a column of MEASURES, in the unit for people; "not given" for NaN."""
-    if value != value:
-        return "not given"
-    scaled = value / MEASURES[key].scale
-    return f"{scaled:,.0f}" if abs(scaled) >= 1e4 else f"{scaled:,.4g}"
 
 
 def value_text(value: Any) -> str:

@@ -12,7 +12,7 @@ from typing import Any
 import pandas
 
 from tilewright.base.errors import InputError, Problem
-from tilewright.base.measures import AREA_MM2, EDP_PJ_CYCLES, ENERGY_PJ, LATENCY_CYCLES
+from tilewright.base.measures import AREA_MM2, EDP_PJ_CYCLES, EDP_PJ_S, ENERGY_PJ, LATENCY_CYCLES, LATENCY_S
 from tilewright.base.objectives import energy_delay_product
 from tilewright.designs.design_cost import DesignCost, Sharing
 from tilewright.designs.design_evaluator import DesignEvaluator, accelerator_of
@@ -100,9 +100,12 @@ class ShardMaker:
         row |= {ENERGY_PJ: cost.energy_pj, LATENCY_CYCLES: float(cost.latency_cycles)}
         row |= {EDP_PJ_CYCLES: energy_delay_product(cost.energy_pj, cost.latency_cycles), AREA_MM2: cost.area_mm2}
         row |= cost.further
+        seconds = cost.further.get(LATENCY_S)
+        if seconds is not None:
+            row[EDP_PJ_S] = energy_delay_product(cost.energy_pj, seconds)
         row |= {f"energy_{term}_pj": energy for term, energy in cost.energy_terms_pj.items()}
         row |= {f"energy_memory_{name}_pj": energy for name, energy in cost.memory_energy_pj.items()}
-        row |= part_columns(cost.cost_parts, cost.latency_cycles)
+        row |= part_columns(cost.cost_parts, cost.latency_cycles, seconds)
         return row | {f"latency_{part}_cycles": float(cycles) for part, cycles in cost.latency_terms_cycles.items()}
 
 

@@ -6,7 +6,6 @@ from typing import Any
 
 from tilewright.base.errors import count_of
 from tilewright.base.harmless import ended_lines
-from tilewright.base.measures import ENERGY_PJ
 from tilewright.designs.answer import Answer, Cause, best_probability, values_text
 from tilewright.designs.columns import (
     LARGEST_ENERGY,
@@ -16,7 +15,7 @@ from tilewright.designs.columns import (
 from tilewright.designs.effects import best_designs
 from tilewright.designs.front import Front, spread
 from tilewright.designs.front_odds import FRONT_PROBABILITY, LEAST_ENERGY, MOST_ENERGY
-from tilewright.designs.results import MEASURES, measure_text
+from tilewright.designs.results import ENERGY
 from tilewright.results.text_tables import render, text_table
 from tilewright.results.uncertainty import SAMPLES
 
@@ -45,7 +44,7 @@ def design_counts_line(answer: Answer) -> str:
 
 def front_line(front: Front) -> str:
     """Line that describes a front: the network, the objectives, and the number of designs on the front."""
-    by = ", ".join(MEASURES[key].words for key in front.objectives) or "nothing"
+    by = ", ".join(front.measures[key].words for key in front.objectives) or "nothing"
     of = count_of(front.compared_count, "design")
     return f"Pareto front of {front.network} by {by}: {len(front.members):,} of {of}"
 
@@ -62,13 +61,13 @@ def _counts(answer: Answer) -> str:
 def _best(answer: Answer) -> str:
     front = answer.overall
     has_odds = FRONT_PROBABILITY in front.rows
-    headings = (*_headings(tuple(MEASURES)), *(("stays\nbest",) if has_odds else ()))
+    headings = (*_headings(front), *(("stays\nbest",) if has_odds else ()))
     table = text_table(f"Best designs, {front.network}", ("least", "design", "values"), headings)
     for key, row in best_designs(front):
         values = values_text(row, answer.exploration.value_names)
-        measures = [measure_text(m, row[m]) for m in MEASURES]
+        measures = [measure.text(row[m]) for m, measure in front.measures.items()]
         stays = [f"{best_probability(front, key):.1%}"] if has_odds else []
-        table.add_row(MEASURES[key].words, row["design"], values, *measures, *stays)
+        table.add_row(front.measures[key].words, row["design"], values, *measures, *stays)
     return render(table) if table.row_count else ""
 
 
@@ -77,12 +76,12 @@ def _front(answer: Answer) -> str:
     members = front.members
     if members.empty:
         return ended_lines([f"no design has results for {front.network} and meets all constraints: there is no front"])
-    headings = (*_headings(tuple(MEASURES)), *_range_headings(front))
+    headings = (*_headings(front), *_range_headings(front))
     table = text_table("", ("design", "values", "largest terms"), headings)
     for row in spread(members, MOST_ROWS).to_dict("records"):
         terms = ", ".join(filter(None, (row[LARGEST_ENERGY], row[LARGEST_LATENCY])))
         values = values_text(row, answer.exploration.axis_names)
-        measures = [measure_text(key, row[key]) for key in MEASURES]
+        measures = [measure.text(row[key]) for key, measure in front.measures.items()]
         table.add_row(row["design"], values, terms, *measures, *_range_cells(row))
     more = (
         f"{MOST_ROWS} of the {len(members):,} designs on the front, evenly spread\n" if len(members) > MOST_ROWS else ""
@@ -118,14 +117,14 @@ def odds_line(front: Front) -> str:
 def _range_headings(front: Front) -> Iterator[str]:
     """Headings of the additional columns if costs have ranges."""
     if LEAST_ENERGY in front.rows:
-        yield f"energy between\n[{MEASURES[ENERGY_PJ].unit}]"
+        yield f"energy between\n[{ENERGY.unit}]"
     if FRONT_PROBABILITY in front.rows:
         yield "on the\nfront"
 
 
 def _range_cells(row: dict[Any, Any]) -> Iterator[str]:
     if LEAST_ENERGY in row:
-        yield " to ".join(measure_text(ENERGY_PJ, row[key]) for key in (LEAST_ENERGY, MOST_ENERGY))
+        yield " to ".join(ENERGY.text(row[key]) for key in (LEAST_ENERGY, MOST_ENERGY))
     if FRONT_PROBABILITY in row:
         yield f"{row[FRONT_PROBABILITY]:.1%}"
 
@@ -153,5 +152,5 @@ def _assumed(answer: Answer) -> Iterator[str]:
     yield from (f"assumed: {sentence}" for sentence in answer.assumptions)
 
 
-def _headings(keys: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(f"{MEASURES[key].words}\n[{MEASURES[key].unit}]" for key in keys)
+def _headings(front: Front) -> tuple[str, ...]:
+    return tuple(f"{measure.words}\n[{measure.unit}]" for measure in front.measures.values())

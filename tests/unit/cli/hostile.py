@@ -420,6 +420,15 @@ def explore(world: World) -> None:
     world.run("explore", world.write(f"=space{EVIL_FILE}.yaml", wrong), code=2)
 
 
+def decide(world: World) -> None:
+    """The page of the designs above, a folder without designs, and an objective that there is not."""
+    world.run("decide", world.out("explore"))
+    world.run("decide", world.out("explore"), "--no-advice", "--json")
+    world.run("decide", world.out("none"), code=2)
+    world.run("decide", world.out("explore"), "--space", EVIL_FILE, code=2)
+    world.run("decide", world.out("explore"), "--objective", EVIL_WORDS, code=2)
+
+
 def conformance(world: World) -> None:
     """Points with other numbers and names."""
     with gzip.open(POINTS, "rt") as stream:
@@ -526,6 +535,7 @@ CASES: dict[str, Callable[[World], None]] = {
     "tokens": tokens,
     "serving": serving,
     "explore": explore,
+    "decide": decide,
     "front": front,
     "check-front": certify,
     "vary": vary,

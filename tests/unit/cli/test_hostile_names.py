@@ -137,10 +137,16 @@ def assert_frame_is_ours(data: Any) -> None:
 def test_pages_have_no_elements_of_names(world: World) -> None:
     """Of all pages, those inside of others among them."""
     found = files(world, ".html")
-    assert {path.name for path in found} >= {"page.html", "schedule.html", "fusion.html", "explore.html", "front.html"}
+    assert {path.name for path in found} >= {
+        "page.html",
+        "schedule.html",
+        "fusion.html",
+        "explore.html",
+        "decision.html",
+    }
     for path in found:
         text = path.read_text("utf-8")
-        assert "cmd|" in text or path.name in ("explore.html", "front.html")
+        assert "cmd|" in text or path.name in ("explore.html", "front.html", "decision.html")
         assert_page_is_ours(text)
 
 

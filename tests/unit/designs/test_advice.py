@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from tilewright.base.yamlfile import load_yaml, parse_yaml
 from tilewright.designs.advice import Advice, Advices, together
-from tilewright.designs.advice_text import _assumed, advice_text
+from tilewright.designs.advice_text import advice_text, assumptions_of
 from tilewright.designs.changes import FileChange, possible_changes, scaled
 from tilewright.designs.held_mappings import Outcome
 from tilewright.hardware.dotted_paths import key_path
@@ -95,10 +95,8 @@ def test_costs_with_a_source_follow_a_change() -> None:
     )
     changes = possible_changes(parse_yaml(text, "sourced.yaml"), Fraction(2))
     assert {one.key for one in changes if one.is_sourced} == {"memories.s.size"}
-    rows = [(number, Advice(one, Outcome(1, 1), None)) for number, one in enumerate(changes)]
-    told = [
-        _assumed([row for row in rows if row[1].change.key == key]) for key in ("memories.s.size", "memories.m.size")
-    ]
+    keys = "memories.s.size", "memories.m.size"
+    told = [assumptions_of([one for one in changes if one.key == key]) for key in keys]
     assert [["follow its size" in note for note in notes] for notes in told] == [[True], [False]]
 
 
@@ -206,10 +204,5 @@ def test_energies_per_bit_follow_the_widths_of_ports() -> None:
         ("d", "energies of a memory with an energy per bit follow"),
         ("m", "is counted with the old energy per word"),
     ):
-        rows = [
-            (0, Advice(one, Outcome(1, 1), None))
-            for one in changes
-            if one.key == f"memories.{memory}.ports.r.bandwidth_max"
-        ]
-        (note,) = _assumed(rows)
+        (note,) = assumptions_of([one for one in changes if one.key == f"memories.{memory}.ports.r.bandwidth_max"])
         assert words in note

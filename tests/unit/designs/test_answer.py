@@ -47,21 +47,6 @@ def test_the_best_designs_are_the_smallest() -> None:
     assert best_designs(answer_of(exploration([])).overall) == ()
 
 
-def test_clocks_that_differ_are_told_with_the_fastest_design() -> None:
-    """The front goes by cycles; the first design has fewer of them, and they are longer."""
-    rows = [costs(1.0, 10.0 + n, 1.0) | {"latency_s": seconds} for n, seconds in enumerate((3e-6, 2e-6))]
-    answer = answer_of(exploration(rows))
-    told = (
-        "Clocks of designs differ: latencies are compared in cycles, not in seconds; the fastest is design-1, 2e-06 s."
-    )
-    assert answer.assumptions[-1] == told
-    assert f"assumed: {told}" in answer_text(answer)
-    alike = [costs(1.0, 10.0 * n, 1.0) | {"latency_s": 1e-6 * n} for n in (1, 2, 3)]
-    assert answer_of(exploration(alike)).assumptions == exploration(alike).assumptions
-    some = answer_of(exploration([*rows[:1], costs(1.0, 9.0, 1.0) | {"latency_s": float("nan")}]))
-    assert some.assumptions[-1] == "Some designs have no clock: latencies are compared in cycles, not in seconds."
-
-
 def test_leakage_that_is_known_of_some_designs_alone_is_told() -> None:
     """Those of which it is not known look better for it."""
     rows = [costs(10.0 - n, 10.0, 1.0) | {"energy_leakage_pj": n or float("nan")} for n in (0.0, 2.0, 5.0)]

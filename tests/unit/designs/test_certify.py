@@ -110,6 +110,7 @@ DAMAGES: dict[str, Change] = {
     "the index of another space": put("index", -1, 10**6),
     "a smaller area": put("area_mm2", 2, 1e-3),
     "no area": put("area_mm2", 2, np.nan),
+    "a clock that the design does not have": put("clock_period_ns", 2, 1.0),
     "energy of a member is less": on_member("energy_0_pj", 1.0),
     "latency of a member is less": on_member("latency_0_cycles", 1.0),
     "energy is negative": on_dominated("energy_0_pj", -1.0),

@@ -15,7 +15,7 @@ from tilewright.base.measures import AREA_MM2, ENERGY_PJ, LATENCY_CYCLES
 from tilewright.cli.auditing.inputs import GivenDescriptions, note_of_code
 from tilewright.cli.auditing.items import DESIGN, AuditDifference, AuditItem, Findings, LeftOut, Made, differences
 from tilewright.cli.described_run import WRITTEN
-from tilewright.cli.front import SPACE_PATH
+from tilewright.cli.space_path import space_path_in
 from tilewright.designs.design_cost import Sharing
 from tilewright.designs.explore import SHARDS
 from tilewright.designs.family_costs import energy_column, latency_column
@@ -145,8 +145,8 @@ class _DesignFolder(Findings, ABC):
 
     def _candidates(self) -> list[Path]:
         """Files that can be the file of the space. A file with the name of the folder comes first."""
-        told = self.folder / SPACE_PATH
-        named = [self.folder / told.read_text("utf-8").strip()] if told.is_file() else []
+        told = space_path_in(self.folder)
+        named = [] if told is None else [told]
         places = (WRITTEN / "space").rglob("*"), self.folder.parent.glob("*"), Path().glob("*")
         written = sorted(path for found in places for path in found if path.suffix in YAML_SUFFIXES and path.is_file())
         return [*named, *sorted(dict.fromkeys(written), key=lambda path: path.stem != self.folder.name)]

@@ -1,0 +1,238 @@
+"""`tilewright decide`: decision page for an explored space, with the commands that reproduce each statement."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from tilewright.base.artifacts.files import FilePath, write_atomically
+from tilewright.base.artifacts.folder_lock import holding
+from tilewright.base.errors import InputError, Problem
+from tilewright.base.measures import ENERGY_PJ, LATENCY_CYCLES, LATENCY_S
+from tilewright.base.objectives import OBJECTIVES as OBJECTIVES_OF_SEARCH
+from tilewright.base.parameters import OneOf
+from tilewright.cli.folder_kinds import kind_of_folder, said_of_folder
+from tilewright.cli.options import echo_json, echo_notices, echo_paths
+from tilewright.cli.space_path import space_path_in
+from tilewright.cli.terminal import echo_text
+from tilewright.cli.verb import ARGUMENT, Help, verb
+
+if TYPE_CHECKING:
+    from tilewright.designs.advice import Advices
+    from tilewright.designs.answer import Answer
+    from tilewright.designs.decision import Decision
+    from tilewright.designs.decision_text import Commands, Statement
+    from tilewright.designs.decision_trials import MappingBounds
+    from tilewright.designs.space import Space
+
+TEXT, PAGE = "decision.md", "decision.html"
+BOUNDS = "bounds"
+"""Name of the folder for the runs of --bounds within the folder of the exploration."""
+OBJECTIVES = ("energy", "latency", "EDP", "area")
+
+
+@dataclass(frozen=True, eq=False)
+class Decided:
+    """Decision for one design of a space, with the statements on it."""
+
+    decision: "Decision"
+    statements: "tuple[Statement, ...]"
+    files: tuple[Path, ...]
+    """Paths of the page in Markdown and in HTML."""
+
+    def __repr__(self) -> str:
+        from tilewright.designs.decision_text import decision_text
+
+        return decision_text(self.decision, self.statements)
+
+
+def _decided(
+    folder: FilePath, objective: str, advice: bool, bounds: bool, space: FilePath | None, jobs: int
+) -> Decided:
+    from tilewright.designs.decision import decision_of
+    from tilewright.designs.decision_page import decision_page
+    from tilewright.designs.decision_text import Commands, decision_markdown, statements
+    from tilewright.designs.space_reader import read_space
+
+    folder = Path(folder)
+    path = _space_path(folder, None if space is None else Path(space))
+    read = read_space(path, [])
+    decision = decision_of(_answer(read, path, folder), objective)
+    commands = Commands(path, folder, decision.answer.exploration.networks)
+    further = [*_on_mappings(read, decision, commands, folder, objective, bounds, jobs)]
+    further += _next(read, decision, folder) if advice else []
+    made = statements(decision, commands, further)
+    files = folder / TEXT, folder / PAGE
+    with holding(folder):
+        write_atomically(files[0], decision_markdown(decision, made))
+        write_atomically(files[1], decision_page(decision, made))
+    return Decided(decision, made, files)
+
+
+def _show(found: Decided, as_json: bool) -> None:
+    from tilewright.designs.decision import decision_object
+
+    if as_json:
+        told = [{"topic": one.topic, "text": one.text, "commands": list(one.commands)} for one in found.statements]
+        echo_json({**decision_object(found.decision), "statements": told})
+        return
+    echo_text(repr(found), nl=True)
+    echo_paths(found.files, as_json)
+
+
+@verb(
+    """Choose one design of an explored space, and write what the choice costs, how sure it is, and what would turn it.
+
+    FOLDER is the folder of `tilewright explore`. The command prints the decision, and writes it to decision.md and
+    decision.html in this folder. Each statement has the command that reproduces its numbers. The chosen design is also
+    run in full, as by `tilewright explore --show`, and single changes of its hardware are tried.
+
+    Example: tilewright decide results/space/edge_sram --objective EDP
+    """,
+    run=_decided,
+    show=_show,
+)
+def decide(
+    folder: Annotated[FilePath, ARGUMENT],
+    objective: Annotated[str, OneOf(OBJECTIVES), Help("Measure that the choice minimises.")] = "EDP",
+    advice: Annotated[bool, Help("Also run the choice, and try single changes of its hardware.")] = True,
+    bounds: Annotated[
+        bool, Help("Also search mappings of the choice and the runner-up with lower bounds; takes longer.")
+    ] = False,
+    space: Annotated[FilePath | None, Help("File of the space, if the folder does not name it.")] = None,
+    jobs: int = 1,
+) -> Decided:
+    """Decision for the design of an explored space that has the least value of an objective, over all networks.
+
+    `folder` is the folder of `tilewright.explore`, with a result for each design. The result has the decision and its
+    statements; its text is the text of the decision. With `advice`, the chosen design is run in full, and single
+    changes of its hardware are tried. With `bounds`, mappings of the choice and the runner-up are searched with lower
+    bounds. `space` is the file of the space, if the folder does not name it.
+
+    Raises InputError if the folder has no exploration or if no design has results and meets all constraints.
+    """
+    return _decided(folder, objective, advice, bounds, space, jobs)
+
+
+def _space_path(folder: Path, given: Path | None) -> Path:
+    """File of the space of a folder. Raises InputError if the folder is no exploration, or if the file is not known."""
+    from tilewright.designs.explore import SHARDS
+
+    if not (folder / SHARDS).is_dir():
+        found = said_of_folder(folder) if not folder.is_dir() or kind_of_folder(folder) else "has no designs"
+        raise InputError([Problem(f"has no exploration of a space: it {found}", str(folder), allowed=_FOLDERS)])
+    path = given or space_path_in(folder)
+    if path is None or not path.is_file():
+        named = "the folder does not name the file of its space"
+        message = named if path is None else f"the file of the space is not at {path}"
+        remedy = "run `tilewright explore` again, or name the file"
+        raise InputError([Problem(f"{message}: {remedy}", str(folder), path="--space")])
+    return path
+
+
+_FOLDERS = "a folder that `tilewright explore SPACE -o FOLDER` wrote"
+
+
+def _answer(space: "Space", path: Path, folder: Path) -> "Answer":
+    """Answer of the shards that are up to date. Raises InputError if there are none."""
+    from tilewright.designs.answer import answer_of
+    from tilewright.designs.explore import gathered
+
+    exploration, missing = gathered(space, folder)
+    if exploration.table.empty and not exploration.excluded:
+        message = f"no results are up to date: run `tilewright explore {path} -o {folder}` again"
+        raise InputError([Problem(message, str(folder))])
+    if missing:
+        echo_notices([f"{exploration.missing:,} designs are not evaluated, or their results are out of date"])
+    return answer_of(exploration)
+
+
+def _next(space: "Space", decision: "Decision", folder: Path) -> "Iterator[Statement]":
+    """Statements on single changes of the hardware of the choice, from full runs of the choice."""
+    from tilewright.cli.explore import shown_design
+    from tilewright.designs.decision_trials import next_statements
+
+    _, *runs = shown_design(space, folder, decision.choice.name)
+    return next_statements(space, decision, [(run, _advices(run)) for run in runs])
+
+
+def _advices(run: Path) -> "Advices":
+    from tilewright.cli.advise import advise
+    from tilewright.designs.decision_trials import FACTOR
+
+    return advise(run, FACTOR, search=False, mapping_changes=False)
+
+
+def _on_mappings(
+    space: "Space",
+    decision: "Decision",
+    commands: "Commands",
+    folder: Path,
+    objective: str,
+    bounds: bool,
+    jobs: int,
+) -> "Iterator[Statement]":
+    """Statements on how far the mappings of the choice and the runner-up can be off."""
+    from tilewright.designs.decision_trials import bounds_statement, search_statements, unbounded_statements
+
+    yield from search_statements(decision, space, commands, objective)
+    if not bounds or decision.runner_up is None:
+        yield from unbounded_statements(decision, space, commands, objective)
+        return
+    if space.is_of_systems or not decision.depends_on_mappings:
+        why = "designs have several cores" if space.is_of_systems else "the area does not depend on mappings"
+        raise InputError([Problem(f"has no effect, because {why}", path="--bounds")])
+    names = decision.choice.name, decision.runner_up.design.name
+    runs = [_bounded_runs(space, folder, name, objective, jobs) for name in names]
+    pairs = [(first[0], second[0]) for first, second in zip(*runs, strict=True)]
+    yield bounds_statement(decision, _bounds_of(decision, names, runs), pairs)
+
+
+Bounded = tuple[Path, float, float | None]
+"""(folder of a run, objective of the run in cycles, lower bound of this objective or None)."""
+
+
+def _bounded_runs(space: "Space", folder: Path, name: str, objective: str, jobs: int) -> list[Bounded]:
+    """Runs of a design with a search that gives lower bounds, one for each network."""
+    from tilewright.base.yamlfile import yaml_text
+    from tilewright.cli.map import map_workload
+    from tilewright.designs.design_cost import NO_MAPPING
+    from tilewright.designs.space import SystemOptions
+
+    assert not isinstance(space.options, SystemOptions)
+    options = replace(space.options, objective=objective)
+    if options.of_bounds is None:
+        options = replace(options, temporal_mapping_search_engine="best")
+    index = next(index for index in range(len(space)) if space.design_name(index) == name)
+    hardware = folder / BOUNDS / name / "hardware.yaml"
+    hardware.parent.mkdir(parents=True, exist_ok=True)
+    write_atomically(hardware, yaml_text(space.design(index).hardware, allow_unicode=True))
+    mapping = NO_MAPPING if space.mapping is None else space.mapping
+    found = []
+    for network in space.networks:
+        run = folder / BOUNDS / name / network.name
+        mapped = map_workload(network.file, hardware, mapping, options, output=run, jobs=jobs)
+        bound = mapped.summary.get("certificate", {}).get("run", {}).get("lower_bound")
+        value = OBJECTIVES_OF_SEARCH[objective].value(mapped.summary[ENERGY_PJ], mapped.summary[LATENCY_CYCLES])
+        found.append((run, float(value), bound))
+    return found
+
+
+def _bounds_of(decision: "Decision", names: Sequence[str], runs: Sequence[Sequence[Bounded]]) -> "MappingBounds":
+    """Objectives and bound in the unit of the decision, as sums over networks."""
+    from tilewright.designs.decision_trials import MappingBounds
+
+    units = [_unit(decision, name) for name in names]
+    first, second = (sum(value for _, value, _ in own) * unit for own, unit in zip(runs, units, strict=True))
+    known = [bound for _, _, bound in runs[1] if bound is not None]
+    return MappingBounds(first, second, sum(known) * units[1] if len(known) == len(runs[1]) else None)
+
+
+def _unit(decision: "Decision", name: str) -> float:
+    """Factor from cycles to the unit of latency in the objective: seconds a cycle if clocks differ, else 1."""
+    energy, latency, _, _ = decision.front.measures
+    if decision.objective == energy or latency != LATENCY_S:
+        return 1.0
+    rows = decision.front.compared
+    row = rows[rows["design"] == name].iloc[0]
+    return float(row[LATENCY_S] / row[LATENCY_CYCLES])

@@ -1,0 +1,347 @@
+"""Decision for one design of a space: the choice, its price in other measures, its certainty, and what would change it.
+
+Every number is computed from the table of results, so that the sentences on it can be checked against this table.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pandas
+
+from tilewright.base.errors import InputError, Problem
+from tilewright.base.json_values import JsonObject
+from tilewright.base.measures import AREA_MM2, ENERGY_PJ
+from tilewright.designs.answer import Answer, values_text
+from tilewright.designs.axis_ends import LEAST_GAIN, AxisEnd, axis_ends
+from tilewright.designs.columns import DOMINATED_BY, USES
+from tilewright.designs.effects import known_measures
+from tilewright.designs.front import Front
+from tilewright.designs.front_odds import FRONT_PROBABILITY, least_probability
+from tilewright.designs.results import MEASURES, Measure, energy_parts
+
+OBJECTIVES = tuple(measure.words for measure in MEASURES.values())
+"""Names of the measures by which a design can be chosen."""
+CLOSE = 0.01
+"""Largest excess over the choice, as a share, of a design that counts as close."""
+LARGEST_FACTOR = 10.0
+"""Largest factor by which a part of the energy is multiplied or divided to find a change that turns the choice."""
+
+
+@dataclass(frozen=True)
+class RatedDesign:
+    """Design with its values and measures."""
+
+    name: str
+    values: str
+    measures: Mapping[str, float]
+    """Values of the known measures, by the name of the column."""
+
+
+@dataclass(frozen=True)
+class Price:
+    """Price of the choice in a measure other than the objective."""
+
+    measure: str
+    best: RatedDesign
+    """Design with the least value of the measure."""
+    excess: float
+    """Share by which the choice exceeds the least value; 0 if no design has less."""
+    nearest: RatedDesign | None
+    """Among the designs with at least LEAST_GAIN less of the measure than the choice, the best one by the objective;
+    None if there are no such designs."""
+    saving: float
+    """Share of the choice's value that `nearest` saves."""
+    loss: float
+    """Share by which the objective of `nearest` exceeds that of the choice."""
+    count: int
+    """Number of designs with at least LEAST_GAIN less of the measure than the choice."""
+
+
+@dataclass(frozen=True)
+class RunnerUp:
+    """Second design by the objective."""
+
+    design: RatedDesign
+    excess: float
+    """Share by which its objective exceeds that of the choice."""
+    equal: int
+    """Number of designs, other than the choice, with the same objective as the choice."""
+    close: int
+    """Number of designs, other than the choice, whose objective exceeds that of the choice by at most CLOSE."""
+
+
+@dataclass(frozen=True)
+class CostOdds:
+    """Shares of samples of the costs in which no other design has a smaller objective."""
+
+    choice: float
+    runner_up: float | None
+
+
+@dataclass(frozen=True)
+class TurningPart:
+    """Smallest change of one part of the energy, in all designs, that makes another design as good as the choice."""
+
+    column: str
+    words: str
+    factor: float
+    """Factor by which the part is multiplied. The mappings stay the same."""
+    design: str
+
+
+@dataclass(frozen=True)
+class BarredDesign:
+    """Best design by the objective among those that have results but do not meet a constraint on results."""
+
+    name: str
+    unmet: str
+    """Constraints that the design does not meet."""
+    saving: float
+    """Share of the objective of the choice that the design saves."""
+
+
+@dataclass(frozen=True, eq=False)
+class Decision:
+    """Decision for one design, as made by `decision_of`."""
+
+    answer: Answer
+    objective: str
+    """Column of the measure that the choice minimises."""
+    choice: RatedDesign
+    dominated_by: str
+    """Design that dominates the choice in the objectives of the front; '' if the choice is on the front."""
+    runner_up: RunnerUp | None
+    prices: tuple[Price, ...]
+    odds: CostOdds | None
+    """Shares of samples; None if no costs have ranges, or if the objective does not depend on costs."""
+    turning: TurningPart | None
+    ends: tuple[AxisEnd, ...]
+    """Axes that end at the least value of the objective."""
+    barred: BarredDesign | None
+    """Design that would be better than the choice without a constraint on results; None if there is none."""
+
+    @property
+    def front(self) -> Front:
+        """Front of all networks together, or of the only network."""
+        return self.answer.overall
+
+    @property
+    def measure(self) -> Measure:
+        """Measure that the choice minimises."""
+        return self.front.measures[self.objective]
+
+    @property
+    def depends_on_costs(self) -> bool:
+        """Whether energies or areas of the hardware are part of the objective."""
+        energy, _, product, area = self.front.measures
+        return self.objective in (energy, product, area)
+
+    @property
+    def depends_on_mappings(self) -> bool:
+        """Whether the objective depends on the mappings: the area does not."""
+        return self.objective != AREA_MM2
+
+    @property
+    def held(self) -> str:
+        """Words for the choices that stay the same if a cost changes."""
+        is_of_systems = USES[0] in self.front.rows
+        return "mappings and schedules" if is_of_systems else "mappings"
+
+    @property
+    def depends_on_energy(self) -> bool:
+        """Whether the energy is part of the objective."""
+        energy, _, product, _ = self.front.measures
+        return self.objective in (energy, product)
+
+    @property
+    def table(self) -> pandas.DataFrame:
+        """Table of the designs that the decision names: the choice, the runner-up, and the best by each measure."""
+        rows = [{"role": role, "design": one.name, "values": one.values, **one.measures} for role, one in self.named]
+        return pandas.DataFrame(rows)
+
+    @property
+    def named(self) -> tuple[tuple[str, RatedDesign], ...]:
+        """(roles, design) of each design that the decision names, the choice first."""
+        found: dict[str, tuple[RatedDesign, dict[str, list[str]]]] = {self.choice.name: (self.choice, {"choice": []})}
+        if self.runner_up is not None:
+            found.setdefault(self.runner_up.design.name, (self.runner_up.design, {}))[1]["runner-up"] = []
+        for price in self.prices:
+            words = self.front.measures[price.measure].words
+            for role, design in (("least", price.best), ("less", price.nearest)):
+                if design is not None:
+                    found.setdefault(design.name, (design, {}))[1].setdefault(role, []).append(words)
+        return tuple(
+            ("; ".join(f"{role} {', '.join(words)}".strip() for role, words in roles.items()), design)
+            for design, roles in found.values()
+        )
+
+
+def decision_of(answer: Answer, objective: str) -> Decision:
+    """Decision for the design with the least value of an objective, one of OBJECTIVES.
+
+    Among equal designs, the other measures decide, then the index. Raises InputError if no design is compared, or if
+    the area of some designs is not known and the objective is the area.
+    """
+    front = answer.overall
+    key = dict(zip(OBJECTIVES, front.measures, strict=True))[objective]
+    _check(answer, key)
+    known = known_measures(front)
+    ordered = front.compared.sort_values([key, *(one for one in known if one != key), "index"], kind="stable")
+    rated = _Rated(answer, known)
+    chosen = ordered.iloc[0]
+    decision = Decision(
+        answer,
+        key,
+        rated.of(chosen),
+        str(chosen[DOMINATED_BY]),
+        _runner_up(rated, ordered, key),
+        tuple(_price(rated, ordered, key, one) for one in known if one != key),
+        None,
+        None,
+        tuple(one for one in axis_ends(front, answer.exploration.axis_values) if one.measure == key),
+        _barred(front, key, float(chosen[key])),
+    )
+    odds = _odds(front, ordered, key) if decision.depends_on_costs else None
+    has_equal = decision.runner_up is not None and decision.runner_up.equal > 0
+    turning = _turning(answer, ordered, key) if decision.depends_on_energy and not has_equal else None
+    return replace(decision, odds=odds, turning=turning)
+
+
+def decision_object(decision: Decision) -> JsonObject:
+    """Decision as plain data."""
+    runner, odds, turning = decision.runner_up, decision.odds, decision.turning
+    return {
+        "space": decision.answer.exploration.name,
+        "objective": decision.objective,
+        "compared": decision.front.compared_count,
+        "choice": {"design": decision.choice.name, **decision.choice.measures},
+        "dominated_by": decision.dominated_by,
+        "runner_up": None if runner is None else {"design": runner.design.name, "excess": runner.excess},
+        "prices": [
+            {
+                "measure": one.measure,
+                "best": one.best.name,
+                "excess": one.excess,
+                "nearest": None if one.nearest is None else one.nearest.name,
+                "saving": one.saving,
+                "loss": one.loss,
+            }
+            for one in decision.prices
+        ],
+        "odds": None if odds is None else {"choice": odds.choice, "runner_up": odds.runner_up},
+        "turning": None
+        if turning is None
+        else {"column": turning.column, "factor": turning.factor, "design": turning.design},
+    }
+
+
+@dataclass(frozen=True)
+class _Rated:
+    answer: Answer
+    known: tuple[str, ...]
+
+    def of(self, row: "pandas.Series[Any]") -> RatedDesign:
+        """Design of a row of the front."""
+        names = self.answer.exploration.value_names
+        values = values_text({name: row[name] for name in names}, names)
+        return RatedDesign(str(row["design"]), values, {key: float(row[key]) for key in self.known})
+
+
+def _check(answer: Answer, key: str) -> None:
+    """Raise InputError if no design can be chosen."""
+    front, name = answer.overall, answer.exploration.name
+    if front.compared.empty:
+        evaluated = answer.design_count - answer.excluded - answer.exploration.missing
+        why = "; ".join(f"{one.status}: {one.designs:,} x {one.text}" for one in answer.causes[:3])
+        message = (
+            f"no design can be chosen: none of {evaluated:,} evaluated designs has results and meets all constraints"
+        )
+        raise InputError([Problem(f"{message} ({why})" if why else message, path=name)])
+    if key not in known_measures(front):
+        unknown = int(front.compared[AREA_MM2].isna().sum())
+        message = f"the area of {unknown:,} of {len(front.compared):,} compared designs is not given"
+        raise InputError([Problem(message, path="objective", value="area", allowed="energy, latency, EDP")])
+
+
+def _excess(value: float, least: float) -> float:
+    """Share by which a value exceeds the least value."""
+    return value / least - 1 if value != least else 0.0
+
+
+def _runner_up(rated: _Rated, ordered: pandas.DataFrame, key: str) -> RunnerUp | None:
+    if len(ordered) < 2:
+        return None
+    values = ordered[key].to_numpy(dtype=np.float64)
+    others = values[1:]
+    excess = _excess(float(values[1]), float(values[0]))
+    close = int((others <= values[0] * (1 + CLOSE)).sum())
+    return RunnerUp(rated.of(ordered.iloc[1]), excess, int((others == values[0]).sum()), close)
+
+
+def _price(rated: _Rated, ordered: pandas.DataFrame, key: str, measure: str) -> Price:
+    chosen = float(ordered[measure].iloc[0])
+    best = ordered.sort_values([measure, key, "index"], kind="stable").iloc[0]
+    less = ordered[ordered[measure] <= chosen * (1 - LEAST_GAIN)]
+    nearest = None if less.empty else less.iloc[0]
+    return Price(
+        measure,
+        rated.of(best),
+        _excess(chosen, float(best[measure])),
+        None if nearest is None else rated.of(nearest),
+        0.0 if nearest is None else 1 - float(nearest[measure]) / chosen,
+        0.0 if nearest is None else _excess(float(nearest[key]), float(ordered[key].iloc[0])),
+        len(less),
+    )
+
+
+def _barred(front: Front, key: str, chosen: float) -> BarredDesign | None:
+    """Best design with less of the objective that does not meet a constraint on results."""
+    rows = front.rows[(front.rows["unmet"] != "") & (front.rows[key] <= chosen * (1 - LEAST_GAIN))]
+    if rows.empty:
+        return None
+    row = rows.sort_values([key, "index"], kind="stable").iloc[0]
+    return BarredDesign(str(row["design"]), str(row["unmet"]), 1 - float(row[key]) / chosen)
+
+
+def _odds(front: Front, ordered: pandas.DataFrame, key: str) -> CostOdds | None:
+    """Shares of samples of the costs; None if costs have no ranges."""
+    if FRONT_PROBABILITY not in front.rows:
+        return None
+    shares = [least_probability(front.compared, key, index) for index in ordered.index[:2]]
+    return CostOdds(shares[0], shares[1] if len(shares) > 1 else None)
+
+
+def _turning(answer: Answer, ordered: pandas.DataFrame, key: str) -> TurningPart | None:
+    """Smallest change of one part of the energy that makes another design as good; None if no factor up to
+    LARGEST_FACTOR does."""
+    values = ordered[key].to_numpy(dtype=np.float64)
+    lead = values[1:] - values[0]
+    found = []
+    for column, words in energy_parts(ordered.columns).items():
+        part = _part_of_objective(answer, ordered, key, column)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            factors = 1 + lead / (part[0] - part[1:])
+        for place in np.flatnonzero(np.isfinite(factors) & (factors > 0)).tolist():
+            factor = float(factors[place])
+            found.append((abs(math.log(factor)), column, place, words, factor))
+    if not found:
+        return None
+    size, column, place, words, factor = min(found)
+    if size > math.log(LARGEST_FACTOR):
+        return None
+    return TurningPart(column, words, factor, str(ordered["design"].iloc[place + 1]))
+
+
+def _part_of_objective(answer: Answer, ordered: pandas.DataFrame, key: str, column: str) -> np.ndarray:
+    """[design] Part of the objective that is proportional to a part of the energy."""
+    exploration = answer.exploration
+    table = exploration.table[exploration.table["index"].isin(ordered["index"])]
+    part = table[column].fillna(0.0)
+    _, latency, _, _ = exploration.measures
+    weighted = part if key == ENERGY_PJ else part * table[latency]
+    sums = weighted.groupby(table["index"]).sum()
+    result: np.ndarray = sums.loc[ordered["index"]].to_numpy(dtype=np.float64)
+    return result

@@ -1,0 +1,36 @@
+"""Page of a decision as one HTML file, which works offline and on small screens, in light and dark mode."""
+
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from tilewright.base.harmless import html
+from tilewright.designs.decision import Decision
+from tilewright.designs.decision_text import TOPICS, Statement, assumptions, heading, table_cells
+from tilewright.results.text_tables import html_table
+
+_PAGE = Path(__file__).resolve().parent / "decision_page.html"
+
+
+def decision_page(decision: Decision, made: Sequence[Statement]) -> str:
+    """Text of the HTML file, with the same statements as the text for the terminal."""
+    heads, rows = table_cells(decision)
+    assumed = "".join(f"<li>{html(one)}</li>" for one in assumptions(decision))
+    parts = {
+        "TITLE": html(heading(decision)),
+        "TABLE": html_table(heads, rows, texts=3),
+        "STATEMENTS": "\n".join(_sections(made)),
+        "ASSUMPTIONS": f"<ul>{assumed}</ul>",
+    }
+    return re.sub("@([A-Z]+)@", lambda mark: parts[mark[1]], _PAGE.read_text("utf-8"))
+
+
+def _sections(made: Sequence[Statement]) -> Iterator[str]:
+    for topic in TOPICS:
+        own = [one for one in made if one.topic == topic]
+        if own:
+            yield f"<h2>{html(topic)}</h2>"
+        for one in own:
+            yield f"<p>{html(one.text)}</p>"
+            if one.commands:
+                yield f"<pre>{html(chr(10).join(one.commands))}</pre>"

@@ -1,0 +1,312 @@
+"""Statements of a decision, each with the commands that reproduce it, as text for the terminal and as Markdown."""
+
+import shlex
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+from tilewright.base.errors import count_of
+from tilewright.base.harmless import ended_lines, markdown, terminal
+from tilewright.designs.axis_ends import LEAST_GAIN, end_sentence
+from tilewright.designs.decision import CLOSE, LARGEST_FACTOR, Decision, Price, RatedDesign
+from tilewright.designs.results import SUMMED
+from tilewright.results.text_tables import TextTable, render, text_table
+from tilewright.results.uncertainty import SAMPLES
+
+CHOICE, PRICE, RUNNER_UP = "The choice", "What it gives up", "The runner-up"
+CERTAINTY, TURN, NEXT, ASSUMED = "How sure", "What would turn it", "The next change to try", "Assumptions"
+LARGEST_SHARE = 2.0
+"""Largest factor of a change that is written as a share."""
+TOPICS = (CHOICE, PRICE, RUNNER_UP, CERTAINTY, TURN, NEXT)
+
+
+class Statement(NamedTuple):
+    """Sentences on a decision, with the commands that reproduce their numbers."""
+
+    topic: str
+    """One of TOPICS."""
+    text: str
+    commands: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Commands:
+    """Command lines that reproduce statements on the exploration of a space."""
+
+    space: Path
+    """File of the space."""
+    folder: Path
+    """Folder of the exploration."""
+    networks: tuple[str, ...]
+
+    def explore(self, *options: str) -> str:
+        """Command that evaluates the space, or shows one of its designs."""
+        return command_line("explore", self.space, "-o", self.folder, *options)
+
+    def decide(self, objective: str, *options: str) -> str:
+        """Command that decides by an objective, one of OBJECTIVES."""
+        return command_line("decide", self.folder, "--objective", objective, *options)
+
+    def compare(self, first: str, second: str) -> tuple[str, ...]:
+        """Commands that compare two designs, one for each network."""
+        designs = [f"{self.folder}:{name}" for name in (first, second)]
+        if len(self.networks) == 1:
+            return (command_line("compare", *designs),)
+        return tuple(command_line("compare", *designs, "--network", network) for network in self.networks)
+
+
+def command_line(*words: object) -> str:
+    """Command line of tilewright that a shell reads as these words."""
+    return shlex.join(["tilewright", *map(str, words)])
+
+
+def statements(decision: Decision, commands: Commands, further: Sequence[Statement] = ()) -> tuple[Statement, ...]:
+    """All statements of a decision, in the order of TOPICS. `further` are statements that need more than the table of
+    results."""
+    made = (
+        _choice(decision, commands),
+        *_prices(decision, commands),
+        _runner_up(decision, commands),
+        *_odds(decision, commands),
+        *_turning(decision, commands),
+        *_barred(decision, commands),
+        *further,
+    )
+    return tuple(sorted(made, key=lambda one: TOPICS.index(one.topic)))
+
+
+def heading(decision: Decision) -> str:
+    """Title of the decision: the space, the objective, and the extent of the comparison."""
+    exploration = decision.answer.exploration
+    count = count_of(decision.front.compared_count, "compared design")
+    return f"Decision for {exploration.name}: least {decision.measure.words} of {count} on {_networks(decision)}"
+
+
+def assumptions(decision: Decision) -> tuple[str, ...]:
+    """Assumptions behind all statements."""
+    networks = decision.answer.exploration.networks
+    return (*decision.answer.assumptions, *((SUMMED,) if len(networks) > 1 else ()))
+
+
+def decision_text(decision: Decision, made: Sequence[Statement]) -> str:
+    """Text of a decision for the terminal."""
+    parts = [ended_lines([heading(decision)]), render(_table(decision))]
+    for topic in TOPICS:
+        own = [one for one in made if one.topic == topic]
+        if own:
+            parts.append(f"\n{topic}\n")
+        for one in own:
+            parts += [ended_lines([one.text], "  "), ended_lines(one.commands, "    $ ")]
+    assumed = ended_lines(assumptions(decision), "  ")
+    return "".join([*parts, f"\n{ASSUMED}\n{assumed}"]).rstrip("\n")
+
+
+def decision_markdown(decision: Decision, made: Sequence[Statement]) -> str:
+    """Decision as a page in Markdown."""
+    heads, rows = table_cells(decision)
+    lines = [f"# {markdown(heading(decision))}", ""]
+    lines += [_markdown_row(heads), "|" + "---|" * len(heads), *map(_markdown_row, rows)]
+    for topic in TOPICS:
+        own = [one for one in made if one.topic == topic]
+        lines += ["", f"## {topic}"] if own else []
+        for one in own:
+            lines += ["", markdown(one.text)]
+            lines += ["", *(f"    {terminal(command)}" for command in one.commands)] if one.commands else []
+    lines += ["", f"## {ASSUMED}", "", *(f"* {markdown(one)}" for one in assumptions(decision))]
+    return "\n".join(lines) + "\n"
+
+
+def table_cells(decision: Decision) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+    """(headings, rows) of the table of the designs that the decision names; the first three columns are texts."""
+    known = {key: decision.front.measures[key] for key in decision.choice.measures}
+    heads = ("", "design", "values", *(measure.title for measure in known.values()))
+    rows = [
+        (role, design.name, design.values, *(measure.text(design.measures[key]) for key, measure in known.items()))
+        for role, design in decision.named
+    ]
+    return heads, rows
+
+
+def _table(decision: Decision) -> TextTable:
+    heads, rows = table_cells(decision)
+    table = text_table("", heads[:3], [head.replace(" [", "\n[") for head in heads[3:]])
+    for row in rows:
+        table.add_row(*row)
+    return table
+
+
+def _markdown_row(cells: Sequence[str]) -> str:
+    return "| " + " | ".join(markdown(cell) for cell in cells) + " |"
+
+
+def _networks(decision: Decision) -> str:
+    networks = decision.answer.exploration.networks
+    return networks[0] if len(networks) == 1 else f"{', '.join(networks)} together"
+
+
+def share(part: float) -> str:
+    """Share as text; a share that would be rounded to nothing is given as a bound."""
+    return f"{part:,.1%}" if part >= LEAST_GAIN / 2 else f"less than {LEAST_GAIN:.1%}"
+
+
+def _value(decision: Decision, key: str, design: RatedDesign) -> str:
+    measure = decision.front.measures[key]
+    return f"{measure.text(design.measures[key])} {measure.unit}"
+
+
+def _words(decision: Decision, key: str) -> str:
+    return decision.front.measures[key].words
+
+
+def _choice(decision: Decision, commands: Commands) -> Statement:
+    choice, front = decision.choice, decision.front
+    measures = ", ".join(f"{_words(decision, key)} {_value(decision, key, choice)}" for key in choice.measures)
+    by = ", ".join(_words(decision, key) for key in front.objectives)
+    if decision.dominated_by:
+        place = f"It is not on the Pareto front by {by}: {decision.dominated_by} dominates it."
+    else:
+        place = f"It is on the Pareto front by {by}."
+    values = f" ({choice.values})" if choice.values else ""
+    text = f"{choice.name}{values} has the least {decision.measure.words}: {measures}. {place}"
+    return Statement(CHOICE, text, (commands.explore(),))
+
+
+def _prices(decision: Decision, commands: Commands) -> Iterator[Statement]:
+    if decision.runner_up is None:
+        return
+    unknown = [measure.words for key, measure in decision.front.measures.items() if key not in decision.choice.measures]
+    for words in unknown:
+        yield Statement(PRICE, f"The {words} is not known for all compared designs, so it is not compared.")
+    for price in decision.prices:
+        words = _words(decision, price.measure)
+        again = (commands.explore(),)
+        if not price.excess:
+            yield Statement(PRICE, f"Nothing in {words}: no compared design has less.", again)
+            continue
+        chosen, least = (_value(decision, price.measure, one) for one in (decision.choice, price.best))
+        yield Statement(
+            PRICE,
+            f"{share(price.excess)} more {words} than {price.best.name}, which has the least: {chosen}, not {least}.",
+            again,
+        )
+
+
+def _runner_up(decision: Decision, commands: Commands) -> Statement:
+    runner, words = decision.runner_up, decision.measure.words
+    if runner is None:
+        name = decision.choice.name
+        text = f"There is none: {name} is the only compared design, so there was nothing to choose between."
+        return Statement(RUNNER_UP, text, (commands.explore(),))
+    again = commands.compare(decision.choice.name, runner.design.name)
+    if runner.equal:
+        others = f"{runner.equal:,} other design{'s have' if runner.equal > 1 else ' has'}"
+        text = (
+            f"{others} the same {words} as {decision.choice.name}, among them {runner.design.name}. The other measures"
+            " and then the order of the space decided."
+        )
+        return Statement(RUNNER_UP, text, again)
+    text = (
+        f"{runner.design.name} ({runner.design.values}) has {share(runner.excess)} more {words}:"
+        f" {_value(decision, decision.objective, runner.design)}. {_close(decision)}"
+    )
+    return Statement(RUNNER_UP, text, again)
+
+
+def _close(decision: Decision) -> str:
+    assert decision.runner_up is not None
+    close, others = decision.runner_up.close, decision.front.compared_count - 1
+    number = f"{close:,}" if close else "none"
+    return f"Of {count_of(others, 'other design')}, {number} {'are' if close > 1 else 'is'} within {CLOSE:.0%}."
+
+
+def _odds(decision: Decision, commands: Commands) -> Iterator[Statement]:
+    if decision.runner_up is None:
+        return
+    name, words, odds = decision.choice.name, decision.measure.words, decision.odds
+    if not decision.depends_on_costs:
+        text = f"Energies and areas do not change the {words} of a design while its {decision.held} stay the same."
+        yield Statement(CERTAINTY, text)
+    elif odds is None:
+        text = (
+            "It is not known how sure the choice is under the uncertainty of costs, because no cost of this space has a"
+            " range (docs/costs.md, Ranges)."
+        )
+        yield Statement(CERTAINTY, text)
+    else:
+        second = decision.runner_up.design.name
+        shares = _samples(odds.choice), _samples(odds.runner_up or 0.0)
+        text = (
+            f"Within the ranges of costs, no design has less {words} than {name} in {shares[0]} of {SAMPLES:,} samples,"
+            f" and none has less than {second} in {shares[1]}. The {decision.held} stay the same in all"
+            " samples."
+        )
+        yield Statement(CERTAINTY, text, (commands.explore(),))
+
+
+def _turning(decision: Decision, commands: Commands) -> Iterator[Statement]:
+    if decision.runner_up is None:
+        return
+    yield from _turning_part(decision, commands)
+    for end in decision.ends:
+        yield Statement(TURN, end_sentence(decision.front, (end,)), (commands.explore(),))
+    if not decision.ends:
+        text = f"No axis ends at the least {decision.measure.words} while a step before the end still lowers it."
+        yield Statement(TURN, text, (commands.explore(),))
+    for price in decision.prices:
+        yield from _trade(decision, price, commands)
+
+
+def _barred(decision: Decision, commands: Commands) -> Iterator[Statement]:
+    if decision.barred is not None:
+        barred, words = decision.barred, decision.measure.words
+        text = (
+            f"{barred.name} has {share(barred.saving)} less {words} than {decision.choice.name}, but does not meet"
+            f" {barred.unmet}. No other design that only constraints on results exclude has less {words}."
+        )
+        yield Statement(TURN, text, commands.compare(decision.choice.name, barred.name))
+
+
+def _turning_part(decision: Decision, commands: Commands) -> Iterator[Statement]:
+    turning, words = decision.turning, decision.measure.words
+    if turning is not None:
+        change = _change(turning.factor)
+        text = (
+            f"If the energy term `{turning.words}` were {change} in all designs, {turning.design} would have as"
+            f" little {words} as {decision.choice.name}. No smaller change of one energy term makes another design as"
+            f" good while the {decision.held} stay the same."
+        )
+        yield Statement(TURN, text, commands.compare(decision.choice.name, turning.design))
+    elif decision.depends_on_energy and decision.runner_up is not None and not decision.runner_up.equal:
+        text = (
+            f"No energy term turns the choice if it alone is multiplied or divided by up to {LARGEST_FACTOR:g} in all"
+            f" designs and the {decision.held} stay the same."
+        )
+        yield Statement(TURN, text, commands.compare(decision.choice.name, decision.runner_up.design.name))
+
+
+def _change(factor: float) -> str:
+    """Change by a factor as text: a share for small changes, else the factor."""
+    if not 1 / LARGEST_SHARE <= factor <= LARGEST_SHARE:
+        return f"{factor:.3g} times as much"
+    return f"{share(factor - 1)} more" if factor > 1 else f"{share(1 - factor)} less"
+
+
+def _samples(part: float) -> str:
+    """Share of samples as text; only 0 and 1 are written as 0.0% and 100.0%."""
+    if part > 1 - LEAST_GAIN / 2:
+        return "100.0%" if part == 1 else f"more than {1 - LEAST_GAIN:.1%}"
+    return share(part) if part else "0.0%"
+
+
+def _trade(decision: Decision, price: Price, commands: Commands) -> Iterator[Statement]:
+    words, goal = _words(decision, price.measure), decision.measure.words
+    if price.nearest is None:
+        return
+    loss = f"{share(price.loss)} more {goal}" if price.loss else f"the same {goal}"
+    of = count_of(price.count, "design")
+    text = (
+        f"If {words} matters more: {price.nearest.name} has {share(price.saving)} less {words} and {loss}. Of {of} with"
+        f" at least {LEAST_GAIN:.1%} less {words}, none has less {goal}."
+    )
+    yield Statement(TURN, text, commands.compare(decision.choice.name, price.nearest.name))

@@ -1,0 +1,148 @@
+"""`tilewright decide` on the command line: its files, the commands that it prints, and what it refuses."""
+
+import json
+import re
+import shlex
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+import tilewright
+import yaml
+from tilewright.cli.main import main
+from tilewright.designs.decision_text import Statement
+
+TINY = Path(__file__).resolve().parents[2] / "workflow" / "tiny"
+SPACE = """
+accelerator: hardware/wide.yaml
+mapping: mapping/free.yaml
+networks: [workload/two_layers.yaml]
+axes:
+  lanes: {path: operational_array.sizes.0, values: [2, 4]}
+  kib: {values: [16, 32, 64]}
+laws: {memories.memory.size: kib * 8192, memories.memory.r_cost: 10 * sqrt(kib)}
+options: {objective: EDP, lpf_limit: 3}
+"""
+
+
+def written(folder: Path, **changes: Any) -> Path:
+    """The file of the space, with its inputs beside it."""
+    for name in ("hardware/wide.yaml", "mapping/free.yaml", "workload/two_layers.yaml"):
+        (folder / name).parent.mkdir(exist_ok=True)
+        shutil.copy(TINY / name, folder / name)
+    path = folder / "lanes.yaml"
+    path.write_text(yaml.safe_dump(yaml.safe_load(SPACE) | changes, sort_keys=False))
+    return path
+
+
+@pytest.fixture(scope="module")
+def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of an exploration of six designs; its name needs quotes in a shell."""
+    folder = tmp_path_factory.mktemp("decide")
+    assert main(["explore", str(written(folder)), "-o", str(folder / "the results")]) == 0
+    return folder / "the results"
+
+
+def refused(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> str:
+    """The error on wrong input, which is exit code 2."""
+    capsys.readouterr()
+    assert main(["decide", *arguments]) == 2
+    said = capsys.readouterr().err
+    assert "internal" not in said
+    return said
+
+
+def expected_in(statement: Statement, command: str) -> set[str]:
+    """Texts of a statement that the output of its command has: designs, values, the change with its gain, axes."""
+    wanted = set(re.findall(r"lanes-\d+", statement.text))
+    if change := re.search(r": (\S+): \S+ -> \S+ saves (?:less than )?([\d.]+%)", statement.text):
+        wanted = {change[1], change[2]}
+    elif statement.text.startswith("Axis "):  # the summary of the exploration has one sentence for all measures
+        begin, end = statement.text.split(", the least ")
+        wanted = {begin, *end.rstrip(".").split(". ")}
+    elif command.startswith("tilewright explore"):
+        wanted |= set(re.findall(r"([\d.,]+) (?:µJ|cycles|J cycles|mm²)", statement.text))
+    return wanted
+
+
+def test_each_printed_command_reproduces_its_statement(out: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """All commands run, and their outputs have what the statements say; then a second decision has the same bytes."""
+    found = tilewright.decide(out)
+    page = [path.read_bytes() for path in found.files]
+    assert {one.topic for one in found.statements} >= {"The choice", "How sure", "The next change to try"}
+    outputs: dict[str, str] = {}
+    for command in dict.fromkeys(command for one in found.statements for command in one.commands):
+        capsys.readouterr()
+        assert main(shlex.split(command)[1:]) == 0, command
+        outputs[command] = capsys.readouterr().out
+    for statement in found.statements:
+        for command in statement.commands:
+            if "--bounds" in command:
+                assert "After a search with bounds" in outputs[command]
+            else:
+                assert {one for one in expected_in(statement, command) if one not in outputs[command]} == set()
+    again = tilewright.decide(out)
+    assert [path.read_bytes() for path in again.files] == page
+
+
+def test_bounds_are_those_of_the_runs(out: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The order after the search, from the objective and the bound in the summaries of the runs."""
+    found = tilewright.decide(out, advice=False, bounds=True)
+    decision = found.decision
+    assert decision.runner_up is not None
+    runs = [out / "bounds" / one / "two_layers" for one in (decision.choice.name, decision.runner_up.design.name)]
+    told = [json.loads((run / "summary.json").read_text())["payload"]["certificate"]["run"] for run in runs]
+    (statement,) = (one for one in found.statements if "After a search" in one.text)
+    if told[1]["value"] < told[0]["value"]:
+        assert "the order turns" in statement.text
+    elif told[1]["lower_bound"] > told[0]["value"]:
+        assert f"is {1 - told[0]['value'] / told[1]['lower_bound']:.1%} below the lower bound" in statement.text
+    else:
+        assert "could turn it" in statement.text
+    assert main(shlex.split(statement.commands[0])[1:]) == 0
+    assert "certain" in capsys.readouterr().out or "certain" not in statement.text
+
+
+def test_objectives_and_json(out: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The choice has the least value in the table of results, for each objective."""
+    table = tilewright.explore(out.parent / "lanes.yaml", out)
+    columns = {"energy": "energy_pj", "latency": "latency_cycles", "EDP": "edp_pj_cycles", "area": "area_mm2"}
+    for objective, column in columns.items():
+        if table[column].isna().any():
+            assert "the area of" in refused([str(out), "--objective", objective, "--no-advice"], capsys)
+            continue
+        capsys.readouterr()
+        assert main(["decide", str(out), "--objective", objective, "--no-advice", "--json"]) == 0
+        told = json.loads(capsys.readouterr().out)
+        assert told["choice"][column] == table[column].min()
+        assert all(one["text"] for one in told["statements"])
+
+
+def test_wrong_folders(out: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A folder that is none, has no exploration, or does not name its space; an objective that there is not."""
+    assert "is not there" in refused([str(tmp_path / "nothing")], capsys)
+    assert "allowed: a folder that `tilewright explore SPACE -o FOLDER` wrote" in refused([str(tmp_path)], capsys)
+    assert "is not a file" not in refused([str(out), "--objective", "speed"], capsys)
+    moved = tmp_path / "moved"
+    shutil.copytree(out, moved)
+    assert "name the file" in refused([str(moved)], capsys)
+    assert main(["decide", str(moved), "--space", str(out.parent / "lanes.yaml"), "--no-advice"]) == 0
+    (moved / "space.txt").unlink()
+    assert "does not name the file of its space" in refused([str(moved)], capsys)
+
+
+def test_spaces_without_a_choice(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """One design is no choice, no feasible design is an error with reasons, and changed results are out of date."""
+    one = written(tmp_path, axes={"kib": {"values": [16]}})
+    assert main(["explore", str(one), "-o", str(tmp_path / "one")]) == 0
+    capsys.readouterr()
+    assert main(["decide", str(tmp_path / "one")]) == 0
+    assert "is the only compared design, so there was nothing to choose between" in capsys.readouterr().out
+    none = written(tmp_path, constraints=["energy_pj <= 1"])
+    assert main(["explore", str(none), "-o", str(tmp_path / "none")]) == 0
+    said = refused([str(tmp_path / "none")], capsys)
+    assert "none of 6 evaluated designs has results and meets all constraints" in said
+    assert "6 x energy_pj <= 1" in said
+    written(tmp_path, options={"objective": "energy", "lpf_limit": 2})
+    assert "no results are up to date" in refused([str(tmp_path / "none")], capsys)

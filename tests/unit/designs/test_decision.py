@@ -1,0 +1,251 @@
+"""Decisions on random small spaces: each number against a plain computation from the CSV, and no contradictions."""
+
+import html
+import math
+import re
+from itertools import product
+from pathlib import Path
+
+import pytest
+from tilewright.base.errors import InputError
+from tilewright.designs.answer import Answer, answer_of
+from tilewright.designs.decision import CLOSE, LARGEST_FACTOR, OBJECTIVES, Decision, decision_of
+from tilewright.designs.decision_page import decision_page
+from tilewright.designs.decision_text import (
+    CERTAINTY,
+    CHOICE,
+    PRICE,
+    RUNNER_UP,
+    TURN,
+    Commands,
+    Statement,
+    decision_markdown,
+    decision_text,
+    share,
+    statements,
+)
+from tilewright.designs.decision_trials import MappingBounds, bounds_statement
+from tilewright.designs.front_odds import part_columns
+from tilewright.search.cost_ranges import CostPart
+
+from tests.unit.designs.conftest import costs, exploration
+from tests.unit.designs.decision_cases import PARTS, Plain, random_answer
+
+CASES = [(seed, OBJECTIVES[seed % 4]) for seed in range(36)]
+
+
+def commands_of(answer: Answer) -> Commands:
+    """Commands for an exploration that is in no folder."""
+    return Commands(Path("made.yaml"), Path("out"), answer.exploration.networks)
+
+
+def made_of(decision: Decision) -> tuple[Statement, ...]:
+    """Statements from the table of results alone."""
+    return statements(decision, commands_of(decision.answer))
+
+
+def texts(decision: Decision, topic: str) -> list[str]:
+    """Sentences on one topic."""
+    return [one.text for one in made_of(decision) if one.topic == topic]
+
+
+def words(plain: Plain, measure: str) -> str:
+    """Name of a measure in the sentences."""
+    return "time" if measure == "latency" and plain.is_in_time else measure
+
+
+@pytest.mark.parametrize(("seed", "objective"), CASES)
+def test_choice_prices_and_runner_up(seed: int, objective: str) -> None:
+    """Each share in a sentence is the share of the sums over networks in the CSV."""
+    answer = random_answer(seed)
+    plain, decision = Plain.of(answer), decision_of(answer, objective)
+    least, goal = plain.best(objective), words(plain, objective)
+    chosen = plain.sums[decision.choice.name]
+    assert chosen[objective] == pytest.approx(least, rel=1e-12)
+    assert texts(decision, CHOICE)[0].startswith(f"{decision.choice.name} (")
+    others = {name: one[objective] for name, one in plain.sums.items() if name != decision.choice.name}
+    (second,) = texts(decision, RUNNER_UP)
+    if not others:
+        assert second.startswith("There is none")
+        assert decision.prices == () or not texts(decision, PRICE)
+        return
+    assert decision.runner_up is not None
+    assert others[decision.runner_up.design.name] == pytest.approx(min(others.values()), rel=1e-12)
+    if "the same" not in second:
+        assert f"has {share(min(others.values()) / least - 1)} more {goal}" in second
+        close = sum(value <= least * (1 + CLOSE) for value in others.values())
+        assert f"{close or 'none'} {'are' if close > 1 else 'is'} within" in second
+    told = texts(decision, PRICE)
+    assert len(told) == 3
+    for measure in OBJECTIVES:
+        if measure == objective:
+            continue
+        excess = chosen[measure] / plain.best(measure) - 1
+        own = words(plain, measure)
+        expected = f"{share(excess)} more {own} than " if excess > 1e-12 else f"Nothing in {own}"
+        assert any(text.startswith(expected) for text in told)
+
+
+@pytest.mark.parametrize(("seed", "objective"), CASES)
+def test_trades_are_the_nearest_designs(seed: int, objective: str) -> None:
+    """Of the designs with less of a measure, the named one has the least objective; the choice gives up as much as the
+    sentences on prices say."""
+    answer = random_answer(seed)
+    plain, decision = Plain.of(answer), decision_of(answer, objective)
+    chosen, goal = plain.sums[decision.choice.name], words(plain, objective)
+    told = [text for text in texts(decision, TURN) if "matters more" in text]
+    for measure in OBJECTIVES:
+        own = words(plain, measure)
+        less = {name: one for name, one in plain.sums.items() if one[measure] <= chosen[measure] * 0.999}
+        found = [text for text in told if text.startswith(f"If {own} matters more")]
+        assert len(found) == bool(less and measure != objective)
+        if not found:
+            continue
+        name = re.search(r": (\S+) has", found[0])[1]  # type: ignore[index]
+        loss = less[name][objective] / chosen[objective] - 1
+        assert less[name][objective] == pytest.approx(min(one[objective] for one in less.values()), rel=1e-12)
+        assert f"has {share(1 - less[name][measure] / chosen[measure])} less {own} and" in found[0]
+        assert (f"{share(loss)} more {goal}" if loss > 1e-12 else f"the same {goal}") in found[0]
+        assert re.search(rf"Of {len(less)} designs? with", found[0])
+        assert not any(text.startswith(f"Nothing in {own}") for text in texts(decision, PRICE))
+
+
+@pytest.mark.parametrize(("seed", "objective"), CASES)
+def test_designs_that_constraints_exclude(seed: int, objective: str) -> None:
+    """The best of them is named if it is better than the choice."""
+    answer = random_answer(seed)
+    plain, decision = Plain.of(answer), decision_of(answer, objective)
+    chosen = plain.sums[decision.choice.name][objective]
+    less = {name: one[objective] for name, one in plain.barred.items() if one[objective] <= chosen * 0.999}
+    told = [text for text in texts(decision, TURN) if "does not meet" in text]
+    assert len(told) == bool(less)
+    if told:
+        name = min(less, key=lambda one: less[one])
+        assert told[0].startswith(f"{name} has {share(1 - less[name] / chosen)} less {words(plain, objective)} than")
+        assert "does not meet area_mm2 <= 2.9." in told[0]
+
+
+@pytest.mark.parametrize(("seed", "objective"), [case for case in CASES if case[1] in ("energy", "EDP")])
+def test_the_part_that_turns_the_choice(seed: int, objective: str) -> None:
+    """With the part changed by the factor, the named design is as good as the choice and no design is better; nine
+    tenths of the change, and the same change of any other part, turn nothing."""
+    answer = random_answer(seed)
+    plain, decision = Plain.of(answer), decision_of(answer, objective)
+
+    def values(part: str, factor: float) -> dict[str, float]:
+        return {name: one[objective] + (factor - 1) * one[f"{objective} {part}"] for name, one in plain.sums.items()}
+
+    runner, turning, name = decision.runner_up, decision.turning, decision.choice.name
+    if runner is None or runner.equal:
+        assert turning is None
+        return
+    size = math.log(LARGEST_FACTOR) if turning is None else abs(math.log(turning.factor))
+    for part, sign in product(PARTS, (1, -1)):
+        tried = values(part, math.exp(0.99 * size * sign))
+        assert min(tried, key=lambda one: tried[one]) == name
+    if turning is not None:
+        assert 1 / LARGEST_FACTOR <= turning.factor <= LARGEST_FACTOR
+        after = values(turning.column, turning.factor)
+        assert after[turning.design] == pytest.approx(after[name], rel=1e-9)
+        assert min(after.values()) == pytest.approx(after[name], rel=1e-9)
+        beyond = values(turning.column, math.exp(1.01 * math.log(turning.factor)))
+        assert beyond[turning.design] < beyond[name]
+        (text,) = (text for text in texts(decision, TURN) if "energy term `" in text)
+        change = f"{share(abs(turning.factor - 1))} {'more' if turning.factor > 1 else 'less'}"
+        assert change in text if 0.5 <= turning.factor <= 2 else f"{turning.factor:.3g} times" in text
+
+
+@pytest.mark.parametrize(("seed", "objective"), CASES[::4])
+def test_text_markdown_and_page_say_the_same(seed: int, objective: str) -> None:
+    """Each sentence and each command is in all three; the page loads nothing."""
+    decision = decision_of(random_answer(seed), objective)
+    made = made_of(decision)
+    text, source = decision_text(decision, made), decision_page(decision, made)
+    page, plain = html.unescape(source), html.unescape(re.sub(r"\\(.)", r"\1", decision_markdown(decision, made)))
+    for one in made:
+        for line in (one.text, *one.commands):
+            assert line in text
+            assert line in plain
+            assert line in page
+    assert "src=" not in source
+    assert "http" not in source
+    assert "prefers-color-scheme: dark" in page
+    assert 'name="viewport"' in page
+
+
+def test_ends_of_axes_are_those_of_the_objective() -> None:
+    """In the words of the summary of the exploration."""
+    axes = {"rows": (8, 16, 32)}
+    rows = [costs(100.0, 1000.0 / 2**n, 1.0 + n) | {"rows": 8 * 2**n} for n in range(3)]
+    answer = answer_of(exploration(rows, axis_values=axes))
+    told = texts(decision_of(answer, "latency"), TURN)
+    assert (
+        "Axis rows may end too early: from 16 to 32, its largest value, the least latency falls by 50.0%."
+        " Values to try next: 64, 128."
+    ) in told
+    assert any(text.startswith("No axis ends at the least area") for text in texts(decision_of(answer, "area"), TURN))
+
+
+def test_samples_of_costs() -> None:
+    """The share of samples in which the choice stays the best; a latency does not depend on costs."""
+    part = CostPart("", "sram", 0.0, 0.0, 0.5, 2.0)
+    rows = [
+        costs(energy, 10.0, 1.0) | part_columns((part._replace(energy_pj=energy - 4.0),), 10.0) for energy in (5.0, 6.0)
+    ]
+    answer = answer_of(exploration(rows))
+    decision = decision_of(answer, "EDP")
+    assert decision.odds is not None
+    assert (decision.odds.choice, decision.odds.runner_up) == (1.0, 0.0)
+    assert "no design has less EDP than design-0 in 100.0% of 100,000 samples" in texts(decision, CERTAINTY)[0]
+    assert texts(decision_of(answer, "latency"), CERTAINTY)[0].startswith("Energies and areas do not change")
+
+
+def test_a_single_design_is_no_choice() -> None:
+    """It is said, and nothing is compared."""
+    answer = answer_of(exploration([costs(1.0, 2.0, 3.0), {"status": "invalid", "reason": "no"}]))
+    decision = decision_of(answer, "EDP")
+    assert [one.topic for one in made_of(decision)] == [CHOICE, RUNNER_UP]
+    assert "the only compared design" in texts(decision, RUNNER_UP)[0]
+
+
+def test_no_design_can_be_chosen() -> None:
+    """The reasons are named; so is a missing area."""
+    rows = [{"status": "infeasible", "reason": "too small"}, costs(1.0, 1.0, 9.0) | {"unmet": "area_mm2 <= 2"}]
+    with pytest.raises(InputError, match="none of 2 evaluated designs has results and meets all constraints") as raised:
+        decision_of(answer_of(exploration(rows)), "EDP")
+    assert "infeasible: 1 x too small" in str(raised.value)
+    assert "area_mm2 <= 2" in str(raised.value)
+    unknown = answer_of(exploration([costs(1.0, 1.0, float("nan")), costs(2.0, 2.0, 1.0)]))
+    with pytest.raises(InputError, match="the area of 1 of 2 compared designs is not given"):
+        decision_of(unknown, "area")
+    assert "The area is not known for all compared designs" in texts(decision_of(unknown, "EDP"), PRICE)[0]
+
+
+def test_equal_designs_are_told() -> None:
+    """The other measures decide; no change is said to turn the choice."""
+    answer = answer_of(exploration([costs(5.0, 2.0, 2.0), costs(5.0, 2.0, 1.0), costs(9.0, 9.0, 9.0)]))
+    decision = decision_of(answer, "EDP")
+    assert decision.choice.name == "design-1"
+    assert texts(decision, RUNNER_UP)[0].startswith("1 other design has the same EDP as design-1, among them design-0.")
+    assert decision.turning is None
+    assert not any("energy term `" in text for text in texts(decision, TURN))
+
+
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        ((10.0, 20.0, 16.0), "the order is certain over all mappings that the bounds cover: design-0 is 37.5% below"),
+        (
+            (10.0, 12.0, 9.0),
+            "mappings that were not found could turn it: design-1 could have up to 10.0% less",
+        ),
+        ((10.0, 12.0, None), "the search gives no lower bound for some layer on design-1"),
+        ((10.0, 8.0, 7.0), "the order turns: design-1 has 20.0% less EDP than design-0"),
+    ],
+)
+def test_bounds_of_mappings(values: tuple[float, float, float | None], said: str) -> None:
+    """A bound above the choice proves the order; a bound below leaves it open; a smaller value turns it."""
+    decision = decision_of(answer_of(exploration([costs(5.0, 2.0, 1.0), costs(6.0, 2.0, 1.0)])), "EDP")
+    statement = bounds_statement(decision, MappingBounds(*values), [(Path("a"), Path("b"))])
+    assert said in statement.text
+    assert statement.commands == ("tilewright compare a b",)
