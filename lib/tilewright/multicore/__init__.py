@@ -14,6 +14,7 @@ FACE = (
     "nodes.tiling_options",
     "nodes.weights",
     "scheduling.assembly",
+    "scheduling.bounds.lower_bounds",
     "scheduling.core_costs",
     "scheduling.cost_classes",
     "scheduling.energy_ledger",
