@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from tilewright.base.artifacts.files import FilePath
-from tilewright.base.errors import InputError, Problem
+from tilewright.base.errors import InputError, Problem, count_of
 from tilewright.base.harmless import terminal_lines
 from tilewright.base.json_values import JsonObject
 from tilewright.base.parameters import Limits
@@ -86,8 +86,9 @@ def check_front(
 def verdict_text(verdict: "CertificateVerdict") -> str:
     """Lines that say which parts were checked and which errors were found."""
     checked = [
-        f"{verdict.designs:,} designs and their areas recomputed; {verdict.fronts} fronts compared",
-        f"costs of {verdict.members:,} designs on fronts and {verdict.costed:,} other designs recomputed one by one",
+        f"{count_of(verdict.designs, 'design')} recomputed with areas; {count_of(verdict.fronts, 'front')} compared",
+        f"costs recomputed one by one: {count_of(verdict.members, 'design')} on fronts,"
+        f" {count_of(verdict.costed, 'other design')}",
     ]
     if verdict.families:
         checked.append(f"costs of all {verdict.families:,} families recomputed")

@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 import pandas
 
 from tilewright.base.artifacts.files import make_folder
+from tilewright.base.errors import count_of
 from tilewright.base.measures import IN_TIME
 from tilewright.base.processes import in_processes
 from tilewright.designs.clocks import Clocks
@@ -35,10 +36,11 @@ def assumptions(space: Space) -> tuple[str, ...]:
     options = space.options
     model = f"Model profile {options.model}: energies and areas come from the hardware file and its laws."
     mapping = "" if space.mapping is None else " with the choices that the mapping file fixes"
+    count = _spatial_count(options)
+    tried = f"at most {count_of(count, 'spatial mapping')}" if count else "all spatial mappings"
     search = (
         f"mapping with the least {options.objective} that {_how(options)}{mapping}."
-        " Where the mapping file does not fix the spatial mapping,"
-        f" {f'at most {count}' if (count := _spatial_count(options)) else 'all'} spatial mappings are tried."
+        f" Where the mapping file does not fix the spatial mapping, the search tries {tried}."
     )
     if isinstance(options, SystemOptions):
         return model, f"For each computation node on each core: the {search}", *_of_systems(options)
