@@ -10,6 +10,7 @@ from tilewright.base.artifacts.seals import sealed_document
 from tilewright.base.errors import InputError, Problem
 from tilewright.base.steps import LAYERS, MULTI, SCHEDULE, SUMMARY
 from tilewright.cli.options import echo_json, echo_paths, keep_font_cache_here
+from tilewright.cli.run_costs import costs_of_run
 from tilewright.cli.run_ledgers import ledger_of_several_cores
 from tilewright.cli.runs import existing_run, read_any_summary, records_of
 from tilewright.cli.terminal import echo_text
@@ -98,7 +99,9 @@ def _of_one_core(folder: Path, summary: "dict[str, object] | None") -> "RunLedge
     from tilewright.results.run_ledger import ledger_of_layers
 
     artifact = read_artifact(folder / LAYERS, "tilewright/layers")
-    return ledger_of_layers(folder.name, records_of(artifact, folder / LAYERS), summary, artifact.provenance)
+    records = records_of(artifact, folder / LAYERS)
+    costs = costs_of_run(folder, artifact.provenance, summary)
+    return ledger_of_layers(folder.name, records, summary, artifact.provenance, costs)
 
 
 def _write(compared: "RunComparison", folder: Path) -> list[Path]:

@@ -10,6 +10,7 @@ from tilewright.base.errors import InputError, TilewrightError
 from tilewright.base.report_files import BOTTLENECKS
 from tilewright.base.steps import LAYERS, MULTI, RESULTS_PAGE, SUMMARY
 from tilewright.cli.options import echo_paths
+from tilewright.cli.run_costs import costs_of_run
 from tilewright.cli.runs import (
     made_of,
     read_any_summary,
@@ -88,7 +89,8 @@ def _of_one_core(folder: Path, name: str, summary: Mapping[str, Any]) -> "PageRu
     artifact = read_artifact(folder / LAYERS, "tilewright/layers")
     records = records_of(artifact, folder / LAYERS)
     placed = layers_in_order(records, summary)
-    found = bottlenecks_of(ledger_of_layers(name, records, summary, artifact.provenance), placed)
+    costs = costs_of_run(folder, artifact.provenance, summary)
+    found = bottlenecks_of(ledger_of_layers(name, records, summary, artifact.provenance, costs), placed)
     verdicts = _verdicts(folder, artifact)
     detail = one_core_detail(found, placed, summary, verdicts)
     return PageRun(name, SINGLE, summary, found.run, detail, verdicts["network_limit"])

@@ -4,19 +4,18 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from tilewright.base.artifacts.envelope import read_artifact
 from tilewright.base.artifacts.files import FilePath, make_folder, writing
 from tilewright.base.errors import InputError
-from tilewright.base.steps import MULTI, SUMMARY
 from tilewright.cli.options import echo_json, echo_notices, keep_font_cache_here
-from tilewright.cli.runs import read_any_summary, read_unfinished, run_directories
+from tilewright.cli.run_costs import point_of_run
+from tilewright.cli.runs import read_unfinished, run_directories
 from tilewright.cli.terminal import echo_text
 from tilewright.cli.verb import ARGUMENT, Help, verb
 
 if TYPE_CHECKING:
     import pandas
 
-    from tilewright.results.pareto import ComparableRuns, RunPoint
+    from tilewright.results.pareto import ComparableRuns
 
 
 def _compared(
@@ -30,7 +29,7 @@ def _compared(
     if not runs and not rows:
         raise InputError("give folders of runs")
     folders = run_directories(tuple(map(Path, runs))) if runs else []
-    groups = compare([_candidate(folder) for folder in folders], rows)
+    groups = compare([point_of_run(folder) for folder in folders], rows)
     table = pareto_table(groups)
     if csv:
         with writing(Path(csv)):
@@ -91,11 +90,3 @@ def pareto(
     the table lists their names. Raises ArtifactError if no run is found, and InputError for damaged runs.
     """
     return _compared(runs, unfinished, csv, figures)[0]
-
-
-def _candidate(directory: Path) -> "RunPoint":
-    from tilewright.results.pareto import candidate, multi_candidate
-
-    flow, summary = read_any_summary(directory)
-    made_by = read_artifact(directory / SUMMARY).provenance
-    return (multi_candidate if flow == MULTI else candidate)(directory.name, summary, made_by)

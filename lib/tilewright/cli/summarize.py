@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from tilewright.base.artifacts.files import FilePath, writing
 from tilewright.base.errors import ArtifactError, InputError
-from tilewright.base.harmless import terminal_lines
+from tilewright.base.harmless import ended_lines, terminal_lines
 from tilewright.base.steps import MULTI, SINGLE, SUMMARY
-from tilewright.cli.options import echo_json
+from tilewright.cli.options import echo_json, echo_notices
+from tilewright.cli.run_costs import point_of_run
 from tilewright.cli.runs import read_any_summary, read_unfinished, run_directories
 from tilewright.cli.terminal import echo_text
 from tilewright.cli.verb import ARGUMENT, Help, verb
@@ -21,8 +22,10 @@ Summaries = dict[str, dict[str, dict[str, Any]]]
 Rows = list[dict[str, Any]]
 
 
-def _read(runs: Sequence[FilePath], config: FilePath | None, unfinished: FilePath | None) -> tuple[Summaries, Rows]:
-    """(summaries of runs by flow and name, rows of runs without a result)."""
+def _read(
+    runs: Sequence[FilePath], config: FilePath | None, unfinished: FilePath | None
+) -> tuple[Summaries, Rows, list[Path]]:
+    """(summaries of runs by flow and name, rows of runs without a result, folders of the runs)."""
     rows = read_unfinished(None if unfinished is None else Path(unfinished))
     if not config and not runs and not rows:
         raise InputError("give folders of runs, or --config")
@@ -33,7 +36,7 @@ def _read(runs: Sequence[FilePath], config: FilePath | None, unfinished: FilePat
     for directory in directories:
         flow, summary = read_any_summary(directory)
         summaries[flow][directory.name] = summary
-    return summaries, rows
+    return summaries, rows, directories
 
 
 def _table(summaries: Summaries, rows: Rows, csv: FilePath | None, parquet: FilePath | None) -> "pandas.DataFrame":
@@ -49,14 +52,21 @@ def _table(summaries: Summaries, rows: Rows, csv: FilePath | None, parquet: File
     return table
 
 
-def _show(read: tuple[Summaries, Rows], csv: Path | None, parquet: Path | None, verbose: bool, as_json: bool) -> None:
-    summaries, rows = read
+def _show(
+    read: tuple[Summaries, Rows, list[Path]], csv: Path | None, parquet: Path | None, verbose: bool, as_json: bool
+) -> None:
+    summaries, rows, directories = read
     if csv or parquet:
         _table(summaries, rows, csv, parquet)
     if as_json:
         echo_json(summaries["single"] | summaries["multi"])
-    elif (verbose or not (csv or parquet)) and (text := _text(summaries, rows)):
+    shows_text = not as_json and (verbose or not (csv or parquet))
+    if shows_text and (text := _text(summaries, rows, directories)):
         echo_text(text, nl=True)  # '' for a configuration that has only design spaces
+    elif not shows_text:
+        from tilewright.results.unlike_runs import CLOCKS
+
+        echo_notices(_unlike_lines(directories, (CLOCKS,)))
 
 
 @verb(
@@ -84,10 +94,19 @@ def summarize(
     `csv` and `parquet` are files to write. `unfinished` is a file with runs that have no result; the table lists their
     names. Raises ArtifactError if no run is found, and InputError for damaged runs.
     """
-    return _table(*_read(runs, config, unfinished), csv, parquet)
+    summaries, rows, _ = _read(runs, config, unfinished)
+    return _table(summaries, rows, csv, parquet)
 
 
-def _text(summaries: Summaries, rows: Rows) -> str:
+def _unlike_lines(directories: Sequence[Path], kinds: Sequence[str] = ()) -> list[str]:
+    """Sentences on runs of a network whose numbers are not of one physical world, of some kinds (default: all)."""
+    from tilewright.results.unlike_runs import causes_by_network
+
+    found = causes_by_network([point_of_run(directory) for directory in directories])
+    return [f"{name}: {cause.text}" for name, causes in found for cause in causes if not kinds or cause.kind in kinds]
+
+
+def _text(summaries: Summaries, rows: Rows, directories: Sequence[Path]) -> str:
     from tilewright.results.run_columns import run_row
     from tilewright.results.run_tables import multi_text
     from tilewright.results.run_text import unfinished_lines
@@ -96,6 +115,7 @@ def _text(summaries: Summaries, rows: Rows) -> str:
     texts = [show(summaries[flow]) for flow, show in ((SINGLE, summary_text), (MULTI, multi_text)) if summaries[flow]]
     rows_of = {flow: [run_row(run, one) for run, one in summaries[flow].items()] for flow in (SINGLE, MULTI)}
     texts += [runs_legend(rows_of[SINGLE], rows_of[MULTI])] if texts else []
+    texts += [ended_lines(unlike)] if (unlike := _unlike_lines(directories)) else []
     texts += [terminal_lines(unfinished_lines(rows))] if rows else []
     return "\n".join(texts)
 

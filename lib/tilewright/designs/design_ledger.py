@@ -11,8 +11,8 @@ from tilewright.designs.front_odds import parts_of_row
 from tilewright.designs.results import OK, energy_parts, latency_parts
 from tilewright.designs.stamped_tables import read_parquet
 from tilewright.designs.table_files import FRONT_STEM, SPACE_STEM
-from tilewright.results.pareto import RunPoint
 from tilewright.results.run_ledger import ENERGY, LATENCY, LedgerPlace, RunLedger, ledger_of
+from tilewright.results.run_point import RunPoint
 
 ASSUMES = "assumes"
 """Column of the table of the front with the assumptions behind the numbers."""

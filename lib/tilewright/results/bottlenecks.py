@@ -17,11 +17,11 @@ from tilewright.cost.ledger import ACCESSES
 from tilewright.cost.record import LayerRecord, PortRecord
 from tilewright.hardware.core import Core
 from tilewright.results.array_use import ArrayUses
-from tilewright.results.pareto import RunPoint
 from tilewright.results.port_limits import PortLimit, Roofline, limit_of_network, port_limit, roofline
 from tilewright.results.recorded_mappings import recorded_mappings
 from tilewright.results.records import PlacedLayer, memory_energies_pj, other_energies_pj
 from tilewright.results.run_ledger import ENERGY, LATENCY, QUANTITIES, LedgerPlace, RunLedger, words_of_term
+from tilewright.results.run_point import RunPoint
 from tilewright.results.shown import shown_html
 from tilewright.results.text_tables import NOTHING
 from tilewright.results.verdict import Rival, Verdict

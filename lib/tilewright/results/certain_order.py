@@ -5,7 +5,7 @@ A search with bounds gives a lower bound of the objective of a run over all mapp
 """
 
 from tilewright.base.objectives import OBJECTIVES
-from tilewright.results.pareto import RunPoint
+from tilewright.results.run_point import RunPoint
 from tilewright.results.text_tables import share_text
 
 EQUAL = 1e-9

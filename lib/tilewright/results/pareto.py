@@ -20,8 +20,10 @@ from tilewright.base.measures import AREA_MM2, EDP_PJ_CYCLES, ENERGY_PJ, LATENCY
 from tilewright.base.objectives import energy_delay_product
 from tilewright.base.units import energy_text
 from tilewright.hardware.system import lacks_unit
+from tilewright.results.part_costs import HardwareCosts
 from tilewright.results.records import Summary
-from tilewright.results.run_text import NOT_SAID, area_text, assumption, could_keep, setting_of, setting_text
+from tilewright.results.run_point import RunPoint, run_label
+from tilewright.results.run_text import NOT_SAID, area_text, assumption, bits_text, could_keep, setting_of, setting_text
 from tilewright.results.text_tables import render, text_table
 from tilewright.results.uncertainty import (
     SAMPLES,
@@ -30,7 +32,7 @@ from tilewright.results.uncertainty import (
     energy_range_pj,
     front_probabilities,
 )
-from tilewright.search.cost_ranges import CostPart
+from tilewright.results.unlike_runs import UnlikeCause, unlike_causes
 
 OBJECTIVES = (ENERGY_PJ, LATENCY_CYCLES, AREA_MM2)
 WITHOUT_AREA = OBJECTIVES[:2]
@@ -43,59 +45,16 @@ LONGEST_OPTION = 40
 _HEADINGS = ("between\nlayers", "Pareto", "dominated by")
 MODEL_SETTINGS = ("schedule_model", "share_divisor", "cn_runtime")
 """Settings of schedules that decide how time is counted. Runs that differ in other settings can be compared."""
-SCHEDULED = "as scheduled"
-"""Text for the place of data between layers in a run on several cores: the schedule decides it."""
 COSTED = "costed"
 """Name of the option that gives the amount of work that has costs."""
 COLUMNS = (
     *("workload", "group", "run", "hardware", "objective", "model", *OBJECTIVES, EDP_PJ_CYCLES),
-    *("compared_by", "pareto", "dominated_by", "area_note", "between_layers", "not_compared"),
+    *("compared_by", "pareto", "dominated_by", "area_note", "between_layers", "not_compared", "notes"),
 )
 
 
 RANGE_COLUMNS = ("energy_low_pj", "energy_high_pj", "front_probability")
 """Additional columns if costs have ranges."""
-
-
-@dataclass(frozen=True)
-class RunPoint:
-    """Run as a point. `options` are, as text, the options that must be equal for a comparison."""
-
-    run: str
-    workload: str
-    workload_digest: str
-    core: str
-    objective: str
-    model: str
-    options: tuple[tuple[str, str], ...]
-    energy_pj: float
-    latency_cycles: float
-    area_mm2: float | None
-    """Area in mm²; None if the hardware file does not give the areas of all parts."""
-    area_note: str = ""
-    """Parts whose area is missing, or a note that the area has no unit."""
-    is_of_several_cores: bool = False
-    between_layers: str = SCHEDULED
-    """Place of the data between layers, in words."""
-    assumes: str = ""
-    """Assumptions on which the figures of the run rest."""
-    cost_parts: tuple[CostPart, ...] = ()
-    """Parts of the figures of the run that have a range."""
-    could_keep: bool = False
-    """Whether data go through the top memory between layers although lower memories have room for some of the data."""
-    clock_frequency_mhz: float | None = None
-    """Clock frequency in MHz; None if the hardware file gives none."""
-    static_power_w: float | None = None
-    """Static power in watts; 0 or None if the hardware file gives none. The energy then excludes leakage."""
-
-    objective_bound: float | None = None
-    """Lower bound of the objective, with the latency in cycles; None if the search of the run gives no bound."""
-
-    @property
-    def latency_s(self) -> float | None:
-        """Latency in seconds; None if the clock is not known."""
-        clock_mhz = self.clock_frequency_mhz
-        return None if clock_mhz is None else self.latency_cycles / (clock_mhz * 1e6)
 
 
 @dataclass(frozen=True)
@@ -143,8 +102,13 @@ class ComparableRuns:
         return "; ".join(dict.fromkeys(candidate.assumes for candidate in self.candidates if candidate.assumes))
 
     @property
+    def unlike(self) -> tuple[UnlikeCause, ...]:
+        """Causes for which the numbers of the runs are not of one physical world."""
+        return unlike_causes(self.candidates)
+
+    @property
     def notes(self) -> tuple[str, ...]:
-        """Notes on missing areas, areas without a unit, clocks, leakage, ranges of costs, and missing runs."""
+        """Notes on missing areas, areas without a unit, unlike runs, ranges of costs, and missing runs."""
         cores: dict[str, dict[str, None]] = {}
         for one in self.candidates:
             if one.area_mm2 is None:
@@ -155,27 +119,7 @@ class ComparableRuns:
         left_out = "; ".join(f"area of {core}: {note}" for core, note in known.items())
         ranges = _range_note(self)
         absent = f"not compared, failed or stale: {', '.join(self.not_compared)}" if self.not_compared else ""
-        return tuple(filter(None, (area, left_out, self.clock_note, self.leakage_note, ranges, absent)))
-
-    @property
-    def clock_note(self) -> str:
-        """Note on run times if clocks differ, or on runs without a clock; '' if all runs have the same clock."""
-        clocks = {one.clock_frequency_mhz for one in self.candidates}
-        if len(clocks) < 2:
-            return ""
-        unclocked = dict.fromkeys(one.core for one in self.candidates if one.clock_frequency_mhz is None)
-        if unclocked:
-            return f"no clock given: {', '.join(unclocked)}; compared by cycles, not by time"
-        times = (f"{run_label(one)} {one.latency_s:.4g} s" for one in self.candidates)
-        return f"clocks differ: compared by time, not by cycles: {', '.join(times)}"
-
-    @property
-    def leakage_note(self) -> str:
-        """Note on the runs whose energy excludes static power; '' if all runs exclude it or no run does."""
-        without = dict.fromkeys(run_label(one) for one in self.candidates if not one.static_power_w)
-        if not 0 < len(without) < len({run_label(one) for one in self.candidates}):
-            return ""
-        return f"static power is not given for {', '.join(without)}: only the energies of the other runs include it"
+        return tuple(filter(None, (area, left_out, *(cause.text for cause in self.unlike), ranges, absent)))
 
     @property
     def lines(self) -> tuple[str, ...]:
@@ -188,14 +132,17 @@ class ComparableRuns:
         return not self.dominators[index]
 
 
-def candidate(run: str, summary: Summary, made_by: Mapping[str, Any]) -> RunPoint:
-    """Point of a run on one core; `made_by` is the provenance of its summary."""
+def candidate(run: str, summary: Summary, made_by: Mapping[str, Any], costs: HardwareCosts | None = None) -> RunPoint:
+    """Point of a run on one core. `made_by` is the provenance of its summary; `costs` are the costs of the parts of
+    its core, if they are known.
+    """
     options = {key: value for key, value in made_by.get("options", {}).items() if key != "objective"}
     return replace(
         _point(run, summary, made_by, _options(options, setting_of(summary))),
         between_layers=setting_text(summary),
         assumes=assumption([summary]),
         could_keep=could_keep(summary),
+        costs=costs,
         objective_bound=summary.get("certificate", {}).get("run", {}).get("lower_bound"),
     )
 
@@ -223,6 +170,8 @@ def _point(run: str, summary: Summary, made_by: Mapping[str, Any], options: Iter
         clock_frequency_mhz=summary.get("clock_frequency_mhz"),
         static_power_w=summary.get("static_power_w"),
         cost_parts=cost_parts(summary),
+        bits=bits_text(summary) or "",
+        free_work=_free_work(summary),
     )
 
 
@@ -245,6 +194,14 @@ def _work_costed(summary: Summary) -> tuple[tuple[str, str], ...]:
         return ()
     coverage = summary["coverage"]
     return ((COSTED, f"{coverage['mac_count']:,} MACs and {coverage['operation_count']:,} other operations"),)
+
+
+def _free_work(summary: Summary) -> str:
+    """Operators without a cost model, with their work; '' if all operators have costs."""
+    rows = summary.get("coverage", {}).get("not_costed", ())
+    parts = (("mac_count", "MACs"), ("operation_count", "other operations"))
+    sums = ((sum(row[key] for row in rows), words) for key, words in parts)
+    return " and ".join(f"{amount:,} {words}" for amount, words in sums if amount)
 
 
 def uncertain_run(point: RunPoint, latency: str = LATENCY_CYCLES) -> UncertainRun:
@@ -312,6 +269,7 @@ def pareto_table(groups: Sequence[ComparableRuns]) -> pandas.DataFrame:
                     "area_note": point.area_note,
                     "between_layers": point.between_layers,
                     "not_compared": " ".join(group.not_compared),
+                    "notes": ". ".join(cause.text for cause in group.unlike),
                 }
             )
             if survival:
@@ -325,11 +283,6 @@ def pareto_table(groups: Sequence[ComparableRuns]) -> pandas.DataFrame:
 def pareto_text(groups: Sequence[ComparableRuns]) -> str:
     """Text tables of the groups for the terminal."""
     return "\n".join(_group_text(group) for group in groups)
-
-
-def run_label(point: RunPoint) -> str:
-    """Name of a run without the name of the network."""
-    return point.run.removeprefix(f"{point.workload}-")
 
 
 def figures_of(point: RunPoint) -> tuple[str, str, str]:
@@ -389,12 +342,18 @@ def _other_options(point: RunPoint, others: Sequence[RunPoint]) -> str:
 
 def _group_text(group: ComparableRuns) -> str:
     title = f"{group.workload}, {group.difference}" if group.difference else group.workload
-    table = text_table(title, ("run",), ("energy\n[µJ]", "latency\n[cycles]", "area\n[mm²]", *_HEADINGS))
+    by_time = BY_TIME in group.objectives
+    times = ("time\n[s]",) if by_time else ()
+    table = text_table(title, ("run",), ("energy\n[µJ]", "latency\n[cycles]", *times, "area\n[mm²]", *_HEADINGS))
     for index, point in enumerate(group.candidates):
+        energy, cycles, area = figures_of(point)
         others = ", ".join(run_label(group.candidates[other]) for other in group.dominators[index])
         table.add_row(
             run_label(point),
-            *figures_of(point),
+            energy,
+            cycles,
+            *((f"{point.latency_s:.4g}",) if by_time else ()),
+            area,
             point.between_layers,
             "yes" if group.on_front(index) else "no",
             others or "-",

@@ -15,7 +15,8 @@ from tilewright.results.figure_files import figure_style, save_figure
 from tilewright.results.figure_layout import OPERAND_COLOURS, unit_for
 from tilewright.results.figures import CYCLE_UNITS, ENERGY_UNIT
 from tilewright.results.number_axes import number_axis
-from tilewright.results.pareto import ComparableRuns, figures_of, run_label
+from tilewright.results.pareto import ComparableRuns, figures_of
+from tilewright.results.run_point import run_label
 
 PLOT_INCHES, LEFT_INCHES, BOTTOM_INCHES, TABLE_GAP_INCHES = (4.6, 3.3), 0.85, 0.6, 0.3
 TITLE_INCHES, SUBTITLE_INCHES = 0.55, 0.15

@@ -17,8 +17,10 @@ from tilewright.cost.record import LayerRecord
 from tilewright.multicore.scheduling.core_costs import CoreCostRow
 from tilewright.multicore.scheduling.energy_ledger import ON_CORE, term_parts, words_of
 from tilewright.multicore.scheduling.result import ScheduleArtifact
-from tilewright.results.pareto import RunPoint, candidate, multi_candidate
+from tilewright.results.pareto import candidate, multi_candidate
+from tilewright.results.part_costs import HardwareCosts
 from tilewright.results.records import Summary, layers_in_order, memory_energies_pj, other_energies_pj
+from tilewright.results.run_point import RunPoint
 
 ENERGY, LATENCY = ENERGY_PJ, LATENCY_CYCLES
 QUANTITIES = (ENERGY, LATENCY)
@@ -105,14 +107,22 @@ def added_up(entries: Iterable[tuple[LedgerPlace, float]]) -> Entries:
 
 
 def ledger_of_layers(
-    name: str, records: Sequence[LayerRecord], summary: Summary | None, made_by: Mapping[str, Any]
+    name: str,
+    records: Sequence[LayerRecord],
+    summary: Summary | None,
+    made_by: Mapping[str, Any],
+    costs: HardwareCosts | None = None,
 ) -> RunLedger:
-    """Ledger of a run on one core. `made_by` is the provenance of the records. Without a summary, the ledger has no
-    name of the network, and the layers are in the order of the records.
+    """Ledger of a run on one core. `made_by` is the provenance of the records; `costs` are the costs of the parts of
+    the core, if they are known. Without a summary, the ledger has no name of the network, and the layers are in the
+    order of the records.
     """
     placed = layers_in_order(records, summary)
     in_order = [layer.record for layer in placed]
-    run = _of_records(name, in_order, made_by) if summary is None else candidate(name, summary, made_by)
+    if summary is None:
+        run = replace(_of_records(name, in_order, made_by), costs=costs)
+    else:
+        run = candidate(name, summary, made_by, costs)
     entries = (entry for layer in placed for entry in _layer_entries(layer.name, layer.record))
     return ledger_of(run, entries, made_of=made_by.get("inputs", {}))
 

@@ -18,11 +18,14 @@ from tilewright.base.measures import AREA_MM2, ENERGY_PJ, LATENCY_CYCLES
 from tilewright.base.units import PICOJOULES_A_MICROJOULE, energy_text, size_text
 from tilewright.cost.ledger import ACCESSES
 from tilewright.results.certain_order import order_notice
-from tilewright.results.pareto import BY_TIME, COSTED, ComparableRuns, RunPoint, objectives_of, uncertain_run
+from tilewright.results.order_turn import OrderTurn, order_turns, turn_lines, turn_object
+from tilewright.results.pareto import BY_TIME, COSTED, ComparableRuns, objectives_of, uncertain_run
 from tilewright.results.run_ledger import ENERGY, LATENCY, QUANTITIES, LedgerPlace, RunLedger, renamed, words_of_term
+from tilewright.results.run_point import RunPoint
 from tilewright.results.run_text import area_text
 from tilewright.results.text_tables import render, text_table
 from tilewright.results.uncertainty import SAMPLES, energy_range_pj, less_energy_probability
+from tilewright.results.unlike_runs import unlike_causes
 from tilewright.results.words import short_layer_name
 
 if TYPE_CHECKING:
@@ -111,6 +114,16 @@ class RunComparison:
         """Objectives by which the runs are compared. Time replaces cycles if clocks differ."""
         return objectives_of(self.runs)
 
+    @cached_property
+    def turns(self) -> tuple[OrderTurn, ...]:
+        """What would turn the order in energy, latency and EDP; without measures in which the runs are equal."""
+        return order_turns(self.a, self.b)
+
+    @property
+    def turn_lines(self) -> tuple[str, ...]:
+        """Sentences on what would turn the order."""
+        return turn_lines(self.turns, by_time=all(run.latency_s for run in self.runs))
+
     @property
     def lines(self) -> tuple[str, ...]:
         """Lines of text under a table or a figure."""
@@ -159,12 +172,15 @@ def comparison_table(comparison: RunComparison) -> "pandas.DataFrame":
     """Table with a row for each number of the ledgers: the value in both runs, the difference, and the share of the
     total difference. The largest difference comes first.
 
-    Values are in pJ and cycles. The column `assumes` has the assumptions of the comparison.
+    Values are in pJ and cycles. The column `assumes` has the assumptions of the comparison, its notes, and what would
+    turn the order.
     """
     import pandas  # slow to load, and the text needs none
 
     rows = [dict(zip(COLUMNS, row, strict=True)) for row in _rows(comparison)]
-    return pandas.DataFrame(rows, columns=list(COLUMNS)).assign(assumes=". ".join(comparison.lines))
+    return pandas.DataFrame(rows, columns=list(COLUMNS)).assign(
+        assumes=". ".join((*comparison.lines, *comparison.turn_lines))
+    )
 
 
 def comparison_object(comparison: RunComparison) -> JsonObject:
@@ -175,6 +191,7 @@ def comparison_object(comparison: RunComparison) -> JsonObject:
         "differs": list(comparison.differs),
         "assumes": comparison.assumption,
         "notes": list(comparison.notices),
+        "turns": [turn_object(one) for one in comparison.turns],
         "totals": {
             quantity: {"a": total.a, "b": total.b, "difference": total.difference}
             for quantity in QUANTITIES
@@ -265,10 +282,7 @@ def _notices(a: RunLedger, b: RunLedger) -> Iterator[str]:
         yield warning
     if order := order_notice(*runs):
         yield order
-    if clock := _group(*runs).clock_note:
-        yield clock
-    if leakage := _group(*runs).leakage_note:
-        yield leakage
+    yield from (cause.text for cause in unlike_causes(runs))
     if more := slower_with_more_memory(a, b):
         yield more
 
@@ -311,7 +325,7 @@ def comparison_text(comparison: RunComparison) -> str:
         for what, rows in (("term", comparison.by_term(quantity)), ("layer", comparison.by_layer(quantity)))
         if any(row.difference for row in rows)
     ]
-    return "\n".join([_heading(comparison), *tables, ended_lines(comparison.lines)])
+    return "\n".join([_heading(comparison), *tables, ended_lines((*comparison.lines, *comparison.turn_lines))])
 
 
 def shown(rows: Sequence[Difference], most: int) -> tuple[Difference, ...]:

@@ -77,7 +77,8 @@ def test_static_power_of_some_runs_alone_is_told() -> None:
     leaky, other = replace(run("a", 9, 5, 1), static_power_w=0.01), replace(run("b", 9, 5, 1), static_power_w=0.02)
     bare, none = replace(run("c", 1, 5, 1), static_power_w=0.0), run("d", 1, 5, 1)
     (mixed,) = compare([leaky, other, bare, none])
-    assert mixed.notes == ("static power is not given for c, d: only the energies of the other runs include it",)
+    text = "static power is not given for c, d: only the energies of the other runs include it (a 0.01 W, b 0.02 W)"
+    assert mixed.notes == (text,)
     for alike in ([leaky, other], [bare, none]):
         assert compare(alike)[0].notes == ()
 
@@ -89,7 +90,7 @@ def test_where_clocks_differ_time_is_compared_and_told() -> None:
     (group,) = compare([slow, fast])
     assert [group.on_front(index) for index in range(2)] == [False, True]
     (note,) = group.notes
-    assert note == "clocks differ: compared by time, not by cycles: s 5e-07 s, f 4.5e-07 s"
+    assert note == "clocks differ: compare by time, not by cycles: s 5e-07 s, f 4.5e-07 s"
     assert note in pareto_text([group])
     table = pareto_table([group])
     assert table["latency_s"].tolist() == [5e-7, 4.5e-7]

@@ -200,6 +200,8 @@ _PRINTED = (_REPORT, "tilewright.peers.zigzag.exports.*")
 _OWN_PIPELINE = "tilewright.pipeline.stages.multi.pipeline"
 _ONE_CORE_CHECKS = ("tilewright.cli.check_certificates",)
 _MULTI_REPORT = "tilewright.cli.report_multi"
+_READ_NETWORKS = "tilewright.workload.onnx.*"
+"""Readers of ONNX files, for steps that look for the hardware of a run, but do not read its network."""
 CODE_OF: dict[str, StepCode] = {
     **{name: StepCode((f"tilewright.cli.{step.verb}",)) for name, step in STEPS.items() if step.verb != "parse"},
     "parse_hardware": StepCode(("tilewright.cli.parse_hardware",)),
@@ -226,10 +228,10 @@ CODE_OF: dict[str, StepCode] = {
     ),
     "report_multi": StepCode(("tilewright.cli.report", *makers_of(of_part(SEVERAL_CORES_FILES, TABLES)))),
     "figures_multi": StepCode(("tilewright.cli.report", *makers_of(of_part(SEVERAL_CORES_FILES, FIGURES)))),
-    "explain": StepCode(("tilewright.cli.explain",), without=("tilewright.workload.onnx.*",)),
+    "explain": StepCode(("tilewright.cli.explain",), without=(_READ_NETWORKS,)),
     "figures": StepCode(
         ("tilewright.cli.report", "tilewright.cli.explain", *makers_of(of_part(ONE_CORE_FILES, FIGURES))),
-        without=(_MULTI_REPORT, "tilewright.workload.onnx.*"),
+        without=(_MULTI_REPORT, _READ_NETWORKS),
     ),
     "check": StepCode(("tilewright.cli.check",), without=("tilewright.cli.check_multi", *_ONE_CORE_CHECKS)),
     "check_multi": StepCode(("tilewright.cli.check",), without=_ONE_CORE_CHECKS),
@@ -259,9 +261,9 @@ CODE_OF: dict[str, StepCode] = {
         ),
     ),
     "draw": StepCode(("tilewright.cli.draw",)),
-    "page": StepCode(("tilewright.cli.page",), without=("tilewright.cli.explain",)),
-    "pareto": StepCode(("tilewright.cli.pareto",)),
-    "summarize": StepCode(("tilewright.cli.summarize",), without=("tilewright.cli.config",)),
+    "page": StepCode(("tilewright.cli.page",), without=("tilewright.cli.explain", _READ_NETWORKS)),
+    "pareto": StepCode(("tilewright.cli.pareto",), without=(_READ_NETWORKS,)),
+    "summarize": StepCode(("tilewright.cli.summarize",), without=("tilewright.cli.config", _READ_NETWORKS)),
 }
 """Code of each step of the pipeline. A step that is not named here runs the module of its verb.
 

@@ -16,9 +16,11 @@ from tilewright.base.harmless import html, html_data
 from tilewright.base.json_values import JsonObject
 from tilewright.results.multi.page import schedule_frame
 from tilewright.results.page.columns import LIMITED_BY, area_words, cause_text, cell, shown_columns
-from tilewright.results.pareto import RunPoint, compare
+from tilewright.results.pareto import compare
 from tilewright.results.records import Summary
 from tilewright.results.run_columns import run_row
+from tilewright.results.run_point import RunPoint
+from tilewright.results.unlike_runs import cause_lines
 
 FOLDER = Path(__file__).resolve().parent
 PAGE, STYLE = "page.html", "page.css"
@@ -60,7 +62,8 @@ def results_page(runs: Sequence[PageRun], unfinished: Sequence[Mapping[str, str]
 
 
 def page_data(runs: Sequence[PageRun], unfinished: Sequence[Mapping[str, str]] = ()) -> JsonObject:
-    """Data for the scripts: columns, a row for each run, the details of each run, and the groups of comparable runs."""
+    """Data for the scripts: columns, a row for each run, the details of each run, the groups of comparable runs, and
+    warnings on runs of one network whose numbers are not of one physical world."""
     rows = [_row(run) for run in runs] + [dict(row) for row in unfinished]
     columns = shown_columns(rows)
     details: dict[str, Any] = {}
@@ -86,6 +89,7 @@ def page_data(runs: Sequence[PageRun], unfinished: Sequence[Mapping[str, str]] =
             }
             for group in compare([run.point for run in runs], unfinished)
         ],
+        "unlike": list(cause_lines([run.point for run in runs])),
         "frame": schedule_frame() if has_schedule else "",
     }
 

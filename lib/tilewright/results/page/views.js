@@ -33,7 +33,8 @@ function runsView() {
     });
   });
   show();
-  return [element("h1", {}, "Runs"), element("div", { class: "controls" }, element("label", {}, "filter", search), picks), told, table.node];
+  return [element("h1", {}, "Runs"), element("div", { class: "controls" }, element("label", {}, "filter", search), picks), told, table.node,
+    ...DATA.unlike.map((line) => element("p", { class: "faint" }, line))];
 }
 
 // Runs that are not dominated: no other run of the list is at least as good in both quantities and better in one.

@@ -1,0 +1,424 @@
+"""Changes of one uncertain number that turn the order of two runs: the smallest one, found exactly.
+
+A mapping fixes the accesses, the MACs and the cycles. The energy of a run is then linear in the energy of a MAC, of an
+access of each memory, and in the clock period; its latency is linear in the clock period. Mappings are held.
+"""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from tilewright.base.json_values import JsonObject
+from tilewright.cost.ledger import ACCESSES
+from tilewright.hardware.array_model import MAC
+from tilewright.hardware.attributes import power_terms
+from tilewright.results.part_costs import MemoryPart
+from tilewright.results.run_ledger import ENERGY, RunLedger
+
+MEASURES = ("energy", "latency", "EDP")
+NAMES = ("A", "B")
+LARGEST_FACTOR = 10.0
+"""Largest factor, up or down, on a number without a known range; a larger change is not named."""
+NEGLIGIBLE = 1e-9
+"""Relative difference below which two values, or two numbers, count as equal."""
+HELD = "the changes above hold the mappings and their cycles: new searches with a changed number can move the factors"
+
+
+class Line(NamedTuple):
+    """Value that is linear in a factor: `fixed + scaled * factor`."""
+
+    fixed: float
+    scaled: float = 0.0
+
+    def at(self, factor: float) -> float:
+        """Value for a factor."""
+        return self.fixed + self.scaled * factor
+
+
+class ChangedRun(NamedTuple):
+    """Energy and latency of a run as functions of the factor on a number."""
+
+    energy: Line
+    """Energy in pJ."""
+    latency: Line
+    """Latency in seconds, or in cycles."""
+
+    def value(self, measure: str, factor: float) -> float:
+        """Value of a measure for a factor."""
+        energy, latency = self.energy.at(factor), self.latency.at(factor)
+        return {"energy": energy, "latency": latency}.get(measure, energy * latency)
+
+    def polynomial(self, measure: str) -> tuple[float, float, float]:
+        """Coefficients of the measure in the factor, the highest power first."""
+        (a, b), (c, d) = self.energy, self.latency
+        return {"energy": (0.0, b, a), "latency": (0.0, d, c)}.get(measure, (b * d, a * d + b * c, a * c))
+
+
+@dataclass(frozen=True)
+class UncertainNumber:
+    """Number that could be another one, with the figures of both runs as functions of a factor on it."""
+
+    name: str
+    """Name of the number with its runs, such as `energy of dram in A and B`."""
+    values: tuple[float, ...]
+    """Present values in `unit`; () if the number stands for several values."""
+    unit: str
+    runs: tuple[ChangedRun, ChangedRun]
+    low: float
+    """Smallest factor on the number."""
+    high: float
+    has_range: bool = False
+    """Whether `low` and `high` are the range of the library of costs."""
+    is_inverse: bool = False
+    """Whether the figures are linear in the inverse of the factor, as for a clock frequency."""
+    measures: tuple[str, ...] = MEASURES
+    """Measures for which a change of the number is considered."""
+
+    def difference(self, measure: str, factor: float, first: int) -> float:
+        """Value of the second run minus the value of the first run, for a factor on the number."""
+        at = 1 / factor if self.is_inverse else factor
+        return self.runs[1 - first].value(measure, at) - self.runs[first].value(measure, at)
+
+    def turning_factor(self, measure: str, first: int) -> float | None:
+        """Factor nearest to 1, as a ratio, at which both runs are equal and beyond which the order is turned; None if
+        no positive factor turns it.
+        """
+        ahead, behind = (self.runs[place].polynomial(measure) for place in (first, 1 - first))
+        rows = [b - a for a, b in zip(ahead, behind, strict=True)]
+        size = max(map(abs, (*ahead, *behind)))
+        cleaned = [0.0 if abs(row) <= size * 1e-15 else row for row in rows]
+        roots = [float(root.real) for root in np.roots(cleaned) if abs(root.imag) < 1e-12 and root.real > 0]
+        factors = sorted((1 / root if self.is_inverse else root for root in roots), key=lambda one: abs(math.log(one)))
+        return next((one for one in factors if self.difference(measure, _beyond(one), first) < 0), None)
+
+
+class Turn(NamedTuple):
+    """Change of one number at which two runs are equal in a measure."""
+
+    number: UncertainNumber
+    factor: float
+
+
+@dataclass(frozen=True)
+class OrderTurn:
+    """What would turn the order of two runs in one measure."""
+
+    measure: str
+    first: int
+    """Index of the run with the smaller value."""
+    difference: float
+    """Difference of the values, as a share of the value of the first run."""
+    turn: Turn | None
+    """Smallest change within the range of a number, or by up to LARGEST_FACTOR; None if no change turns the order."""
+    nearest_end: Turn | None
+    """End of a known range at which the second run comes nearest to the first; None if no range is known, or if a
+    change within a known range turns the order.
+    """
+    left: float = 0.0
+    """Difference at `nearest_end`, as a share of the value of the first run there."""
+    number_count: int = 0
+    """Number of uncertain numbers that change the measure."""
+    others: str = ""
+    """Numbers that were not considered, and why; '' if all were."""
+
+
+def order_turns(a: RunLedger, b: RunLedger) -> tuple[OrderTurn, ...]:
+    """What would turn the order of two runs: in energy, in latency, and in EDP. Runs that are equal have no entry."""
+    numbers = tuple(uncertain_numbers(a, b))
+    return tuple(filter(None, (_order_turn(measure, numbers, a, b) for measure in MEASURES)))
+
+
+def uncertain_numbers(a: RunLedger, b: RunLedger) -> Iterator[UncertainNumber]:
+    """Numbers that could be other ones: energies of a MAC and of memories, and clock frequencies.
+
+    A number that both runs share is one number: the same law of the library of costs, or the same part in both hardware
+    files. Without the costs of the parts, as on several cores, only costs with a range and the clock are considered.
+    """
+    pair = (a, b)
+    yield from _array_numbers(pair)
+    yield from _memory_numbers(pair)
+    yield from _clock_numbers(pair)
+
+
+def _order_turn(measure: str, numbers: Sequence[UncertainNumber], a: RunLedger, b: RunLedger) -> OrderTurn | None:
+    now = [run.value(measure, 1.0) for run in _unchanged((a, b))]
+    first = int(now[1] < now[0])
+    if not now[first] or now[1 - first] <= now[first] * (1 + NEGLIGIBLE):
+        return None
+    apply = [one for one in numbers if _changes(one, measure)]
+    found = [Turn(one, factor) for one in apply if (factor := one.turning_factor(measure, first)) is not None]
+    inside = [turn for turn in found if turn.number.low <= turn.factor <= turn.number.high]
+    best = min(inside, key=_size_of_change, default=None)
+    ends: list[tuple[float, Turn]] = []
+    if not any(turn.number.has_range for turn in inside):
+        ranged = [one for one in apply if one.has_range]
+        ends = [(_left(one, measure, end, first), Turn(one, end)) for one in ranged for end in (one.low, one.high)]
+    left, end = min(ends, key=lambda pair: pair[0], default=(0.0, None))
+    others = (
+        ""
+        if all(ledger.run.costs for ledger in (a, b))
+        else "energies without a range are not known here, and not considered"
+    )
+    return OrderTurn(measure, first, now[1 - first] / now[first] - 1, best, end, left, len(apply), others)
+
+
+def _size_of_change(turn: Turn) -> tuple[float, bool]:
+    """Key that sorts changes by their size as ratios; among equal ones, an increase comes first."""
+    return round(abs(math.log(turn.factor)), 9), turn.factor < 1
+
+
+def _left(number: UncertainNumber, measure: str, factor: float, first: int) -> float:
+    """Difference of the second run from the first run for a factor, as a share of the value of the first run."""
+    return number.difference(measure, factor, first) / number.runs[first].value(measure, factor)
+
+
+def _beyond(factor: float) -> float:
+    """Factor that is a hair further from 1."""
+    return factor * (1 + NEGLIGIBLE if factor > 1 else 1 - NEGLIGIBLE)
+
+
+def _changes(number: UncertainNumber, measure: str) -> bool:
+    """Whether the value of a run in a measure depends on the number."""
+    return measure in number.measures and any(any(run.polynomial(measure)[:2]) for run in number.runs)
+
+
+# numbers --------------------------------------------------------------------------------------------------------------
+
+
+def _by_time(pair: tuple[RunLedger, RunLedger]) -> bool:
+    return all(ledger.run.latency_s for ledger in pair)
+
+
+def _unchanged(pair: tuple[RunLedger, RunLedger]) -> tuple[ChangedRun, ChangedRun]:
+    return _scaled(pair, (0.0, 0.0))
+
+
+def _scaled(pair: tuple[RunLedger, RunLedger], parts_pj: tuple[float, float]) -> tuple[ChangedRun, ChangedRun]:
+    """Both runs, in which parts of the energies are scaled by the factor."""
+    times = [ledger.run.latency_s if _by_time(pair) else ledger.run.latency_cycles for ledger in pair]
+    first, second = (
+        ChangedRun(Line(ledger.run.energy_pj - part, part), Line(float(time or 0.0)))
+        for ledger, part, time in zip(pair, parts_pj, times, strict=True)
+    )
+    return first, second
+
+
+def _energies(pair: tuple[RunLedger, RunLedger], terms: Sequence[str], memory: str = "") -> tuple[float, float]:
+    """Energies in pJ of terms, or of the accesses of a memory, in both runs."""
+    first, second = (
+        sum(
+            value
+            for place, value in ledger.entries.items()
+            if place.quantity == ENERGY and place.term in terms and place.memory == memory
+        )
+        for ledger in pair
+    )
+    return first, second
+
+
+def _array_numbers(pair: tuple[RunLedger, RunLedger]) -> Iterator[UncertainNumber]:
+    energies = _energies(pair, (MAC,))
+    units = [None if ledger.run.costs is None else ledger.run.costs.unit_energy_pj for ledger in pair]
+    is_shared = units[0] is not None and units[0] == units[1] and pair[0].run.bits == pair[1].run.bits
+    for places in _places(is_shared):
+        value = units[places[0]]
+        if value and any(energies[place] for place in places):
+            yield _energy_number(pair, "energy of a MAC", places, energies, (value,), "pJ")
+
+
+def _memory_numbers(pair: tuple[RunLedger, RunLedger]) -> Iterator[UncertainNumber]:
+    """Energies of memories. Memories with the same law, or equal parts of both hardware files, are one number."""
+    costs = [memory for ledger in pair if ledger.run.costs for memory in ledger.run.costs.memories]
+    ranges = {(part.law, part.low, part.high) for ledger in pair for part in ledger.run.cost_parts}
+    for law, low, high in sorted(ranges):
+        parts = [
+            [part for part in ledger.run.cost_parts if (part.law, part.low, part.high) == (law, low, high)]
+            for ledger in pair
+        ]
+        energies = [sum(part.energy_pj for part in own) for own in parts]
+        places = tuple(place for place in (0, 1) if energies[place])
+        values, unit = _common_value([memory for memory in costs if memory.law == law])
+        memories = dict.fromkeys(part.memory for own in parts for part in own)
+        if places:
+            name = f"energy of {', '.join(memories)} ({law})"
+            yield _energy_number(pair, name, places, (energies[0], energies[1]), values, unit, (low, high))
+    yield from _plain_numbers(pair, {law for law, _, _ in ranges})
+
+
+def _plain_numbers(pair: tuple[RunLedger, RunLedger], ranged: set[str]) -> Iterator[UncertainNumber]:
+    """Energies of memories without a known range."""
+    groups: list[list[tuple[int, MemoryPart]]] = []
+    for place, ledger in enumerate(pair):
+        for part in ledger.run.costs.memories if ledger.run.costs else ():
+            if part.law in ranged or not any(part.bit_energies_pj):
+                continue
+            same = next((group for group in groups if _is_same_part(group[0][1], part)), None)
+            if same is None:
+                groups.append([(place, part)])
+            else:
+                same.append((place, part))
+    for group in groups:
+        energies = [0.0, 0.0]
+        for place, part in group:
+            energies[place] += _energies(pair, (ACCESSES,), part.name)[place]
+        places = tuple(place for place in (0, 1) if energies[place])
+        values, unit = _common_value([part for _, part in group])
+        if places:
+            names = ", ".join(dict.fromkeys(part.name for _, part in group))
+            yield _energy_number(pair, f"energy of {names}", places, (energies[0], energies[1]), values, unit)
+
+
+def _clock_numbers(pair: tuple[RunLedger, RunLedger]) -> Iterator[UncertainNumber]:
+    """Clock frequencies of each run. If a clock is not known, their ratio, for the latency only: a clock can bring
+    static energy, which is then not known.
+    """
+    by_time, static = _by_time(pair), _energies(pair, power_terms())
+    for place, ledger in enumerate(pair):
+        runs = list(_unchanged(pair))
+        still = ledger.run.energy_pj - static[place]
+        energy = Line(still, static[place]) if by_time else Line(ledger.run.energy_pj)
+        runs[place] = ChangedRun(energy, Line(0.0, runs[place].latency.fixed))
+        yield UncertainNumber(
+            name=f"clock of {NAMES[place]}{'' if by_time else f' relative to that of {NAMES[1 - place]}'}",
+            values=(float(ledger.run.clock_frequency_mhz or 0.0),) if by_time else (),
+            unit="MHz" if by_time else "",
+            runs=(runs[0], runs[1]),
+            low=1 / LARGEST_FACTOR,
+            high=LARGEST_FACTOR,
+            is_inverse=True,
+            measures=MEASURES if by_time else ("latency",),
+        )
+
+
+def _energy_number(
+    pair: tuple[RunLedger, RunLedger],
+    name: str,
+    places: tuple[int, ...],
+    energies_pj: tuple[float, float],
+    values: tuple[float, ...],
+    unit: str,
+    limits: tuple[float, float] | None = None,
+) -> UncertainNumber:
+    """Number on which the energies of the runs in `places` depend."""
+    parts = (energies_pj[0] if 0 in places else 0.0, energies_pj[1] if 1 in places else 0.0)
+    low, high = limits or (1 / LARGEST_FACTOR, LARGEST_FACTOR)
+    text = f"{name} in {' and '.join(NAMES[place] for place in places)}"
+    return UncertainNumber(text, values, unit, _scaled(pair, parts), low, high, limits is not None)
+
+
+def _places(is_shared: bool) -> tuple[tuple[int, ...], ...]:
+    return ((0, 1),) if is_shared else ((0,), (1,))
+
+
+def _is_same_part(one: MemoryPart, other: MemoryPart) -> bool:
+    """Whether two memories are the same part: off the chip the same energies per bit, on the chip the same memory."""
+    if one.law or other.law:
+        return one.law == other.law
+    if one.is_on_chip or other.is_on_chip:
+        return one == other
+    pairs = zip(one.bit_energies_pj, other.bit_energies_pj, strict=True)
+    return all(math.isclose(a, b, rel_tol=NEGLIGIBLE) for a, b in pairs)
+
+
+def _value_of(part: MemoryPart) -> tuple[tuple[float, ...], str]:
+    """Energy per bit off the chip, per word on the chip: (read and write, or one value if they are equal; unit)."""
+    pair, unit = part.bit_energies_pj, "pJ/b"
+    if part.is_on_chip:
+        pair, unit = (part.read_energy_pj, part.write_energy_pj), "pJ a word"
+    return ((pair[0],) if math.isclose(*pair, rel_tol=NEGLIGIBLE) else pair), unit
+
+
+def _common_value(parts: Sequence[MemoryPart]) -> tuple[tuple[float, ...], str]:
+    """Energy of memories, if all of them have the same energy; ((), '') otherwise."""
+    found = {_value_of(part) for part in parts}
+    return found.pop() if len(found) == 1 else ((), "")
+
+
+# texts ----------------------------------------------------------------------------------------------------------------
+
+
+def turn_lines(turns: Sequence[OrderTurn], by_time: bool) -> tuple[str, ...]:
+    """Sentences on what would turn the order, one for each measure, and on what is held; () without measures."""
+    lines = tuple(_line(one, by_time) for one in turns)
+    return (*lines, HELD) if lines else ()
+
+
+def turn_object(one: OrderTurn) -> JsonObject:
+    """What would turn the order in a measure, as plain data. Factors are exact: at the factor both runs are equal."""
+
+    def of(turn: Turn | None) -> JsonObject | None:
+        if turn is None:
+            return None
+        number = turn.number
+        return {
+            "number": number.name,
+            "factor": turn.factor,
+            "unit": number.unit,
+            "from": list(number.values),
+            "to": [value * turn.factor for value in number.values],
+            "range": [number.low, number.high] if number.has_range else None,
+        }
+
+    return {
+        "measure": one.measure,
+        "first": NAMES[one.first],
+        "difference": one.difference,
+        "change": of(one.turn),
+        "nearest_end": of(one.nearest_end),
+        "difference_at_nearest_end": one.left if one.nearest_end else None,
+    }
+
+
+def _line(one: OrderTurn, by_time: bool) -> str:
+    first, second = NAMES[one.first], NAMES[1 - one.first]
+    unit = "" if one.measure == "energy" else " in seconds" if by_time else " in cycles"
+    said = f"{one.measure}{unit}: {second} is {_percent(one.difference)} above {first}"
+    if one.turn is not None:
+        said += f"; {second} would be first with {change_text(one.turn)}"
+    else:
+        said += f"; no change of a single number {_limits(one)} turns the order"
+    if one.nearest_end is not None:
+        number, factor = one.nearest_end
+        end = f"at {factor:.4g} times the {number.name}{_from_to(number, factor, is_bound=False)} {second} is still"
+        said += f"; no known range turns the order: {end} {_percent(one.left)} above"
+    return said + (f"; {one.others}" if one.others and one.measure != "latency" else "")
+
+
+def _limits(one: OrderTurn) -> str:
+    return f"by up to {LARGEST_FACTOR:g} times, or within its range," if one.number_count else "considered here"
+
+
+def change_text(turn: Turn) -> str:
+    """Text of a change, with the factor rounded away from 1, so that the rounded factor turns the order, too."""
+    number, factor = turn
+    bound = "at least" if factor > 1 else "at most"
+    known = f"; range {number.low:g} to {number.high:g} times" if number.has_range else "; no range is known"
+    if not number.has_range and number.is_inverse:
+        known = ""
+    return f"{bound} {outward(factor, factor):.4g} times the {number.name}{_from_to(number, factor)}{known}"
+
+
+def _from_to(number: UncertainNumber, factor: float, is_bound: bool = True) -> str:
+    """Present and changed value. The changed value is rounded outward if it is a bound."""
+    if not number.values:
+        return ""
+    both = ", read and write" if len(number.values) > 1 else ""
+    before = " and ".join(f"{value:.4g}" for value in number.values)
+    changed = (outward(value * factor, factor) if is_bound else value * factor for value in number.values)
+    return f" ({before} -> {' and '.join(f'{value:.4g}' for value in changed)} {number.unit}{both})"
+
+
+def outward(value: float, factor: float, digits: int = 3) -> float:
+    """Value with few digits, rounded up if `factor` is above 1, otherwise down."""
+    if not value:
+        return value
+    step = 10.0 ** (math.floor(math.log10(abs(value))) - digits + 1)
+    rounded = (math.ceil if factor > 1 else math.floor)(value / step + (1e-6 if factor > 1 else -1e-6)) * step
+    return float(f"{rounded:.{digits + 1}g}")
+
+
+def _percent(share: float) -> str:
+    return f"{share:,.1%}" if share >= 0.0005 else "less than 0.1%"

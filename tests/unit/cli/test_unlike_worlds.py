@@ -1,0 +1,75 @@
+"""Rankings of runs with unlike clocks: no verb prints cycles of such runs without a sentence on time."""
+
+from pathlib import Path
+
+import pytest
+import tilewright
+from tilewright.cli.main import main
+
+WORKLOAD = [
+    {
+        "id": 0,
+        "operator_type": "Gemm",
+        "equation": "O[b][k] += I[b][c] * W[c][k]",
+        "loop_dims": ["B", "C", "K"],
+        "loop_sizes": [8, 32, 64],
+        "operand_precision": {"W": 8, "I": 8, "O": 16, "O_final": 8},
+        "operand_source": {"W": 0, "I": 0},
+    }
+]
+MAPPING = "config/mapping/tpu_like.yaml"
+CLOCKS_MHZ = {"fast": 1000, "slow": 250}
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two runs of one core at two clocks, whose MACs take unlike energies."""
+    folder = tmp_path_factory.mktemp("worlds")
+    text = Path("config/hardware/tpu_like.yaml").read_text("utf-8")
+    for name, mhz in CLOCKS_MHZ.items():
+        hardware = folder / f"{name}.yaml"
+        own = text.replace("name: tpu_like", f"name: {name}\nclock_frequency: {mhz} MHz")
+        hardware.write_text(own.replace("unit_energy: 0.04", f"unit_energy: {0.01 * mhz / 250}"), "utf-8")
+        options = {"temporal_mapping_search_engine": "loma", "lpf_limit": 2}
+        tilewright.map(WORKLOAD, hardware, MAPPING, output=folder / "runs" / name, **options)  # type: ignore[arg-type]
+    return folder / "runs"
+
+
+def said(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[str, str]:
+    """What a command prints: (output, messages), each as one line."""
+    assert main([str(one) for one in arguments]) == 0
+    printed = capsys.readouterr()
+    return " ".join(printed.out.split()), " ".join(printed.err.split())
+
+
+def sentence(runs: Path) -> str:
+    """Sentence on the times of both runs: cycles over the clock."""
+    cycles = {name: tilewright.load(runs / name / "summary.json")["latency_cycles"] for name in CLOCKS_MHZ}
+    times = ", ".join(f"{name} {cycles[name] / mhz / 1e6:.4g} s" for name, mhz in CLOCKS_MHZ.items())
+    return f"clocks differ: compare by time, not by cycles: {times}"
+
+
+def test_every_ranking_says_that_clocks_differ(runs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """In the text, or as a message where only a file is written; and in the page, its table and its front."""
+    text, mac = sentence(runs), "the energy of a MAC differs: fast: 0.04 pJ; slow: 0.01 pJ"
+    for arguments in (("summarize", runs), ("pareto", runs), ("compare", runs / "fast", runs / "slow")):
+        out, _ = said(capsys, *arguments)
+        assert text in out
+        assert mac in out
+    assert "[s]" in said(capsys, "pareto", runs)[0]
+    assert text in said(capsys, "summarize", runs, "--csv", tmp_path / "runs.csv")[1]
+    assert text in said(capsys, "summarize", runs, "--json")[1]
+    said(capsys, "pareto", runs, "--csv", tmp_path / "pareto.csv")
+    assert (tmp_path / "pareto.csv").read_text("utf-8").count(text) == len(CLOCKS_MHZ)
+    said(capsys, "page", runs, "-o", tmp_path / "page.html")
+    assert (tmp_path / "page.html").read_text("utf-8").count(text) == 2
+
+
+def test_compare_names_a_clock_that_turns_the_latency(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Both have equal cycles, so that four times the slower clock makes both equal."""
+    out, _ = said(capsys, "compare", runs / "fast", runs / "slow")
+    assert "B would be first with at least 4.01 times the clock of B (250 -> 1010 MHz)" in out
+    assert "energy: A is" in out
+    assert "at least 4.01 times the energy of a MAC in B (0.01 -> 0.0401 pJ)" in out
+    found = tilewright.compare(runs / "fast", runs / "slow")
+    assert found["assumes"].str.contains("hold the mappings").all()
