@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tilewright.base.json_values import JsonObject
+from tilewright.base.objectives import energy_delay_product
 from tilewright.cost.ledger import ACCESSES
 from tilewright.hardware.array_model import MAC
 from tilewright.hardware.attributes import power_terms
@@ -49,7 +50,7 @@ class ChangedRun(NamedTuple):
     def value(self, measure: str, factor: float) -> float:
         """Value of a measure for a factor."""
         energy, latency = self.energy.at(factor), self.latency.at(factor)
-        return {"energy": energy, "latency": latency}.get(measure, energy * latency)
+        return {"energy": energy, "latency": latency}.get(measure, energy_delay_product(energy, latency))
 
     def polynomial(self, measure: str) -> tuple[float, float, float]:
         """Coefficients of the measure in the factor, the highest power first."""

@@ -220,7 +220,7 @@ def test_bounds_worked_out_by_hand() -> None:
 
 
 def test_bounds_worked_out_by_hand_if_data_may_stream() -> None:
-    """The same problem. Path: 10 + 8, while which 4 cycles of weights and 2 of the result can pass. Work 21 and traffic
+    """The same problem. Path: 10 + 8, and data can pass while CNs run. Work 21 and traffic
     10 as above. Before CN 2: 15 of work, then 8.
     """
     nodes = [Node({0: 10, 1: 30}, [(0, WEIGHT)]), Node({0: 10, 1: 30}, [(1, WEIGHT)]), Node({0: 8}, after=[0, 1])]
@@ -230,6 +230,23 @@ def test_bounds_worked_out_by_hand_if_data_may_stream() -> None:
     assert bounds.off_chip_traffic_cycles == 10
     assert bounds.before_and_after_cycles == 23
     assert (bounds.latency_cycles, bounds.latency_gap(23), bounds.latency_gap(46)) == (23, 0.0, 0.5)
+
+
+def test_more_data_can_pass_while_a_slower_core_runs() -> None:
+    """40 bits of a constant and 40 of a result over two links of 1, while a CN streams both on core 1 for 50 cycles; on
+    core 0 it would run for one. A bound of 40 + 40 - 1 would be wrong.
+    """
+    streams = {INPUT: (40, 1), 0: (40, 1)}
+    paths = {(0, 2): [0], (2, 0): [1], (1, 2): [0], (2, 1): [1], (0, 1): [0], (1, 0): [1]}
+    memories = [Memory(), Memory(), Memory(10**9, 1000, 10.0, 20.0)]
+    system = make_system([0, 1, 2], memories, [Link(1), Link(1)], paths)
+    node = Node({0: 1, 1: 50}, [(0, INPUT)], streams=streams)
+    problem = make_problem(system, [Piece(40), Piece(40, 0, True)], [node])
+    costs = replace(problem.costs, stream_bits=problem.costs.stream_bits.copy())
+    costs.stream_bits[0, 0] = 0
+    problem = replace(problem, costs=costs)
+    assert simulate(problem, np.array([1])).latency_cycles == 50
+    assert lower_bounds(problem).if_streamed.latency_cycles <= 50
 
 
 @pytest.mark.parametrize(("bits", "gaps", "cycles"), [(500, False, 50), (500, True, 0), (499, False, 0)])

@@ -58,20 +58,20 @@ class LongestPaths:
 def paths_through(problem: SchedulingProblem, classes: CnClasses, limits: SystemLimits) -> LongestPaths:
     """The longest paths of a problem. Raises InputError if the dependences of CNs form a cycle.
 
-    If data that fit may stream, all data of a CN can move while the CN runs.
+    If data that fit may stream, all data of a CN can move while the CN runs, on a core that can be slower than the
+    fastest one; therefore only runtimes count.
     """
-    release, writing = _release(problem, classes, limits), _writing(problem, classes, limits)
     runtime = whole_cycles(classes.runtime.min(axis=1))[classes.of_cn]
     start, successor = problem.edges
     if classes.may_stream:
-        head, tail, delay = np.maximum(release - runtime, 0), np.maximum(writing - runtime, 0), np.zeros_like(successor)
-        release, writing = np.zeros_like(release), np.zeros_like(writing)
+        release, writing, delay = np.zeros_like(runtime), np.zeros_like(runtime), np.zeros_like(successor)
     else:
-        head, tail, delay = release.copy(), writing.copy(), _edge_delays(problem, classes, limits)
+        release, writing = _release(problem, classes, limits), _writing(problem, classes, limits)
+        delay = _edge_delays(problem, classes, limits)
     arrays = {
-        "head": head,
+        "head": release.copy(),
         "runtime": runtime,
-        "tail": tail,
+        "tail": writing.copy(),
         "waiting": problem.predecessor_count.copy(),
         "queue": np.empty(len(runtime), np.int64),
         "start": start,
@@ -107,7 +107,7 @@ def _release(problem: SchedulingProblem, classes: CnClasses, limits: SystemLimit
 
 
 def _writing(problem: SchedulingProblem, classes: CnClasses, limits: SystemLimits) -> Integers:
-    """[cn] Least number of cycles to write the results that the CN never streams off-chip."""
+    """[cn] Least number of cycles from the end of the CN until the results that it never streams are off-chip."""
     pieces = np.flatnonzero(problem.graph.piece_is_output)
     pieces = pieces[classes.never_streams[classes.of_cn[problem.graph.piece_producer[pieces]], OUTPUT_OPERAND]]
     producer = problem.graph.piece_producer[pieces]
