@@ -58,6 +58,7 @@ from tilewright.pipeline.stages.pipeline import Pipeline as _Pipeline
 from tilewright.plans.answer import Fusion as _Fusion
 from tilewright.results.bottlenecks import Bottlenecks as _Bottlenecks
 from tilewright.results.checks import Check as _Check
+from tilewright.results.sheet import PaperWidth as _PaperWidth
 from tilewright.search.options import CoreSearchOptions as _CoreSearchOptions
 from tilewright.search.options import MapOptions as MapOptions
 from tilewright.search.options import SearchOptions as SearchOptions
@@ -340,6 +341,7 @@ def tokens(
     strict: bool = ...,
     jobs: int = ...,
     store: _FilePath | _Store | None = ...,
+    paper: _PaperWidth | None = ...,
     model: str = ...,
     objective: _Literal['latency', 'energy', 'EDP'] = ...,
     nb_spatial_mappings_generated: int | None = ...,
@@ -400,6 +402,7 @@ def report(
     output: _FilePath | None = ...,
     loop_nests: _Sequence[str] = ...,
     only: _Part = ...,
+    paper: _PaperWidth | None = ...,
     *,
     plot_full_schedule: bool = ...,
     plot_data_transfer: bool = ...,
@@ -427,6 +430,7 @@ def explain(
     output: _FilePath | None = ...,
     only: _Part = ...,
     mapping: _FilePath | None = ...,
+    paper: _PaperWidth | None = ...,
     *,
     dims: _Mapping[str, int] | _Iterable[tuple[str, int]] | None = ...,
     input_shapes: _Mapping[str, _Sequence[int]] | _Iterable[tuple[str, _Sequence[int]]] | None = ...,

@@ -1,4 +1,4 @@
-"""Harmless text: names from input files, escaped for the terminal, CSV, HTML, SVG, Markdown, YAML and Perfetto.
+"""Harmless text: names from input files, escaped for the terminal, CSV, HTML, SVG, Markdown, LaTeX, YAML and Perfetto.
 
 There is one function for each kind of output. Ordinary names pass through unchanged. Names inside the model are not
 changed. Text is escaped only when it leaves the program, in the writer that all outputs of a kind share.
@@ -34,6 +34,28 @@ REPLACEMENT = "\ufffd"
 _HTML_ENTITIES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#x27;"})
 _MARKDOWN = re.compile(r"[\\`|\[\]<>&]")
 _MARKDOWN_ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
+_LATEX = {
+    "\\": r"\textbackslash{}",
+    **{character: f"\\{character}" for character in "{}_%&#$"},
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "|": r"\textbar{}",
+    '"': r"\char34{}",
+    "`": r"\textasciigrave{}",
+    "'": r"\textquotesingle{}",
+    "[": "{[}",
+    "]": "{]}",
+    "-": "-{}",
+    "µ": r"\textmu{}",
+    "²": r"\texttwosuperior{}",
+    "³": r"\textthreesuperior{}",
+    "·": r"\textperiodcentered{}",
+    "×": r"\texttimes{}",
+    "−": r"\textminus{}",
+}
+"""Characters that LaTeX takes for commands, or that it joins with others (`--`), and units that not all fonts have."""
 Value = TypeVar("Value")
 
 
@@ -174,6 +196,11 @@ def markdown(text: object, is_marked: bool = False) -> str:
     """
     line = visible(str(text))
     return line.replace("|", "\\|") if is_marked else _MARKDOWN.sub(_markdown_escape, line)
+
+
+def latex(text: object) -> str:
+    """Text for a table cell or a line of LaTeX. No command, comment, column or formula can begin in it."""
+    return "".join(_LATEX.get(character, character) for character in visible(str(text)))
 
 
 def _markdown_escape(found: re.Match[str]) -> str:

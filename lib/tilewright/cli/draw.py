@@ -5,9 +5,10 @@ from typing import Annotated
 
 from tilewright.base.artifacts.files import FilePath, writing
 from tilewright.cli.options import echo_paths, keep_font_cache_here
-from tilewright.cli.verb import ARGUMENT, Help, verb
+from tilewright.cli.verb import ARGUMENT, Help, OptionOf, verb
 from tilewright.hardware.source import AcceleratorSource, parse_accelerator
 from tilewright.hardware.system import MultiCoreAccelerator
+from tilewright.results.sheet import PaperOptions, PaperWidth, drawn_for
 
 
 @verb(
@@ -23,11 +24,13 @@ from tilewright.hardware.system import MultiCoreAccelerator
 def draw(
     hardware: Annotated[AcceleratorSource, ARGUMENT],
     output: Annotated[FilePath, Help("SVG file to write; a PNG file with the same name is written beside it.")],
+    paper: Annotated[PaperWidth | None, OptionOf(PaperOptions)] = None,
 ) -> list[Path]:
     """Draw the memories of a core above its array, as SVG and PNG; returns the paths of the files.
 
-    For an accelerator with several cores, a figure of its cores, links and buses is drawn too. Raises InputError for a
-    wrong hardware file.
+    For an accelerator with several cores, a figure of its cores, links and buses is drawn too. `paper` is the
+    width of figures for a paper, `column` or `page`; None draws figures for a report. Raises InputError for a wrong
+    hardware file, and for a figure that needs more width.
     """
     keep_font_cache_here()
     from tilewright.results.hierarchy_figure import write_hierarchy_figure
@@ -35,7 +38,7 @@ def draw(
     place = Path(output)
     stem = place.with_suffix("") if place.suffix in (".svg", ".png") else place
     accelerator = parse_accelerator(hardware)
-    with writing(stem):
+    with writing(stem), drawn_for(paper):
         if not isinstance(accelerator, MultiCoreAccelerator):
             return [*write_hierarchy_figure(accelerator.cores[0], stem)]
         from tilewright.results.multi.system_figure import write_system_figure

@@ -11,13 +11,22 @@ from tilewright.base.artifacts.envelope import read_artifact
 from tilewright.base.artifacts.files import FilePath, make_folder, write_atomically, writing
 from tilewright.base.artifacts.seals import sealed_document
 from tilewright.base.errors import InputError, Problem
+from tilewright.base.measures import ENERGY_PJ, LATENCY_CYCLES
 from tilewright.base.report_files import BOTTLENECKS, FIGURES, TABLES
 from tilewright.base.steps import CN_GRAPH, CORE_CYCLES, LAYERS, PORT_LIMITS, SUMMARY
 from tilewright.cli.described_run import HARDWARE, MAPPING, WORKLOAD, DescribedRun, mapping_digest, network_digest
-from tilewright.cli.options import Part, echo_json, echo_paths, keep_font_cache_here, network_keywords
+from tilewright.cli.options import (
+    Part,
+    echo_json,
+    echo_paths,
+    keep_font_cache_here,
+    network_keywords,
+    refuse_paper,
+)
 from tilewright.cli.runs import existing_run, is_multi_run, made_of, records_of
 from tilewright.cli.terminal import echo_text
-from tilewright.cli.verb import ARGUMENT, Help, verb
+from tilewright.cli.verb import ARGUMENT, Help, OptionOf, verb
+from tilewright.results.sheet import PaperOptions, PaperWidth, drawn_for, figure_suffixes, sheet_inches
 from tilewright.workload.network_options import NetworkOptions
 
 if TYPE_CHECKING:
@@ -33,7 +42,7 @@ _Given = Mapping[str, Path | None]
 """Path that the user gave for each of HARDWARE, WORKLOAD and MAPPING; None if no path was given."""
 
 
-def _show(found: "Bottlenecks", output: Path | None, only: Part, as_json: bool) -> None:
+def _show(found: "Bottlenecks", output: Path | None, only: Part, paper: PaperWidth | None, as_json: bool) -> None:
     if as_json:
         from tilewright.results.bottlenecks import bottlenecks_object
 
@@ -44,7 +53,8 @@ def _show(found: "Bottlenecks", output: Path | None, only: Part, as_json: bool) 
 
         echo_text(bottlenecks_text(found))
     if output:
-        echo_paths(written_files(output, only, has_cores=found.cores is not None), as_json)
+        with drawn_for(paper):
+            echo_paths(written_files(output, only, has_cores=found.cores is not None), as_json)
 
 
 @verb(
@@ -77,15 +87,18 @@ def explain(
     ] = None,
     only: Part = "",
     mapping: Annotated[FilePath | None, Help("Mapping of the run, if the command does not find it.")] = None,
+    paper: Annotated[PaperWidth | None, OptionOf(PaperOptions)] = None,
 ) -> "Bottlenecks":
     """Parts of the energy and the cycles of a run, or of one of its layers, and the memory port that limits each layer.
 
     `run` is the folder of the run. `hardware`, `workload` and `mapping` are the input files of the run; by default they
     are searched beside the run, and in `config` in the working folder. If hardware or workload is not found, the
     limiting ports are not reported. `output` is a folder for tables, a JSON file and a figure. `only` limits the output
-    to `tables` (with the JSON file) or `figures`. Energies are in pJ. Raises ArtifactError for a folder without a run,
+    to `tables` (with the JSON file) or `figures`. `paper` is the width of figures for a paper, `column` or `page`; None
+    draws figures for a report. Energies are in pJ. Raises ArtifactError for a folder without a run,
     and InputError for a missing folder, for input files of another run, and for an unknown layer.
     """
+    refuse_paper(paper, ("-o", output))
     folder = Path(run)
     named = {HARDWARE: hardware, WORKLOAD: workload, MAPPING: mapping}
     given = {kind: None if path is None else Path(path) for kind, path in named.items()}
@@ -96,14 +109,20 @@ def explain(
         found = _of_one_core(folder, given, network_options or NetworkOptions())
     found = found.of_layer(layer) if layer else found
     if output is not None:
-        write_bottlenecks(found, Path(output), only)
+        with drawn_for(paper):
+            write_bottlenecks(found, Path(output), only)
     return found
 
 
 def written_files(folder: Path, only: Part = "", has_cores: bool = False) -> list[Path]:
     """Paths of the files that `write_bottlenecks` writes. `has_cores` is True for a run on several cores."""
-    tables = [f"{BOTTLENECKS}.csv", f"{BOTTLENECKS}.json"], [CORE_CYCLES if has_cores else PORT_LIMITS]
-    figures = [f"{BOTTLENECKS}.svg", f"{BOTTLENECKS}.png"]
+    further = CORE_CYCLES if has_cores else PORT_LIMITS
+    tables = [f"{BOTTLENECKS}.csv", f"{BOTTLENECKS}.json"], [further]
+    if sheet_inches() is not None:
+        ends = [f"-{quantity}{end}" for quantity in (ENERGY_PJ, LATENCY_CYCLES) for end in (".md", ".tex")]
+        tables[0].extend(BOTTLENECKS + end for end in ends)
+        tables[1].extend(Path(further).with_suffix(end).name for end in (".md", ".tex"))
+    figures = [BOTTLENECKS + suffix for suffix in figure_suffixes()]
     named = {TABLES: [*tables[0], *tables[1]], FIGURES: figures}
     return [folder / name for name in named.get(only, [*tables[0], *figures, *tables[1]])]
 
@@ -115,13 +134,13 @@ def write_bottlenecks(found: "Bottlenecks", folder: Path, only: Part = "") -> li
     make_folder(folder)
     if only != FIGURES:
         from tilewright.results.bottlenecks import bottlenecks_object, port_table, share_table
-        from tilewright.results.text_tables import write_csv
+        from tilewright.results.paper_tables import write_table
 
-        write_csv(share_table(found), folder / f"{BOTTLENECKS}.csv")
+        write_table(share_table(found), folder / f"{BOTTLENECKS}.csv")
         if found.cores is None:
-            write_csv(port_table(found), folder / PORT_LIMITS)
+            write_table(port_table(found), folder / PORT_LIMITS)
         else:
-            write_csv(found.cores.table, folder / CORE_CYCLES)
+            write_table(found.cores.table, folder / CORE_CYCLES)
         write_atomically(folder / f"{BOTTLENECKS}.json", sealed_document(document_text(bottlenecks_object(found))))
     if only != TABLES:
         keep_font_cache_here()

@@ -10,16 +10,25 @@ from tilewright.base.artifacts.files import FilePath, make_folder, write_atomica
 from tilewright.base.artifacts.folder_lock import holding
 from tilewright.base.errors import InputError, Problem, count_of, nearest_name
 from tilewright.base.harmless import ended_lines
+from tilewright.base.measures import MEASURES
 from tilewright.base.parameters import Limits
 from tilewright.base.unused import refuse_unused, unused_in, unused_option
 from tilewright.base.yamlfile import yaml_text
 from tilewright.cli.described_run import OF_DESIGN
 from tilewright.cli.main import InterruptedRunError
-from tilewright.cli.options import echo_json, echo_notices, echo_paths, keep_font_cache_here, repeated_options
+from tilewright.cli.options import (
+    echo_json,
+    echo_notices,
+    echo_paths,
+    keep_font_cache_here,
+    refuse_paper,
+    repeated_options,
+)
 from tilewright.cli.parameter_options import store_of
 from tilewright.cli.space_path import write_space_path
 from tilewright.cli.terminal import echo, echo_text
-from tilewright.cli.verb import ARGUMENT, Help, Tell, silent, verb
+from tilewright.cli.verb import ARGUMENT, Help, OptionOf, Tell, silent, verb
+from tilewright.results.sheet import PaperOptions, PaperWidth, drawn_for
 
 if TYPE_CHECKING:
     import pandas
@@ -55,12 +64,14 @@ def _run(
     show: str | None = None,
     store: "FilePath | Store | None" = None,
     strict: bool = False,
+    paper: PaperWidth | None = None,
     tell: Tell = silent,
     show_progress: bool = False,
 ) -> Explored:
     from tilewright.designs.design_cost import Sharing
     from tilewright.designs.space_reader import read_space
 
+    refuse_paper(paper, ("-o", output), ("a front", shard is None and show is None))
     source = space if isinstance(space, dict) else Path(space)
     notices: list[str] = [*repeated_options()]
     read = read_space(source, notices)
@@ -74,6 +85,8 @@ def _run(
         echo_text(_told_before(read, folder), nl=True)
     sharing = Sharing(store_of(store))
     answer = _explored(source, read, folder, jobs, shard, gather, sharing, notices, show_progress)
+    if paper is not None and answer is not None and folder is not None:
+        _write_for_paper(answer, folder, paper)
     if str(sharing):
         tell([str(sharing)])
     return Explored(answer)
@@ -123,13 +136,15 @@ def explore(
     ] = None,
     store: "FilePath | Store | None" = None,
     strict: bool = False,
+    paper: Annotated[PaperWidth | None, OptionOf(PaperOptions)] = None,
 ) -> "pandas.DataFrame":
     """Table with the costs of every design of a space: one row for each design and network.
 
     The column `pareto` says whether the design is on the Pareto front. `space` is a file, or the content of a file as a
     dict. `output` is a folder for shards, tables, figures and a page. With `shard`, only the shard with this number is
     evaluated. With `gather`, the table is made from existing shards only. With `show`, only the full run of the design
-    with this name is made. `store` keeps mappings of the tiles of multi-core designs for later designs. The `attrs` of
+    with this name is made. `paper` (`column` or `page`) also draws the
+    figures for a paper. `store` keeps mappings of the tiles of multi-core designs for later designs. The `attrs` of
     the table list unused input. Raises InputError with all errors of the space, the networks and the mapping, and with
     `strict` for input without effect.
     """
@@ -137,7 +152,7 @@ def explore(
 
     from tilewright.designs.table_files import space_table
 
-    found = _run(space, output, jobs, shard, gather, show, store, strict)
+    found = _run(space, output, jobs, shard, gather, show, store, strict, paper)
     if show is not None:
         return pandas.DataFrame({"file": list(found.shown)})
     return pandas.DataFrame() if found.answer is None else space_table(found.answer)
@@ -282,6 +297,18 @@ def _progress(space: "Space", shard: int | None, shown: bool) -> Any:
 
     total = len(space) if shard is None else shards_of(space)[shard].end - shards_of(space)[shard].first
     return search_progress(total, space.name, shown, unit="designs", least=1)
+
+
+def _write_for_paper(answer: "Answer", folder: Path, paper: PaperWidth) -> None:
+    """Write the figures, and the table of the fronts with the values of the axes and the measures, for a paper."""
+    from tilewright.designs.figures import write_figures
+    from tilewright.designs.table_files import FRONT_STEM, front_table
+    from tilewright.results.paper_tables import write_table
+
+    columns = ("network", "design", *answer.exploration.axis_names, *MEASURES)
+    with drawn_for(paper):
+        write_figures(answer, folder)
+        write_table(front_table(answer), folder / f"{FRONT_STEM}.csv", columns)
 
 
 def _write(answer: "Answer", output: Path) -> None:

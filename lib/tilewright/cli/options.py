@@ -282,6 +282,16 @@ def echo_paths(paths: Sequence[Path], as_json: bool) -> None:
 
 Part = Literal["", "tables", "figures"]
 """Part of a report that is written: "" for all parts, TABLES for tables, data, texts and pages, or FIGURES."""
+
+
+def refuse_paper(paper: str | None, *needed: tuple[str, object]) -> None:
+    """Refuse `paper` if no figures are written: each of `needed` is an option that must be given, and its value."""
+    missing = [option for option, value in needed if not value]
+    if paper is not None and missing:
+        message = f"has no effect without {' and '.join(missing)}, because no figures are written"
+        raise InputError([Problem(message, path="--paper", value=str(paper))])
+
+
 only_option = click.option(
     "--only",
     type=click.Choice([TABLES, FIGURES]),

@@ -12,8 +12,9 @@ from tilewright.cli.options import Part, echo_paths, keep_font_cache_here
 from tilewright.cli.parameter_options import Named, parameter_keywords
 from tilewright.cli.runs import existing_run, is_multi_run, read_records, read_summary
 from tilewright.cli.terminal import echo_text
-from tilewright.cli.verb import ARGUMENT, Help, verb
+from tilewright.cli.verb import ARGUMENT, Help, OptionOf, verb
 from tilewright.results.schedule_options import ScheduleFigureOptions
+from tilewright.results.sheet import PaperOptions, PaperWidth, drawn_for
 
 
 def _show(paths: Sequence[Path], run: Path, verbose: bool, as_json: bool) -> None:
@@ -44,17 +45,27 @@ def report(
         Help("Layer whose loop nest is also drawn, as SVG and PNG.", flag="--loop-nest", metavar="LAYER"),
     ] = (),
     only: Part = "",
+    paper: Annotated[PaperWidth | None, OptionOf(PaperOptions)] = None,
     *,
     figure: Named[ScheduleFigureOptions],
 ) -> list[Path]:
     """Write the figures and tables of the run in a folder; returns the paths of the files.
 
     `output` is the folder for the files; the default is the subfolder `report` of the run. `loop_nests` has the names
-    of the layers whose loop nests are drawn. `only` is the part to write: `tables`, `figures`, or '' for both. The
-    other keywords are settings of `ScheduleFigureOptions`, which apply to runs on several cores. Raises ArtifactError
-    for a folder without a finished run, and InputError for an unknown layer or setting.
+    of the layers whose loop nests are drawn. `only` is the part to write: `tables`, `figures`, or '' for both. `paper`
+    is the width of figures for a paper, `column` or `page`; None draws figures for a report. The other keywords are
+    settings of `ScheduleFigureOptions`, which apply to runs on several cores. Raises ArtifactError for a folder without
+    a finished run, and InputError for an unknown layer or setting.
     """
     options = figure()
+    with drawn_for(paper):
+        return _written(Path(run), output, tuple(loop_nests), only, options)
+
+
+def _written(
+    run: Path, output: FilePath | None, loop_nests: Sequence[str], only: Part, options: ScheduleFigureOptions
+) -> list[Path]:
+    """Write the files of `report`; returns their paths."""
     keep_font_cache_here()
     run = existing_run(Path(run))
     directory = run / REPORT if output is None else Path(output)

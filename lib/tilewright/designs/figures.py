@@ -22,6 +22,7 @@ from tilewright.results.canvas import GREY
 from tilewright.results.figure_files import figure_style, save_figure
 from tilewright.results.figure_layout import Unit, unit_for
 from tilewright.results.figures import CYCLE_UNITS
+from tilewright.results.noted_figure import NotedFigure
 from tilewright.results.pareto_figure import (
     FRONT_COLOUR,
     OTHER_COLOUR,
@@ -30,6 +31,7 @@ from tilewright.results.pareto_figure import (
     number_points,
     scale_axes,
 )
+from tilewright.results.sheet import WIDTHS_INCHES, sheet_inches
 from tilewright.results.words import short_layer_name, short_names
 
 MOST_POINTS = 5000
@@ -37,6 +39,8 @@ MOST_POINTS = 5000
 MANY_POINTS = 300
 """Number of points from which on the points are drawn small."""
 MOST_LISTED = 20
+_ENDS = (".svg", ".png", *(f"-{width}{suffix}" for width in WIDTHS_INCHES for suffix in (".pdf", ".txt", ".csv")))
+"""Ends of the names of figures, and of the files beside figures for a paper."""
 LEFT_INCHES, PLOT_INCHES, BOTTOM_INCHES, GAP_INCHES = 0.85, (4.8, 3.6), 0.6, 0.3
 NUMBER_INCHES, CHARACTER_INCHES = 0.3, 0.062
 """Widths, in inches, of the column of numbers in the list beside the plot, and of one character of the other
@@ -67,9 +71,10 @@ def write_figures(answer: Answer, folder: Path) -> tuple[Path, ...]:
             )
         if own := effects(front, answer.exploration.axis_names):
             found += save_figure(effect_figure(answer, front, own), folder / f"effect-{name}")
-    before = [*folder.glob("front-*.[ps][nv]g"), *folder.glob("effect-*.[ps][nv]g")]  # .svg and .png
-    for path in set(before) - set(found):
-        path.unlink()
+    if sheet_inches() is None:  # figures for a paper are written after those of the report
+        before = [path for end in _ENDS for kind in ("front", "effect") for path in folder.glob(f"{kind}-*{end}")]
+        for path in set(before) - set(found):
+            path.unlink()
     return tuple(found)
 
 
@@ -88,6 +93,8 @@ def front_figure(answer: Answer, front: Front, drawn: pandas.DataFrame) -> Figur
     top = 0.5 + SUBTITLE_INCHES * len(lines)
     with figure_style():
         figure = _figure(width, top + plot_height + BOTTOM_INCHES, f"{answer.exploration.name}: {front.network}", lines)
+        numbered = (f"{number}: {row['design']}" for number, row in enumerate(listed.to_dict("records"), 1))
+        figure.note(figure.caption_title, [*figure.caption_lines, "; ".join(numbered)], lambda: drawn)
         _, height = figure.get_size_inches()
         plot_bottom = height - top - PLOT_INCHES[1]
         box = (LEFT_INCHES / width, plot_bottom / height, PLOT_INCHES[0] / width, PLOT_INCHES[1] / height)
@@ -113,6 +120,7 @@ def effect_figure(answer: Answer, front: Front, found: Sequence[Effect]) -> Figu
     width, height = 0.2 + columns * step[0], top + len(blocks) * len(measures) * step[1]
     with figure_style():
         figure = _figure(width, height, f"{answer.exploration.name}: effect of each axis, {front.network}", lines)
+        figure.note(figure.caption_title, figure.caption_lines, lambda: _effect_numbers(found))
         bottom = height - top - PANEL_INCHES[1]
         for block in blocks:
             for key in measures:
@@ -124,15 +132,21 @@ def effect_figure(answer: Answer, front: Front, found: Sequence[Effect]) -> Figu
     return figure
 
 
-def _figure(width: float, height: float, title: str, lines: Sequence[str]) -> Figure:
-    figure = Figure(figsize=(width, height))
+def _figure(width: float, height: float, title: str, lines: Sequence[str]) -> NotedFigure:
+    figure = NotedFigure(figsize=(width, height))
     FigureCanvasAgg(figure)
+    figure.note(title, lines)
     inches = figure.dpi_scale_trans
     figure.text(0.2, height - 0.2, title, fontsize=10, weight="bold", va="center", transform=inches)
     for number, line in enumerate(lines):
         y = height - 0.4 - SUBTITLE_INCHES * number
         figure.text(0.2, y, line, fontsize=7.5, color=GREY, va="center", transform=inches)
     return figure
+
+
+def _effect_numbers(found: Sequence[Effect]) -> pandas.DataFrame:
+    """Table of the effects of all axes."""
+    return pandas.concat([effect.table.assign(axis=effect.axis) for effect in found])
 
 
 def _two_measures(front: Front) -> tuple[str, str]:

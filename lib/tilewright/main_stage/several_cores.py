@@ -63,7 +63,7 @@ class StreamCostModelEvaluation:
         section_start_percent: tuple[int, ...] = (0, 50, 95),
         percent_shown: tuple[int, ...] = (5, 5, 5),
         fig_path: str = "outputs/schedule_plot.png",
-    ) -> tuple[Path, Path]:
+    ) -> tuple[Path, ...]:
         """Draw the schedule; returns the paths of the figure, `.svg` and `.png`.
 
         The arguments do not select the parts of a long schedule that are shown; this function does. Dependences are
@@ -78,15 +78,15 @@ class StreamCostModelEvaluation:
         make_folder(stem.parent)
         return write_schedule_figure(ScheduleView(self.result.artifact), stem, self.result.summary, options)
 
-    def plot_full_schedule(self, fig_path: str = "outputs/schedule_plot.png") -> tuple[Path, Path]:
+    def plot_full_schedule(self, fig_path: str = "outputs/schedule_plot.png") -> tuple[Path, ...]:
         """Draw the whole schedule, with its transfers."""
         return self.plot_schedule(plot_full_schedule=True, plot_data_transfer=True, fig_path=fig_path)
 
-    def plot_data_transfer(self, fig_path: str = "outputs/schedule_plot.png") -> tuple[Path, Path]:
+    def plot_data_transfer(self, fig_path: str = "outputs/schedule_plot.png") -> tuple[Path, ...]:
         """Draw the schedule with its transfers."""
         return self.plot_schedule(plot_data_transfer=True, fig_path=fig_path)
 
-    def plot_memory_usage(self, fig_path: str = "outputs/memory_usage_plot.png") -> tuple[Path, Path]:
+    def plot_memory_usage(self, fig_path: str = "outputs/memory_usage_plot.png") -> tuple[Path, ...]:
         """Draw the content of memories over time; returns the paths of the figure."""
         from tilewright.results.multi.bars import ScheduleView
         from tilewright.results.multi.memory_figure import write_memory_figure

@@ -9,11 +9,12 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
-from tilewright.results.bottlenecks import Bottlenecks, Share, cause_words
+from tilewright.results.bottlenecks import Bottlenecks, Share, cause_words, share_table
 from tilewright.results.bottlenecks_text import has_causes, memory_words
 from tilewright.results.canvas import GREY
 from tilewright.results.figure_files import figure_style, save_figure
 from tilewright.results.figure_layout import OPERAND_COLOURS, operand_colour
+from tilewright.results.noted_figure import NotedFigure, name_axes
 from tilewright.results.number_axes import number_axis
 from tilewright.results.port_limits import PortRoof, RooflinePoint
 from tilewright.results.run_ledger import ENERGY, LATENCY
@@ -41,12 +42,13 @@ def bottlenecks_figure(found: Bottlenecks) -> Figure:
     tall = HEAD_INCHES + BAR_INCHES * max((len(bars) for _, _, bars in panels), default=1)
     height = TITLE_INCHES + tall + 0.3 + (HEAD_INCHES + ROOF_INCHES + 0.5 if roofs else 0)
     with figure_style():
-        figure = Figure(figsize=(WIDTH_INCHES, height))
+        figure = NotedFigure(figsize=(WIDTH_INCHES, height))
         FigureCanvasAgg(figure)
         inches = figure.dpi_scale_trans
         title = f"Where the energy and the cycles of {title_of(found.run)} go"
         figure.text(0.2, height - 0.2, title, fontsize=10, weight="bold", va="center", transform=inches)
         figure.text(0.2, height - 0.4, _subtitle(found), fontsize=7.5, color=GREY, va="center", transform=inches)
+        figure.note(title, [_subtitle(found)], lambda: share_table(found))
         each = WIDTH_INCHES / max(1, len(panels))
         for place, (quantity, heading, bars) in enumerate(panels):
             left, deep = place * each + NAME_INCHES, BAR_INCHES * len(bars)
@@ -59,7 +61,7 @@ def bottlenecks_figure(found: Bottlenecks) -> Figure:
     return figure
 
 
-def write_bottlenecks_figure(found: Bottlenecks, path_stem: Path) -> tuple[Path, Path]:
+def write_bottlenecks_figure(found: Bottlenecks, path_stem: Path) -> tuple[Path, ...]:
     """Write the figure as `path_stem`.svg and .png; returns both paths."""
     return save_figure(bottlenecks_figure(found), path_stem)
 
@@ -108,6 +110,7 @@ def _axes(figure: Figure, inches: tuple[float, float, float, float]) -> Axes:
 def _draw_bars(panel: Axes, found: Bottlenecks, quantity: str, title: str, bars: Sequence[Bar]) -> None:
     _, unit, scale = UNITS[quantity]
     panel.set_title(f"{title} [{unit}]", fontsize=8, loc="left")
+    name_axes(panel, f"{title} [{unit}]", "cause" if quantity == LATENCY else "memory")
     panel.set_xticks([])
     for side in ("bottom", "left"):
         panel.spines[side].set_visible(False)

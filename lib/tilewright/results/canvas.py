@@ -1,15 +1,12 @@
 """Canvas for figures that are drawn in inches: boxes, lines and text."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import FancyArrowPatch, FancyBboxPatch, Patch, Rectangle
 
-if TYPE_CHECKING:
-    pass
-
+from tilewright.results.noted_figure import TITLE_TEXT, NotedFigure
 
 GREY = "#444444"
 
@@ -19,7 +16,7 @@ class Canvas:
 
     def __init__(self, width: float, height: float) -> None:
         self.width, self.height = width, height
-        self.figure = Figure(figsize=(width, height))
+        self.figure = NotedFigure(figsize=(width, height))
         FigureCanvasAgg(self.figure)
         self._inches = self.figure.dpi_scale_trans
 
@@ -29,9 +26,10 @@ class Canvas:
 
     def title(self, x: float, title: str, *lines: str) -> None:
         """Draw a bold title at the top and smaller lines below it; empty lines are left out."""
-        self.text(x, self.height - 0.2, title, 10, weight="bold")
+        self.text(x, self.height - 0.2, title, 10, weight="bold", gid=TITLE_TEXT)
+        self.figure.note(title, lines, self.figure.numbers)
         for number, line in enumerate(line for line in lines if line):
-            self.text(x, self.height - 0.4 - 0.15 * number, line, 7.5, color=GREY)
+            self.text(x, self.height - 0.4 - 0.15 * number, line, 7.5, color=GREY, gid=TITLE_TEXT)
 
     def box(self, x: float, y: float, width: float, height: float, **style: Any) -> None:
         """Draw a rectangle with its lower left corner at (x, y)."""

@@ -3,7 +3,7 @@
 import io
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import matplotlib
 from matplotlib.figure import Figure
@@ -12,10 +12,11 @@ from matplotlib.ticker import Formatter
 
 from tilewright.base.artifacts.files import write_atomically
 from tilewright.base.harmless import svg
+from tilewright.results.noted_figure import NotedFigure
 from tilewright.results.number_axes import number_all
-
-if TYPE_CHECKING:
-    pass
+from tilewright.results.paper_figure import fit_to_sheet
+from tilewright.results.sheet import figure_suffixes, sheet_inches
+from tilewright.results.text_tables import write_csv
 
 
 class _HarmlessLabels(Formatter):
@@ -77,16 +78,45 @@ def figure_style() -> AbstractContextManager[None]:
     return matplotlib.rc_context(settings | STYLE)
 
 
-def save_figure(figure: Figure, path_stem: Path, png_dots_per_inch: int = PNG_DOTS_PER_INCH) -> tuple[Path, Path]:
-    """Write `path_stem`.svg and .png without dates and version numbers. Returns both paths."""
+_SVG_METADATA: dict[str, Any] = {"Date": None, "Creator": "tilewright"}
+_PDF_METADATA: dict[str, Any] = {"CreationDate": None, "Creator": "tilewright", "Producer": None}
+PAPER_STYLE: Any = {"svg.fonttype": "none", "pdf.fonttype": 42}
+"""Text of figures for a paper: real text in SVG, and fonts of type 42 (TrueType) in PDF, which publishers ask for."""
+PAPER_DOTS_PER_INCH = 300
+"""Resolution of those parts of a PDF or SVG for a paper that are images, such as thousands of points."""
+
+
+def save_figure(figure: Figure, path_stem: Path, png_dots_per_inch: int = PNG_DOTS_PER_INCH) -> tuple[Path, ...]:
+    """Write `path_stem`.svg and .png without dates and version numbers, or the files for a paper. Returns the paths."""
     path_stem.parent.mkdir(parents=True, exist_ok=True)
+    if (inches := sheet_inches()) is not None and isinstance(figure, NotedFigure):
+        return _save_for_paper(figure, path_stem, inches)
     svg, png = (path_stem.with_name(path_stem.name + suffix) for suffix in (".svg", ".png"))
     make_printable(figure)
     with figure_style():
         drawn = io.BytesIO()
-        figure.savefig(drawn, format="svg", metadata={"Date": None, "Creator": "tilewright"})
+        figure.savefig(drawn, format="svg", metadata=_SVG_METADATA)
         write_atomically(svg, drawn.getvalue())
         drawn = io.BytesIO()
         figure.savefig(drawn, format="png", dpi=png_dots_per_inch, metadata={"Software": None})
         write_atomically(png, drawn.getvalue())
     return svg, png
+
+
+def _save_for_paper(figure: NotedFigure, path_stem: Path, inches: float) -> tuple[Path, ...]:
+    """Write the PDF, the SVG, the caption and the numbers of a figure. Returns the paths."""
+    paths = pdf, svg_path, caption, numbers = [
+        path_stem.with_name(path_stem.name + suffix) for suffix in figure_suffixes()
+    ]
+    with figure_style(), matplotlib.rc_context(PAPER_STYLE):
+        make_printable(figure)
+        write_atomically(caption, svg(fit_to_sheet(figure, inches)))
+        number_all(figure)
+        for path, metadata in ((pdf, _PDF_METADATA), (svg_path, _SVG_METADATA)):
+            drawn = io.BytesIO()
+            figure.savefig(drawn, format=path.suffix[1:], dpi=PAPER_DOTS_PER_INCH, metadata=metadata)
+            write_atomically(path, drawn.getvalue())
+    if figure.numbers is None:
+        return tuple(path for path in paths if path != numbers)
+    write_csv(figure.numbers(), numbers)
+    return tuple(paths)

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from copy import copy
 from typing import TYPE_CHECKING, Any
 
 from matplotlib.artist import Artist
@@ -9,7 +10,10 @@ from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 
+from tilewright.results.noted_figure import NotedFigure, name_axes
+from tilewright.results.sheet import sheet_inches
 from tilewright.results.words import short_names
 
 if TYPE_CHECKING:
@@ -76,11 +80,19 @@ CHARACTER_INCHES = 0.068
 """Width of a character of the axis font, rounded up."""
 LABEL_DEGREES = 40
 Unit = tuple[float, str]
+_AXIS_INCHES = 0.75
+"""Room for the vertical axis of a panel in a paper, in inches."""
+
+
+def panel_inches() -> float:
+    """Largest width of a panel, in inches."""
+    sheet = sheet_inches()
+    return MAX_PANEL_INCHES if sheet is None else sheet - _AXIS_INCHES
 
 
 def split_rows(layers: "Sequence[PlacedLayer]", inches_per_layer: float) -> "list[Sequence[PlacedLayer]]":
     """Layers in rows of nearly equal length, each at most as wide as a panel can be."""
-    per_row = max(1, int(MAX_PANEL_INCHES / inches_per_layer))
+    per_row = max(1, int(panel_inches() / inches_per_layer))
     rows = max(1, math.ceil(len(layers) / per_row))
     length = max(1, math.ceil(len(layers) / rows))
     return [layers[start : start + length] for start in range(0, len(layers), length)] or [layers]
@@ -91,7 +103,7 @@ def panel_grid(
     inches_per_layer: float,
     label_inches: float | Sequence[float],
     least_height: float = 3.4,
-) -> tuple[Figure, list[Axes]]:
+) -> tuple[NotedFigure, list[Axes]]:
     """Figure with one panel per row and room for legends on the right. A layer has the same width in all panels.
 
     `label_inches` is the room below each panel: one value for all panels, or one for each.
@@ -102,7 +114,7 @@ def panel_grid(
     rows = [PLOT_INCHES + inches + GAP_INCHES for inches in below]
     width = LEFT_INCHES + panel + LEGEND_INCHES
     height = max(TOP_INCHES + sum(rows), least_height)
-    figure = Figure(figsize=(width, height))
+    figure = NotedFigure(figsize=(width, height))
     FigureCanvasAgg(figure)
     axes = []
     for index, length in enumerate(row_lengths):
@@ -138,6 +150,7 @@ def label_layers(panel: Axes, layers: "Sequence[PlacedLayer]", level: bool, belo
     panel.set_xticks(range(len(names)), labels=names, va="top", fontsize=7.5, **alignment)
     panel.tick_params(axis="x", pad=3 + below_inches * 72)
     panel.set_xlim(-0.5, max(len(names), 1) - 0.5)
+    name_axes(panel, "layer")
 
 
 def label_room(layers: "Sequence[PlacedLayer]", inches_per_layer: float) -> tuple[bool, float]:
@@ -149,8 +162,15 @@ def label_room(layers: "Sequence[PlacedLayer]", inches_per_layer: float) -> tupl
     return False, 0.1 + 0.88 * longest * math.sin(math.radians(LABEL_DEGREES))
 
 
-def add_legend(figure: Figure, handles: Sequence[Artist], title: str, down_inches: float) -> float:
-    """Add a legend on the right, `down_inches` below the top of the figure. Returns the position of the next legend."""
+def add_legend(
+    figure: NotedFigure, handles: Sequence[Artist], title: str, down_inches: float, *, needs_title: bool = False
+) -> float:
+    """Add a legend on the right, `down_inches` below the top of the figure. Returns the position of the next legend.
+
+    `needs_title` says that the entries cannot be understood without the title; a figure for a paper has one legend.
+    """
+    for handle in (one for one in handles if not (isinstance(one, Line2D) and one.get_marker() in ("None", None, ""))):
+        figure.handles += (_entry(handle, title) if needs_title else handle,)
     width, height = figure.get_size_inches()
     figure.add_artist(
         figure.legend(
@@ -166,6 +186,13 @@ def add_legend(figure: Figure, handles: Sequence[Artist], title: str, down_inche
         )
     )
     return down_inches + 0.25 + 0.165 * len(handles)
+
+
+def _entry(handle: Artist, title: str) -> Artist:
+    """Entry of a legend with the title of the legend in its label."""
+    entry = copy(handle)
+    entry.set_label(f"{title}: {handle.get_label()}")
+    return entry
 
 
 def add_title(figure: Figure, title: str, *lines: str) -> None:

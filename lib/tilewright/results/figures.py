@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import cycle
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -17,10 +17,10 @@ from matplotlib.patches import Patch
 from tilewright.base.units import PICOJOULES_A_MICROJOULE
 from tilewright.cost.ledger import term_words
 from tilewright.cost.record import LayerRecord
+from tilewright.results.bottlenecks import energy_table, layer_shares
 from tilewright.results.figure_files import figure_style, save_figure
 from tilewright.results.figure_layout import (
     CHARACTER_INCHES,
-    MAX_PANEL_INCHES,
     OPERAND_COLOURS,
     TOP_INCHES,
     Unit,
@@ -32,10 +32,12 @@ from tilewright.results.figure_layout import (
     lighter,
     operand_colour,
     panel_grid,
+    panel_inches,
     split_rows,
     three_digits,
     unit_for,
 )
+from tilewright.results.noted_figure import SMALL_TEXT, NotedFigure
 from tilewright.results.records import (
     PlacedLayer,
     Summary,
@@ -45,7 +47,11 @@ from tilewright.results.records import (
     other_energies_pj,
 )
 from tilewright.results.reported_mapping import ReportedMapping
+from tilewright.results.sheet import sheet_inches
 from tilewright.results.text_tables import share_text
+
+if TYPE_CHECKING:
+    import pandas
 
 TERM_COLOURS = ("#4d4d4d", "#8c564b", "#17becf", "#bcbd22", "#9467bd", "#e377c2", "#7f7f7f", "#2ca02c")
 """Colours of the energy terms other than memory accesses. If there are more terms, the colours repeat."""
@@ -66,6 +72,8 @@ PART_STYLES = (
     ("#CC79A7", r"\\\\\\"),
     ("#F0E442", "xxxx"),
 )
+PAPER_LAYER_INCHES, PAPER_BAR_INCHES = 0.15, 0.025
+"""Smallest widths of a layer and of a bar in a figure for a paper, in inches."""
 ENERGY_UNIT: Unit = (PICOJOULES_A_MICROJOULE, "µJ")
 EDP_UNIT: Unit = (1e12, "J cycles")
 """Fixed unit for all sizes, so that numbers in figures can be compared with those in tables and texts."""
@@ -99,6 +107,7 @@ def energy_figure(records: Sequence[LayerRecord], summary: Summary | None = None
         totals = f"above the bars: total of the layer in {bars.unit[1]}"
         add_title(figure, "Energy per layer", _context(summary), totals)
         bars.add_legends(figure, TOP_INCHES)
+        figure.note(f"Energy per layer: {_context(summary)}", [bars.order], lambda: _energy_numbers(layers))
     return figure
 
 
@@ -107,7 +116,8 @@ def latency_figure(records: Sequence[LayerRecord], summary: Summary | None = Non
     drain.
     """
     layers = layers_in_order(records, summary)
-    inches = min(0.9, max(0.42, MAX_PANEL_INCHES / max(1, len(layers))))
+    least = 0.42 if sheet_inches() is None else PAPER_LAYER_INCHES
+    inches = min(0.9, max(least, panel_inches() / max(1, len(layers))))
     level, label_inches = label_room(layers, inches)
     top, unit = _latency_scale(layers)
     with figure_style():
@@ -118,6 +128,7 @@ def latency_figure(records: Sequence[LayerRecord], summary: Summary | None = Non
             label_layers(panel, row, level)
         add_title(figure, "Latency per layer", _context(summary), f"above the bars: total of the layer in {unit[1]}")
         _add_latency_legend(figure, layers, TOP_INCHES)
+        figure.note(f"Latency per layer: {_context(summary)}", (), lambda: layer_numbers(records, summary))
     return figure
 
 
@@ -141,6 +152,8 @@ def breakdown_figure(records: Sequence[LayerRecord], summary: Summary | None = N
         totals = f"above the bars: totals of the layer in {bars.unit[1]} and {unit[1]}"
         add_title(figure, "Energy and latency per layer", _context(summary), totals)
         _add_latency_legend(figure, layers, bars.add_legends(figure, TOP_INCHES) + 0.15)
+        context = _context(summary)
+        figure.note(f"Energy and latency per layer: {context}", [bars.order], lambda: layer_numbers(records, summary))
     return figure
 
 
@@ -154,7 +167,7 @@ def reported_latency(run: ReportedMapping) -> Figure:
     return latency_figure(run.records, run.summary)
 
 
-def write_breakdown(records: Sequence[LayerRecord], summary: Summary | None, path_stem: Path) -> tuple[Path, Path]:
+def write_breakdown(records: Sequence[LayerRecord], summary: Summary | None, path_stem: Path) -> tuple[Path, ...]:
     """Write energy and latency in one figure as `path_stem`.svg and .png. Returns both paths."""
     return save_figure(breakdown_figure(records, summary), path_stem)
 
@@ -183,13 +196,21 @@ class _EnergyBars:
         memories = memory_names(records)
         terms = tuple(dict.fromkeys(term for record in records for term in other_energies_pj(record)))
         bars = len(memories) + len(terms)
-        bar_inches = min(0.32, max(0.085, MAX_PANEL_INCHES / max(1, len(layers)) / (bars + 1)))
+        is_report = sheet_inches() is None
+        least = 0.085 if is_report else PAPER_BAR_INCHES
+        bar_inches = min(0.32, max(least, panel_inches() / max(1, len(layers)) / (bars + 1)))
         words = (*map(term_words, terms), *memories)
         names = max(map(len, words), default=0) * CHARACTER_INCHES + 0.1 if bar_inches >= 0.18 else 0.0
         top = max((_highest(layer.record) for layer in layers), default=0)
-        inches = max(0.5, bar_inches * (bars + 1))
+        inches = max(0.5 if is_report else PAPER_LAYER_INCHES, bar_inches * (bars + 1))
         shares = _shares(layers, terms, memories)
         return cls(_operands(records), terms, memories, inches, names, top, ENERGY_UNIT, shares)
+
+    @property
+    def order(self) -> str:
+        """Sentence with the order of the bars of a layer, and their shares, for a caption."""
+        told = [f"{name} {share_text(share, 1.0)}" for name, share in zip(self.names, self.shares, strict=True)]
+        return f"bars of a layer from left to right, with their shares of the energy of all layers: {', '.join(told)}"
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -204,7 +225,7 @@ class _EnergyBars:
             _name_bars(panel, len(row), self.names)
         finish_panel(panel, self.top_pj, self.unit, "energy")
 
-    def add_legends(self, figure: Figure, down_inches: float) -> float:
+    def add_legends(self, figure: NotedFigure, down_inches: float) -> float:
         """Add the legends on the right. Returns the position of the next legend."""
         terms = [
             Patch(color=colour, label=term_words(term))
@@ -234,6 +255,18 @@ class _EnergyBars:
         for name in self.memories:
             _stack_memory(panel, next(places), width, energies.get(name, {}), self.operands, self.unit)
         _total(panel, position, _highest(record), record.energy_pj, self.unit)
+
+
+def _energy_numbers(layers: Sequence[PlacedLayer]) -> "pandas.DataFrame":
+    """Table of the parts of the energy, in pJ."""
+    return energy_table([share for layer in layers for share in layer_shares(layer.name, layer.record)])
+
+
+def layer_numbers(records: Sequence[LayerRecord], summary: Summary | None) -> "pandas.DataFrame":
+    """Table of the layers, with energies in pJ and parts of the latency in cycles."""
+    from tilewright.results.tables import layer_table
+
+    return layer_table(records, summary)
 
 
 def _shares(layers: Sequence[PlacedLayer], terms: Sequence[str], memories: Sequence[str]) -> tuple[float, ...]:
@@ -304,6 +337,7 @@ def _bar_name(panel: Axes, x: float, name: str) -> None:
         va="top",
         fontsize=6.5,
         color="#444444",
+        gid=SMALL_TEXT,
     )
 
 
@@ -316,6 +350,7 @@ def _total(panel: Axes, x: float, height: float, total: float, unit: Unit, point
         ha="center",
         va="bottom",
         fontsize=6.5,
+        gid=SMALL_TEXT,
     )
 
 
@@ -350,7 +385,7 @@ def _draw_latency_bar(panel: Axes, x: int, record: LayerRecord, unit: Unit) -> N
         _total(panel, x, latency, latency, unit)
 
 
-def _add_latency_legend(figure: Figure, layers: Sequence[PlacedLayer], down_inches: float) -> None:
+def _add_latency_legend(figure: NotedFigure, layers: Sequence[PlacedLayer], down_inches: float) -> None:
     terms = dict.fromkeys(term for layer in layers for term in layer.record.latency_breakdown_cycles)
     patches = [
         Patch(facecolor=colour, hatch=hatch, edgecolor="white", label=term_words(term))
@@ -361,4 +396,4 @@ def _add_latency_legend(figure: Figure, layers: Sequence[PlacedLayer], down_inch
         Line2D([], [], label=f"where over {DIFFERENCE_SHOWN:.0%} off", **MARKER),
         Line2D([], [], label="mapping does not fit it", **NO_FIT_MARKER),
     ]
-    add_legend(figure, markers, "corrected model", down)
+    add_legend(figure, markers, "corrected model", down, needs_title=True)

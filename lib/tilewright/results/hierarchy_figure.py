@@ -9,6 +9,7 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from matplotlib.figure import Figure
 
@@ -19,8 +20,14 @@ from tilewright.hardware.system import core_area
 from tilewright.results.canvas import GREY, Canvas
 from tilewright.results.figure_files import figure_style, save_figure
 from tilewright.results.figure_layout import lighter, memory_operand_colour
+from tilewright.results.sheet import sheet_inches
+
+if TYPE_CHECKING:
+    import pandas
 
 LANE_INCHES, GAP_INCHES, MARGIN_INCHES, TITLE_INCHES, ARROW_INCHES = 2.75, 0.22, 0.25, 0.75, 0.42
+LEAST_LANE_INCHES = 1.4
+"""Smallest width of a lane in a figure for a paper, in inches."""
 LINE_INCHES, PAD_INCHES, CHIP_INCHES = 0.145, 0.1, 0.2
 CHIP_SIZE_INCHES = (0.34, 0.14)
 TEXT_POINTS = 7.0
@@ -53,7 +60,7 @@ def hierarchy_figure(core: Core) -> Figure:
     lanes = lane_order(core)
     boxes = _boxes(core, lanes)
     rows = [max(box.height_inches for box in boxes if box.row == row) for row in range(_row_count(boxes))]
-    width = 2 * MARGIN_INCHES + LANE_INCHES * max(len(lanes), 2) + GAP_INCHES
+    width = 2 * MARGIN_INCHES + _lane_inches(lanes) * max(len(lanes), 2) + GAP_INCHES
     height = TITLE_INCHES + ARRAY_INCHES + sum(rows) + ARROW_INCHES * len(rows) + MARGIN_INCHES
     with figure_style():
         canvas = Canvas(width, height)
@@ -62,6 +69,7 @@ def hierarchy_figure(core: Core) -> Figure:
         area = found.note or f"area {found.mm2:.4g} mm²"
         words = "tl, fl: to and from the level below; th, fh: to and from the level above"
         canvas.title(MARGIN_INCHES, f"Memory hierarchy of {core.name}", words, area)
+        canvas.figure.numbers = lambda: _numbers(core)
         _draw_array(canvas, core)
         _draw_arrows(canvas, core, lanes, boxes, floors)
         for box in boxes:
@@ -69,7 +77,7 @@ def hierarchy_figure(core: Core) -> Figure:
     return canvas.figure
 
 
-def write_hierarchy_figure(core: Core, path_stem: Path) -> tuple[Path, Path]:
+def write_hierarchy_figure(core: Core, path_stem: Path) -> tuple[Path, ...]:
     """Write the figure as `path_stem`.svg and .png; returns both paths."""
     return save_figure(hierarchy_figure(core), path_stem)
 
@@ -103,6 +111,24 @@ def generations(core: Core) -> list[list[int]]:
     return [sorted(i for i, found in level.items() if found == g) for g in range(max(level.values(), default=-1) + 1)]
 
 
+def _numbers(core: Core) -> "pandas.DataFrame":
+    """Table of the memories of a core."""
+    import pandas
+
+    rows = [
+        {
+            "memory": memory.name,
+            "operands": " ".join(memory.operands),
+            "size_bits": memory.size_bits,
+            "instances": instance_count(core, index),
+            "read_energy_pj": memory.read_energy_pj,
+            "write_energy_pj": memory.write_energy_pj,
+        }
+        for index, memory in enumerate(core.memories)
+    ]
+    return pandas.DataFrame(rows)
+
+
 def _boxes(core: Core, lanes: Sequence[str]) -> list[_Box]:
     boxes: list[_Box] = []
     row = 0
@@ -117,7 +143,15 @@ def _boxes(core: Core, lanes: Sequence[str]) -> list[_Box]:
             if free == len(taken):
                 taken.append(set())
             taken[free] |= spanned
-            boxes.append(_Box(memory, first, last, row + free, tuple(_lines(core, index, last - first + 1))))
+            boxes.append(
+                _Box(
+                    memory,
+                    first,
+                    last,
+                    row + free,
+                    tuple(_lines(core, index, _lane_inches(lanes) * (last - first + 1))),
+                )
+            )
         row += len(taken)
     return boxes
 
@@ -126,14 +160,28 @@ def _row_count(boxes: Sequence[_Box]) -> int:
     return max((box.row for box in boxes), default=-1) + 1
 
 
-def _lines(core: Core, index: int, lane_count: int) -> Iterator[str]:
+def _lane_inches(lanes: Sequence[str]) -> float:
+    """Width of a lane: in a paper, all lanes together are as wide as the figure, if they are not too narrow then."""
+    sheet = sheet_inches()
+    if sheet is None:
+        return LANE_INCHES
+    return min(LANE_INCHES, max(LEAST_LANE_INCHES, (sheet - 2 * MARGIN_INCHES - GAP_INCHES) / max(len(lanes), 2)))
+
+
+def _lines(core: Core, index: int, width_inches: float) -> Iterator[str]:
     """Text on a memory, in lines that fit its box."""
+    width = int((width_inches - GAP_INCHES - 2 * PAD_INCHES) * CHARACTERS_PER_INCH)
+    for text in _texts(core, index):
+        yield from textwrap.wrap(text, width, subsequent_indent="    ") if sheet_inches() or ": " in text else [text]
+
+
+def _texts(core: Core, index: int) -> Iterator[str]:
+    """Texts on a memory."""
     memory = core.memories[index]
     yield f"{size_text(memory.size_bits)}, {_instances(core, index)}"
     unit = "(area without a unit)" if core.area_unit == NO_UNIT else "mm²"
     area = f", {memory.area_mm2:.3g} {unit}" if memory.area_mm2 else ""
     yield f"read {memory.read_energy_pj:.4g}, write {memory.write_energy_pj:.4g} pJ a word{area}"
-    width = int((lane_count * LANE_INCHES - GAP_INCHES - 2 * PAD_INCHES) * CHARACTERS_PER_INCH)
     for port in memory.ports:
         least, most = port.bandwidth_min_bits, port.bandwidth_max_bits
         bits = f"{most}" if least == most else f"{least} to {most}"
@@ -141,8 +189,7 @@ def _lines(core: Core, index: int, lane_count: int) -> Iterator[str]:
         for operand, direction in port.allocation:
             served.setdefault(operand, []).append(direction)
         links = ", ".join(f"{operand} {'/'.join(directions)}" for operand, directions in served.items())
-        text = f"{port.name} ({port.port_type.replace('_', ' ')}) {bits} b/cycle: {links}"
-        yield from textwrap.wrap(text, width, subsequent_indent="    ")
+        yield f"{port.name} ({port.port_type.replace('_', ' ')}) {bits} b/cycle: {links}"
     if memory.force_double_buffering:
         yield "double-buffered"
 
@@ -160,8 +207,8 @@ def _first_floor() -> float:
     return MARGIN_INCHES + ARRAY_INCHES + ARROW_INCHES
 
 
-def _lane_x(lane: int) -> float:
-    return MARGIN_INCHES + GAP_INCHES / 2 + (lane + 0.5) * LANE_INCHES
+def _lane_x(lane: int, lanes: Sequence[str]) -> float:
+    return MARGIN_INCHES + GAP_INCHES / 2 + (lane + 0.5) * _lane_inches(lanes)
 
 
 def _draw_array(canvas: Canvas, core: Core) -> None:
@@ -177,14 +224,15 @@ def _draw_array(canvas: Canvas, core: Core) -> None:
 
 
 def _draw_box(canvas: Canvas, box: _Box, floor: float, lanes: Sequence[str]) -> None:
-    left = _lane_x(box.first) - LANE_INCHES / 2 + GAP_INCHES / 2
-    width = (box.last - box.first + 1) * LANE_INCHES - GAP_INCHES
+    lane = _lane_inches(lanes)
+    left = _lane_x(box.first, lanes) - lane / 2 + GAP_INCHES / 2
+    width = (box.last - box.first + 1) * lane - GAP_INCHES
     height = box.height_inches
     canvas.rounded_box(left, floor, width, height, facecolor="white", edgecolor=GREY)
     y = floor + height - PAD_INCHES - LINE_INCHES / 2
     canvas.text(left + PAD_INCHES, y, box.memory.name, 8.5, weight="bold")
     for operand in box.memory.operands:
-        x, colour = _lane_x(lanes.index(operand)), memory_operand_colour(operand, lanes)
+        x, colour = _lane_x(lanes.index(operand), lanes), memory_operand_colour(operand, lanes)
         chip_y = y - LINE_INCHES / 2 - CHIP_INCHES / 2 + 0.02
         width, height = CHIP_SIZE_INCHES
         corner = (x - width / 2, chip_y - height / 2)
@@ -200,7 +248,7 @@ def _draw_arrows(
 ) -> None:
     box_of = {box.memory.name: box for box in boxes}
     for operand, chain in memory_hierarchy(core).levels_of:
-        x, colour = _lane_x(lanes.index(operand)), memory_operand_colour(operand, lanes)
+        x, colour = _lane_x(lanes.index(operand), lanes), memory_operand_colour(operand, lanes)
         below = MARGIN_INCHES + ARRAY_INCHES
         for index in chain:
             box = box_of[core.memories[index].name]

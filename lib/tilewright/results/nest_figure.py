@@ -10,12 +10,13 @@ import io
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from matplotlib.backends.backend_pdf import PdfPages
 from matplotlib.figure import Figure
 
 from tilewright.base.errors import InputError, Problem, nearest_name
+from tilewright.base.measures import ENERGY_PJ
 from tilewright.base.units import energy_text, size_text
 from tilewright.cost.record import LayerRecord
 from tilewright.results.canvas import GREY, Canvas
@@ -23,10 +24,14 @@ from tilewright.results.figure_files import figure_style, make_harmless, save_fi
 from tilewright.results.figure_layout import lighter, operand_colour
 from tilewright.results.records import Summary, layers_in_order, used_unrolling
 from tilewright.results.reported_mapping import ReportedMapping
+from tilewright.results.sheet import sheet_inches
 from tilewright.results.words import short_layer_name
 
-ROW_INCHES, EMPTY_INCHES, BAND_INCHES = 0.46, 0.46, 0.2
-"""Heights in inches of a temporal loop, of a memory that keeps no loop, and of a band of spatial loops."""
+if TYPE_CHECKING:
+    import pandas
+
+ROW_INCHES, BAND_INCHES = 0.46, 0.2
+"""Heights in inches of a temporal loop (or of a memory that keeps no loop), and of a band of spatial loops."""
 Loop = tuple[str, Any]
 
 
@@ -68,16 +73,18 @@ class _Part:
     spatial: tuple[Loop, ...] = ()
 
 
-def nest_layout(record: LayerRecord) -> NestLayout:
-    """Layout of the loop nest of a record, in which all columns have the same height."""
+def nest_layout(record: LayerRecord, row_inches: float = ROW_INCHES) -> NestLayout:
+    """Layout of the loop nest of a record, in which all columns have the same height. `row_inches` is the height of a
+    temporal loop, and of a memory that keeps no loop.
+    """
     operands = tuple(record.memory_levels)
     loops = _temporal_loops(record)
-    parts = {operand: list(_parts(record, operand)) for operand in operands}
+    parts = {operand: list(_parts(record, operand, row_inches)) for operand in operands}
     reached = dict.fromkeys(operands, 0.0)
     loop_bottoms: list[float] = []
     blocks: list[NestBlock] = []
     for position in range(len(loops) + 1):
-        loops_top = loop_bottoms[-1] + ROW_INCHES if loop_bottoms else 0.0
+        loops_top = loop_bottoms[-1] + row_inches if loop_bottoms else 0.0
         for operand in operands:
             for part in (part for part in parts[operand] if part.end == position):
                 top = reached[operand] + part.height if part.height else loops_top
@@ -94,7 +101,7 @@ def _temporal_loops(record: LayerRecord) -> tuple[Loop, ...]:
     return tuple((dimension, size) for level in levels for dimension, size in level)
 
 
-def _parts(record: LayerRecord, operand: str) -> Iterator[_Part]:
+def _parts(record: LayerRecord, operand: str, row_inches: float) -> Iterator[_Part]:
     """Parts of the column of an operand, from the array upwards: the spatial loops below each level, the level, and the
     spatial loops above the last level.
     """
@@ -106,7 +113,7 @@ def _parts(record: LayerRecord, operand: str) -> Iterator[_Part]:
             yield _Part(None, inside, BAND_INCHES, unrolled)
         if level < len(levels):
             inside += len(levels[level])
-            yield _Part(level, inside, 0.0 if levels[level] else EMPTY_INCHES)
+            yield _Part(level, inside, 0.0 if levels[level] else row_inches)
 
 
 def _drawn_out(blocks: Sequence[NestBlock], height: float) -> Iterator[NestBlock]:
@@ -117,10 +124,29 @@ def _drawn_out(blocks: Sequence[NestBlock], height: float) -> Iterator[NestBlock
 
 
 MARGIN_INCHES, TITLE_INCHES, HEAD_INCHES, ARRAY_INCHES = 0.25, 0.95, 0.28, 0.5
-LOOP_INCHES, INDENT_INCHES, COLUMN_INCHES, GAP_INCHES = 1.35, 0.1, 2.15, 0.18
+GAP_INCHES = 0.18
 BAR_INCHES = 0.055
 NOTE_POINTS, NAME_POINTS, LOOP_POINTS = 6.5, 8.0, 8.0
 SHOWN_NAMES = 3
+
+
+@dataclass(frozen=True)
+class _Sizes:
+    """Sizes that differ between reports and papers, in inches."""
+
+    loop: float
+    """Width of a loop at the left."""
+    indent: float
+    column: float
+    """Width of the column of an operand."""
+    row: float
+    """Height of a temporal loop."""
+    lines: int
+    """Number of lines of the note on a memory level."""
+
+
+REPORT_SIZES = _Sizes(1.35, 0.1, 2.15, ROW_INCHES, 1)
+PAPER_SIZES = _Sizes(1.1, 0.06, 1.42, 0.58, 2)
 
 
 def nest_figure(record: LayerRecord, name: str = "") -> Figure:
@@ -130,31 +156,52 @@ def nest_figure(record: LayerRecord, name: str = "") -> Figure:
     differ in depth.
     """
     operands = tuple(record.memory_levels)
-    layout = nest_layout(record)
-    loop_width = LOOP_INCHES + INDENT_INCHES * len(layout.loops)
-    width = 2 * MARGIN_INCHES + loop_width + (COLUMN_INCHES + GAP_INCHES) * max(len(operands), 2)
+    sizes = REPORT_SIZES if sheet_inches() is None else PAPER_SIZES
+    layout = nest_layout(record, sizes.row)
+    loop_width = sizes.loop + sizes.indent * len(layout.loops)
+    width = 2 * MARGIN_INCHES + loop_width + (sizes.column + GAP_INCHES) * max(len(operands), 2)
     base = MARGIN_INCHES + ARRAY_INCHES
     height = base + layout.height + HEAD_INCHES + TITLE_INCHES
     with figure_style():
         canvas = Canvas(width, height)
         _draw_title(canvas, record, name)
+        canvas.figure.numbers = lambda: _numbers(record)
         _draw_array(canvas, record)
-        _draw_loops(canvas, layout, base)
+        _draw_loops(canvas, layout, base, sizes)
         for place, operand in enumerate(operands):
-            left = MARGIN_INCHES + loop_width + GAP_INCHES + place * (COLUMN_INCHES + GAP_INCHES)
+            left = MARGIN_INCHES + loop_width + GAP_INCHES + place * (sizes.column + GAP_INCHES)
             head = f"{operand} (as {record.memory_operand_links.get(operand, operand)})"
-            canvas.text(left + COLUMN_INCHES / 2, base + layout.height + 0.12, head, 9, weight="bold", ha="center")
+            canvas.text(left + sizes.column / 2, base + layout.height + 0.12, head, 9, weight="bold", ha="center")
             for block in (block for block in layout.blocks if block.operand == operand):
                 colour = operand_colour(operand, operands)
                 if block.level is None:
-                    _draw_band(canvas, block, colour, left, base)
+                    _draw_band(canvas, block, colour, left, base, sizes.column)
                 else:
-                    _draw_level(canvas, block, record, colour, left, base)
-                    _draw_own_loops(canvas, block, layout, left, base)
+                    _draw_level(canvas, block, record, colour, left, base, sizes)
+                    _draw_own_loops(canvas, block, layout, left, base, sizes)
     return canvas.figure
 
 
-def write_nest_figure(record: LayerRecord, path_stem: Path, name: str = "") -> tuple[Path, Path]:
+def _numbers(record: LayerRecord) -> "pandas.DataFrame":
+    """Table of the memory levels of each operand, from the array upwards."""
+    import pandas
+
+    rows = [
+        {
+            "operand": operand,
+            "memory": memory,
+            "loops": ", ".join(f"{dimension} {size}" for dimension, size in record.temporal_mapping[operand][level]),
+            "tile_share": record.memory_utilization_individual[operand][level],
+            "full_share": record.memory_utilization[operand][level],
+            ENERGY_PJ: sum(record.energy_breakdown_pj[operand][level].values()),
+        }
+        for operand, memories in record.memory_levels.items()
+        for level, memory in enumerate(memories)
+    ]
+    return pandas.DataFrame(rows)
+
+
+def write_nest_figure(record: LayerRecord, path_stem: Path, name: str = "") -> tuple[Path, ...]:
     """Write the loop nest of one record as `path_stem`.svg and .png; returns both paths."""
     return save_figure(nest_figure(record, name), path_stem)
 
@@ -235,49 +282,54 @@ def _draw_array(canvas: Canvas, record: LayerRecord) -> None:
     canvas.text(canvas.width / 2, MARGIN_INCHES + height / 2, text, 8.5, ha="center")
 
 
-def _draw_loops(canvas: Canvas, layout: NestLayout, base: float) -> None:
+def _draw_loops(canvas: Canvas, layout: NestLayout, base: float, sizes: _Sizes) -> None:
     for position, (dimension, size) in enumerate(layout.loops):
         bottom = base + layout.loop_bottoms[position]
-        x = MARGIN_INCHES + INDENT_INCHES * (len(layout.loops) - 1 - position)
-        canvas.text(x, bottom + ROW_INCHES / 2, f"for {dimension} in [0, {size})", LOOP_POINTS)
+        x = MARGIN_INCHES + sizes.indent * (len(layout.loops) - 1 - position)
+        canvas.text(x, bottom + sizes.row / 2, f"for {dimension} in [0, {size})", LOOP_POINTS)
         ends = (MARGIN_INCHES, bottom), (canvas.width - MARGIN_INCHES, bottom)
         canvas.line(*ends, color="#dddddd", linewidth=0.5, zorder=0)
 
 
-def _draw_band(canvas: Canvas, block: NestBlock, colour: str, left: float, base: float) -> None:
+def _draw_band(canvas: Canvas, block: NestBlock, colour: str, left: float, base: float, width: float) -> None:
     bottom, height = base + block.bottom, block.top - block.bottom
     face = lighter(colour, 0.55)
-    canvas.box(left, bottom, COLUMN_INCHES, height, facecolor=face, hatch="////", edgecolor="white", linewidth=0)
+    canvas.box(left, bottom, width, height, facecolor=face, hatch="////", edgecolor="white", linewidth=0)
     text = "parfor " + ", ".join(f"{dimension} {size:.6g}" for dimension, size in block.spatial)
     behind = {"facecolor": "white", "edgecolor": "none", "pad": 0.8}
-    canvas.text(left + COLUMN_INCHES / 2, bottom + height / 2, text, NOTE_POINTS, ha="center", bbox=behind)
+    canvas.text(left + width / 2, bottom + height / 2, text, NOTE_POINTS, ha="center", bbox=behind)
 
 
-def _draw_level(canvas: Canvas, block: NestBlock, record: LayerRecord, colour: str, left: float, base: float) -> None:
+def _draw_level(
+    canvas: Canvas, block: NestBlock, record: LayerRecord, colour: str, left: float, base: float, sizes: _Sizes
+) -> None:
     assert block.level is not None
     bottom, top = base + block.bottom, base + block.top
     face = lighter(colour, 0.88)
-    canvas.box(left, bottom, COLUMN_INCHES, top - bottom, facecolor=face, edgecolor=colour)
+    canvas.box(left, bottom, sizes.column, top - bottom, facecolor=face, edgecolor=colour)
     name = record.memory_levels[block.operand][block.level]
     own = record.memory_utilization_individual[block.operand][block.level]
     shared = record.memory_utilization[block.operand][block.level]
     tile = size_text(round(own * record.memories[name].size_bits))
     energy_pj = sum(record.energy_breakdown_pj[block.operand][block.level].values())
     canvas.text(left + 0.07, top - 0.12, name, NAME_POINTS, weight="bold")
-    canvas.text(
-        left + 0.07, top - 0.27, f"tile {tile}, {_share(shared)} full, {_energy(energy_pj)}", NOTE_POINTS, color=GREY
-    )
-    inner = COLUMN_INCHES - 0.14
+    notes = [f"tile {tile}, {_share(shared)} full", _energy(energy_pj)]
+    for number, note in enumerate(notes if sizes.lines == len(notes) else [", ".join(notes)]):
+        canvas.text(left + 0.07, top - 0.27 - 0.12 * number, note, NOTE_POINTS, color=GREY)
+    inner = sizes.column - 0.14
     for share, filling in ((1.0, "white"), (shared, lighter(colour, 0.55)), (own, colour)):
         if share > 0:
             canvas.box(left + 0.07, bottom + 0.045, inner * min(share, 1.0), BAR_INCHES, facecolor=filling, linewidth=0)
 
 
-def _draw_own_loops(canvas: Canvas, block: NestBlock, layout: NestLayout, left: float, base: float) -> None:
+def _draw_own_loops(
+    canvas: Canvas, block: NestBlock, layout: NestLayout, left: float, base: float, sizes: _Sizes
+) -> None:
     """Draw the loops of a memory level inside its block, next to the loop nest."""
     for bottom, (dimension, size) in zip(layout.loop_bottoms, layout.loops, strict=True):
         if block.bottom <= bottom < block.top:
-            place = (left + COLUMN_INCHES - 0.07, base + bottom + ROW_INCHES / 2)
+            height = sizes.row * (0.5 if sizes.lines == 1 else 0.35)
+            place = (left + sizes.column - 0.07, base + bottom + height)
             canvas.text(*place, f"{dimension} {size}", NOTE_POINTS + 0.5, ha="right")
 
 

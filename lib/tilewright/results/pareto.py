@@ -53,6 +53,8 @@ COLUMNS = (
 )
 
 
+IN_PAPER = ("workload", "group", "run", *OBJECTIVES, EDP_PJ_CYCLES, "pareto")
+"""Columns of the table in a paper."""
 RANGE_COLUMNS = ("energy_low_pj", "energy_high_pj", "front_probability")
 """Additional columns if costs have ranges."""
 

@@ -14,8 +14,9 @@ from tilewright.results.canvas import GREY
 from tilewright.results.figure_files import figure_style, save_figure
 from tilewright.results.figure_layout import OPERAND_COLOURS, unit_for
 from tilewright.results.figures import CYCLE_UNITS, ENERGY_UNIT
+from tilewright.results.noted_figure import NotedFigure
 from tilewright.results.number_axes import number_axis
-from tilewright.results.pareto import ComparableRuns, figures_of
+from tilewright.results.pareto import ComparableRuns, figures_of, pareto_table
 from tilewright.results.run_point import run_label
 
 PLOT_INCHES, LEFT_INCHES, BOTTOM_INCHES, TABLE_GAP_INCHES = (4.6, 3.3), 0.85, 0.6, 0.3
@@ -43,12 +44,14 @@ def pareto_figure(groups: Sequence[ComparableRuns]) -> Figure:
     heights = [_top_inches(group) + max(PLOT_INCHES[1], _list_inches(group)) + BOTTOM_INCHES for group in groups]
     width = LEFT_INCHES + PLOT_INCHES[0] + TABLE_GAP_INCHES + sum(COLUMN_INCHES) + 0.2
     with figure_style():
-        figure = Figure(figsize=(width, sum(heights)))
+        figure = NotedFigure(figsize=(width, sum(heights)))
         FigureCanvasAgg(figure)
         top = sum(heights)
         for group, height in zip(groups, heights, strict=True):
             _draw_group(figure, group, top)
             top -= height
+        title = f"Energy, latency and area of {groups[0].workload}"
+        figure.note(title, [line for group in groups for line in _caption(group)], lambda: pareto_table(groups))
     return figure
 
 
@@ -105,6 +108,12 @@ def _subtitle(group: ComparableRuns) -> list[str]:
     for line in group.lines:
         lines += textwrap.wrap(line, SUBTITLE_CHARACTERS, max_lines=2, placeholder=" …")
     return lines
+
+
+def _caption(group: ComparableRuns) -> Iterator[str]:
+    """Lines of the caption: the explanation, and the run of each number."""
+    yield from _subtitle(group)
+    yield "; ".join(f"{number}: {run_label(point)}" for number, point in enumerate(group.candidates, 1))
 
 
 def _draw_points(axes: Axes, group: ComparableRuns) -> None:

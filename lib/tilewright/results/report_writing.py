@@ -31,7 +31,7 @@ def _maker(file: ReportFile) -> Any:
 
 
 def _written(file: ReportFile, content: Any, path: Path) -> tuple[Path, ...]:
-    """Paths of the written files: the file, and for an SVG also the PNG; () if there is no content."""
+    """Paths of the written files: the file, and others of the same figure or table; () if there is no content."""
     if content is None:
         return ()
     if path.suffix == ".svg":
@@ -39,9 +39,9 @@ def _written(file: ReportFile, content: Any, path: Path) -> tuple[Path, ...]:
 
         return save_figure(content, path.with_suffix(""), file.dots_per_inch)
     if path.suffix == ".csv":
-        from tilewright.results.text_tables import write_csv
+        from tilewright.results.paper_tables import write_table
 
-        write_csv(content, path)
-    else:
-        write_atomically(path, content)
+        columns = getattr(import_module(file.made_by.partition(":")[0]), "IN_PAPER", ())
+        return write_table(content, path, columns)
+    write_atomically(path, content)
     return (path,)

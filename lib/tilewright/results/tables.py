@@ -86,6 +86,8 @@ def _use_columns(placed: PlacedLayer) -> dict[str, float]:
 
 
 REPEATS = "repeats"
+IN_PAPER = ("layer", REPEATS, "mac_count", ENERGY_PJ, LATENCY_CYCLES, "mac_utilization_with_offloading", "gap")
+"""Columns of the table of layers in a paper."""
 LAYERS: Table[PlacedLayer] = (
     Column("layer", "Name of the layer.", lambda placed: placed.name),
     _of_record("operator_type", "Operator of the network file.", lambda record: record.layer.operator_type),

@@ -11,8 +11,19 @@ from matplotlib.figure import Figure
 from tilewright.results.canvas import GREY
 from tilewright.results.figure_files import figure_style, save_figure
 from tilewright.results.figure_layout import OPERAND_COLOURS
+from tilewright.results.noted_figure import NotedFigure, name_axes
 from tilewright.results.run_ledger import QUANTITIES
-from tilewright.results.two_runs import UNITS, Difference, RunComparison, amount, change, share_text, shown, title_of
+from tilewright.results.two_runs import (
+    UNITS,
+    Difference,
+    RunComparison,
+    amount,
+    change,
+    comparison_table,
+    share_text,
+    shown,
+    title_of,
+)
 from tilewright.results.words import short_names
 
 MOST_BARS = 15
@@ -36,11 +47,12 @@ def comparison_figure(comparison: RunComparison) -> Figure:
     height = TITLE_INCHES + LINE_INCHES * len(lines) + sum(heights)
     a, b = comparison.runs
     with figure_style():
-        figure = Figure(figsize=(width, height))
+        figure = NotedFigure(figsize=(width, height))
         FigureCanvasAgg(figure)
         inches = figure.dpi_scale_trans
         title = f"What {b.run} has more than {a.run}"
         figure.text(0.2, height - 0.2, title, fontsize=10, weight="bold", va="center", transform=inches)
+        figure.note(f"{title} (A: {a.run}, B: {b.run})", lines, lambda: comparison_table(comparison))
         top = height - 0.4
         for line in lines:
             figure.text(0.2, top, line, fontsize=7.5, color=GREY, va="center", transform=inches)
@@ -55,7 +67,7 @@ def comparison_figure(comparison: RunComparison) -> Figure:
     return figure
 
 
-def write_comparison_figure(comparison: RunComparison, path_stem: Path) -> tuple[Path, Path]:
+def write_comparison_figure(comparison: RunComparison, path_stem: Path) -> tuple[Path, ...]:
     """Write the figure as `path_stem`.svg and .png; returns both paths."""
     return save_figure(comparison_figure(comparison), path_stem)
 
@@ -76,6 +88,7 @@ def _subtitle(comparison: RunComparison) -> list[str]:
 def _draw(panel: Axes, comparison: RunComparison, quantity: str, what: str, rows: Sequence[Difference]) -> None:
     words, unit, scale = UNITS[quantity]
     panel.set_title(f"{words} by {what}, B − A [{unit}]", fontsize=8, loc="left")
+    name_axes(panel, f"{words} by {what}, B − A [{unit}]", what)
     panel.set_xticks([])
     panel.spines["bottom"].set_visible(False)
     panel.spines["left"].set_visible(False)

@@ -8,11 +8,12 @@ from matplotlib.figure import Figure
 
 from tilewright.base.json_values import JsonObject
 from tilewright.results.figure_files import figure_style, save_figure
+from tilewright.results.noted_figure import NotedFigure
 from tilewright.results.number_axes import number_axis
 from tilewright.tokens.table import TokenCosts
 
 
-def write_token_figure(found: TokenCosts, path_stem: Path) -> tuple[Path, Path]:
+def write_token_figure(found: TokenCosts, path_stem: Path) -> tuple[Path, ...]:
     """Write the figure as `path_stem`.svg and .png. Returns both paths."""
     return save_figure(token_figure(found), path_stem)
 
@@ -27,7 +28,7 @@ def token_figure(found: TokenCosts) -> Figure:
     if f"time_to_first_token{suffix}" in found.rows[0]:
         panels.append((f"time_to_first_token{suffix}", f"time to first token, one request [{unit}]"))
     with figure_style():
-        figure = Figure(figsize=(4.2 * len(panels), 3.6), layout="constrained")
+        figure = NotedFigure(figsize=(4.2 * len(panels), 3.6), layout="constrained")
         axes = figure.subplots(1, len(panels), squeeze=False)[0]
         for axis, (column, label) in zip(axes, panels, strict=True):
             is_prompt = column.startswith("time_to_first_token")  # of one request, whatever the batch
@@ -37,7 +38,9 @@ def token_figure(found: TokenCosts) -> Figure:
                 number_axis(one)
             axis.grid(visible=True, which="major", alpha=0.3)
         axes[0].legend(title="batch", fontsize="small")
-        figure.suptitle(f"{found.model} on {found.core}; hollow: does not fit {found.memory}")
+        title = f"{found.model} on {found.core}; hollow: does not fit {found.memory}"
+        figure.suptitle(title)
+        figure.note(title, (), lambda: found.table)
     return figure
 
 

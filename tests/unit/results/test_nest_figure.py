@@ -13,7 +13,6 @@ from tilewright.base.errors import InputError
 from tilewright.cost.record import record_of_row
 from tilewright.results.nest_figure import (
     BAND_INCHES,
-    EMPTY_INCHES,
     ROW_INCHES,
     NestBlock,
     nest_figure,
@@ -79,7 +78,7 @@ def test_levels_without_loops_and_spatial_loops_have_a_place(record: dict[str, A
     """An empty level is as high as its texts, a band of spatial loops stands below the memory that it belongs to."""
     blocks = column(record, "O")
     assert [block.level for block in blocks] == [0, None, 1, 2]
-    assert blocks[0].top == EMPTY_INCHES
+    assert blocks[0].top == ROW_INCHES
     assert blocks[1].top - blocks[1].bottom == pytest.approx(BAND_INCHES)
     assert blocks[1].spatial == (("K", 32.0), ("C", 24.0))
     assert [block.level for block in column(record, "I")] == [None, 0, 1]

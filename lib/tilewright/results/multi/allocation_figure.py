@@ -7,7 +7,7 @@ import io
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -25,6 +25,10 @@ from tilewright.results.figure_files import figure_style
 from tilewright.results.figure_layout import OPERAND_COLOURS, three_digits, unit_for
 from tilewright.results.figures import CYCLE_UNITS, ENERGY_UNIT
 from tilewright.results.multi.reported_schedule import ReportedSchedule
+from tilewright.results.noted_figure import NotedFigure
+
+if TYPE_CHECKING:
+    import pandas
 
 Row = Mapping[str, Any]
 WIDTH_INCHES, HEIGHT_INCHES, TOP_INCHES, BOTTOM_INCHES = 10.0, 4.3, 0.95, 0.6
@@ -52,11 +56,12 @@ def allocation_figure(
     `bound` is the lower bound of the summary. The figure states it below the title.
     """
     with figure_style():
-        figure = Figure(figsize=(WIDTH_INCHES, HEIGHT_INCHES))
+        figure = NotedFigure(figsize=(WIDTH_INCHES, HEIGHT_INCHES))
         FigureCanvasAgg(figure)
         figure.text(0.2 / WIDTH_INCHES, 1 - 0.2 / HEIGHT_INCHES, title, fontsize=10, weight="bold", va="center")
         words = _bound_words(bound)
         figure.text(0.2 / WIDTH_INCHES, 1 - 0.4 / HEIGHT_INCHES, words, fontsize=8, color=GREY, va="center")
+        figure.note(title, [words], lambda: _numbers(generations, front))
         height = (HEIGHT_INCHES - TOP_INCHES - BOTTOM_INCHES) / HEIGHT_INCHES
         bottom = BOTTOM_INCHES / HEIGHT_INCHES
         _draw_progress(figure.add_axes((0.08, bottom, 0.34, height)), generations)
@@ -70,6 +75,14 @@ def reported_search(run: ReportedSchedule) -> Figure | None:
         return None
     title = f"Search for the allocation of {run.title}"
     return allocation_figure(*run.search, title, run.summary["lower_bound"])
+
+
+def _numbers(generations: Sequence[Row], front: Sequence[Row]) -> "pandas.DataFrame":
+    """Table of the best values after each generation, then of the allocations on the front."""
+    import pandas
+
+    rows = [{"shown": "best so far", **row} for row in generations] + [{"shown": "front", **row} for row in front]
+    return pandas.DataFrame(rows)
 
 
 def _bound_words(bound: Mapping[str, Any] | None) -> str:

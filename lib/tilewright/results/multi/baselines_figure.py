@@ -2,13 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
-from tilewright.base.measures import ENERGY_PJ, LATENCY_CYCLES
+from tilewright.base.measures import EDP_PJ_CYCLES, ENERGY_PJ, LATENCY_CYCLES
 from tilewright.base.objectives import energy_delay_product
 from tilewright.base.proof import covered_by
 from tilewright.results.canvas import GREY
@@ -17,7 +17,11 @@ from tilewright.results.figure_layout import OPERAND_COLOURS, three_digits, unit
 from tilewright.results.figures import CYCLE_UNITS, EDP_UNIT, ENERGY_UNIT
 from tilewright.results.multi.energy_figure import THIS_RUN, readable
 from tilewright.results.multi.reported_schedule import ReportedSchedule
+from tilewright.results.noted_figure import NotedFigure, name_axes
 from tilewright.results.words import worse_words
+
+if TYPE_CHECKING:
+    import pandas
 
 Summary = Mapping[str, Any]
 WIDTH_INCHES, NAME_INCHES, PANEL_INCHES, NUMBER_INCHES = 11.0, 1.6, 1.95, 1.05
@@ -64,7 +68,7 @@ def baselines_figure(summary: Summary) -> Figure:
     )
     height = TOP_INCHES + BAR_INCHES * len(rows) + BOTTOM_INCHES
     with figure_style():
-        figure = Figure(figsize=(WIDTH_INCHES, height))
+        figure = NotedFigure(figsize=(WIDTH_INCHES, height))
         FigureCanvasAgg(figure)
         words = "beside its baselines" if len(rows) > 1 else "without baselines"
         title = f"{summary['workload']} on {summary['hardware']} {words}"
@@ -72,6 +76,7 @@ def baselines_figure(summary: Summary) -> Figure:
         lines = _subtitle(rows[0], bound)
         figure.text(0.2 / WIDTH_INCHES, 1 - 0.4 / height, lines, fontsize=8, color=GREY, va="center")
         figure.text(0.2 / WIDTH_INCHES, 1 - 0.58 / height, _worse(rows), fontsize=8, va="center")
+        figure.note(title, [lines, _worse(rows)], lambda: _numbers(rows, bound))
         for number, (name, values, units, least) in enumerate(columns):
             left = NAME_INCHES + number * (PANEL_INCHES + NUMBER_INCHES)
             box = (left / WIDTH_INCHES, BOTTOM_INCHES / height, PANEL_INCHES / WIDTH_INCHES)
@@ -105,22 +110,36 @@ def _worse(rows: Sequence[BaselineRow]) -> str:
     return f"this run {', '.join(words)}" if words else ""
 
 
+def _numbers(rows: Sequence[BaselineRow], bound: Mapping[str, Any]) -> "pandas.DataFrame":
+    """Table of the schedules, and of the lower bound if it is known."""
+    import pandas
+
+    found = [
+        {"schedule": row.name, LATENCY_CYCLES: row.latency_cycles, ENERGY_PJ: row.energy_pj, EDP_PJ_CYCLES: row.edp}
+        for row in rows
+    ]
+    least = {key: bound.get(key) for key in (LATENCY_CYCLES, ENERGY_PJ)}
+    return pandas.DataFrame([*found, *([{"schedule": "lower bound", **least}] if bound else [])])
+
+
 def _draw_column(
     panel: Axes, name: str, values: Sequence[float], units: Sequence[tuple[float, str]], least: float | None
 ) -> None:
     unit = unit_for(values[0], units)
-    most = max(values) or 1.0
+    shown = [value / unit[0] for value in values]
+    most = max(shown) or 1.0
     colours = [RUN_COLOUR, *([BASELINE_COLOUR] * (len(values) - 1))]
-    panel.barh(range(len(values)), values, 0.62, color=colours)
+    panel.barh(range(len(values)), shown, 0.62, color=colours)
     for place, value in enumerate(values):
-        text = three_digits(value / unit[0])
+        text = three_digits(shown[place])
         ratio = f"  ×{value / values[0]:.2f}" if place and values[0] else ""
-        panel.text(value + most * 0.02, place, text + ratio, va="center", fontsize=7.5)
+        panel.text(shown[place] + most * 0.02, place, text + ratio, va="center", fontsize=7.5)
     if least is not None:
-        panel.axvline(least, color=BOUND_COLOUR, linewidth=1, linestyle="--")
+        panel.axvline(least / unit[0], color=BOUND_COLOUR, linewidth=1, linestyle="--")
     panel.set_xlim(0, most)
     panel.set_ylim(len(values) - 0.5, -0.5)
     panel.set_xticks([])
     panel.tick_params(axis="y", length=0)
     panel.spines["bottom"].set_visible(False)
     panel.set_title(f"{name} [{unit[1]}]", fontsize=8, loc="left")
+    name_axes(panel, f"{name} [{unit[1]}]", "schedule")

@@ -15,18 +15,20 @@ from tilewright.results.figure_files import figure_style
 from tilewright.results.figure_layout import (
     CHARACTER_INCHES,
     LABEL_DEGREES,
-    MAX_PANEL_INCHES,
     TOP_INCHES,
     add_legend,
     add_title,
     layer_colour,
     lighter,
     panel_grid,
+    panel_inches,
 )
-from tilewright.results.figures import ENERGY_UNIT
-from tilewright.results.multi.cn_tables import CostTables
+from tilewright.results.figures import ENERGY_UNIT, PAPER_BAR_INCHES, PAPER_LAYER_INCHES
+from tilewright.results.multi.cn_tables import CostTables, cost_table
 from tilewright.results.multi.reported_schedule import ReportedSchedule
+from tilewright.results.noted_figure import NotedFigure, name_axes
 from tilewright.results.number_axes import number_axis
+from tilewright.results.sheet import sheet_inches
 
 BAR_INCHES = (0.07, 0.2)
 """Widths of the narrowest and the widest bar, in inches."""
@@ -54,7 +56,7 @@ def cost_table_figure(tables: CostTables, network: str = "") -> Figure:
     count = max((len(rows) for rows in tables.values()), default=0)
     numbers = _drawn(tables, count)
     inches = _class_inches(len(numbers), len(cores))
-    rows = _split(numbers, max(1, int(MAX_PANEL_INCHES / inches)))
+    rows = _split(numbers, max(1, int(panel_inches() / inches)))
     labels = {number: _label(next(iter(tables.values()))[number]) for number in numbers}
     longest = max(map(len, labels.values()), default=0) * CHARACTER_INCHES * _LABEL_POINTS / 8
     below = 0.1 + longest * math.sin(math.radians(LABEL_DEGREES))
@@ -65,6 +67,7 @@ def cost_table_figure(tables: CostTables, network: str = "") -> Figure:
             _draw_panel(above, tables, row, _cycles, "cycles", _limits(tables, _cycles))
             _draw_panel(beneath, tables, row, _energy, "energy [µJ]", _limits(tables, _energy))
             above.set_xticks([])
+            name_axes(beneath, "class of computation nodes")
             beneath.set_xticks(
                 range(len(row)),
                 labels=[labels[number] for number in row],
@@ -80,6 +83,8 @@ def cost_table_figure(tables: CostTables, network: str = "") -> Figure:
             else f"the {len(numbers)} of {count:,} classes that take longest"
         )
         add_title(figure, "Computation nodes on each core", network, f"cycles and energy on the core of {shown}")
+        name = f"Computation nodes on each core: {network}"
+        figure.note(name, [f"cycles and energy on the core of {shown}"], lambda: cost_table(tables))
         _add_legends(figure, cores)
     return figure
 
@@ -101,8 +106,10 @@ def _drawn(tables: CostTables, count: int) -> list[int]:
 def _class_inches(classes: int, cores: int) -> float:
     """Width of the bars of a class, one for each core, and of the gap beside them, in inches."""
     narrow, wide = BAR_INCHES
-    bar = min(wide, max(narrow, MAX_PANEL_INCHES / max(1, classes) / (cores + 1)))
-    return max(LEAST_CLASS_INCHES, bar * (cores + 1))
+    narrow = narrow if sheet_inches() is None else PAPER_BAR_INCHES
+    bar = min(wide, max(narrow, panel_inches() / max(1, classes) / (cores + 1)))
+    least = LEAST_CLASS_INCHES if sheet_inches() is None else PAPER_LAYER_INCHES
+    return max(least, bar * (cores + 1))
 
 
 def _split(numbers: list[int], most: int) -> list[list[int]]:
@@ -173,7 +180,7 @@ def _label(row: CoreCostRow) -> str:
     return text if len(text) <= LABEL_CHARACTERS else text[: LABEL_CHARACTERS - 1] + "…"
 
 
-def _add_legends(figure: Figure, cores: Sequence[str]) -> None:
+def _add_legends(figure: NotedFigure, cores: Sequence[str]) -> None:
     patches = [Patch(color=layer_colour(place), label=core) for place, core in enumerate(cores)]
     down = add_legend(figure, patches, "core", TOP_INCHES)
     marks = [

@@ -3,11 +3,11 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import cycle
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
-from matplotlib.patches import Rectangle
+from matplotlib.patches import Patch, Rectangle
 
 from tilewright.base.measures import ENERGY_PJ
 from tilewright.cost.ledger import ARRAYS, on_core_terms
@@ -27,7 +27,11 @@ from tilewright.results.figure_layout import OPERAND_COLOURS, three_digits
 from tilewright.results.figures import ENERGY_UNIT
 from tilewright.results.multi.bars import ScheduleView
 from tilewright.results.multi.reported_schedule import ReportedSchedule
+from tilewright.results.noted_figure import NotedFigure, name_axes
 from tilewright.results.text_tables import share_text
+
+if TYPE_CHECKING:
+    import pandas
 
 Summary = Mapping[str, Any]
 ON_CORE_WORDS, TOTAL = words_of(ON_CORE), "total"
@@ -165,12 +169,14 @@ def _figure(bars: Sequence[EnergyBar], title: str) -> Figure:
     most = max(bar.total_pj for bar in bars)
     unit = ENERGY_UNIT
     with figure_style():
-        figure = Figure(figsize=(WIDTH_INCHES, height))
+        figure = NotedFigure(figsize=(WIDTH_INCHES, height))
         FigureCanvasAgg(figure)
         words = "grey: in the cores; colours: data that moves, hatched in links, plain in the memories at both ends"
         words += "; and further terms" if _has_further_terms(bars) else ""
         figure.text(0.2 / WIDTH_INCHES, 1 - 0.2 / height, title, fontsize=10, weight="bold", va="center")
         figure.text(0.2 / WIDTH_INCHES, 1 - 0.4 / height, words, fontsize=8, color=GREY, va="center")
+        entries = [Patch(label=_part_name(part), **look) for part, look in looks.items()]
+        figure.note(title, [words], lambda: _numbers(bars), entries)
         bottom = height - TOP_INCHES - BAR_INCHES * len(bars)
         box = (NAME_INCHES / WIDTH_INCHES, bottom / height)
         panel = figure.add_axes((*box, BAR_WIDTH_INCHES / WIDTH_INCHES, BAR_INCHES * len(bars) / height))
@@ -185,9 +191,23 @@ def _figure(bars: Sequence[EnergyBar], title: str) -> Figure:
         panel.set_yticks(range(len(bars)), labels=[bar.name for bar in bars])
         panel.tick_params(axis="y", length=0)
         panel.set_xlabel(f"energy [{unit[1]}]")
+        name_axes(panel, "", "schedule")
         panel.grid(axis="x", linewidth=0.4, color="#cccccc")
         _list_parts(figure, bars[0], looks, unit, height - TOP_INCHES + 0.15)
     return figure
+
+
+def _numbers(bars: Sequence[EnergyBar]) -> "pandas.DataFrame":
+    """Table of the energy of each part of each schedule."""
+    import pandas
+
+    rows = [(bar.name, _part_name(part), energy) for bar in bars for part, energy in bar.parts_pj.items()]
+    return pandas.DataFrame(rows, columns=["schedule", "part", ENERGY_PJ])
+
+
+def _part_name(part: str) -> str:
+    """Name of a part in the list of parts."""
+    return {TOTAL: "parts not known", ON_CORE_WORDS: "in the cores"}.get(part, part)
 
 
 def _list_parts(
@@ -205,7 +225,7 @@ def _list_parts(
     for number, (part, look) in enumerate(looks.items(), 1):
         y = top - LINE_INCHES * number
         figure.add_artist(Rectangle((left, y - 0.05), 0.2, 0.1, transform=figure.dpi_scale_trans, **look))
-        figure.text(left + 0.28, y, {TOTAL: "parts not known", ON_CORE_WORDS: "in the cores"}.get(part, part), **style)
+        figure.text(left + 0.28, y, _part_name(part), **style)
         if part not in bar.parts_pj:
             figure.text(left + 3.1, y, "others only", ha="right", color=GREY, **style)
             continue

@@ -10,12 +10,13 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pandas
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.collections import PolyCollection
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
-from matplotlib.patches import Rectangle
+from matplotlib.patches import Patch, Rectangle
 
 from tilewright.base.objectives import energy_delay_product
 from tilewright.base.proof import ALLOWED_ALLOCATIONS
@@ -34,6 +35,7 @@ from tilewright.results.figure_layout import (
 from tilewright.results.figures import CYCLE_UNITS, EDP_UNIT, ENERGY_UNIT
 from tilewright.results.multi.bars import CATEGORIES, CORE, NODE_BAR, ScheduleTable, ScheduleView, schedule_table
 from tilewright.results.multi.reported_schedule import ReportedSchedule
+from tilewright.results.noted_figure import SMALL_TEXT, NotedFigure, name_axes
 from tilewright.results.number_axes import number_axis
 from tilewright.results.schedule_options import ScheduleFigureOptions
 from tilewright.results.words import short_names
@@ -168,7 +170,7 @@ def write_schedule_figure(
     summary: Summary | None = None,
     options: ScheduleFigureOptions = ScheduleFigureOptions(),  # noqa: B008  frozen
     table: ScheduleTable | None = None,
-) -> tuple[Path, Path]:
+) -> tuple[Path, ...]:
     """Write the Gantt chart as `path_stem`.svg and .png. Returns both paths."""
     figure = schedule_figure(view, summary, **options.as_dict(), table=table)
     return save_figure(figure, path_stem, SCHEDULE_DOTS_PER_INCH)
@@ -220,7 +222,7 @@ class _Drawing:
         self.height = TOP_INCHES + self.panel_inches + AXIS_INCHES + self.legend_inches
 
     def draw(self) -> Figure:
-        figure = Figure(figsize=(WIDTH_INCHES, self.height))
+        figure = NotedFigure(figsize=(WIDTH_INCHES, self.height))
         FigureCanvasAgg(figure)
         gaps = GAP_INCHES * (len(self.windows) - 1)
         width = (WIDTH_INCHES - self.left - RIGHT_INCHES - gaps) / len(self.windows)
@@ -253,6 +255,7 @@ class _Drawing:
         for edge in edges:
             panel.axhline(edge, linewidth=0.4, color="#e2e2e2", zorder=0)
         panel.spines["left"].set_visible(False)
+        name_axes(panel, "", "core" if all(row.kind == CORE for row in self.table.rows) else "core or link")
 
     def _bars(self, panel: Axes, window: tuple[float, float], inches: float) -> None:
         table = self.table
@@ -316,7 +319,7 @@ class _Drawing:
                 colour = text_colour(layer_colour(int(table.layer[bars[place]])))
                 x, y = (left[place] + right[place]) / 2, (top[place] + bottom[place]) / 2
                 style: dict[str, Any] = {"ha": "center", "va": "center_baseline", "clip_on": True}
-                panel.text(x, y, name, fontsize=LABEL_POINTS, color=colour, zorder=3, **style)
+                panel.text(x, y, name, fontsize=LABEL_POINTS, color=colour, zorder=3, gid=SMALL_TEXT, **style)
 
     def _busy_shares(self, figure: Figure) -> None:
         """Write next to each row the share of the time in which the row has a bar."""
@@ -328,13 +331,14 @@ class _Drawing:
             figure.text(x, top - height / 2, f"{100 * share:.1f} %", **style)
             top -= height
 
-    def _texts(self, figure: Figure) -> None:
+    def _texts(self, figure: NotedFigure) -> None:
         schedule = self.view.schedule
         lines = [totals_line(schedule.latency_cycles, schedule.energy_pj, self.summary)]
         if len(self.windows) > 1:
             shares = ", ".join(f"{100 * first:g} to {100 * last:g} %" for first, last in SECTIONS)
             lines.append(f"three sections: {shares} of the latency")
         x = 0.2 / WIDTH_INCHES
+        figure.note(schedule_title(self.view), lines, self._numbers, self._patches())
         figure.text(x, 1 - 0.2 / self.height, schedule_title(self.view), fontsize=10, weight="bold", va="center")
         for number, line in enumerate(lines):
             y = 1 - (0.4 + 0.16 * number) / self.height
@@ -351,14 +355,34 @@ class _Drawing:
         found = np.unique(self.table.category).tolist()
         return layers, {category: CATEGORIES[category] for category in found if category >= 0}
 
-    def _legend(self, figure: Figure) -> None:
-        """Draw the legend of layers, then of categories, in columns below the axis."""
+    def _numbers(self) -> pandas.DataFrame:
+        """Table of the bars: row, layer, start and end."""
+        table, names = self.table, self.view.names.layer_names
+        columns = {
+            "row": [table.rows[row].name for row in table.row.tolist()],
+            "layer": [names[layer] if layer >= 0 else "" for layer in table.layer.tolist()],
+            "start_cycles": table.start_cycles,
+            "end_cycles": table.end_cycles,
+        }
+        return pandas.DataFrame(columns)
+
+    def _looks(self) -> tuple[list[tuple[dict[str, Any], str]], list[tuple[dict[str, Any], str]]]:
+        """(style, text) of the entries of the legend: layers, then categories."""
         plain: dict[str, Any] = {"linewidth": 0}
         layers = [({"facecolor": layer_colour(layer), **plain}, text) for layer, text in self.layers.items()]
         grey: dict[str, Any] = {"facecolor": "#dddddd", "edgecolor": GREY, "linewidth": 0.4}
         categories = [
             ({"hatch": CATEGORY_HATCHES[category] or None, **grey}, text) for category, text in self.categories.items()
         ]
+        return layers, categories
+
+    def _patches(self) -> list[Patch]:
+        """Entries of the legend."""
+        return [Patch(label=text, **style) for entries in self._looks() for style, text in entries]
+
+    def _legend(self, figure: Figure) -> None:
+        """Draw the legend of layers, then of categories, in columns below the axis."""
+        layers, categories = self._looks()
         y = self.legend_inches - 0.1
         for entries in (layers, categories):
             for number, (style, text) in enumerate(entries):

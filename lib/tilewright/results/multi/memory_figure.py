@@ -5,7 +5,7 @@ link.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -22,7 +22,11 @@ from tilewright.results.figures import CYCLE_UNITS
 from tilewright.results.multi.bars import ScheduleView
 from tilewright.results.multi.reported_schedule import ReportedSchedule
 from tilewright.results.multi.summary import link_uses
+from tilewright.results.noted_figure import PANEL_TEXT, NotedFigure, name_axes
 from tilewright.results.number_axes import number_axis
+
+if TYPE_CHECKING:
+    import pandas
 
 WIDTH_INCHES, LEFT_INCHES, RIGHT_INCHES = 12.0, 0.9, 0.35
 TOP_INCHES, PANEL_INCHES, HEAD_INCHES, AXIS_INCHES = 0.55, 1.0, 0.32, 0.5
@@ -109,7 +113,7 @@ def link_figure(view: ScheduleView) -> Figure:
     return _curves_figure(curves, title, words, view, LINK_COLOUR, False)
 
 
-def write_memory_figure(view: ScheduleView, path_stem: Path) -> tuple[Path, Path]:
+def write_memory_figure(view: ScheduleView, path_stem: Path) -> tuple[Path, ...]:
     """Write the memories as `path_stem`.svg and .png; returns both paths."""
     return save_figure(memory_figure(view), path_stem)
 
@@ -147,6 +151,14 @@ def mean_in_stretches(curve: Curve, last: int, stretches: int) -> tuple[Floats, 
     return edges[:-1], np.diff(np.interp(edges, times, sums)) / np.diff(edges)
 
 
+def _numbers(curves: Sequence[Curve], column: str) -> "pandas.DataFrame":
+    """Table of the steps of all curves; a value holds from its time until the next time."""
+    import pandas
+
+    parts = [pandas.DataFrame({"name": one.name, "time_cycles": one.times, column: one.values}) for one in curves]
+    return pandas.concat(parts) if parts else pandas.DataFrame(columns=["name", "time_cycles", column])
+
+
 def _curves_figure(
     curves: Sequence[Curve], title: str, words: str, view: ScheduleView, colour: str, is_size: bool
 ) -> Figure:
@@ -156,10 +168,11 @@ def _curves_figure(
     latency = max(view.schedule.latency_cycles, 1)
     unit = unit_for(latency, CYCLE_UNITS)
     with figure_style():
-        figure = Figure(figsize=(WIDTH_INCHES, height))
+        figure = NotedFigure(figsize=(WIDTH_INCHES, height))
         FigureCanvasAgg(figure)
         figure.text(0.2 / WIDTH_INCHES, 1 - 0.2 / height, title, fontsize=10, weight="bold", va="center")
         figure.text(0.2 / WIDTH_INCHES, 1 - 0.4 / height, words, fontsize=8, color=GREY, va="center")
+        figure.note(title, [words], lambda: _numbers(curves, "stored_bits" if is_size else "used_share"))
         for number, curve in enumerate(curves):
             bottom = height - TOP_INCHES - (number + 1) * step
             width = WIDTH_INCHES - LEFT_INCHES - RIGHT_INCHES
@@ -184,8 +197,9 @@ def _draw_curve(panel: Axes, curve: Curve, latency: int, colour: str, is_size: b
     panel.stairs(values, np.append(times, max(latency, float(times[-1]))), fill=True, **look)
     panel.set_xlim(0, latency)
     style: dict[str, Any] = {"fontsize": 8, "va": "bottom", "transform": panel.transAxes}
-    panel.text(0, 1.04, curve.name, weight="bold", **style)
-    panel.text(1, 1.04, curve.text, ha="right", color=GREY, **style)
+    name_axes(panel, "", "content" if is_size else "share")
+    panel.text(0, 1.04, curve.name, weight="bold", gid=PANEL_TEXT, **style)
+    panel.text(1, 1.04, curve.text, ha="right", color=GREY, gid=PANEL_TEXT, **style)
     top = float(values.max(initial=0))
     # A capacity far above the peak would flatten the curve; the text has it.
     if top >= LEAST_SHARE * curve.limit:

@@ -30,6 +30,7 @@ from tilewright.hardware.system import (
 from tilewright.results.canvas import GREY, Canvas
 from tilewright.results.figure_files import figure_style, save_figure
 from tilewright.results.figure_layout import lighter
+from tilewright.results.sheet import sheet_inches
 
 MOST_COLUMNS = 8
 Cell = tuple[int, int]
@@ -178,6 +179,8 @@ LINE_INCHES, PAD_INCHES = 0.145, 0.09
 BOX_WIDTH_INCHES, GAP_INCHES, ROW_GAP_INCHES, BRANCH_INCHES, BAR_INCHES = 2.3, 1.25, 0.42, 0.11, 0.34
 CHARACTERS = 33
 """Number of characters that fit on a line of a box."""
+LEAST_BOX_INCHES, LABEL_INCHES = 1.1, 0.3
+"""Smallest width of a box in a figure for a paper, and room on the right for labels of vertical arrows, in inches."""
 ROLE_COLOURS = {COMPUTE: "#0072B2", POOLING: "#009E73", SIMD: "#E69F00", MEMORY: "#CC79A7", OFFCHIP: "#777777"}
 BAR_COLOURS = ("#D55E00", "#56B4E9", "#009E73", "#CC79A7", "#E69F00", "#0072B2")
 
@@ -188,7 +191,7 @@ def system_figure(accelerator: MultiCoreAccelerator) -> Figure:
         return _SystemDrawing(accelerator).draw()
 
 
-def write_system_figure(accelerator: MultiCoreAccelerator, path_stem: Path) -> tuple[Path, Path]:
+def write_system_figure(accelerator: MultiCoreAccelerator, path_stem: Path) -> tuple[Path, ...]:
     """Write the figure as `path_stem`.svg and .png; returns both paths."""
     return save_figure(system_figure(accelerator), path_stem)
 
@@ -200,17 +203,24 @@ class _SystemDrawing:
         self.accelerator = accelerator
         self.layout: SystemLayout = system_layout(accelerator)
         self.cell_of = dict(self.layout.cells)
-        self.lines = {place.core_id: _box_lines(accelerator, place) for place in accelerator.places}
-        self.box_height = max(_height(self.lines[core_id]) for core_id in accelerator.onchip_core_ids)
         branches = len(self.layout.bars)
-        self.pitch = BOX_WIDTH_INCHES + max(GAP_INCHES, (branches + 2) * BRANCH_INCHES)
+        gap = max(GAP_INCHES, (branches + 2) * BRANCH_INCHES)
         self.left = MARGIN_INCHES + (branches + 1) * BRANCH_INCHES
+        self.box_width = _box_width(self.layout.columns, self.left, gap)
+        characters = int(CHARACTERS * self.box_width / BOX_WIDTH_INCHES)
+        self.lines = {place.core_id: _box_lines(accelerator, place, characters) for place in accelerator.places}
+        self.box_height = max(_height(self.lines[core_id]) for core_id in accelerator.onchip_core_ids)
+        self.pitch = self.box_width + gap
         offchip = accelerator.offchip_core_id
         self.dram_height = _height(self.lines[offchip]) if offchip is not None else 0.0
         self.bars_floor = MARGIN_INCHES + self.dram_height
         self.cores_floor = self.bars_floor + BAR_INCHES * (branches + 1)
         texts = max((len(bar.text) for bar in self.layout.bars), default=0) * 0.058 + self.left
-        width = max(self.left + (self.layout.columns - 1) * self.pitch + BOX_WIDTH_INCHES, texts, 4.5)
+        width = max(
+            self.left + (self.layout.columns - 1) * self.pitch + self.box_width,
+            texts,
+            4.5 if sheet_inches() is None else 0.0,
+        )
         height = (
             self.cores_floor + self.layout.rows * (self.box_height + ROW_GAP_INCHES) - ROW_GAP_INCHES + TITLE_INCHES
         )
@@ -226,7 +236,7 @@ class _SystemDrawing:
         for arrow in self.layout.arrows:
             self._draw_arrow(arrow)
         for core_id, cell in self.layout.cells:
-            self._draw_core(core_id, *self._corner(cell), BOX_WIDTH_INCHES, self.box_height)
+            self._draw_core(core_id, *self._corner(cell), self.box_width, self.box_height)
         offchip = self.accelerator.offchip_core_id
         if offchip is not None:
             width = self.canvas.width - MARGIN_INCHES - self.left
@@ -259,11 +269,11 @@ class _SystemDrawing:
         (x, y), (to_x, to_y) = (self._corner(self.cell_of[core_id]) for core_id in arrow.core_ids)
         if y == to_y:
             middle = y + self.box_height * 0.62
-            start = (min(x, to_x) + BOX_WIDTH_INCHES, middle)
+            start = (min(x, to_x) + self.box_width, middle)
             end = (max(x, to_x), middle)
             label = ((start[0] + end[0]) / 2, middle)
         else:
-            centre = x + BOX_WIDTH_INCHES / 2
+            centre = x + self.box_width / 2
             start = (centre, min(y, to_y) + self.box_height)
             end = (centre, max(y, to_y))
             label = (centre + 0.08, (start[1] + end[1]) / 2)
@@ -305,7 +315,7 @@ class _SystemDrawing:
         if into_dram:
             xs.append(self.left + BRANCH_INCHES * (len(self.layout.bars) - number))
             self.canvas.line((xs[-1], y), (xs[-1], self.bars_floor), **branch)
-        end = max(max(xs, default=self.left), self.left + BOX_WIDTH_INCHES)
+        end = max(max(xs, default=self.left), self.left + self.box_width)
         self.canvas.line((min(xs, default=self.left), y), (end, y), **style)
         text_x = self.left + BRANCH_INCHES * (len(self.layout.bars) + 1)
         self.canvas.text(text_x, y + 0.1, bar.text, TEXT_POINTS, color=colour)
@@ -315,21 +325,31 @@ def _height(lines: list[str]) -> float:
     return LINE_INCHES * len(lines) + 2 * PAD_INCHES
 
 
-def _box_lines(accelerator: MultiCoreAccelerator, place: CorePlace) -> list[str]:
+def _box_width(columns: int, left: float, gap: float) -> float:
+    """Width of a box: in a paper, the boxes of a row and their gaps fill the figure, if they do not get too narrow."""
+    sheet = sheet_inches()
+    if sheet is None:
+        return BOX_WIDTH_INCHES
+    room = (sheet - left - MARGIN_INCHES - LABEL_INCHES - (columns - 1) * gap) / columns
+    return min(BOX_WIDTH_INCHES, max(LEAST_BOX_INCHES, room))
+
+
+def _box_lines(accelerator: MultiCoreAccelerator, place: CorePlace, characters: int) -> list[str]:
     """Lines of text in the box of a core."""
     core: Core = accelerator.core_of[place.core_id]
-    lines = [textwrap.shorten(f"{place.core_id}: {place.file_name}", CHARACTERS - 6, placeholder="…"), place.role]
+    name, most = f"{place.core_id}: {place.file_name}", characters - 4
+    lines = [name if len(name) <= most else f"{name[: most - 1]}…", place.role]
     if place.role != OFFCHIP:
         if place.is_router != (place.role == COMPUTE):
             lines[-1] += ", passes data on" if place.is_router else ", passes no data on"
         sides = " × ".join(f"{name} {size}" for name, size in core.operational_array.dimensions)
-        lines += _wrapped(f"array {sides}")
+        lines += _wrapped(f"array {sides}", characters)
     for memory, operands in top_memories(core):
-        lines += _wrapped(f"{memory.name} {size_text(memory.size_bits)}: {' '.join(sorted(operands))}")
+        lines += _wrapped(f"{memory.name} {size_text(memory.size_bits)}: {' '.join(sorted(operands))}", characters)
     if place.role != OFFCHIP and place.operator_types is not None:
-        lines += _wrapped(f"runs {', '.join(place.operator_types)}")
+        lines += _wrapped(f"runs {', '.join(place.operator_types)}", characters)
     return lines
 
 
-def _wrapped(text: str) -> list[str]:
-    return textwrap.wrap(text, CHARACTERS, subsequent_indent="  ", break_long_words=True)
+def _wrapped(text: str, characters: int) -> list[str]:
+    return textwrap.wrap(text, characters, subsequent_indent="  ", break_long_words=True)

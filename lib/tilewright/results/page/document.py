@@ -1,8 +1,8 @@
 """Page with all runs, as one HTML file that contains data, style and scripts and needs no other files and no internet.
 
-The scripts (base.js, charts.js, run_view.js, views.js) draw the selected view from one copy of the numbers. A schedule
-on several cores is shown in a frame, as the interactive page of `results/multi/page.py`. The file contains the scripts
-of that page only once.
+The scripts (base.js, charts.js, overview.js, run_view.js, views.js) draw the selected view from one copy of the data. A
+schedule on several cores is shown in a frame, as the interactive page of `results/multi/page.py`. The file contains
+the scripts of that page only once.
 """
 
 import re
@@ -24,7 +24,7 @@ from tilewright.results.unlike_runs import cause_lines
 
 FOLDER = Path(__file__).resolve().parent
 PAGE, STYLE = "page.html", "page.css"
-SCRIPTS = ("base.js", "charts.js", "run_view.js", "views.js")
+SCRIPTS = ("base.js", "charts.js", "overview.js", "run_view.js", "views.js")
 MOST_DETAIL_BYTES = 16_000_000
 """Largest number of bytes of the details of all runs together. Runs whose details would exceed this number have only a
 row, and the page says so.

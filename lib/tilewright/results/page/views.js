@@ -17,9 +17,11 @@ function runsView() {
       && Object.entries(chosen.filters).every(([key, value]) => !value || String(row[PLACE.get(key)] ?? "") === value);
   });
   const table = new Table("runs", columns, DATA.rows, { order: chosen.order, changed: (order) => { chosen.order = order; } });
+  const picture = element("section", { id: "overview", "aria-label": "energy, latency and area of the runs; the table has the same numbers" });
   const show = () => {
     const rows = kept();
     table.show(rows);
+    picture.replaceChildren(...overview(new Set(rows.map((row) => row[PLACE.get("run")]))));
     told.textContent = rows.length === DATA.rows.length ? `${rows.length} runs` : `${rows.length} of ${DATA.rows.length} runs`;
   };
   table.node.classList.add("compact");
@@ -33,7 +35,7 @@ function runsView() {
     });
   });
   show();
-  return [element("h1", {}, "Runs"), element("div", { class: "controls" }, element("label", {}, "filter", search), picks), told, table.node,
+  return [element("h1", {}, "Runs"), picture, element("div", { class: "controls" }, element("label", {}, "filter", search), picks), told, table.node,
     ...DATA.unlike.map((line) => element("p", { class: "faint" }, line))];
 }
 

@@ -1,0 +1,54 @@
+"""Figure with notes: its title, the lines below it, the words for its axes, its legend and the numbers that it shows.
+
+A figure of a report shows the notes that its function draws. In a figure for a paper, the title and the lines become
+the caption, the words become labels of axes, and the numbers become a CSV file beside the figure.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from matplotlib.artist import Artist
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+if TYPE_CHECKING:
+    import pandas
+
+SMALL_TEXT, PANEL_TEXT, TITLE_TEXT = "text of a mark", "text of a panel", "title"
+"""Ids of texts (`Artist.set_gid`): a number or a name on a mark, which a paper leaves out if there is no room; a text
+above a panel and a title of a diagram, which a paper has in the caption.
+"""
+
+
+class NotedFigure(Figure):
+    """Figure that keeps its title and numbers, so that they can be written beside it."""
+
+    def __init__(self, *args: Any, **settings: Any) -> None:
+        super().__init__(*args, **settings)
+        self.caption_title = ""
+        self.caption_lines: tuple[str, ...] = ()
+        self.handles: tuple[Artist, ...] = ()
+        """Entries of a legend that the function of the figure draws itself."""
+        self.numbers: Callable[[], pandas.DataFrame] | None = None
+        """Function that makes the table of the numbers, with full precision, in base units."""
+        self.words: dict[Axes, tuple[str, str]] = {}
+        """Words for the horizontal and the vertical axis of a panel that has no labels of its own; '' for none."""
+
+    def note(
+        self,
+        title: str,
+        lines: Iterable[str] = (),
+        numbers: "Callable[[], pandas.DataFrame] | None" = None,
+        handles: Sequence[Artist] = (),
+    ) -> None:
+        """Keep the title, the lines of the caption, the table of numbers, and the entries of the legend."""
+        self.caption_title, self.caption_lines = title, tuple(line for line in lines if line)
+        self.numbers = numbers
+        self.handles += tuple(handles)
+
+
+def name_axes(panel: Axes, across: str = "", upwards: str = "") -> None:
+    """Keep the words for the axes of a panel that shows no labels in a report."""
+    figure = panel.figure
+    if isinstance(figure, NotedFigure):
+        figure.words[panel] = (across, upwards)

@@ -1,0 +1,213 @@
+"""Tables for a paper, as Markdown and LaTeX: one unit and one number of decimals for each column, no powers of ten.
+
+The CSV file of a table keeps full precision and base units. Markdown and LaTeX have the same cells.
+"""
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tilewright.base.artifacts.files import write_atomically
+from tilewright.base.harmless import latex, markdown
+from tilewright.base.measures import EDP_PJ_CYCLES
+from tilewright.results.sheet import sheet_inches
+from tilewright.results.text_tables import NOTHING, write_csv
+
+if TYPE_CHECKING:
+    import pandas
+
+QUANTITY = "quantity"
+"""Name of the column that says what the numbers of a row are; such a table is one table for each quantity."""
+_ENERGIES = ((1e12, "J"), (1e9, "mJ"), (1e6, "µJ"), (1e3, "nJ"), (1.0, "pJ"))
+UNITS: Mapping[str, tuple[tuple[float, str], ...]] = {
+    "_pj_cycles": tuple((factor, f"{unit} cycles") for factor, unit in _ENERGIES),
+    "_pj": _ENERGIES,
+    "_mm2": ((1.0, "mm²"),),
+    "_s": ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns")),
+    "_cycles": ((1.0, "cycles"),),
+    "_bits": ((1.0, "bits"),),
+}
+"""Units of the columns whose names have an end, the largest unit first, each with its value in the unit of the end."""
+MOST_DECIMALS, DIGITS, LEAST_DIGITS = 3, 4, 2
+"""Most decimals of a column. Up to this number, the largest number of a column has DIGITS digits, and the smallest has
+LEAST_DIGITS digits.
+"""
+
+
+@dataclass(frozen=True)
+class PaperTable:
+    """Table whose cells are texts."""
+
+    headings: tuple[str, ...]
+    """Headings with units."""
+    are_numbers: tuple[bool, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+    @classmethod
+    def of(cls, table: "pandas.DataFrame") -> "PaperTable":
+        """Table with the units that its largest values need: all columns of one kind (such as energies) have one unit,
+        so that their numbers can be compared.
+        """
+        units = _units(table)
+        headings, numbers, columns = [], [], []
+        for name in map(str, table.columns):
+            values = table[name].tolist()
+            is_number = all(_is_number(value) for value in values if not _is_missing(value)) and bool(values)
+            factor, heading = _heading(name, units) if is_number else (1.0, _words(name))
+            headings.append(heading)
+            numbers.append(is_number)
+            columns.append(_number_cells(values, factor) if is_number else [*map(_text, values)])
+        return cls(tuple(headings), tuple(numbers), tuple(zip(*columns, strict=True)))
+
+    def markdown(self) -> str:
+        """Table in Markdown."""
+        aligned = "|".join("---:" if is_number else "---" for is_number in self.are_numbers)
+        lines = [_joined(self.headings, markdown), f"|{aligned}|", *(_joined(row, markdown) for row in self.rows)]
+        return "".join(f"{line}\n" for line in lines)
+
+    def latex(self) -> str:
+        """Table in LaTeX, for the package booktabs."""
+        kinds = "".join("r" if is_number else "l" for is_number in self.are_numbers)
+        signed = (
+            (_with_minus(cell) if is_number else cell for cell, is_number in zip(row, self.are_numbers, strict=True))
+            for row in self.rows
+        )
+        head, *body = (" & ".join(map(latex, row)) + r" \\" for row in (self.headings, *signed))
+        lines = [
+            r"% \usepackage{booktabs,textcomp}",
+            rf"\begin{{tabular}}{{{kinds}}}",
+            r"\toprule",
+            head,
+            r"\midrule",
+            *body,
+            r"\bottomrule",
+            r"\end{tabular}",
+        ]
+        return "".join(f"{line}\n" for line in lines)
+
+
+def _with_minus(cell: str) -> str:
+    """Cell of a number with a minus sign instead of a hyphen."""
+    return cell if cell == NOTHING else cell.replace("-", "−")
+
+
+def write_table(table: "pandas.DataFrame", path: Path, columns: Sequence[str] = ()) -> tuple[Path, ...]:
+    """Write a table as CSV, and for a paper also as Markdown and LaTeX, which have only `columns` if some are given.
+    Returns the paths.
+    """
+    write_csv(table, path)
+    paths = [path]
+    if sheet_inches() is not None:
+        for end, shown in paper_tables(table, columns):
+            for suffix, text in ((".md", shown.markdown()), (".tex", shown.latex())):
+                paths.append(path.with_name(f"{path.stem}{end}{suffix}"))
+                write_atomically(paths[-1], text)
+    return tuple(paths)
+
+
+def paper_tables(table: "pandas.DataFrame", columns: Sequence[str] = ()) -> Iterator[tuple[str, PaperTable]]:
+    """Pairs (end of the file name, table for a paper). A table with a column QUANTITY gives one table for each of its
+    quantities. `columns` are the columns to keep; () keeps all columns. Empty columns are left out.
+    """
+    kept = table[[name for name in columns if name in table]] if columns else table
+    if QUANTITY not in kept:
+        yield "", PaperTable.of(_with_content(kept))
+        return
+    for quantity, part in kept.groupby(QUANTITY, sort=False):
+        end = f"_{str(quantity).rpartition('_')[2]}"
+        numbers = [name for name in part if _kind(part[name].tolist())]
+        renamed = part.drop(columns=QUANTITY).rename(
+            columns={name: name + end for name in numbers if not _is_share(str(name))}
+        )
+        yield f"-{quantity}", PaperTable.of(_with_content(renamed))
+
+
+def _with_content(table: "pandas.DataFrame") -> "pandas.DataFrame":
+    full = [name for name in table if not all(_is_missing(value) or value == "" for value in table[name].tolist())]
+    return table[full]
+
+
+def _kind(values: Sequence[Any]) -> bool:
+    """Whether the values are numbers; a column without values is none."""
+    present = [value for value in values if not _is_missing(value)]
+    return bool(present) and all(map(_is_number, present))
+
+
+def _is_missing(value: Any) -> bool:
+    return value is None or (isinstance(value, float) and math.isnan(value))
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _unit_end(name: str) -> str:
+    return next((end for end in UNITS if name.endswith(end)), "")
+
+
+def _units(table: "pandas.DataFrame") -> dict[str, tuple[float, str]]:
+    """Unit of the columns of each end: the largest in which the largest value of these columns is at least 1."""
+    largest: dict[str, float] = {}
+    for name in map(str, table.columns):
+        values = [abs(value) for value in table[name].tolist() if _is_number(value) and math.isfinite(value)]
+        end = _unit_end(name)
+        largest[end] = max([largest.get(end, 0.0), *values])
+    return {
+        end: next((unit for unit in UNITS[end] if largest[end] >= unit[0]), UNITS[end][-1]) for end in largest if end
+    }
+
+
+def _heading(name: str, units: Mapping[str, tuple[float, str]]) -> tuple[float, str]:
+    """(value of the unit of a column of numbers, heading with the unit)."""
+    if _is_share(name):
+        return 0.01, f"{_words(name)} [%]"
+    if end := _unit_end(name):
+        factor, unit = units[end]
+        words = "EDP" if name == EDP_PJ_CYCLES else _words(name.removesuffix(end))
+        return factor, f"{words} [{unit}]"
+    return 1.0, _words(name)
+
+
+def _is_share(name: str) -> bool:
+    return name.endswith(("_share", "gap")) or name.startswith(("share", "mac_utilization"))
+
+
+def _words(name: str) -> str:
+    return name.replace("_", " ")
+
+
+def _text(value: Any) -> str:
+    return NOTHING if _is_missing(value) else str(value)
+
+
+def _number_cells(values: Sequence[Any], factor: float) -> list[str]:
+    """Cells of a column of numbers, with the same number of decimals. A number that the decimals cannot show is written
+    as less than the smallest number that they can show.
+    """
+    scaled = [None if _is_missing(value) else value / factor for value in values]
+    is_whole = factor == 1 and all(value is None or float(value).is_integer() for value in scaled)
+    decimals = 0 if is_whole else _decimals([abs(value) for value in scaled if value])
+    least = 10.0**-decimals
+    return [NOTHING if value is None else _number(value, decimals, least) for value in scaled]
+
+
+def _number(value: float, decimals: int, least: float) -> str:
+    if 0 < abs(value) < least / 2:
+        return f"{'> -' if value < 0 else '< '}{least:.{decimals}f}"
+    return f"{value:,.{decimals}f}"
+
+
+def _decimals(sizes: Sequence[float]) -> int:
+    finite = [size for size in sizes if math.isfinite(size)]
+    if not finite:
+        return 0
+    wanted = max(
+        DIGITS - 1 - math.floor(math.log10(max(finite))), LEAST_DIGITS - 1 - math.floor(math.log10(min(finite)))
+    )
+    return min(max(wanted, 0), MOST_DECIMALS)
+
+
+def _joined(cells: Sequence[str], escape: Callable[[object], str]) -> str:
+    return f"| {' | '.join(map(escape, cells))} |"

@@ -1,0 +1,51 @@
+"""Sheet of paper for which figures are drawn: one column or the full width of a page, or none for figures of reports.
+
+This module imports no large packages.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import Literal
+
+from tilewright.base.parameters import Parameters
+
+PaperWidth = Literal["column", "page"]
+COLUMN_INCHES, PAGE_INCHES = 3.4, 7.0
+"""Widths of a figure in a paper with two columns: within one column, and over both columns."""
+WIDTHS_INCHES = {"column": COLUMN_INCHES, "page": PAGE_INCHES}
+_DRAWN_FOR: ContextVar[float | None] = ContextVar("sheet_inches", default=None)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PaperOptions(Parameters):
+    """Option of the verbs that draw figures: figures for a paper instead of figures for a report."""
+
+    paper: PaperWidth | None = None
+    """Draw figures for a paper, 3.4 inches wide (column) or 7 inches wide (page): PDF, SVG, caption and numbers."""
+
+
+@contextmanager
+def drawn_for(paper: PaperWidth | None) -> Iterator[None]:
+    """Draw all figures in this context for a paper, if it has a width. Raises InputError for another width."""
+    width = PaperOptions(paper=paper).paper
+    token = _DRAWN_FOR.set(None if width is None else WIDTHS_INCHES[width])
+    try:
+        yield
+    finally:
+        _DRAWN_FOR.reset(token)
+
+
+def figure_suffixes() -> tuple[str, ...]:
+    """Ends of the names of the files of a figure with numbers, which follow its stem."""
+    inches = sheet_inches()
+    if inches is None:
+        return ".svg", ".png"
+    width = next(name for name, value in WIDTHS_INCHES.items() if value == inches)
+    return tuple(f"-{width}{suffix}" for suffix in (".pdf", ".svg", ".txt", ".csv"))
+
+
+def sheet_inches() -> float | None:
+    """Width of a figure for a paper, in inches; None for a figure of a report, which is as wide as its content."""
+    return _DRAWN_FOR.get()

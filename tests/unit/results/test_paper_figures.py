@@ -1,0 +1,243 @@
+"""Figures for a paper: their width, labels, fonts, page, caption and numbers, for every figure that has panels."""
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas
+import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from matplotlib.text import Text
+from matplotlib.ticker import FixedLocator
+from tilewright.base.errors import InputError
+from tilewright.designs.answer import answer_of
+from tilewright.designs.effects import effects
+from tilewright.designs.figures import effect_figure, front_figure
+from tilewright.hardware.source import parse_accelerator
+from tilewright.results.bottlenecks import bottlenecks_of
+from tilewright.results.bottlenecks_figure import bottlenecks_figure
+from tilewright.results.figure_files import figure_style, save_figure
+from tilewright.results.figures import breakdown_figure, energy_figure, latency_figure
+from tilewright.results.hierarchy_figure import hierarchy_figure
+from tilewright.results.multi.allocation_figure import allocation_figure
+from tilewright.results.multi.baselines_figure import baselines_figure
+from tilewright.results.multi.cost_table_figure import cost_table_figure
+from tilewright.results.multi.energy_figure import energy_breakdown_figure
+from tilewright.results.multi.gantt import schedule_figure
+from tilewright.results.multi.memory_figure import link_figure, memory_figure
+from tilewright.results.multi.system_figure import system_figure
+from tilewright.results.nest_figure import nest_figure
+from tilewright.results.noted_figure import NotedFigure
+from tilewright.results.paper_figure import LEAST_POINTS, fit_to_sheet
+from tilewright.results.pareto import compare
+from tilewright.results.pareto_figure import pareto_figure
+from tilewright.results.port_limits import PortLimit, PortName, PortRoof, Roofline, RooflinePoint, Widened
+from tilewright.results.records import layers_in_order
+from tilewright.results.run_ledger import LATENCY, LedgerPlace, ledger_of_layers
+from tilewright.results.sheet import COLUMN_INCHES, PAGE_INCHES, drawn_for, figure_suffixes
+from tilewright.results.two_runs import compare_two
+from tilewright.results.two_runs_figure import comparison_figure
+from tilewright.tokens.figure import token_figure
+from tilewright.tokens.table import TokenCosts
+
+from tests.unit.designs.conftest import exploration
+from tests.unit.results.multi.schedule_cases import random_view
+from tests.unit.results.multi.test_cost_table_figure import row as cost_row
+from tests.unit.results.test_figure_axes import seen
+from tests.unit.results.test_pareto import run as pareto_run
+from tests.unit.results.test_two_runs import run_of
+
+Network = Callable[..., Any]
+HARDWARE = Path(__file__).resolve().parents[3] / "config" / "hardware"
+
+
+def _of_layers(make_network: Network) -> Iterator[tuple[str, Figure]]:
+    records, summary = make_network(14)
+    yield "energy", energy_figure(records, summary)
+    yield "latency", latency_figure(records, summary)
+    yield "breakdown", breakdown_figure(records, summary)
+    found = bottlenecks_of(ledger_of_layers("run", records, summary, {}), layers_in_order(records, summary))
+    points = tuple(RooflinePoint(f"layer{n}", 1.7**n, min(1.7**n, 50.0)) for n in range(9))
+    roof = PortRoof(PortName("m", "p"), 0.5, points)
+    limit = PortLimit(10, (Widened((PortName("m", "p"),), 9),))
+    yield "bottlenecks", bottlenecks_figure(replace(found, roofline=Roofline(50.0, (roof,)), network_limit=limit))
+
+
+def _of_many_runs() -> Iterator[tuple[str, Figure]]:
+    values = [2.1e5, 3.3e5, 4.2e5, 9.9e5]
+    runs = [pareto_run(f"core{place}", value * (7 - place), value, value) for place, value in enumerate(values)]
+    yield "pareto", pareto_figure(compare(runs))
+    rows = [
+        {"energy_pj": value * (7 - place), "latency_cycles": value, "area_mm2": 2.0}
+        for place, value in enumerate(values)
+    ]
+    answer = answer_of(exploration(rows))
+    yield "front", front_figure(answer, answer.overall, answer.overall.rows)
+    yield "effect", effect_figure(answer, answer.overall, effects(answer.overall, answer.exploration.axis_names))
+    places = {LedgerPlace(LATENCY, f"a_long_name_of_a_layer_{n}", "ideal"): 10 * n + 5 for n in range(8)}
+    other = {place: value * (3 if value < 50 else 1) for place, value in places.items()}
+    yield "compare", comparison_figure(compare_two(run_of(places), run_of(other, "b")))
+    tokens = [
+        {
+            "batch": batch,
+            "context": 1024 * 4**n,
+            "time_per_token_cycles": 1e6 * (n + batch),
+            "energy_per_token_pj": 3e8 * 1.4**n,
+            "time_to_first_token_cycles": 1.5e7 * 4**n,
+            "fits": n < 3,
+        }
+        for batch in (1, 4)
+        for n in range(5)
+    ]
+    yield "tokens", token_figure(TokenCosts("m", "c", 1, 1, 8, "dram", 8, 1, tuple(tokens), ()))
+
+
+def _of_several_cores() -> Iterator[tuple[str, Figure]]:
+    view = random_view(1)
+    for make in (memory_figure, link_figure, schedule_figure, energy_breakdown_figure):
+        yield make.__name__, make(view)
+    yield "sections", schedule_figure(view, plot_full_schedule=False)
+    values = [210_000, 330_000, 420_000]
+    baselines = [{"name": f"a_baseline_{n}", "latency_cycles": n, "energy_pj": 2e6} for n in values]
+    summary = {"workload": "n", "hardware": "h", "latency_cycles": 200_000, "energy_pj": 1e6, "baselines": baselines}
+    yield "baselines", baselines_figure(summary)
+    generations = [
+        {"generation": n, "best_latency_cycles": 900_000 - 1000 * n, "best_energy_pj": 2e9 - n} for n in range(20)
+    ]
+    front = [{"latency_cycles": n, "energy_pj": 1e15 / n, "is_chosen": n == values[0]} for n in values]
+    yield "allocation", allocation_figure(generations, front, "Search")
+    tables = {
+        f"core{core}": tuple(cost_row(n, 100 * (n + 1) ** core, 30.0 * (n + 1)) for n in range(12)) for core in (1, 2)
+    }
+    yield "costs", cost_table_figure(tables)
+
+
+def test_every_figure_in_a_column(make_network: Network, tmp_path: Path) -> None:
+    """Every property of every figure; a figure is drawn once, because drawing takes most of the time."""
+    with drawn_for("column"):
+        for name, figure in [*_of_layers(make_network), *_of_many_runs(), *_of_several_cores()]:
+            assert isinstance(figure, NotedFigure), name
+            paths = save_figure(figure, tmp_path / name)
+            assert [path.name for path in paths] == [name + suffix for suffix in figure_suffixes()]
+            _check_page(figure, COLUMN_INCHES, name)
+            _check_axes(figure, name)
+            _check_files(paths, figure.caption_title, name)
+
+
+def test_every_figure_over_a_page(make_network: Network) -> None:
+    """Width, labels and page of every figure; the files are those of a column."""
+    with drawn_for("page"), figure_style():
+        for name, figure in [*_of_layers(make_network), *_of_many_runs(), *_of_several_cores()]:
+            assert isinstance(figure, NotedFigure), name
+            fit_to_sheet(figure, PAGE_INCHES)
+            _check_page(figure, PAGE_INCHES, name)
+            _check_axes(figure, name)
+
+
+def test_diagrams_over_a_page(make_network: Network, tmp_path: Path) -> None:
+    """Of a core, of several cores and of a loop nest: as wide as the page, no text under 6 points or outside."""
+    with drawn_for("page"):
+        records, _ = make_network(1)
+        diagrams = [
+            hierarchy_figure(parse_accelerator(HARDWARE / "tpu_like.yaml").cores[0]),
+            *(system_figure(parse_accelerator(HARDWARE / f"multi/{name}.yaml")) for name in ("quad_mesh", "diana")),
+            nest_figure(records[0]),
+        ]
+        for number, figure in enumerate(diagrams):
+            assert isinstance(figure, NotedFigure)
+            save_figure(figure, tmp_path / str(number))
+            assert figure.get_size_inches()[0] == PAGE_INCHES
+            boxes = [text.get_window_extent() for text in _visible(figure)]
+            assert min(min(box.x0, box.y0) for box in boxes) >= 0, figure.caption_title
+            assert max(box.x1 for box in boxes) <= figure.bbox.x1, figure.caption_title
+            assert max(box.y1 for box in boxes) <= figure.bbox.y1, figure.caption_title
+            assert min(float(text.get_fontsize()) for text in _visible(figure)) >= LEAST_POINTS
+            assert figure.caption_title not in (tmp_path / f"{number}-page.svg").read_text()
+
+
+def test_a_diagram_that_needs_more_width_is_refused(tmp_path: Path) -> None:
+    """With the width that it needs, and the option that has it."""
+    with drawn_for("column"), pytest.raises(InputError, match=r"needs 4\.7 inches.*allowed: page"):
+        save_figure(hierarchy_figure(parse_accelerator(HARDWARE / "tpu_like.yaml").cores[0]), tmp_path / "h")
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_width_that_does_not_exist() -> None:
+    """From Python, too."""
+    with pytest.raises(InputError, match="column, page"), drawn_for("colum"):  # type: ignore[arg-type]
+        pass
+
+
+def test_the_same_bytes(tmp_path: Path) -> None:
+    """Neither dates nor numbers of objects are in the files."""
+    found = []
+    for folder in ("a", "b"):
+        with drawn_for("column"):
+            figure = next(_of_many_runs())[1]
+            found.append([path.read_bytes() for path in save_figure(figure, tmp_path / folder / "p")])
+    assert found[0] == found[1]
+
+
+def test_figures_of_reports_stay(tmp_path: Path) -> None:
+    """Without the option, a figure has its title, and no other files are written."""
+    figure = next(_of_many_runs())[1]
+    assert [path.suffix for path in save_figure(figure, tmp_path / "c")] == [".svg", ".png"]
+    assert isinstance(figure, NotedFigure)
+    assert any(text.get_text() in figure.caption_title for text in figure.texts)
+
+
+def _visible(figure: Figure) -> list[Text]:
+    texts = [text for text in figure.findobj(Text) if isinstance(text, Text)]
+    return [text for text in texts if text.get_text().strip() and text.get_visible()]
+
+
+def _check_page(figure: Figure, width: float, name: str) -> None:
+    """Width, no text under 6 points, none outside of the page."""
+    FigureCanvasAgg(figure)
+    figure.draw_without_rendering()
+    assert figure.get_size_inches()[0] == width, name
+    page = figure.bbox
+    for axes in figure.axes:
+        box = axes.get_tightbbox()
+        assert box is not None
+        assert min(box.x0, box.y0) >= -0.5, (name, box)
+        assert max(box.x1 - page.x1, box.y1 - page.y1) <= 0.5, (name, box, page)
+    for legend in figure.legends:
+        box = legend.get_window_extent()
+        assert min(box.x0, box.y0, page.x1 - box.x1) >= -0.5, (name, box)
+        assert not any(box.overlaps(axes.get_tightbbox()) for axes in figure.axes), name
+    assert min(float(text.get_fontsize()) for text in _visible(figure)) >= LEAST_POINTS, name
+
+
+def _check_axes(figure: Figure, name: str) -> None:
+    """A label and two numbers (or all names) for each axis; of panels over each other, the lowest has the times."""
+    for axes in figure.axes:
+        shares = [one for one in figure.axes if one is not axes and one.get_position().x0 == axes.get_position().x0]
+        is_lowest = all(one.get_position().y0 >= axes.get_position().y0 for one in shares)
+        for axis in (axes.xaxis, axes.yaxis):
+            is_twin = any(np.allclose(one.get_position().bounds, axes.get_position().bounds) for one in shares)
+            if axis is axes.xaxis and (not is_lowest or is_twin) and not axis.get_label_text():
+                continue
+            assert axis.get_label_text(), (name, axis.axis_name)
+            least = 1 if isinstance(axis.get_major_locator(), FixedLocator) else 2
+            assert len(seen(axis)) >= least, (name, axis.axis_name, seen(axis))
+            assert not any(re.fullmatch(r"[-+\d.]*e[-+]\d+", text) for text in seen(axis)), (name, seen(axis))
+
+
+def _check_files(paths: Sequence[Path], title: str, name: str) -> None:
+    """Fonts of type 42, text in the SVG, the title in the caption only, numbers that can be read."""
+    pdf, svg = paths[0].read_bytes(), paths[1].read_text()
+    assert b"/CIDFontType2" in pdf or b"/TrueType" in pdf, name
+    assert b"/Type3" not in pdf, name
+    assert b"CreationDate" not in pdf, name
+    assert "<text" in svg, name
+    assert "<dc:date>" not in svg, name
+    assert title, name
+    assert title not in re.sub(r"<[^>]*>", "", svg), (name, title)
+    caption = paths[2].read_text()
+    assert caption.startswith(title.rstrip(".")), name
+    assert len(pandas.read_csv(paths[3])) >= 1, name
