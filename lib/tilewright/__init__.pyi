@@ -110,6 +110,7 @@ def map_workload(
     salsa_restarts: int = ...,
     temporal_mapping_search_engine: _Literal['loma', 'salsa', 'exact', 'best'] = ...,
     exploit_data_locality: bool = ...,
+    bounds: bool = ...,
     preset: _Literal['best', 'zigzag'] | None = ...,
     dims: _Mapping[str, int] | _Iterable[tuple[str, int]] | None = ...,
     input_shapes: _Mapping[str, _Sequence[int]] | _Iterable[tuple[str, _Sequence[int]]] | None = ...,
@@ -360,6 +361,7 @@ def tokens(
     salsa_restarts: int = ...,
     temporal_mapping_search_engine: _Literal['loma', 'salsa', 'exact', 'best'] = ...,
     exploit_data_locality: bool = ...,
+    bounds: bool = ...,
 ) -> _TokenCosts: ...
 def serving(
     workload: _WorkloadSource,
@@ -396,6 +398,7 @@ def serving(
     salsa_restarts: int = ...,
     temporal_mapping_search_engine: _Literal['loma', 'salsa', 'exact', 'best'] = ...,
     exploit_data_locality: bool = ...,
+    bounds: bool = ...,
 ) -> _ServingProfile: ...
 def report(
     run: _FilePath,

@@ -208,12 +208,13 @@ def _answered(
 ) -> "Answer | None":
     from tilewright.designs import explore as engine
     from tilewright.designs.answer import answer_of
+    from tilewright.designs.mapping_gaps import with_mapping_gaps
     from tilewright.designs.parts import shards_of
 
     with _progress(space, shard, show_progress and not gather) as advance:
         if output is None:
             found = engine.explored(source, space, jobs, advance, sharing)
-            return answer_of(replace(found, notices=tuple(notices)))
+            return with_mapping_gaps(space, answer_of(replace(found, notices=tuple(notices))))
         try:
             if not gather:
                 engine.complete(source, space, output, jobs, advance, shard, sharing)
@@ -225,7 +226,7 @@ def _answered(
     if missing:
         names = ", ".join(str(one.number) for one in missing[:10]) + (", ..." if len(missing) > 10 else "")
         echo_notices([f"{len(missing)} of {len(shards_of(space))} shards are missing or out of date: {names}"])
-    answer = answer_of(replace(exploration, notices=tuple(notices)))
+    answer = with_mapping_gaps(space, answer_of(replace(exploration, notices=tuple(notices))))
     _write(answer, output)
     if isinstance(source, Path):
         write_space_path(source, output)

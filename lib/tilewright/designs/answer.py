@@ -63,6 +63,8 @@ class Answer:
     """Number of all designs of the space. Designs without rows are counted too: excluded designs, designs that are not
     evaluated yet, and designs that are on no front, as a certificate shows.
     """
+    mapping_notes: tuple[str, ...] = ()
+    """Sentences on the distance of the mappings of some designs from the best mappings (`mapping_gaps`)."""
 
     @property
     def overall(self) -> Front:

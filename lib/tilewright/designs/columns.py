@@ -24,12 +24,15 @@ STATUS, REASON, UNMET = "status", "reason", "unmet"
 ON_FRONT, DOMINATED_BY = "pareto", "dominated_by"
 LARGEST_ENERGY, LARGEST_LATENCY = "largest_energy_term", "largest_latency_part"
 COMPARED_BY, ASSUMES = "compared_by", "assumes"
+MAPPING_GAP = "mapping_gap"
+"""Further column for some designs on the front: share by which the objective of the search could be smaller with the
+best mappings."""
 OF_ALL = "_all_networks"
 """End of the names of columns on all networks together."""
 
 _FIXED = {
     *(INDEX, DESIGN, NETWORK, STATUS, REASON, UNMET, *RESULTS, *USES, *RATES, *ODDS),
-    *(ON_FRONT, DOMINATED_BY, LARGEST_ENERGY, LARGEST_LATENCY, COMPARED_BY, ASSUMES),
+    *(ON_FRONT, DOMINATED_BY, LARGEST_ENERGY, LARGEST_LATENCY, COMPARED_BY, ASSUMES, MAPPING_GAP),
 }
 _MADE = re.compile(rf"energy_.+_pj|latency_.+_cycles|range of .+|.+{OF_ALL}", re.DOTALL)
 """Pattern of column names that are made from another name: of a term, a memory, a part of the latency, a cost law or

@@ -64,9 +64,11 @@ class LayerPlace:
 class NetworkEvaluator(DesignEvaluator):
     """Evaluator that computes the costs of a network on designs with one core."""
 
-    def __init__(self, network: Workload, mapping: MappingSource | None, options: SearchOptions) -> None:
+    def __init__(
+        self, network: Workload, mapping: MappingSource | None, options: SearchOptions, *, bounds: bool = False
+    ) -> None:
         super().__init__(network, mapping)
-        stages = Pipeline.build(None, options).search().stages
+        stages = Pipeline.build(None, replace(options, bounds=bounds)).search().stages
         place = next(i for i, stage in enumerate(stages) if stage.gives is LayerProblem)
         self._profile = options.profile
         self._before = tuple(stage for stage in stages[:place] if isinstance(stage, Change))

@@ -174,7 +174,7 @@ def _effect(effect: Effect, front: Front) -> dict[str, Any]:
 def _words(answer: Answer) -> Iterator[str]:
     """Texts on the axes, on the assumptions of the comparison, and on the designs that are not compared."""
     exploration = answer.exploration
-    if notes := answer.axis_notes:
+    if notes := (*answer.axis_notes, *answer.mapping_notes):
         yield "<ul>" + "".join(f"<li>{html(sentence)}</li>" for sentence in notes) + "</ul>"
     sentences = [f"Networks: {', '.join(exploration.networks)}.", *answer.assumptions]
     if len(answer.fronts) > 1:

@@ -52,11 +52,11 @@ SpaceOptions = SearchOptions | SystemOptions
 KINDS: dict[bool, type[SpaceOptions]] = {False: SearchOptions, True: SystemOptions}
 """Type of the options; the key says whether designs have several cores."""
 DEFAULTS: dict[bool, Mapping[str, Any]] = {
-    False: {"model": CORRECTED.name, "exploit_data_locality": True},
+    False: {"model": CORRECTED.name, "exploit_data_locality": True, "bounds": True},
     True: {},
 }
-"""Defaults that differ from the defaults in a configuration. With the defaults of a configuration, no memory of a
-design would pay for its size.
+"""Defaults that differ from the defaults of `SearchOptions`. Without data locality, no memory of a design would pay for
+its size. With bounds, the answer says how far the mappings of designs on the front can be from the best mappings.
 """
 
 

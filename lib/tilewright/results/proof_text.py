@@ -1,4 +1,4 @@
-"""Texts and table columns on proofs of the exact search (docs/proofs.md#exact-search)."""
+"""Texts and table columns on lower bounds and proofs of searches (docs/proofs.md#exact-search)."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -11,6 +11,9 @@ from tilewright.search.run_bound import FrontEnds
 
 LEAST_SAVED = 0.0005
 """Smallest decrease of energy or latency that the text mentions, as a share."""
+
+QUICK_BOUNDS = ("loma", "salsa")
+"""Engines whose bounds come from a short search after their own search."""
 
 
 def layer_proof(search: Mapping[str, Any]) -> JsonObject:
@@ -42,8 +45,8 @@ def covered_texts(certificate: Mapping[str, Any]) -> list[str]:
 
 
 def proof_lines(summary: Mapping[str, Any]) -> Iterator[str]:
-    """Lines for the terminal on a run: the number of proven optima, the mappings that the proofs cover, and the reasons
-    why other layers have no proof.
+    """Lines for the terminal on a run: the number of proven optima, the mappings that the proofs cover, the gap of the
+    network, and the reasons why other layers have no proof.
     """
     for reason, layers in summary.get("without_proof", {}).items():
         yield f"no proof for {count_of(len(layers), 'layer')} ({some_of(layers)}): {reason}"
@@ -60,6 +63,12 @@ def proof_lines(summary: Mapping[str, Any]) -> Iterator[str]:
     if run := proof.get("run"):
         least = "no mappings have less" if run["proven"] else f"it could be smaller by {run['gap']:.2%} at most"
         yield f"{summary['objective']} of the network: {least}, over the mappings that the bounds of its layers cover"
+    quick = [engine for engine in proof.get("engines", ()) if engine in QUICK_BOUNDS]
+    if quick and proof["proven"] < proof["of"]:
+        yield (
+            f"these bounds of a search by {' and '.join(quick)} come from one narrow round, so the true distance can be"
+            " smaller; search engine best narrows the gap, and looks for better mappings"
+        )
     if ends := proof.get("ends"):
         yield price_line(decode(FrontEnds, ends))
 

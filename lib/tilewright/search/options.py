@@ -235,16 +235,25 @@ class SearchOptions(CoreSearchOptions, LocalityParameters):
 
     exploit_data_locality: bool = False
     """Whether data that a later layer uses stay in the lowest memory that has room for these data."""
+    bounds: bool = False
+    """Whether the engines loma and salsa also compute a lower bound of the objective of each layer and of the network.
+
+    The bound holds for all loop orders of the spatial mappings that the engine tries. The mapping found stays the same.
+    The engines exact and best always give a bound.
+    """
 
     def without_effect(self) -> dict[str, str]:
         """Options without effect, with the reasons.
 
-        Options of the engines that are not chosen have no effect. Without `exploit_data_locality`, options that need it
-        have no effect.
+        Options of the engines that are not chosen have no effect, nor has `bounds` with an engine that always gives a
+        bound. Without `exploit_data_locality`, options that need it have no effect.
         """
         found = super().without_effect()
         if not self.exploit_data_locality:
             found["workload_data_always_from_top_mem"] = "has no effect without exploit_data_locality"
+        if self.of_bounds is not None:
+            engine = self.temporal_mapping_search_engine
+            found["bounds"] = f"has no effect with temporal_mapping_search_engine {engine}, which always gives a bound"
         return found
 
 
@@ -256,6 +265,7 @@ class MapOptions(SearchOptions):
     objective: Objective = "EDP"
     temporal_mapping_search_engine: SearchEngine = "best"
     exploit_data_locality: bool = True
+    bounds: bool = True
     preset: Literal["best", "zigzag"] | None = None
     """Values for the options that are not given. best: the defaults of this table, for design decisions. zigzag: the
     values of zigzag-dse 3.9.1, for comparisons (model zigzag-3.9.1, objective latency, search engine loma, and layers

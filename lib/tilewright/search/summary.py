@@ -138,32 +138,42 @@ def _certificate(
     proven = sum(bool(search["proven"]) for search in searches)
     said = {
         key: list(dict.fromkeys(str(search[name]) for search in searches if name in search))
-        for key, name in (("covers", "covers"), ("allocations", "allocation"))
+        for key, name in (("covers", "covers"), ("allocations", "allocation"), ("engines", "engine"))
     }
     largest_gap = max(search["gap"] for search in searches)
     certificate: JsonObject = {"proven": proven, "of": len(records), "largest_gap": largest_gap, **said}
     if len(searches) == len(records) and objective in OBJECTIVES:
         powers = OBJECTIVES[objective]
-        certificate |= _bound_of_run(placed, powers, powers.value(energy_pj, latency_cycles))
+        bound = bound_of_run(placed, powers, powers.value(energy_pj, latency_cycles))
+        certificate |= {"run": bound.stated(), **_ends_of_run(placed)}
     return {"certificate": certificate}
 
 
-def _bound_of_run(placed: Sequence[tuple[LayerRecord, int]], powers: Powers, value: float) -> JsonObject:
-    """Objective of the network with its lower bound. If both ends of the Pareto front of every layer are known, the
-    object also has the sums of these ends."""
-    stated = [record.search.get("ends") for record, _ in placed]
-    ends = [decode(FrontEnds, one) if one else NO_ENDS for one in stated]
-    layers = [
-        LayerBounds(end.energy.lower_bound, end.latency.lower_bound, record.search["lower_bound"], count)
-        for (record, count), end in zip(placed, ends, strict=True)
-    ]
-    found: JsonObject = {"run": Bounded(value, min(value, run_bound(layers, powers))).stated()}
-    if stated and all(stated):
-        total = NO_ENDS
-        for (_, count), end in zip(placed, ends, strict=True):
-            total = total.plus(end, count)
-        found["ends"] = encode(total)
-    return found
+def bound_of_run(placed: Sequence[tuple[LayerRecord, int]], powers: Powers, value: float) -> Bounded:
+    """Objective `value` of a network with its lower bound. `placed` has pairs (layer with a lower bound, number of
+    repeats)."""
+    layers = [LayerBounds(*_bounds_of_both(record), record.search["lower_bound"], count) for record, count in placed]
+    return Bounded(value, min(value, run_bound(layers, powers)))
+
+
+def _ends_of_run(placed: Sequence[tuple[LayerRecord, int]]) -> JsonObject:
+    """Sums of the ends of the Pareto fronts of all layers; {} if they are not known for every layer."""
+    if not placed or not all(record.search.get("ends") for record, _ in placed):
+        return {}
+    total = NO_ENDS
+    for record, count in placed:
+        total = total.plus(decode(FrontEnds, record.search["ends"]), count)
+    return {"ends": encode(total)}
+
+
+def _bounds_of_both(record: LayerRecord) -> tuple[float, float]:
+    """Lower bounds of energy and latency of a layer: of the ends of its front, or separate bounds; 0 if not known."""
+    if bounds := record.search.get("lower_bounds"):
+        return bounds[ENERGY_PJ], bounds[LATENCY_CYCLES]
+    if stated := record.search.get("ends"):
+        ends = decode(FrontEnds, stated)
+        return ends.energy.lower_bound, ends.latency.lower_bound
+    return 0.0, 0.0
 
 
 def _without_proof(records: tuple[LayerRecord, ...]) -> JsonObject:

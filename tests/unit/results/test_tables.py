@@ -128,7 +128,7 @@ def test_tables_say_what_a_proof_covers(allocation: str, searched: str) -> None:
 
 
 def test_other_searches_claim_nothing() -> None:
-    """Without proofs there are no such columns; beside a run with proofs the others have empty cells."""
+    """Without bounds there are no such columns; beside a run with proofs the others have empty cells."""
     other, exact = mapped(lpf_limit=3), mapped(temporal_mapping_search_engine="exact")
     assert not {"proven", "gap", "proof_covers"} & set(layer_table(other.records, other.summary))
     assert "proof_covers" not in runs_table({"r": other.summary}, {})

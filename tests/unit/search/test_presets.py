@@ -25,6 +25,7 @@ OTHER_VALUES = {
     "objective": ("latency", "energy", "EDP"),
     "temporal_mapping_search_engine": ("loma", "salsa", "exact", "best"),
     "exploit_data_locality": (True, False),
+    "bounds": (True, False),
     "lpf_limit": (3, 6, None),
     "seed": (0, 7),
 }
@@ -71,7 +72,7 @@ def test_a_wrong_preset_is_told(capsys: pytest.CaptureFixture[str]) -> None:
 def test_a_run_of_the_preset_is_that_of_its_options(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Byte for byte: artifacts have the values of options, and not the word."""
     written_out = ["--model", "zigzag-3.9.1", "--objective", "latency", "--temporal-mapping-search-engine", "loma"]
-    written_out += ["--no-exploit-data-locality", "--lpf-limit", "6"]
+    written_out += ["--no-exploit-data-locality", "--no-bounds", "--lpf-limit", "6"]
     for name, options in (("preset", ["--preset", "zigzag"]), ("options", written_out)):
         assert main(["map", *FILES, *options, "--no-store", "-o", str(tmp_path / name)]) == 0
     files = sorted(path.name for path in (tmp_path / "preset").iterdir())

@@ -10,11 +10,14 @@ from functools import partial
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from tilewright.base.artifacts.codec import encode
 from tilewright.base.errors import MappingError
+from tilewright.base.measures import ENERGY_PJ, LATENCY_CYCLES
 from tilewright.base.objectives import OBJECTIVES
 from tilewright.base.profile import ModelChoice, ModelProfile
-from tilewright.base.proof import SpatialMappings
+from tilewright.base.proof import Bounded, SpatialMappings
 from tilewright.mapping.constraints import Unrolling
 from tilewright.mapping.spatial_generation import (
     MaximumUnrolling,
@@ -29,10 +32,13 @@ from tilewright.pipeline.stages.items import (
     CandidateTally,
     Evaluations,
     LayerProblem,
+    Notes,
     SpatialCandidate,
+    Tally,
     TemporalProblem,
 )
-from tilewright.pipeline.stages.temporal import Best, Exact, ExactAnswer
+from tilewright.pipeline.stages.layers import what_is_minimised
+from tilewright.pipeline.stages.temporal import Best, BoundedMapper, Exact, ExactAnswer, TemporalMapper
 from tilewright.search.options import DEFAULT_SPATIAL_MAPPINGS, MOST_STARTS, SpatialParameters
 from tilewright.search.run_bound import FrontEnd, FrontEnds
 
@@ -57,6 +63,17 @@ def mapper_of(rest: Rest) -> Exact | None:
     return next((stage for stage in rest.stages if isinstance(stage, Exact) and is_own(type(stage))), None)
 
 
+def bounded_mapper_of(rest: Rest) -> BoundedMapper | None:
+    """Stage Loma or Salsa, if a lower bound for its results is wanted and valid; else None.
+
+    A bound is valid if tilewright's own stages keep the mapping with the least value of an objective. A stage that a
+    user wrote could change costs or refuse mappings.
+    """
+    mapper = next((stage for stage in rest.stages if isinstance(stage, BoundedMapper) and stage.bounds), None)
+    is_valid = all(is_own(type(stage)) for stage in rest.stages) and what_is_minimised(rest.stages) in OBJECTIVES
+    return mapper if is_valid else None
+
+
 def results_of(
     candidates: Sequence[SpatialCandidate], rest: Rest, covered: SpatialMappings, profile: ModelProfile
 ) -> Iterator[Evaluations]:
@@ -67,7 +84,12 @@ def results_of(
     if no mapping fits with it.
     """
     mapper = mapper_of(rest)
-    if mapper is None or any(candidate.constraints.level_boundaries for candidate in candidates):
+    is_given = any(candidate.constraints.level_boundaries for candidate in candidates)
+    if mapper is None or is_given:
+        bounded = None if is_given else bounded_mapper_of(rest)
+        if bounded is not None:
+            yield from _Separately(rest, bounded, candidates[0], profile, candidates, covered).results()
+            return
         for candidate in candidates:
             yield from rest(candidate)
         return
@@ -77,11 +99,11 @@ def results_of(
 
 
 @dataclass
-class _Together:
-    """One search over all spatial mappings of a layer. A spatial mapping is made when the search requests it."""
+class _Spatial:
+    """Spatial mappings of a layer. The problem of a spatial mapping is made when a search requests it."""
 
     rest: Rest
-    mapper: Exact
+    mapper: TemporalMapper
     problem: LayerProblem
     profile: ModelProfile
     starts: Sequence[SpatialCandidate]
@@ -97,26 +119,6 @@ class _Together:
     made: list[SpatialCandidate] = field(default_factory=list)
     impossible: list[Evaluations] = field(default_factory=list)
     """Evaluations with the reasons why spatial mappings have no loop orders, for the first REASONS of them."""
-
-    def results(self) -> Iterator[Evaluations]:
-        """Best mapping with its certificate, and the tally of other spatial mappings. If no mapping fits, the results
-        are the reasons.
-        """
-        ordering = self.problem.constraints.temporal_ordering
-        try:
-            found = self.mapper.search(self._choices(), len(self.starts), ordering, self.rest.control)
-        except MappingError as error:
-            yield from self.impossible
-            for index, candidate in enumerate(self.made[:REASONS]):
-                yield Evaluations(None, (CandidateTally(index, candidate.unrolling, reason=str(error)),))
-            return
-        yield from self.impossible
-        if found is not None:
-            yield from self._of(found)
-            return
-        for index in range(min(len(self.made), REASONS)):
-            if self._prepared(index) is not None:
-                yield from self.rest(replace(self.made[index], index=index))
 
     def _choices(self) -> "Iterator[Choice]":
         from tilewright.search.exact.candidate import Choice
@@ -154,6 +156,81 @@ class _Together:
             elif len(self.impossible) < REASONS:
                 self.impossible.append(found)
         return problem
+
+
+@dataclass
+class _Separately(_Spatial):
+    """Searches of spatial mappings one after another by Loma or Salsa, followed by a lower bound for all of them."""
+
+    mapper: BoundedMapper
+
+    def results(self) -> Iterator[Evaluations]:
+        """Results of the temporal mapper, unchanged; then a tally with the lower bound."""
+        objective = what_is_minimised(self.rest.stages)
+        powers = OBJECTIVES[objective]
+        tally = Tally()
+        known, least = (math.inf, math.inf), math.inf
+        for candidate in self.starts:
+            for found in self.rest(candidate):
+                tally.add(found.tally)
+                if found.costs is not None and found.costs.fits.any():
+                    energy, latency = found.costs.energy_pj, found.costs.latency_cycles
+                    values = np.where(found.costs.fits, powers.value(energy, latency), np.inf)
+                    row = int(values.argmin())
+                    if values[row] < least:
+                        known, least = (float(energy[row]), float(latency[row])), float(values[row])
+                yield found
+        if least < math.inf:
+            proof = self._proof(objective, known, least)
+            rows = [CandidateTally(*entry.key, notes=(*entry.notes, *proof)) for entry in tally if entry.feasible]
+            yield Evaluations(None, tuple(rows))
+
+    def _proof(self, objective: str, known: tuple[float, float], value: float) -> Notes:
+        """Notes with the lower bound, for a best mapping with energy and latency `known`."""
+        from tilewright.search.exact.rounds import Incumbent
+
+        energy_pj, latency_cycles = known
+        best = Incumbent(energy_pj=energy_pj, latency_cycles=latency_cycles)
+        ordering = self.problem.constraints.temporal_ordering
+        bounds = self.mapper.bounds_of(list(self._choices()), ordering, objective, best, self.rest.control)
+        stated = Bounded(value, min(bounds.value, value)).stated()
+        if stated["proven"]:
+            stated["lower_bound"] = value
+        both = {ENERGY_PJ: bounds.energy_pj, LATENCY_CYCLES: bounds.latency_cycles}
+        return (
+            ("engine", self.mapper.name().lower()),
+            ("allocation", "greedy"),
+            *stated.items(),
+            ("covers", self.covered.text),
+            *((("lower_bounds", both),) if all(OBJECTIVES[objective]) else ()),
+        )
+
+
+@dataclass
+class _Together(_Spatial):
+    """One search over all spatial mappings of a layer by a temporal mapper that proves optima."""
+
+    mapper: Exact
+
+    def results(self) -> Iterator[Evaluations]:
+        """Best mapping with its certificate, and the tally of other spatial mappings. If no mapping fits, the results
+        are the reasons.
+        """
+        ordering = self.problem.constraints.temporal_ordering
+        try:
+            found = self.mapper.search(self._choices(), len(self.starts), ordering, self.rest.control)
+        except MappingError as error:
+            yield from self.impossible
+            for index, candidate in enumerate(self.made[:REASONS]):
+                yield Evaluations(None, (CandidateTally(index, candidate.unrolling, reason=str(error)),))
+            return
+        yield from self.impossible
+        if found is not None:
+            yield from self._of(found)
+            return
+        for index in range(min(len(self.made), REASONS)):
+            if self._prepared(index) is not None:
+                yield from self.rest(replace(self.made[index], index=index))
 
     def _of(self, found: "ExactResult") -> Iterator[Evaluations]:
         """Rows for the spatial mappings that gave the best mapping at some earlier time of the search; then the best

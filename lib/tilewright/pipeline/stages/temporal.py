@@ -1,6 +1,6 @@
 """Temporal mappers (stages that make loop orders for a layer with a spatial mapping), and the stage CostModel."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
@@ -19,6 +19,8 @@ from tilewright.workload.relevancy import outputs_have_windows
 
 if TYPE_CHECKING:
     from tilewright.search.exact.candidate import Choice
+    from tilewright.search.exact.layer_bound import GoalBounds
+    from tilewright.search.exact.rounds import Incumbent
     from tilewright.search.exact.search import ExactResult
 
 OPEN_ORDER = (
@@ -64,7 +66,32 @@ def given_mapping(item: TemporalProblem) -> Iterator[OrderBatch]:
 
 
 @dataclass(frozen=True)
-class Loma(LomaParameters, TemporalMapper):
+class BoundedMapper(TemporalMapper):
+    """Base class of temporal mappers whose own search gives no lower bound."""
+
+    bounds: bool = False
+    """Whether a lower bound of the objective of the layer is also computed. The bound holds for all loop orders of the
+    spatial mappings that are tried, and does not change the mapping found."""
+
+    def bounds_of(
+        self,
+        choices: "Sequence[Choice]",
+        ordering: tuple[TemporalOrderingEntry, ...],
+        objective: str,
+        known: "Incumbent",
+        control: Control,
+    ) -> "GoalBounds":
+        """Lower bounds of a layer for all loop orders of the spatial mappings in `choices`.
+
+        `known` is the best mapping found.
+        """
+        from tilewright.search.exact.layer_bound import layer_bounds
+
+        return layer_bounds(choices, ordering, objective, known, control.stop)
+
+
+@dataclass(frozen=True)
+class Loma(LomaParameters, BoundedMapper):
     """Tries all orders of the loop factors. If the mapping file has a temporal ordering, only orders that agree with
     this temporal ordering are tried.
 
@@ -96,7 +123,7 @@ class Loma(LomaParameters, TemporalMapper):
 
 
 @dataclass(frozen=True)
-class Salsa(SalsaParameters, TemporalMapper):
+class Salsa(SalsaParameters, BoundedMapper):
     """Searches the orders of all prime factors by simulated annealing. Use this stage for layers with so many orders
     that not all orders can be tried.
 

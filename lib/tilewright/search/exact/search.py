@@ -34,12 +34,16 @@ ANNEALED = 4
 taken."""
 SALSA_ITERATIONS = SalsaParameters().salsa_iteration_number
 """Number of neighbours that salsa visits by default."""
-MADE_AT_ONCE = 512
-"""Number of spatial mappings that are made at a time. They are searched before the next spatial mappings are made."""
+MADE_AT_ONCE = 128
+"""Number of spatial mappings that are made at a time. They are searched before the next spatial mappings are made.
+
+With 512, a limited effort can be spent on making spatial mappings before any loop order of them is searched."""
 MAKING = 3000
 """Effort of making one spatial mapping: the number of labels (partial loop orders) that take the same time."""
 COUNTED = 50_000
-"""Largest number of spatial mappings that are still counted after a bound excludes all remaining spatial mappings."""
+"""Largest number of spatial mappings that are still counted after a bound excludes all remaining spatial mappings.
+
+A search with a limited effort counts none of them, because counting takes longer than searching the layer."""
 
 
 @dataclass(frozen=True)
@@ -292,10 +296,10 @@ class _Layer:
         If the time ends, fewer candidates are made.
         """
         made: list[Candidate] = []
-        counted = 0
+        counted, most = 0, COUNTED if self.watch.limits.effort is None else 0
         while not self._is_exhausted and len(made) < count and self.watch.in_time():
             choice = next(self._choices, None)
-            if choice is None or counted > COUNTED:
+            if choice is None or counted > most:
                 if choice is not None:
                     self._settled_bound = min(self._settled_bound, self._bound(choice.rest_passes, choice))
                 self._is_exhausted = True

@@ -1,0 +1,23 @@
+"""Attack the lower bounds of loma and salsa: random mappings of random layers, none of which may be below a bound.
+
+    .venv/bin/python benchmarks/attack_layer_bounds.py [--layers 2000] [--jobs 2] [--seconds 3600]
+
+Each layer (`tests/plain/attack_layer_bounds.py`) is of a random kind, on a random core, under a random model profile,
+with a given spatial mapping or with generated ones, and with even or uneven boundaries. 100 random orders of its prime
+factors, or of merged ones, are costed for each spatial mapping, and compared with the bounds of each objective. Prints
+what is below a bound, with its seed, and counts; `--seed N` runs one layer again. Exit code 1 where a bound is wrong.
+"""
+
+from __future__ import annotations
+
+import sys
+
+from seeded import run
+
+from tests.plain.attack_layer_bounds import attack_layer_bounds
+
+LAYERS_AT_ONCE = 20
+
+
+if __name__ == "__main__":
+    sys.exit(run(__doc__, "layer", 2000, attack_layer_bounds, LAYERS_AT_ONCE, wrong="mappings below a bound"))

@@ -1,0 +1,123 @@
+"""CPU seconds, memory and printed gap of `tilewright map` without options, on 24 pairs of shipped cores and networks.
+
+    .venv/bin/python benchmarks/default_map.py [--cores tpu_like ...] [--networks resnet18 ...] [--write]
+
+Each row is one call of the whole command, with kernels compiled before and without a store. The sides of the first four
+cores are given by their mapping files; the other four leave sides open. Prints a table in Markdown and what the rows
+come to; `--write` puts both into benchmarks/README.md. It reports, and never fails because something is slow.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+PROJECT = HERE.parent
+sys.path[:0] = [str(HERE), str(PROJECT / "lib")]
+
+from child import run_child  # noqa: E402
+from tilewright.base.artifacts.envelope import read_artifact  # noqa: E402
+
+CONFIG = PROJECT / "config"
+GIVEN = ("tpu_like", "edge_tpu_like", "eyeriss_like", "cube_3d")
+OPEN = ("aimc", "dimc", "tpu_like_vector", "meta_prototype_df")
+NETWORKS = ("resnet18", "mobilenetv2", "bert_tiny")
+BEGIN, END = "<!-- made by default_map.py -->", "<!-- end of default_map.py -->"
+
+
+@dataclass(frozen=True)
+class Row:
+    """Figures of one pair."""
+
+    core: str
+    network: str
+    cpu_s: float
+    memory_mb: float
+    run_gap: float
+    """Gap of the objective of the network; 1 without a bound."""
+    layer_gap: float
+    """Largest gap of a layer."""
+    layers: int
+    """Number of distinct layers with a gap."""
+    small: int
+    """Number of these layers with a gap of at most 1 %."""
+
+    @property
+    def cells(self) -> str:
+        """Line of the table."""
+        gaps = f"{self.run_gap:.2%} | {self.layer_gap:.2%} | {self.small} of {self.layers}"
+        return f"| {self.core} | {self.network} | {self.cpu_s:.1f} | {self.memory_mb:.0f} | {gaps} |"
+
+
+def measured(core: str, network: str, folder: Path) -> Row:
+    """Figures of the command for one pair."""
+    command = [sys.executable, "-m", "tilewright", "map", "--no-store", "-o", str(folder)]
+    command += ["--hardware", str(CONFIG / "hardware" / f"{core}.yaml")]
+    command += ["--mapping", str(CONFIG / "mapping" / f"{core}.yaml")]
+    command += ["--workload", str(CONFIG / "workload" / f"{network}.onnx")]
+    cost = run_child(command, cwd=PROJECT)
+    summary = read_artifact(folder / "summary.json", "tilewright/single-summary").payload
+    layers = read_artifact(folder / "layers.jsonl", "tilewright/layers").payload
+    gaps = [layer["search"]["gap"] for layer in layers if "gap" in layer["search"]]
+    run_gap = summary["certificate"].get("run", {"gap": 1.0})["gap"]
+    small = sum(gap <= 0.01 for gap in gaps)
+    return Row(core, network, cost.cpu_seconds, cost.peak_memory_mb, run_gap, max(gaps), len(gaps), small)
+
+
+def summary_of(rows: list[Row]) -> list[str]:
+    """Sentences with the limits that the rows keep."""
+    told = []
+    for title, cores in (("Given sides", GIVEN), ("Open sides", OPEN)):
+        own = [row for row in rows if row.core in cores]
+        if own:
+            times = [row.cpu_s for row in own]
+            memory = max(row.memory_mb for row in own)
+            told.append(
+                f"{title}: median {statistics.median(times):.1f} CPU s, largest {max(times):.1f} CPU s, largest memory"
+                f" {memory:.0f} MB."
+            )
+    within = sum(row.run_gap <= 0.02 for row in rows)
+    small, layers = sum(row.small for row in rows), sum(row.layers for row in rows)
+    told.append(
+        f"The gap of the network is at most 2 % on {within} of {len(rows)} pairs, and at most"
+        f" {max(row.run_gap for row in rows):.2%} on each; {small / layers:.0%} of the layers have a gap of at"
+        " most 1 %."
+    )
+    return told
+
+
+def text_of(rows: list[Row]) -> str:
+    """Table in Markdown, with the sentences below it."""
+    head = ["core", "network", "CPU s", "MB", "gap of the network", "largest gap of a layer", "layers within 1 %"]
+    lines = ["| " + " | ".join(head) + " |", "|---|---|" + "---:|" * 5, *(row.cells for row in rows)]
+    return "\n".join([*lines, "", *summary_of(rows)])
+
+
+def main() -> None:
+    """Measure, print, and write if asked."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--cores", nargs="*", default=(*GIVEN, *OPEN))
+    parser.add_argument("--networks", nargs="*", default=NETWORKS)
+    parser.add_argument("--write", action="store_true", help="put the table into benchmarks/README.md")
+    asked = parser.parse_args()
+    rows = []
+    with tempfile.TemporaryDirectory() as folder:
+        for core in asked.cores:
+            for network in asked.networks:
+                rows.append(measured(core, network, Path(folder) / f"{core}-{network}"))
+                print(rows[-1].cells, file=sys.stderr, flush=True)
+    text = text_of(rows)
+    print(text)
+    if asked.write:
+        page = HERE / "README.md"
+        before, rest = page.read_text().split(BEGIN)
+        page.write_text(f"{before}{BEGIN}\n{text}\n{END}{rest.split(END)[1]}")
+
+
+if __name__ == "__main__":
+    main()

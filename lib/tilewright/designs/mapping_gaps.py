@@ -1,0 +1,94 @@
+"""Gaps of the mappings of designs on the front: how far the search of the space can be from the best mappings."""
+
+import statistics
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+import pandas
+
+from tilewright.base.errors import count_of
+from tilewright.base.measures import ENERGY_PJ, LATENCY_CYCLES
+from tilewright.base.objectives import OBJECTIVES
+from tilewright.cost.record import LayerRecord
+from tilewright.designs.answer import Answer
+from tilewright.designs.columns import MAPPING_GAP
+from tilewright.designs.evaluate import NetworkEvaluator
+from tilewright.designs.front import spread
+from tilewright.designs.results import OK
+from tilewright.designs.space import Space, SystemOptions
+from tilewright.hardware.core import Accelerator, Core
+from tilewright.hardware.source import parse_accelerator
+from tilewright.pipeline.stages.base import Control, Rest
+from tilewright.pipeline.stages.layers import search_layer
+from tilewright.search.summary import bound_of_run
+from tilewright.workload.source import parse_workload
+
+MOST_BOUNDED = 3
+"""Largest number of designs on the front for which bounds are computed. The bounds of a design take as long as the
+evaluation of some twenty designs, which share most of their work."""
+
+
+def with_mapping_gaps(space: Space, answer: Answer) -> Answer:
+    """Answer with the column MAPPING_GAP for at most MOST_BOUNDED designs on the front, and with a sentence on it.
+
+    The answer stays the same for designs with several cores, and if the space asks for no bounds.
+    """
+    options = space.options
+    if isinstance(options, SystemOptions) or not (options.bounds or options.of_bounds) or answer.overall.members.empty:
+        return answer
+    members = answer.overall.members
+    chosen = spread(members, MOST_BOUNDED)["index"].tolist()
+    table = answer.exploration.table
+    gaps = pandas.Series(np.nan, table.index)
+    for network in space.networks:
+        workload = parse_workload(network.file, model=options.model)
+        evaluator = NetworkEvaluator(workload, space.mapping, options, bounds=True)
+        rows = table[(table["network"] == network.name) & table["index"].isin(chosen) & (table["status"] == OK)]
+        for place, row in rows.iterrows():
+            accelerator = parse_accelerator(space.design(int(row["index"])).hardware)
+            value = OBJECTIVES[options.objective].value(row[ENERGY_PJ], row[LATENCY_CYCLES])
+            gap = _gap(evaluator, accelerator, options.objective, float(value))
+            gaps[place] = np.nan if gap is None else gap
+    known = gaps.dropna().tolist()
+    if not known:
+        return answer
+    exploration = replace(answer.exploration, table=table.assign(**{MAPPING_GAP: gaps}))
+    told = _sentence(space, len(chosen), len(members), known)
+    return replace(answer, exploration=exploration, mapping_notes=(told,))
+
+
+def _gap(evaluator: NetworkEvaluator, accelerator: Accelerator, objective: str, value: float) -> float | None:
+    """Gap of the objective of a network on one design, whose value is `value`; None if a layer has no bound."""
+    placed = list(_placed(evaluator, accelerator, objective))
+    if not all("lower_bound" in record.search for record, _ in placed):
+        return None
+    bound = bound_of_run(placed, OBJECTIVES[objective], value)
+    return bound.gap
+
+
+def _placed(evaluator: NetworkEvaluator, accelerator: Accelerator, objective: str) -> Iterator[tuple[LayerRecord, int]]:
+    """Pairs (record of the best mapping with its bound, number of equal layers), in execution order."""
+    search = Rest(evaluator.search, Control())
+    known: dict[tuple[str, Core], LayerRecord] = {}
+    for problem, repeats in evaluator.layer_problems(accelerator):
+        key = problem.layer.name, problem.core
+        if key not in known:
+            known[key] = search_layer(search, problem, objective)
+        yield known[key], repeats
+
+
+def _sentence(space: Space, designs: int, members: int, gaps: list[float]) -> str:
+    """Sentence on the gaps of the designs that were bounded."""
+    options = space.options
+    which = (
+        f"{designs} of the {count_of(members, 'design')} on the front, evenly spread"
+        if designs < members
+        else f"the {count_of(members, 'design')} on the front"
+    )
+    pairs = f" ({len(gaps)} pairs of a design and a network)" if len(space.networks) > 1 else ""
+    return (
+        f"Mappings of {which}{pairs}: with the best mappings, the {options.objective} of a network could be smaller by"
+        f" {statistics.median(gaps):.1%} (median) and {max(gaps):.1%} (largest) at most, over the spatial mappings that"
+        f" {options.temporal_mapping_search_engine} tries."
+    )

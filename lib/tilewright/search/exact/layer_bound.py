@@ -1,0 +1,96 @@
+"""Lower bounds of a layer in little time, for a mapping that another engine has found.
+
+The bounds come from narrow rounds of the exact search (docs/proofs.md#exact-search, 7). They hold for every loop order
+of the given spatial mappings, in the greedy space.
+"""
+
+import threading
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import NamedTuple
+
+from tilewright.base.errors import MappingError
+from tilewright.base.objectives import OBJECTIVES
+from tilewright.search.evaluate import PreparedProblem
+from tilewright.search.exact import rounds
+from tilewright.search.exact.candidate import Candidate, Choice, Ordering
+from tilewright.search.exact.rounds import Incumbent, Watch
+from tilewright.search.options import ExactParameters, SearchLimits
+
+WIDTHS = rounds.WIDTHS[:1]
+"""Width of the rounds: the number of labels that a round keeps per generation."""
+EFFORT = 100_000
+"""Limit of the effort for each bound of a layer, in the units of `SearchLimits.effort`."""
+
+
+class GoalBounds(NamedTuple):
+    """Lower bounds of a layer over all loop orders of its spatial mappings."""
+
+    value: float
+    """Lower bound of the objective, in pJ, cycles, or their product."""
+    energy_pj: float = 0.0
+    """Lower bound of the energy; 0 unless the objective contains both energy and latency."""
+    latency_cycles: float = 0.0
+    """Lower bound of the latency; 0 unless the objective contains both energy and latency."""
+
+
+def layer_bounds(
+    choices: Sequence[Choice],
+    ordering: Ordering,
+    objective: str,
+    known: Incumbent,
+    stop: threading.Event | None = None,
+) -> GoalBounds:
+    """Lower bounds of a layer for all loop orders of the spatial mappings in `choices`.
+
+    `known` is the best mapping found by another engine; no bound is above its value. A spatial mapping that is too
+    large for the search, or that the search does not reach within its effort, has a bound from its passes and the data
+    of the layer only. Raises SearchStoppedError if `stop` is set.
+    """
+    rounds.compile_kernels()
+    problems = [(choice, prepared) for choice in choices if (prepared := choice.make()) is not None]
+    goals = (objective, "energy", "latency") if all(OBJECTIVES[objective]) else (objective,)
+    return GoalBounds(*(_least(problems, ordering, goal, known, stop, goal == objective) for goal in goals))
+
+
+def _least(
+    problems: Sequence[tuple[Choice, PreparedProblem]],
+    ordering: Ordering,
+    objective: str,
+    known: Incumbent,
+    stop: threading.Event | None,
+    with_merged: bool,
+) -> float:
+    """Lower bound of the objective over all spatial mappings, the most promising of which is searched first.
+
+    Where the free space gives no bound, the multisets of merged loops are searched only if `with_merged`.
+    """
+    watch = Watch.start(objective, SearchLimits(0.0, EFFORT, None), stop, None)
+    options = ExactParameters(objective=objective)
+    candidates = []
+    for choice, prepared in problems:
+        with suppress(MappingError):  # no loop order satisfies the ordering
+            candidate = Candidate(prepared, choice.index, ordering, options, watch, choice.floors)
+            candidates.append(candidate)
+            if OBJECTIVES[objective].energy:
+                candidate.sharpen_floor()
+    least = known.value(objective)
+    for candidate in sorted(candidates, key=lambda one: one.floor):
+        least = min(least, _bound_of(candidate, known, least, with_merged))
+    return least
+
+
+def _bound_of(candidate: Candidate, known: Incumbent, enough: float, with_merged: bool) -> float:
+    """Lower bound of one spatial mapping, at most the least value that is found for it. The search ends as soon as the
+    bound is at least `enough`."""
+    watch, best = candidate.watch, known
+    is_relaxed = candidate.relaxed is not None and not candidate.entries
+    with suppress(MappingError):  # too large for tables
+        if is_relaxed and candidate.floor < enough and watch.in_time():
+            candidate.relax(best, WIDTHS)
+        for part in candidate.parts if with_merged and not is_relaxed else ():
+            if candidate.floor >= enough or not watch.in_time():
+                break
+            if part.lower_bound < enough:
+                best = part.run(best, WIDTHS)
+    return min(candidate.lower_bound, best.value(watch.objective))
