@@ -198,6 +198,11 @@ class TimeBudgetError(MappingError):
     """Error of a search whose time budget ended before a result was found. It is unknown whether a result exists."""
 
 
+class UnmetLimitError(TilewrightError):
+    """Error of a deadline or budget that no mapping found meets, with the nearest one. The command line turns it into
+    exit code 1, because the input is correct."""
+
+
 class NothingFitsError(MappingError):
     """Error of a layer that has no mapping that fits a core."""
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tilewright import __version__
-from tilewright.base.errors import TilewrightError
+from tilewright.base.errors import TilewrightError, UnmetLimitError
 from tilewright.base.harmless import terminal
 from tilewright.cli import interruption
 from tilewright.cli.old_names import OLD_VERBS, now_called, with_current_options
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
 USER_ERROR, OUR_BUG, INTERRUPTED = 2, 1, interruption.INTERRUPTED
+UNMET_LIMIT = 1
+"""Exit code of correct input with a limit, such as a deadline, that no result meets."""
 DUE = "--due"
 """First argument of a job of the pipeline. The second argument is the path of an order, which describes the unit that
 the job makes (`base/artifacts/manifest.py`).
@@ -244,6 +246,9 @@ def _dispatch(given: list[str]) -> int:
     except click.ClickException as error:
         _say_usage_error(error)
         return USER_ERROR
+    except UnmetLimitError as error:
+        _say_user_error(error, verbose)
+        return UNMET_LIMIT
     except TilewrightError as error:
         _say_user_error(error, verbose)
         return USER_ERROR

@@ -14,7 +14,7 @@ from tilewright.base.artifacts.folder_lock import holding
 from tilewright.base.errors import InputError, Problem, Problems
 from tilewright.base.json_values import JsonObject
 from tilewright.base.measures import ENERGY_PJ, LATENCY_CYCLES
-from tilewright.base.steps import EXPORTS, LAYERS, SUMMARY
+from tilewright.base.steps import EXPORTS, FRONT_TABLE, LAYERS, SUMMARY
 from tilewright.base.units import energy_text
 from tilewright.base.unused import refuse_unused, to_tell, with_unused
 from tilewright.cli.described_run import HARDWARE, MAPPING, WORKLOAD
@@ -90,6 +90,7 @@ def _show(mapped: "MappedWorkload", output: Path | None, verbose: bool, as_json:
         f" {summary[LATENCY_CYCLES]:,.0f} cycles ({summary['layers']} layers, {summary['distinct_layers']} distinct,"
         f" {_tried(mapped)})"
     )
+    from tilewright.results.front_text import front_lines
     from tilewright.results.proof_text import proof_lines
     from tilewright.results.run_text import (
         alternative_lines,
@@ -100,7 +101,16 @@ def _show(mapped: "MappedWorkload", output: Path | None, verbose: bool, as_json:
         range_lines,
     )
 
-    told = (bits_lines, alternative_lines, proof_lines, power_lines, coverage_lines, locality_lines, range_lines)
+    told = (
+        bits_lines,
+        alternative_lines,
+        proof_lines,
+        front_lines,
+        power_lines,
+        coverage_lines,
+        locality_lines,
+        range_lines,
+    )
     for line in (line for lines in told for line in lines(summary)):
         echo(line)
     if verbose or not output:
@@ -208,10 +218,22 @@ def _mapped(
         refused.attempt(refuse_unused, notices)
         refused.finish()
     problem.check_layers()
+    if chosen.choice:
+        from tilewright.pipeline.stages.front_choice import check_clock
+
+        if is_given(pipeline):
+            raise InputError(
+                [Problem("has no effect with a pipeline of stages: leave one out", path=next(iter(chosen.choice)))]
+            )
+        check_clock(chosen, problem.core)
     if output:
         make_folder(output)  # a folder that cannot be written is an error before the search, not after
     with holding(output) if output else nullcontext():
         mapped = engine.map_problem(problem, stages, replace(control, exports=exports or Path(EXPORTS)))
+        if chosen.choice:
+            from tilewright.pipeline.stages.front_choice import choose
+
+            mapped = choose(problem, mapped, chosen, stages, control)
         # Line numbers of files behind artifacts are not kept: a new comment in a file would change them, but no result.
         mapped = replace(mapped, summary=with_unused(mapped.summary, notices, with_lines=not written))
         if output:
@@ -237,9 +259,11 @@ def pipeline_of(given: "PipelineSource | Pipeline", options: SearchOptions, work
     return Pipeline.build(text.value, options, onnx=is_onnx, documents=text.documents, prefix=text.prefix)
 
 
-def _made_by(problem: "NetworkProblem", options: SearchOptions, stages: "Pipeline", given: bool) -> JsonObject:
+def _made_by(problem: "NetworkProblem", options: MapOptions, stages: "Pipeline", given: bool) -> JsonObject:
     """Provenance of the results. A pipeline of the user is recorded stage by stage."""
     told = encode(options.part(SearchOptions))  # without the preset, because all values are recorded
+    if options.choice:
+        told["choice"] = options.choice
     if given:
         told["pipeline"] = stated_pipeline(stages)
     return provenance("map", input_digests(problem), told)
@@ -270,6 +294,14 @@ def write_run(directory: Path, mapped: "MappedWorkload", made_by: JsonObject) ->
 
     write_rows(directory / LAYERS, "tilewright/layers", map(record_row, mapped.records), made_by)
     write_document(directory / SUMMARY, "tilewright/single-summary", mapped.summary, made_by)
+    if "front" not in mapped.summary:
+        (directory / FRONT_TABLE).unlink(missing_ok=True)  # of an earlier run with a front
+        return
+    from tilewright.results.front_text import front_table
+    from tilewright.results.text_tables import write_csv
+
+    if (table := front_table(mapped.summary)) is not None:
+        write_csv(table, directory / FRONT_TABLE)
 
 
 def _kept(count: int, store: Path | None) -> str:

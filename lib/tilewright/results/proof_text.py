@@ -69,7 +69,7 @@ def proof_lines(summary: Mapping[str, Any]) -> Iterator[str]:
             f"these bounds of a search by {' and '.join(quick)} come from one narrow round, so the true distance can be"
             " smaller; search engine best narrows the gap, and looks for better mappings"
         )
-    if ends := proof.get("ends"):
+    if (ends := proof.get("ends")) and "points" not in summary.get("front", {}):
         yield price_line(decode(FrontEnds, ends))
 
 
@@ -84,7 +84,7 @@ def price_line(ends: FrontEnds) -> str:
         ("energy", "cycles", ends.energy.energy_pj / energy_pj, ends.energy.latency_cycles / latency_cycles),
     ):
         told.append(
-            f"{goal} can fall by {1 - fall:.2%} for {rise - 1:.2%} more {other}"
+            f"{goal} can fall by {1 - fall:.2%} for {max(0.0, rise - 1):.2%} more {other}"
             if 1 - fall > LEAST_SAVED
             else f"{goal} is within {LEAST_SAVED:.2%} of the least found"
         )

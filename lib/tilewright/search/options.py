@@ -27,6 +27,8 @@ DEFAULT_SPATIAL_MAPPINGS = 3
 MOST_STARTS = 64
 """Largest number of spatial mappings for which an exact search runs loma and salsa even if the time budget is over."""
 SearchEngine = Literal["loma", "salsa", "exact", "best"]
+CHOICES = ("latency_slack_percent", "energy_slack_percent", "deadline_ms", "energy_budget_uj")
+"""Options that choose a point of the Pareto front of a network."""
 ZIGZAG = "zigzag"
 """Name of the preset with the values of zigzag-dse 3.9.1."""
 EXACT_TIME_BUDGET_S = 60.0
@@ -162,6 +164,12 @@ class BestParameters(ExactParameters):
     the objective of the network, and show the trade-off between energy and latency.
     """
 
+    front: bool = False
+    """Whether the engine best also searches the Pareto front of energy and latency of each layer, with proven bounds.
+
+    The summary of a run then has the front of the network.
+    """
+
     @property
     def engine(self) -> SearchEngine:
         """Name of the engine, for certificates."""
@@ -272,19 +280,55 @@ class MapOptions(SearchOptions):
     that begin and end in the top memory). null: best; but zigzag if a pipeline of stages is given, because the stages
     come from zigzag-dse."""
 
+    latency_slack_percent: Annotated[float, Limits(least=0)] | None = None
+    """Choose the point of the network's Pareto front with the least energy among the points whose latency is at most
+    this share, in percent, above the least latency of the front. It implies `front`."""
+    energy_slack_percent: Annotated[float, Limits(least=0)] | None = None
+    """Choose the point with the least latency among the points whose energy is at most this share, in percent, above
+    the least energy of the front. It implies `front`."""
+    deadline_ms: PositiveNumber | None = None
+    """Choose the point of the front with the least energy among the points with at most this latency, in ms.
+
+    The hardware file must give a clock. It implies `front`.
+    """
+    energy_budget_uj: PositiveNumber | None = None
+    """Choose the point of the front with the least latency among the points with at most this energy, in uJ. It implies
+    `front`."""
+
     def __init__(self, **given: Any) -> None:
         values = {parameter.name: parameter.default for parameter in parameters_of(MapOptions)}
         values = {**values, **self.implied(given), **given}
-        object.__setattr__(self, "preset", values.pop("preset"))
+        for name in ("preset", *CHOICES):
+            object.__setattr__(self, name, values.pop(name))
         super().__init__(**values)
+
+    @property
+    def choice(self) -> dict[str, float]:
+        """Given options that choose a point of the front, with their values."""
+        return {name: getattr(self, name) for name in CHOICES if getattr(self, name) is not None}
+
+    def conflicts(self, wrong: set[str]) -> Iterable[Problem]:
+        """Options that exclude each other."""
+        yield from super().conflicts(wrong)
+        names = [name for name in self.choice if name not in wrong]
+        for name in names[1:]:
+            message = f"{names[0]} and {name} each choose a point of the front: give one of them"
+            yield Problem(message, path=name, value=f"{self.choice[name]:g}")
+        for name in names[:1]:
+            if "temporal_mapping_search_engine" not in wrong and self.temporal_mapping_search_engine != "best":
+                message = "chooses a point of the Pareto front, which only temporal_mapping_search_engine best searches"
+                yield Problem(message, path=name, value=f"{self.choice[name]:g}")
+            if not self.front and "front" not in wrong:
+                yield Problem("chooses a point of the Pareto front, so front must be true", path="front", value="false")
 
     @classmethod
     def implied(cls, given: Mapping[str, Any]) -> Mapping[str, Any]:
         """Values that the preset in `given` sets for other options."""
+        chosen = {"front": True} if any(given.get(name) is not None for name in CHOICES) else {}
         if given.get("preset") != ZIGZAG:
-            return {}
+            return chosen
         own = {parameter.name for parameter in parameters_of(cls) if parameter.owner is MapOptions}
-        return {one.name: one.default for one in parameters_of(SearchOptions) if one.name in own}
+        return {one.name: one.default for one in parameters_of(SearchOptions) if one.name in own} | chosen
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -17,6 +17,7 @@ from tilewright.hardware.core import Core
 from tilewright.hardware.static_power import clock_period_ns, static_power_mw
 from tilewright.mapping.runnable import coverage_fields, coverage_of, unmodelled_work
 from tilewright.search.cost_ranges import cost_ranges
+from tilewright.search.front import front_of, network_front
 from tilewright.search.run_bound import NO_ENDS, FrontEnds, LayerBounds, run_bound
 from tilewright.workload.graph import Workload
 from tilewright.workload.layer import operand_bits_of
@@ -53,6 +54,7 @@ def summarize(
     ranges = cost_ranges(core, in_order, energy, figures[AREA_MM2], profile_by_name(model))
     return (
         _certificate(records, [(records[i], count) for _, i, count in placed], objective, energy, latency)
+        | _front([(records[i], count) for _, i, count in placed], energy, latency)
         | _without_proof(records)
         | (data_locality or {})
         | ({"cost_ranges": ranges} if ranges else {})
@@ -174,6 +176,32 @@ def _bounds_of_both(record: LayerRecord) -> tuple[float, float]:
         ends = decode(FrontEnds, stated)
         return ends.energy.lower_bound, ends.latency.lower_bound
     return 0.0, 0.0
+
+
+def _front(placed: Sequence[tuple[LayerRecord, int]], energy_pj: float, latency_cycles: float) -> JsonObject:
+    """Pareto front of the network with its knee, its largest miss and the point of the run; {} if no layer has a front.
+
+    If only some layers have a front, the object names the other layers instead.
+    """
+    stated = [record.search.get("front") for record, _ in placed]
+    if not any(stated):
+        return {}
+    if not all(stated):
+        return {
+            "front": {
+                "layers_without_front": [record.layer.name for record, _ in placed if not record.search.get("front")]
+            }
+        }
+    layers = [(front_of(record.search["front"]), count) for record, count in placed]
+    front = network_front(layers)
+    return {
+        "front": {
+            **encode(front),
+            "knee": front.knee,
+            "largest_miss": front.stated_miss,
+            "point_of_run": front.point_at(energy_pj, latency_cycles),
+        }
+    }
 
 
 def _without_proof(records: tuple[LayerRecord, ...]) -> JsonObject:

@@ -140,6 +140,10 @@ class OneCoreRun(Findings):
         from tilewright.pipeline.stages.descriptions import Descriptions
 
         stated = dict(self._made_by["options"])
+        if "choice" in stated:
+            raise InputError(
+                f"{self.folder}: its mappings were chosen from a Pareto front, which audit cannot repeat yet"
+            )
         stages_stated = stated.pop("pipeline", None)
         options = made_of(SearchOptions, stated)
         files = self._files()

@@ -248,6 +248,7 @@ class _Together(_Spatial):
             ("spatial_mappings", counts),
             ("covers", self.covered.text),
             *self._ends(found),
+            *self._front(found),
         )
         best = replace(self.made[found.candidate], index=found.candidate)
         answer = ExactAnswer(found, best.unrolling, allocation, notes)
@@ -275,6 +276,25 @@ class _Together(_Spatial):
             ends[goal] = FrontEnd(best.energy_pj, best.latency_cycles, min(end.lower_bound, own))
         chosen = FrontEnd(found.energy_pj, found.latency_cycles)
         yield "ends", encode(FrontEnds(**ends, chosen=chosen))
+
+    def _front(self, found: "ExactResult") -> Iterator[tuple[str, object]]:
+        """Note on the Pareto front of the layer, if the temporal mapper searches it."""
+        if not isinstance(self.mapper, Best) or not self.mapper.front:
+            return
+        from tilewright.pipeline.stages.layer_front import FrontSearch, Source, front_notes
+
+        def source(search: _Together) -> Source:
+            return Source(search._choices(), search.made.__getitem__, search._prepared)
+
+        ordering = self.problem.constraints.temporal_ordering
+        search = FrontSearch(
+            lambda: source(replace(self, made=[], impossible=[])),
+            self.mapper,
+            len(self.starts),
+            ordering,
+            self.rest.control,
+        )
+        yield from front_notes(search.run(found, Source((), self.made.__getitem__, self._prepared)))
 
 
 def _the_item(item: Any) -> Iterator[Any]:

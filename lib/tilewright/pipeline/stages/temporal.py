@@ -176,7 +176,7 @@ class Exact(ExactParameters, TemporalMapper):
                 control.advance(batch.visited)
             return
         batches = exact_batches(item, item.ordering, self, control.stop, control.advance)
-        yield from (_with_boundaries(batch) if self.allocation == "free" else batch for batch in batches)
+        yield from (with_boundaries(batch) if self.allocation == "free" else batch for batch in batches)
 
     def search(
         self, choices: "Iterable[Choice]", starts: int, ordering: tuple[TemporalOrderingEntry, ...], control: Control
@@ -233,10 +233,10 @@ class ExactAnswer(TemporalMapper):
         if item.spatial.unrolling != self.unrolling:
             return
         batch = batch_of(item, self.result, self.notes)
-        yield _with_boundaries(batch) if self.allocation == "free" else batch
+        yield with_boundaries(batch) if self.allocation == "free" else batch
 
 
-def _with_boundaries(batch: OrderBatch) -> OrderBatch:
+def with_boundaries(batch: OrderBatch) -> OrderBatch:
     """Loop orders with level boundaries. If a free search found no better boundaries, the boundaries of the allocator
     are added.
 

@@ -46,10 +46,12 @@ class Choice:
 
     The function returns None if the spatial mapping has no loop orders, which is reported elsewhere.
     """
+    pj_a_cycle: float = 0.0
+    """Weight of the latency in the energy of the problems that `make` returns, in pJ per cycle."""
 
     def bound(self, passes: float, objective: str) -> float:
         """Lower bound of the objective for any order with `passes` iterations."""
-        return rounds.bound_of_passes(self.layer, self.core, passes, self.floors, objective)
+        return rounds.bound_of_passes(self.layer, self.core, passes, self.floors, objective, self.pj_a_cycle)
 
 
 def likeness(prepared: PreparedProblem) -> tuple[object, bytes]:

@@ -143,16 +143,18 @@ def bound_without_search(
     return Incumbent(energy_pj=energy, latency_cycles=latency).value(objective)
 
 
-def bound_of_passes(layer: Layer, core: Core, passes: float, floors: TensorFloors, objective: str) -> float:
+def bound_of_passes(
+    layer: Layer, core: Core, passes: float, floors: TensorFloors, objective: str, pj_a_cycle: float = 0.0
+) -> float:
     """Lower bound of the objective for a spatial mapping with at least `passes` passes, before the mapping is made.
 
-    `floors` are lower bounds that hold for every mapping.
+    `floors` are lower bounds that hold for every mapping. The energy contains `pj_a_cycle` for each cycle.
     """
     array = core.operational_array
     # The energy of other kinds of arrays, and further energy terms, can depend on the spatial mapping.
     energy = floors.energy_pj + (array.unit_energy_pj * layer.mac_count if array.kind == DIGITAL else 0.0)
     latency = max(passes * array_model(array).cycles_per_operation(array), floors.cycles)
-    return Incumbent(energy_pj=energy, latency_cycles=latency).value(objective)
+    return Incumbent(energy_pj=energy + pj_a_cycle * latency, latency_cycles=latency).value(objective)
 
 
 class MultisetPart:

@@ -9,7 +9,7 @@ import math
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain, islice
 
@@ -82,6 +82,8 @@ class ExactResult(BoundedValue):
     """Energy of the mapping."""
     latency_cycles: float = 0.0
     """Latency of the mapping."""
+    met: tuple[Incumbent, ...] = ()
+    """Successive best mappings of the whole search. A Pareto front takes its points from them."""
 
     def notes(self, engine: str, allocation: str) -> tuple[tuple[str, object], ...]:
         """Certificate as pairs (name, JSON value)."""
@@ -217,6 +219,7 @@ class _Layer:
         self.watch, self.options, self.ordering = watch, options, ordering
         self.best = Incumbent()
         self.improved: dict[int, tuple[int, float, float]] = {}
+        self.met: list[Incumbent] = []
         self.all: list[Candidate] = []
         self.tally = _Tally(orders=0 if watch.limits.effort is None else None)
         self._choices = iter(choices)
@@ -413,6 +416,7 @@ class _Layer:
     def _take(self, candidate: Candidate, found: Incumbent) -> None:
         if found is not self.best and found.order is not None:
             self.best = found
+            self.met.append(replace(found, candidate=candidate.index))
             self.improved[candidate.index] = (candidate.index, found.energy_pj, found.latency_cycles)
 
     def _result(self) -> ExactResult | None:
@@ -449,6 +453,7 @@ class _Layer:
             self.watch.was_spent and not self.watch.was_late,
             best.energy_pj,
             best.latency_cycles,
+            tuple(self.met),
         )
 
     def _end_text(self) -> str:

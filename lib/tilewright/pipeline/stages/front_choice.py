@@ -1,0 +1,148 @@
+"""Choice of a point of a network's Pareto front: the run's mappings are then those of this point."""
+
+import math
+from dataclasses import replace
+
+from tilewright.base.errors import InputError, Problem, UnmetLimitError
+from tilewright.base.json_values import JsonObject
+from tilewright.base.units import energy_text
+from tilewright.hardware.core import Core
+from tilewright.hardware.static_power import clock_period_ns
+from tilewright.mapping.constraints import MappingConstraints, TemporalOrderingEntry
+from tilewright.pipeline.stages.base import Control
+from tilewright.pipeline.stages.descriptions import NetworkProblem
+from tilewright.pipeline.stages.items import MappedWorkload
+from tilewright.pipeline.stages.pipeline import Pipeline
+from tilewright.pipeline.stages.run import default_pipeline, map_problem, summed_again
+from tilewright.search.front import Front, FrontPoint, PointMapping, front_of
+from tilewright.search.options import MapOptions, SearchOptions
+from tilewright.workload.layer import Layer
+
+NS_A_MS, PJ_A_UJ = 1e6, 1e6
+
+
+def check_clock(options: MapOptions, core: Core) -> None:
+    """Raise InputError for a deadline in ms if the core has no clock."""
+    if options.deadline_ms is not None and not clock_period_ns(core):
+        message = f"a deadline in ms needs a clock, and core '{core.name}' has no clock_frequency in its hardware file"
+        raise InputError([Problem(message, path="deadline_ms", value=f"{options.deadline_ms:g}")])
+
+
+def chosen_point(front: Front, options: MapOptions, core: Core) -> int:
+    """Index of the point that the options choose.
+
+    Raises UnmetLimitError with the nearest point if no point meets the deadline or the energy budget.
+    """
+    points = front.points
+    if options.latency_slack_percent is not None:
+        limit = points[0].latency_cycles * (1 + options.latency_slack_percent / 100)
+        return max(place for place, one in enumerate(points) if one.latency_cycles <= limit)
+    if options.energy_slack_percent is not None:
+        limit = points[-1].energy_pj * (1 + options.energy_slack_percent / 100)
+        return min(place for place, one in enumerate(points) if one.energy_pj <= limit)
+    if options.energy_budget_uj is not None:
+        limit = options.energy_budget_uj * PJ_A_UJ
+        met = [place for place, one in enumerate(points) if one.energy_pj <= limit]
+        if not met:
+            raise UnmetLimitError(_energy_text(points[-1], limit, front))
+        return min(met)
+    assert options.deadline_ms is not None
+    period_ns = clock_period_ns(core) or math.nan
+    met = [place for place, one in enumerate(points) if one.latency_cycles * period_ns <= options.deadline_ms * NS_A_MS]
+    if not met:
+        raise UnmetLimitError(_deadline_text(points[0], options.deadline_ms, period_ns, front))
+    return max(met)
+
+
+def _energy_text(nearest: FrontPoint, limit: float, front: Front) -> str:
+    bound = front.lines[0].level_pj
+    return (
+        f"no point of the front meets the energy budget of {energy_text(limit)}: the nearest point takes"
+        f" {energy_text(nearest.energy_pj)} ({nearest.energy_pj / limit - 1:.2%} more) and"
+        f" {nearest.latency_cycles:,.0f} cycles; {_proof(bound, limit)}"
+    )
+
+
+def _deadline_text(nearest: FrontPoint, deadline_ms: float, period_ns: float, front: Front) -> str:
+    needed_ms = nearest.latency_cycles * period_ns / NS_A_MS
+    bound_ms = front.least_latency_cycles * period_ns / NS_A_MS
+    return (
+        f"no point of the front meets the deadline of {deadline_ms:g} ms: the nearest point takes {needed_ms:.6g} ms"
+        f" ({needed_ms / deadline_ms - 1:.2%} more, {nearest.latency_cycles:,.0f} cycles) and"
+        f" {energy_text(nearest.energy_pj)}; {_proof(bound_ms, deadline_ms)}"
+    )
+
+
+def _proof(bound: float, limit: float) -> str:
+    if bound > limit:
+        return "the lower bound proves that no covered mapping meets it"
+    return "the lower bound does not exclude that a mapping meets it"
+
+
+def choose(
+    problem: NetworkProblem, mapped: MappedWorkload, options: MapOptions, stages: Pipeline, control: Control
+) -> MappedWorkload:
+    """Records and totals of the point that the options choose, from a run that has searched the front.
+
+    The mappings of the point are evaluated again by the default stages. Raises InputError if a layer has no front, and
+    UnmetLimitError if no point meets the limit.
+    """
+    stated: JsonObject = mapped.summary.get("front", {})
+    if "points" not in stated:
+        lacking = [record.layer.name for record in mapped.records if "front" not in record.search]
+        message = "no point can be chosen, because these layers have no Pareto front"
+        raise InputError([Problem(message, value=", ".join(dict.fromkeys(lacking)))])
+    front = front_of(stated)
+    point = front.points[chosen_point(front, options, problem.core)]
+    layer_of = {node.layer.name: node.layer for node in problem.workload.layers_in_order if node.layer is not None}
+    entries: dict[str, MappingConstraints] = {}
+    fronts: dict[str, object] = {}
+    for (name, index, *_), place in zip(mapped.summary["layer_index"], point.of_layers, strict=True):
+        note = mapped.records[index].search["front"]
+        mapping = front_of(note).points[place].mapping
+        assert mapping is not None
+        layer = layer_of[name]
+        entries[name] = _constraints(problem.mapping.constraints_for(layer), layer, mapping, problem.core)
+        fronts[name] = note
+    given = replace(problem, mapping=replace(problem.mapping, entries=(*entries.values(), *problem.mapping.entries)))
+    plain = options.part(SearchOptions, temporal_mapping_search_engine="loma", lpf_limit=None, front=False)
+    found = map_problem(given, default_pipeline(plain), replace(control, on_record=None, show_progress=False))
+    records = [
+        replace(record, search={"front": fronts[record.names[0]]}, objective=options.objective)
+        for record in found.records
+    ]
+    again = summed_again(problem, stages, records)
+    for name, value in (("energy_pj", point.energy_pj), ("latency_cycles", point.latency_cycles)):
+        assert math.isclose(again.summary[name], value, rel_tol=1e-9), (name, again.summary[name], value)
+    return again
+
+
+def _constraints(given: MappingConstraints, layer: Layer, mapping: PointMapping, core: Core) -> MappingConstraints:
+    """Constraints that fix the mapping of a layer completely. Loops of size 1 do nothing and are left out."""
+    loops = [loop for loop in mapping.loop_order if loop[1] != 1]
+    boundaries: tuple[tuple[str, tuple[int, ...]], ...] = ()
+    if mapping.level_boundaries is not None and loops:
+        counted = [0, *_running_counts(mapping.loop_order)]
+        boundaries = tuple(
+            (operand, tuple(counted[bound] for bound in bounds))
+            for operand, bounds in zip(layer.operands, mapping.level_boundaries, strict=True)
+        )
+    used = dict(mapping.spatial_mapping)
+    unused = tuple((name, ()) for name, _ in core.operational_array.dimensions if name not in used)
+    return replace(
+        given,
+        name=layer.name,
+        spatial_mapping=(*mapping.spatial_mapping, *unused),
+        spatial_mapping_hint=(),
+        temporal_ordering=tuple(TemporalOrderingEntry(*loop) for loop in loops),
+        level_boundaries=boundaries,
+    )
+
+
+def _running_counts(loops: tuple[tuple[str, int], ...]) -> list[int]:
+    """Number of loops larger than 1 up to and including each loop."""
+    counts, total = [], 0
+    for _, size in loops:
+        total += size != 1
+        counts.append(total)
+    return counts

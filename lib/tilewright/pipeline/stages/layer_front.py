@@ -1,0 +1,173 @@
+"""Search for the Pareto front of a layer: repeated exact searches of energy + weight x latency, with proofs."""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tilewright.base.artifacts.codec import encode
+from tilewright.base.proof import ROUNDING
+from tilewright.pipeline.stages.base import Control
+from tilewright.pipeline.stages.items import SpatialCandidate, TemporalProblem
+from tilewright.pipeline.stages.temporal import Best, with_boundaries
+from tilewright.search.batch import OrderBatch, cost_orders
+from tilewright.search.evaluate import Boundaries, PreparedProblem
+from tilewright.search.front import Front, FrontPoint, Line, PointMapping, columns, misses, on_staircase
+
+if TYPE_CHECKING:
+    from tilewright.mapping.constraints import TemporalOrderingEntry
+    from tilewright.search.exact.candidate import Choice
+    from tilewright.search.exact.rounds import Incumbent
+    from tilewright.search.exact.search import ExactResult
+
+MISS = 0.01
+"""Largest miss at which the search of a front ends (`Front.largest_miss`)."""
+MOST_SEARCHES = 24
+"""Largest number of searches between the two ends of a front."""
+EFFORT_SHARE, GAP = 4, 0.002
+"""Limits of a search between the ends: divisor of the effort of the layer, and largest gap at which the search ends. A
+search for an end has the effort of the layer, and ends when the optimum is proven."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """Spatial mappings of a layer for one search. They are made in the same order in every search."""
+
+    choices: Iterable["Choice"]
+    made: Callable[[int], SpatialCandidate]
+    """Function that returns a spatial mapping that this search has made."""
+    problem: Callable[[int], TemporalProblem | None]
+    """Function that returns the temporal problem of such a spatial mapping."""
+
+
+@dataclass(frozen=True)
+class _Met:
+    """Mapping that a search has met. The energy can be rounded, because it is a difference."""
+
+    energy_pj: float
+    latency_cycles: float
+    source: Source
+    incumbent: "Incumbent"
+
+
+@dataclass
+class FrontSearch:
+    """Front of one layer. `new_source` begins a new search over the same spatial mappings."""
+
+    new_source: Callable[[], Source]
+    mapper: Best
+    starts: int
+    ordering: tuple["TemporalOrderingEntry", ...]
+    control: Control
+    met: list[_Met] = field(default_factory=list)
+    lines: list[Line] = field(default_factory=list)
+    least_latency_cycles: float = 0.0
+
+    def run(self, found: "ExactResult", source: Source) -> Front | None:
+        """Front of the layer; None if a search finds no mapping. `found` is the result for the objective, which is a
+        first point."""
+        self._take(found, source, 0.0)
+        latency, energy = self._search("latency", 0.0), self._search("energy", 0.0)
+        if latency is None or energy is None:
+            return None
+        self.least_latency_cycles = latency.lower_bound
+        self.lines = [Line(0.0, energy.lower_bound)]
+        for _ in range(MOST_SEARCHES):
+            weight = self._next_weight()
+            if weight is None:
+                break
+            result = self._search("energy", weight)
+            if result is None:
+                return None
+            self.lines.append(Line(weight, result.lower_bound * (1 - ROUNDING)))
+        return Front(self._points(), tuple(sorted(self.lines, key=lambda line: line.pj_a_cycle)), latency.lower_bound)
+
+    def _search(self, objective: str, pj_a_cycle: float) -> "ExactResult | None":
+        """Search for the least energy + `pj_a_cycle` x latency, or for the least latency."""
+        effort, largest_gap = self.mapper.effort, 0.0
+        if pj_a_cycle:
+            effort, largest_gap = None if effort is None else effort // EFFORT_SHARE, min(self.mapper.largest_gap, GAP)
+        mapper = replace(self.mapper, objective=objective, effort=effort, largest_gap=largest_gap)
+        source = self.new_source()
+        choices = (priced(choice, pj_a_cycle) if pj_a_cycle else choice for choice in source.choices)
+        found = mapper.search(iter(choices), self.starts, self.ordering, self.control)
+        if found is not None:
+            self._take(found, source, pj_a_cycle)
+        return found
+
+    def _take(self, found: "ExactResult", source: Source, pj_a_cycle: float) -> None:
+        """Keep the mappings that a search has met and that no other one dominates."""
+        self.met += [
+            _Met(one.energy_pj - pj_a_cycle * one.latency_cycles, one.latency_cycles, source, one) for one in found.met
+        ]
+        self.met = [self.met[place] for place in self._staircase()]
+
+    def _staircase(self) -> list[int]:
+        energy = np.array([one.energy_pj for one in self.met])
+        latency = np.array([one.latency_cycles for one in self.met])
+        return [int(place) for place in on_staircase(energy, latency)]
+
+    def _next_weight(self) -> float | None:
+        """Slope, in pJ per cycle, of the gap with the largest miss in which a search can still help; None if there is
+        none."""
+        points = [FrontPoint(one.energy_pj, one.latency_cycles) for one in self.met]
+        gaps = misses(points, self.lines, self.least_latency_cycles)[1:-1]
+        energy, latency = columns(points)
+        for place in sorted(range(len(gaps)), key=lambda place: -gaps[place]):
+            if gaps[place] <= MISS:
+                break
+            weight = float((energy[place] - energy[place + 1]) / (latency[place + 1] - latency[place]))
+            goal = float((energy + weight * latency).min())
+            if not any(abs(line.pj_a_cycle - weight) <= GAP * weight for line in self.lines) and goal > 0:
+                return weight
+        return None
+
+    def _points(self) -> tuple[FrontPoint, ...]:
+        """Points with the exact costs of their mappings."""
+        found = [self._point(one) for one in self.met]
+        return tuple(found[place] for place in on_staircase(*columns(found)).tolist())
+
+    def _point(self, one: _Met) -> FrontPoint:
+        """Point of a mapping, with the costs of the cost model."""
+        incumbent = one.incumbent
+        problem = one.source.problem(incumbent.candidate)
+        assert problem is not None
+        assert incumbent.order is not None
+        boundaries = None if incumbent.boundaries is None else [incumbent.boundaries]
+        batch = OrderBatch.of_orders(problem, [incumbent.order], boundaries)
+        if self.mapper.allocation == "free":
+            batch = with_boundaries(batch)
+        costs = cost_orders(batch)
+        mapping = PointMapping(
+            one.source.made(incumbent.candidate).unrolling, batch.loop_order(0), _as_tuples(batch.level_boundaries(0))
+        )
+        return FrontPoint(float(costs.energy_pj[0]), float(costs.latency_cycles[0]), mapping)
+
+
+def priced(choice: "Choice", pj_a_cycle: float) -> "Choice":
+    """Spatial mapping whose problem has an energy that contains `pj_a_cycle` for each cycle of the latency.
+
+    The least energy is then the least weighted sum of energy and latency, and its lower bound proves a line.
+    """
+
+    def make() -> PreparedProblem | None:
+        problem = choice.make()
+        if problem is None:
+            return None
+        arrays = problem.arrays.copy()
+        arrays.term_pj_a_cycle[0] += pj_a_cycle
+        arrays.energy_pj_a_cycle += pj_a_cycle
+        return replace(problem, arrays=arrays)
+
+    return replace(choice, make=make, pj_a_cycle=choice.pj_a_cycle + pj_a_cycle)
+
+
+def _as_tuples(boundaries: Boundaries | None) -> tuple[tuple[int, ...], ...] | None:
+    return None if boundaries is None else tuple(tuple(bounds) for bounds in boundaries)
+
+
+def front_notes(front: Front | None) -> Iterator[tuple[str, object]]:
+    """Note with the front of a layer, for the record of the layer."""
+    if front is not None:
+        yield "front", {**encode(front), "largest_miss": front.stated_miss}

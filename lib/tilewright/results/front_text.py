@@ -1,0 +1,61 @@
+"""Text and table of the Pareto front of a network, from the `front` of its `summary.json`."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+import pandas
+
+from tilewright.base.errors import count_of, some_of
+from tilewright.base.measures import ENERGY_PJ, LATENCY_CYCLES
+from tilewright.base.units import energy_text
+from tilewright.results.proof_text import price_line
+from tilewright.search.front import front_of
+from tilewright.search.run_bound import FrontEnd
+
+
+def front_lines(summary: Mapping[str, Any]) -> Iterator[str]:
+    """Lines for the terminal on the front of a network: its price from the mappings of the run, its knee, the distance
+    of the complete front, and the point of the run. No lines if the run has no front.
+    """
+    stated = summary.get("front")
+    if stated is None:
+        return
+    if lacking := stated.get("layers_without_front"):
+        layers = count_of(len(lacking), "layer")
+        yield f"no Pareto front of the network: it has {layers} without a front ({some_of(lacking)})"
+        return
+    front = front_of(stated)
+    run = FrontEnd(summary[ENERGY_PJ], summary[LATENCY_CYCLES])
+    yield f"{price_line(replace(front.ends, chosen=run))}, on the Pareto front that was found"
+    knee, place = front.ends.chosen, stated["point_of_run"]
+    yield (
+        f"Pareto front of the network: {count_of(len(front.points), 'point')}, the knee at"
+        f" {energy_text(knee.energy_pj)} and {knee.latency_cycles:,.0f} cycles"
+        + (f"; the run is point {place + 1} from the least latency" if place is not None else "")
+    )
+    miss = front.stated_miss
+    if miss is None:
+        yield "the bounds of the layers do not limit how far the complete front can be from these points"
+        return
+    yield (
+        "for each mapping that the bounds of the layers cover, a point has"
+        f" at most {miss:.2%} more energy and at most {miss:.2%} more cycles"
+    )
+
+
+def front_table(summary: Mapping[str, Any]) -> pandas.DataFrame | None:
+    """Points of the front as a table, from the least latency to the least energy; None if the run has no front."""
+    stated = summary.get("front", {})
+    if "points" not in stated:
+        return None
+    rows = [
+        {
+            ENERGY_PJ: one["energy_pj"],
+            LATENCY_CYCLES: one["latency_cycles"],
+            "is_knee": place == stated["knee"],
+            "is_run": place == stated["point_of_run"],
+        }
+        for place, one in enumerate(stated["points"])
+    ]
+    return pandas.DataFrame(rows)

@@ -1,0 +1,225 @@
+"""Pareto fronts of energy and latency: of a layer, and of a network, whose layers run one after another.
+
+Points are mappings that were found. Lines are proven: no mapping has less energy + weight x latency than the level of a
+line (docs/proofs.md#front-of-a-network). Both together tell how far the points can be from the complete front.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from tilewright.base.artifacts.codec import LEFT_OUT, decode
+from tilewright.base.json_values import JsonObject
+from tilewright.base.proof import CLOSE, ROUNDING
+from tilewright.mapping.constraints import Unrolling
+from tilewright.search.run_bound import FrontEnd, FrontEnds
+
+Values = npt.NDArray[np.float64]
+MOST_POINTS = 200
+"""Largest number of points of the front of a network that are kept."""
+THINNED = 0.001
+"""Largest share by which thinning moves a point, unless more than MOST_POINTS points would remain."""
+_MOST_SUMS = 4000
+"""Largest number of sums that are kept while the layers are added."""
+_MOST_WEIGHTS = 128
+"""Largest number of lines of the front of a network."""
+
+
+@dataclass(frozen=True)
+class PointMapping:
+    """Mapping of a layer at one point of its front."""
+
+    spatial_mapping: Unrolling
+    loop_order: tuple[tuple[str, int], ...]
+    """Loops, innermost first."""
+    level_boundaries: tuple[tuple[int, ...], ...] | None = field(default=None, metadata=LEFT_OUT)
+    """Numbers of loops up to each memory level, one tuple per operand; None if loops are allocated greedily."""
+
+
+@dataclass(frozen=True)
+class FrontPoint:
+    """Point of a front: the energy and latency of a mapping that was found."""
+
+    energy_pj: float
+    latency_cycles: float
+    mapping: PointMapping | None = field(default=None, metadata=LEFT_OUT)
+    """Mapping of the layer; None for a point of a network."""
+    of_layers: tuple[int, ...] = field(default=(), metadata=LEFT_OUT)
+    """Indexes of points in the fronts of the layers, in the order of `layer_index`; () for a point of a layer."""
+
+
+@dataclass(frozen=True)
+class Line:
+    """Proven line: energy + `pj_a_cycle` x latency of every covered mapping is at least `level_pj`."""
+
+    pj_a_cycle: float
+    level_pj: float
+
+
+@dataclass(frozen=True)
+class Front:
+    """Points that no other known point dominates, from the least latency to the least energy, with proven bounds."""
+
+    points: tuple[FrontPoint, ...]
+    lines: tuple[Line, ...]
+    """Proven lines, by ascending weight. The first has weight 0: the lower bound of the energy."""
+    least_latency_cycles: float
+    """Lower bound of the latency."""
+
+    @property
+    def largest_miss(self) -> float:
+        """Share x so that for every covered mapping, a point has at most x more energy and at most x more cycles."""
+        return max(misses(self.points, self.lines, self.least_latency_cycles))
+
+    @property
+    def stated_miss(self) -> float | None:
+        """`largest_miss` as a JSON value: None if it is infinite, because a bound is 0."""
+        return self.largest_miss if math.isfinite(self.largest_miss) else None
+
+    @property
+    def knee(self) -> int:
+        """Index of the knee: the point farthest below the straight line between both ends."""
+        energy, latency = columns(self.points)
+        if len(self.points) < 3:
+            return int(np.argmin(energy * latency))
+        sums = (energy - energy[-1]) / (energy[0] - energy[-1]) + (latency - latency[0]) / (latency[-1] - latency[0])
+        return int(np.argmin(sums))
+
+    @property
+    def ends(self) -> FrontEnds:
+        """Both ends of the front, and the knee as the point between them."""
+        last, first, knee = self.points[-1], self.points[0], self.points[self.knee]
+        return FrontEnds(
+            FrontEnd(last.energy_pj, last.latency_cycles, self.lines[0].level_pj),
+            FrontEnd(first.energy_pj, first.latency_cycles, self.least_latency_cycles),
+            FrontEnd(knee.energy_pj, knee.latency_cycles),
+        )
+
+    def point_at(self, energy_pj: float, latency_cycles: float) -> int | None:
+        """Index of the point with this energy and latency, apart from rounding; None if there is none."""
+        for place, one in enumerate(self.points):
+            if math.isclose(one.energy_pj, energy_pj, rel_tol=CLOSE) and math.isclose(
+                one.latency_cycles, latency_cycles, rel_tol=CLOSE
+            ):
+                return place
+        return None
+
+    def support(self, weights: Values) -> Values:
+        """Largest proven level of a line with each of the weights (pJ per cycle).
+
+        Two lines with a smaller and a larger weight prove the line between them. The bound of the latency is a line
+        with an infinite weight.
+        """
+        own = np.array([line.pj_a_cycle for line in self.lines])
+        level = np.array([line.level_pj for line in self.lines])
+        found = np.zeros(len(weights))
+        for place, weight in enumerate(weights.tolist()):
+            low, high = own <= weight, own >= weight
+            best = (level[low] + (weight - own[low]) * self.least_latency_cycles).max()
+            if high.any():
+                share = (weight - own[low][:, None]) / np.maximum(own[high] - own[low][:, None], np.finfo(float).tiny)
+                best = max(best, (level[low][:, None] * (1 - share) + level[high] * share).max())
+            found[place] = best
+        return found
+
+
+def front_of(stated: JsonObject) -> Front:
+    """Front from the JSON object of a record or of a summary, which also contains values that follow from the front."""
+    return decode(Front, {name: stated[name] for name in ("points", "lines", "least_latency_cycles")})
+
+
+def columns(points: Sequence[FrontPoint]) -> tuple[Values, Values]:
+    """Energies in pJ and latencies in cycles of the points."""
+    return np.array([one.energy_pj for one in points]), np.array([one.latency_cycles for one in points])
+
+
+def misses(points: Sequence[FrontPoint], lines: Sequence[Line], least_latency_cycles: float) -> list[float]:
+    """Shares by which a mapping can escape each gap: before the first point, between neighbours, after the last point.
+
+    A mapping between two neighbours that neither matches has less energy than the first and less latency than the
+    second. The proven lines limit how much less both can be at the same time. A miss is infinite if nothing is proven.
+    """
+    energy, latency = columns(points)
+    weight = np.array([line.pj_a_cycle for line in lines])[:, None]
+    level = np.array([line.level_pj for line in lines])[:, None]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        of_lines = ((energy[:-1] + weight * latency[1:]) / level).min(axis=0)
+        of_ends = [
+            latency[0] / np.float64(least_latency_cycles),
+            np.float64(energy[-1]) / np.float64(lines[0].level_pj),
+        ]
+        of_corners = np.minimum.reduce(
+            [of_lines, energy[:-1] / lines[0].level_pj, latency[1:] / np.float64(least_latency_cycles)]
+        )
+    shares = (of_ends[0], *of_corners.tolist(), of_ends[1])
+    return [0.0 if math.isnan(one) else max(0.0, float(one) - 1) for one in shares]  # 0 / 0: nothing to miss
+
+
+def on_staircase(energy: Values, latency: Values) -> npt.NDArray[np.int64]:
+    """Indexes of the points that no other point dominates, by ascending latency; of equal points, the first one."""
+    order: npt.NDArray[np.int64] = np.lexsort((energy, latency))
+    least = np.minimum.accumulate(energy[order])
+    is_less = np.ones(len(order), dtype=np.bool_)
+    is_less[1:] = energy[order][1:] < least[:-1]
+    found: npt.NDArray[np.int64] = order[is_less]
+    return found
+
+
+def network_front(layers: Sequence[tuple[Front, int]]) -> Front:
+    """Front of the sums of energy and latency over layers, each with its number of repeats, which share a mapping.
+
+    Sums are thinned (THINNED, MOST_POINTS). `Front.largest_miss` contains what thinning loses.
+    """
+    energy, latency = np.zeros(1), np.zeros(1)
+    steps: list[tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]] = []
+    share = THINNED / (2 * len(layers))
+    for front, count in layers:
+        own_energy, own_latency = columns(front.points)
+        sums = (energy[:, None] + count * own_energy).ravel(), (latency[:, None] + count * own_latency).ravel()
+        kept = on_staircase(*sums)
+        kept = kept[_thinned(sums[0][kept], sums[1][kept], share, _MOST_SUMS)]
+        steps.append(np.divmod(kept, len(own_energy)))  # type: ignore[arg-type]
+        energy, latency = sums[0][kept], sums[1][kept]
+    points = [
+        FrontPoint(float(energy[place]), float(latency[place]), None, _choice(steps, int(place)))
+        for place in _thinned(energy, latency, THINNED / 2, MOST_POINTS)
+    ]
+    weights = _weights([front for front, _ in layers])
+    levels = sum((count * front.support(weights) for front, count in layers), np.zeros(len(weights)))
+    least = math.fsum(count * front.least_latency_cycles for front, count in layers)
+    lines = tuple(Line(*pair) for pair in zip(weights.tolist(), (levels * (1 - ROUNDING)).tolist(), strict=True))
+    return Front(tuple(points), lines, least * (1 - ROUNDING))
+
+
+def _choice(steps: Sequence[tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]], place: int) -> tuple[int, ...]:
+    """Indexes of the points of the layers whose sum is the sum `place`."""
+    found = []
+    for before, own in reversed(steps):
+        found.append(int(own[place]))
+        place = int(before[place])
+    return tuple(reversed(found))
+
+
+def _weights(fronts: Sequence[Front]) -> Values:
+    """Weights of the lines of a network: 0, and weights of its layers, evenly chosen if there are many."""
+    found = sorted({line.pj_a_cycle for front in fronts for line in front.lines})
+    places = np.unique(np.linspace(0, len(found) - 1, min(len(found), _MOST_WEIGHTS)).round().astype(int))
+    weights: Values = np.array(found)[places]
+    return weights
+
+
+def _thinned(energy: Values, latency: Values, share: float, most: int) -> list[int]:
+    """Indexes of at most `most` points. Each dropped point has a kept point with less energy and at most `share` more
+    cycles; `share` grows until the points are few enough. Both ends and the point of least EDP are kept."""
+    always = {0, int(np.argmin(energy * latency)), len(energy) - 1}
+    while True:
+        kept, place = set(always), 1
+        while place < len(latency):
+            place = int(np.searchsorted(latency, latency[place] * (1 + share), side="right"))
+            kept.add(place - 1)
+        if len(kept) <= max(most, len(always)):
+            return sorted(kept)
+        share *= 2

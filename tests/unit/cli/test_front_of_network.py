@@ -1,0 +1,123 @@
+"""`tilewright map --front`: the front of a small network, points chosen by limits, and limits that are refused."""
+
+import csv
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import tilewright
+import yaml
+from tilewright.base.errors import InputError, UnmetLimitError
+from tilewright.cli.main import main
+
+EXAMPLES = Path(__file__).parents[3] / "docs/examples"
+FILES = [f"--{name}={EXAMPLES / file}.yaml" for name, file in
+         (("hardware", "accelerator"), ("workload", "workload"), ("mapping", "mapping"))]  # fmt: skip
+
+
+def mapped(folder: Path, *words: str) -> dict[str, Any]:
+    """Summary of a run with these options."""
+    assert main(["map", *FILES, "--store", str(folder.parent / "store"), "-o", str(folder), *words]) == 0
+    found: dict[str, Any] = json.loads((folder / "summary.json").read_text("utf-8"))["payload"]
+    return found
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Any]]:
+    """Folder and summary of a run with its front."""
+    folder = tmp_path_factory.mktemp("front") / "run"
+    return folder, mapped(folder, "--front")
+
+
+def test_the_table_has_the_points_of_the_summary(whole: tuple[Path, dict[str, Any]]) -> None:
+    """The same numbers in the same order; no point is dominated; the run itself is not below a line."""
+    folder, summary = whole
+    front = summary["front"]
+    rows = list(csv.DictReader((folder / "front.csv").open(encoding="utf-8")))
+    points = [(one["energy_pj"], one["latency_cycles"]) for one in front["points"]]
+    assert [(float(row["energy_pj"]), float(row["latency_cycles"])) for row in rows] == points
+    assert points == sorted(points, key=lambda point: point[1])
+    assert points == sorted(points, reverse=True)
+    assert [row["is_knee"] for row in rows].index("True") == front["knee"]
+    for line in front["lines"]:
+        least = summary["energy_pj"] + line["pj_a_cycle"] * summary["latency_cycles"]
+        assert least >= line["level_pj"] * (1 - 1e-9)
+
+
+@pytest.mark.parametrize("name", ["latency", "energy"])
+@pytest.mark.parametrize("percent", [0, 5])
+def test_a_slack_chooses_the_best_point_within_it(
+    whole: tuple[Path, dict[str, Any]], tmp_path: Path, name: str, percent: int
+) -> None:
+    """The totals of the run are those of the point, and no point within the slack is better in the other measure."""
+    summary = mapped(tmp_path / "run", f"--{name}-slack-percent={percent}")
+    keys = ("latency_cycles", "energy_pj") if name == "latency" else ("energy_pj", "latency_cycles")
+    points = whole[1]["front"]["points"]
+    limit = min(one[keys[0]] for one in points) * (1 + percent / 100)
+    assert summary[keys[0]] <= limit * (1 + 1e-12)
+    assert summary[keys[1]] == pytest.approx(min(one[keys[1]] for one in points if one[keys[0]] <= limit), rel=1e-9)
+    assert summary["front"]["points"] == points
+    assert summary["front"]["point_of_run"] is not None
+
+
+def test_a_budget_that_no_point_meets_names_the_nearest(
+    whole: tuple[Path, dict[str, Any]], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Exit code 1, with the distance of the nearest point; a budget at the least energy is met."""
+    least_uj = whole[1]["front"]["points"][-1]["energy_pj"] / 1e6
+    assert main(["map", *FILES, "-o", str(tmp_path / "run"), f"--energy-budget-uj={least_uj / 2}"]) == 1
+    told = capsys.readouterr().err
+    assert "no point of the front meets the energy budget" in told
+    assert "100.00% more" in told
+    assert "proves that no covered mapping meets it" in told
+    assert not (tmp_path / "run/summary.json").exists()
+    summary = mapped(tmp_path / "met", f"--energy-budget-uj={least_uj * (1 + 1e-9)}")
+    assert summary["energy_pj"] == pytest.approx(least_uj * 1e6, rel=1e-8)
+
+
+def test_a_deadline_uses_the_clock() -> None:
+    """A deadline just above the least latency is met by the fastest point; a shorter one is not met."""
+    hardware = (EXAMPLES / "accelerator.yaml").read_text("utf-8")
+    read = yaml.safe_load(hardware) | {"clock_frequency": "500 MHz"}
+    given: dict[str, Any] = {name: str(EXAMPLES / f"{name}.yaml") for name in ("workload", "mapping")}
+    front = tilewright.map(hardware=read, **given, front=True).summary["front"]
+    least = front["points"][0]["latency_cycles"]
+    found = tilewright.map(hardware=read, **given, deadline_ms=least * 1.0001 / 500e3).summary
+    assert found["latency_cycles"] <= least * 1.0001
+    with pytest.raises(UnmetLimitError, match="no point of the front meets the deadline"):
+        tilewright.map(hardware=read, **given, deadline_ms=least * 0.9 / 500e3)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"deadline_ms": 1.0, "latency_slack_percent": 2.0}, "each choose a point"),
+        ({"energy_budget_uj": 1.0, "preset": "zigzag"}, "only temporal_mapping_search_engine best"),
+        ({"latency_slack_percent": 1.0, "front": False}, "front must be true"),
+        ({"latency_slack_percent": -1.0}, "latency_slack_percent"),
+        ({"deadline_ms": 0}, "deadline_ms"),
+        ({"deadline_ms": 1.0}, "needs a clock"),
+        (
+            {
+                "energy_slack_percent": 1.0,
+                "preset": "best",
+                "pipeline": [{"insert": "CompleteSave", "after": "Workload"}],
+            },
+            "pipeline",
+        ),
+    ],
+)
+def test_limits_that_make_no_sense_are_refused(options: dict[str, Any], message: str, tmp_path: Path) -> None:
+    """Before the search, with the option named."""
+    given: dict[str, Any] = {name: str(EXAMPLES / f"{name}.yaml") for name in ("workload", "mapping")}
+    with pytest.raises(InputError, match=message):
+        tilewright.map(hardware=str(EXAMPLES / "accelerator.yaml"), **given, **options, output=tmp_path)
+
+
+def test_a_run_without_a_front_has_no_table(tmp_path: Path) -> None:
+    """A table of an earlier run with a front does not stay beside the results of a run without one."""
+    mapped(tmp_path / "run", "--front")
+    assert (tmp_path / "run/front.csv").exists()
+    assert "front" not in mapped(tmp_path / "run", "--no-front")
+    assert not (tmp_path / "run/front.csv").exists()

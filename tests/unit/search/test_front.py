@@ -1,0 +1,126 @@
+"""Pareto fronts: no mapping below a line, none farther from the points than said, sums of networks like brute force."""
+
+import itertools
+import random
+
+import numpy as np
+import pytest
+from tilewright.base.errors import MappingError
+from tilewright.search.front import MOST_POINTS, Front, FrontPoint, Line, columns, network_front, on_staircase
+
+from tests.unit.search.exact.exact_brute_force import space_of
+from tests.unit.search.exact.exact_cases import problems
+from tests.unit.search.front_cases import layer_front
+
+Points = list[tuple[float, float]]
+ROUNDED = 1e-8
+
+
+def check_front(front: Front, energy: np.ndarray, latency: np.ndarray, where: object) -> None:
+    """No mapping is below a bound, and each is matched by a point within the stated miss."""
+    own_energy, own_latency = columns(front.points)
+    assert (np.diff(own_latency) > 0).all(), where
+    assert (np.diff(own_energy) < 0).all(), where
+    assert latency.min() >= front.least_latency_cycles * (1 - ROUNDED), where
+    for line in front.lines:
+        assert (energy + line.pj_a_cycle * latency).min() >= line.level_pj * (1 - ROUNDED), (where, line)
+    worst = np.maximum(own_energy / energy[:, None], own_latency / latency[:, None]).min(axis=1).max()
+    assert worst <= (1 + front.largest_miss) * (1 + ROUNDED), where
+
+
+@pytest.mark.parametrize(("allocation", "effort"), [("greedy", None), ("greedy", 2000), ("free", None)])
+def test_fronts_of_layers_hold_against_brute_force(allocation: str, effort: int | None) -> None:
+    """Every point is a mapping of the space, the ends are the optima, and the bounds hold for all mappings."""
+    several = 0
+    for where, _, prepared in problems(range(5000, 5012 if effort is None else 5006)):
+        spaces = space_of(prepared, allocation)
+        energy = np.concatenate([space.energy_pj[space.fits] for space in spaces])
+        latency = np.concatenate([space.latency_cycles[space.fits] for space in spaces])
+        try:
+            front = layer_front(prepared, allocation, effort=effort)
+        except MappingError:
+            continue
+        if front is None:
+            assert not len(energy), where
+            continue
+        check_front(front, energy, latency, where)
+        known = set(zip(energy.tolist(), latency.tolist(), strict=True))
+        assert {(one.energy_pj, one.latency_cycles) for one in front.points} <= known, where
+        if effort is None:
+            assert front.points[0].latency_cycles == latency.min(), where
+            assert front.points[-1].energy_pj == pytest.approx(energy.min(), rel=1e-9), where
+        several += len(front.points) > 1
+    assert several >= 2 or effort is not None
+
+
+def hull(points: Points) -> Front:
+    """Front of known points with its exact lines: those through neighbouring points below which no point lies."""
+    energy, latency = np.array(points).T
+    kept = on_staircase(energy, latency)
+    weights = {0.0}
+    for one, other in itertools.combinations(kept.tolist(), 2):
+        weights.add(float((energy[one] - energy[other]) / (latency[other] - latency[one])))
+    lines = [Line(weight, float((energy + weight * latency).min())) for weight in sorted(weights)]
+    return Front(
+        tuple(FrontPoint(float(energy[one]), float(latency[one])) for one in kept), tuple(lines), float(latency.min())
+    )
+
+
+def test_fronts_of_networks_are_those_of_brute_force() -> None:
+    """Each sum of small networks lies above the lines and is matched by a point within the miss; points are sums."""
+    rng = random.Random(7)
+    for case in range(60):
+        layers = []
+        for _ in range(rng.randint(1, 4)):
+            points = [(rng.uniform(1, 3), float(rng.randint(10, 40))) for _ in range(rng.randint(1, 7))]
+            layers.append((hull(points), rng.choice((1, 1, 2, 5))))
+        front = network_front(layers)
+        sums = np.array(
+            [
+                [sum(n * getattr(one, name) for one, (_, n) in zip(chosen, layers, strict=True)) for name in NAMES]
+                for chosen in itertools.product(*(layer.points for layer, _ in layers))
+            ]
+        )
+        check_front(front, sums[:, 0], sums[:, 1], case)
+        kept = on_staircase(sums[:, 0], sums[:, 1])
+        own_energy, own_latency = columns(front.points)
+        matched = (own_energy <= sums[kept, 0][:, None] * (1 + ROUNDED)) & (
+            own_latency <= sums[kept, 1][:, None] * 1.0011
+        )
+        assert matched.any(axis=1).all(), case
+        for point in front.points:
+            chosen = [layer.points[index] for index, (layer, _) in zip(point.of_layers, layers, strict=True)]
+            for name in NAMES:
+                total = sum(n * getattr(one, name) for one, (_, n) in zip(chosen, layers, strict=True))
+                assert getattr(point, name) == pytest.approx(total, rel=1e-12), case
+
+
+NAMES = ("energy_pj", "latency_cycles")
+
+
+def test_many_sums_are_thinned_to_few_points() -> None:
+    """At most MOST_POINTS points with both ends; the lines of the sum are the sums of the lines."""
+    rng = random.Random(3)
+    layers = [(hull([(rng.uniform(1, 9), float(rng.randint(10, 10**6))) for _ in range(40)]), 1) for _ in range(12)]
+    front = network_front(layers)
+    assert 20 < len(front.points) <= MOST_POINTS
+    for name, place in (("latency_cycles", 0), ("energy_pj", -1)):
+        least = sum(getattr(layer.points[place], name) for layer, _ in layers)
+        assert getattr(front.points[place], name) == pytest.approx(least, rel=1e-12)
+    for line in front.lines:
+        level = sum(float(layer.support(np.array([line.pj_a_cycle]))[0]) for layer, _ in layers)
+        assert line.level_pj == pytest.approx(level, rel=1e-8)
+
+
+def test_nothing_is_claimed_without_bounds() -> None:
+    """The miss is infinite where a bound is 0, and 0 where both the energy and its bound are 0."""
+    points = (FrontPoint(5.0, 10.0), FrontPoint(4.0, 20.0))
+    assert Front(points, (Line(0.0, 0.0),), 10.0).largest_miss == np.inf
+    assert Front((FrontPoint(0.0, 10.0),), (Line(0.0, 0.0),), 10.0).largest_miss == 0.0
+
+
+def test_the_knee_lies_farthest_below_the_ends() -> None:
+    """The corner of three points is the knee; its price is that of the two ends."""
+    front = hull([(100.0, 10.0), (20.0, 11.0), (19.0, 40.0)])
+    assert front.points[front.knee] == FrontPoint(20.0, 11.0)
+    assert (front.ends.latency.latency_cycles, front.ends.energy.energy_pj) == (10.0, 19.0)
