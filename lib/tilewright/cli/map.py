@@ -218,14 +218,7 @@ def _mapped(
         refused.attempt(refuse_unused, notices)
         refused.finish()
     problem.check_layers()
-    if chosen.choice:
-        from tilewright.pipeline.stages.front_choice import check_clock
-
-        if is_given(pipeline):
-            raise InputError(
-                [Problem("has no effect with a pipeline of stages: leave one out", path=next(iter(chosen.choice)))]
-            )
-        check_clock(chosen, problem.core)
+    _check_choice(chosen, problem, is_given(pipeline))
     if output:
         make_folder(output)  # a folder that cannot be written is an error before the search, not after
     with holding(output) if output else nullcontext():
@@ -243,6 +236,18 @@ def _mapped(
                 output, "map", problem.accelerator, problem.whole or problem.workload, problem.mapping, sources
             )
     return mapped
+
+
+def _check_choice(chosen: MapOptions, problem: "NetworkProblem", has_pipeline: bool) -> None:
+    """Raise InputError if a point of the front is chosen in a way that the run does not support."""
+    if not chosen.choice:
+        return
+    from tilewright.pipeline.stages.front_choice import check_clock
+
+    if has_pipeline:
+        path = next(iter(chosen.choice))
+        raise InputError([Problem("has no effect with a pipeline of stages: leave one out", path=path)])
+    check_clock(chosen, problem.core)
 
 
 def pipeline_of(given: "PipelineSource | Pipeline", options: SearchOptions, workload: Any) -> "Pipeline":

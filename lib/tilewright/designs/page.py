@@ -6,7 +6,7 @@ user can choose.
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -102,7 +102,7 @@ def _columns(answer: Answer) -> Iterator[JsonObject]:
             yield {"key": key, "words": words, "unit": unit, "kind": kind}
 
 
-def _scale(column: dict[str, Any], front: Front) -> float:
+def _scale(column: Mapping[str, Any], front: Front) -> float:
     kind = column["kind"]
     if kind == "measure":
         return front.measures[column["key"]].scale

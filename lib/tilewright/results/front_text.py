@@ -51,8 +51,8 @@ def front_table(summary: Mapping[str, Any]) -> pandas.DataFrame | None:
         return None
     rows = [
         {
-            ENERGY_PJ: one["energy_pj"],
-            LATENCY_CYCLES: one["latency_cycles"],
+            ENERGY_PJ: one[ENERGY_PJ],
+            LATENCY_CYCLES: one[LATENCY_CYCLES],
             "is_knee": place == stated["knee"],
             "is_run": place == stated["point_of_run"],
         }

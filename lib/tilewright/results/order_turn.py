@@ -28,7 +28,7 @@ NEGLIGIBLE = 1e-9
 HELD = "the changes above hold the mappings and their cycles: new searches with a changed number can move the factors"
 
 
-class Line(NamedTuple):
+class LinearFigure(NamedTuple):
     """Value that is linear in a factor: `fixed + scaled * factor`."""
 
     fixed: float
@@ -42,9 +42,9 @@ class Line(NamedTuple):
 class ChangedRun(NamedTuple):
     """Energy and latency of a run as functions of the factor on a number."""
 
-    energy: Line
+    energy: LinearFigure
     """Energy in pJ."""
-    latency: Line
+    latency: LinearFigure
     """Latency in seconds, or in cycles."""
 
     def value(self, measure: str, factor: float) -> float:
@@ -201,7 +201,7 @@ def _scaled(pair: tuple[RunLedger, RunLedger], parts_pj: tuple[float, float]) ->
     """Both runs, in which parts of the energies are scaled by the factor."""
     times = [ledger.run.latency_s if _by_time(pair) else ledger.run.latency_cycles for ledger in pair]
     first, second = (
-        ChangedRun(Line(ledger.run.energy_pj - part, part), Line(float(time or 0.0)))
+        ChangedRun(LinearFigure(ledger.run.energy_pj - part, part), LinearFigure(float(time or 0.0)))
         for ledger, part, time in zip(pair, parts_pj, times, strict=True)
     )
     return first, second
@@ -280,8 +280,8 @@ def _clock_numbers(pair: tuple[RunLedger, RunLedger]) -> Iterator[UncertainNumbe
     for place, ledger in enumerate(pair):
         runs = list(_unchanged(pair))
         still = ledger.run.energy_pj - static[place]
-        energy = Line(still, static[place]) if by_time else Line(ledger.run.energy_pj)
-        runs[place] = ChangedRun(energy, Line(0.0, runs[place].latency.fixed))
+        energy = LinearFigure(still, static[place]) if by_time else LinearFigure(ledger.run.energy_pj)
+        runs[place] = ChangedRun(energy, LinearFigure(0.0, runs[place].latency.fixed))
         yield UncertainNumber(
             name=f"clock of {NAMES[place]}{'' if by_time else f' relative to that of {NAMES[1 - place]}'}",
             values=(float(ledger.run.clock_frequency_mhz or 0.0),) if by_time else (),

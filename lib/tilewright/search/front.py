@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from tilewright.base.artifacts.codec import LEFT_OUT, decode
 from tilewright.base.json_values import JsonObject
+from tilewright.base.objectives import energy_delay_product
 from tilewright.base.proof import CLOSE, ROUNDING
 from tilewright.mapping.constraints import Unrolling
 from tilewright.search.run_bound import FrontEnd, FrontEnds
@@ -52,7 +53,7 @@ class FrontPoint:
 
 
 @dataclass(frozen=True)
-class Line:
+class SupportingLine:
     """Proven line: energy + `pj_a_cycle` x latency of every covered mapping is at least `level_pj`."""
 
     pj_a_cycle: float
@@ -60,11 +61,11 @@ class Line:
 
 
 @dataclass(frozen=True)
-class Front:
+class BoundedFront:
     """Points that no other known point dominates, from the least latency to the least energy, with proven bounds."""
 
     points: tuple[FrontPoint, ...]
-    lines: tuple[Line, ...]
+    lines: tuple[SupportingLine, ...]
     """Proven lines, by ascending weight. The first has weight 0: the lower bound of the energy."""
     least_latency_cycles: float
     """Lower bound of the latency."""
@@ -84,7 +85,7 @@ class Front:
         """Index of the knee: the point farthest below the straight line between both ends."""
         energy, latency = columns(self.points)
         if len(self.points) < 3:
-            return int(np.argmin(energy * latency))
+            return int(np.argmin(energy_delay_product(energy, latency)))
         sums = (energy - energy[-1]) / (energy[0] - energy[-1]) + (latency - latency[0]) / (latency[-1] - latency[0])
         return int(np.argmin(sums))
 
@@ -126,9 +127,9 @@ class Front:
         return found
 
 
-def front_of(stated: JsonObject) -> Front:
+def front_of(stated: JsonObject) -> BoundedFront:
     """Front from the JSON object of a record or of a summary, which also contains values that follow from the front."""
-    return decode(Front, {name: stated[name] for name in ("points", "lines", "least_latency_cycles")})
+    return decode(BoundedFront, {name: stated[name] for name in ("points", "lines", "least_latency_cycles")})
 
 
 def columns(points: Sequence[FrontPoint]) -> tuple[Values, Values]:
@@ -136,7 +137,7 @@ def columns(points: Sequence[FrontPoint]) -> tuple[Values, Values]:
     return np.array([one.energy_pj for one in points]), np.array([one.latency_cycles for one in points])
 
 
-def misses(points: Sequence[FrontPoint], lines: Sequence[Line], least_latency_cycles: float) -> list[float]:
+def misses(points: Sequence[FrontPoint], lines: Sequence[SupportingLine], least_latency_cycles: float) -> list[float]:
     """Shares by which a mapping can escape each gap: before the first point, between neighbours, after the last point.
 
     A mapping between two neighbours that neither matches has less energy than the first and less latency than the
@@ -168,10 +169,10 @@ def on_staircase(energy: Values, latency: Values) -> npt.NDArray[np.int64]:
     return found
 
 
-def network_front(layers: Sequence[tuple[Front, int]]) -> Front:
+def network_front(layers: Sequence[tuple[BoundedFront, int]]) -> BoundedFront:
     """Front of the sums of energy and latency over layers, each with its number of repeats, which share a mapping.
 
-    Sums are thinned (THINNED, MOST_POINTS). `Front.largest_miss` contains what thinning loses.
+    Sums are thinned (THINNED, MOST_POINTS). `BoundedFront.largest_miss` contains what thinning loses.
     """
     energy, latency = np.zeros(1), np.zeros(1)
     steps: list[tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]] = []
@@ -190,8 +191,9 @@ def network_front(layers: Sequence[tuple[Front, int]]) -> Front:
     weights = _weights([front for front, _ in layers])
     levels = sum((count * front.support(weights) for front, count in layers), np.zeros(len(weights)))
     least = math.fsum(count * front.least_latency_cycles for front, count in layers)
-    lines = tuple(Line(*pair) for pair in zip(weights.tolist(), (levels * (1 - ROUNDING)).tolist(), strict=True))
-    return Front(tuple(points), lines, least * (1 - ROUNDING))
+    pairs = zip(weights.tolist(), (levels * (1 - ROUNDING)).tolist(), strict=True)
+    lines = tuple(SupportingLine(*pair) for pair in pairs)
+    return BoundedFront(tuple(points), lines, least * (1 - ROUNDING))
 
 
 def _choice(steps: Sequence[tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]], place: int) -> tuple[int, ...]:
@@ -203,7 +205,7 @@ def _choice(steps: Sequence[tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]]
     return tuple(reversed(found))
 
 
-def _weights(fronts: Sequence[Front]) -> Values:
+def _weights(fronts: Sequence[BoundedFront]) -> Values:
     """Weights of the lines of a network: 0, and weights of its layers, evenly chosen if there are many."""
     found = sorted({line.pj_a_cycle for front in fronts for line in front.lines})
     places = np.unique(np.linspace(0, len(found) - 1, min(len(found), _MOST_WEIGHTS)).round().astype(int))
@@ -214,7 +216,7 @@ def _weights(fronts: Sequence[Front]) -> Values:
 def _thinned(energy: Values, latency: Values, share: float, most: int) -> list[int]:
     """Indexes of at most `most` points. Each dropped point has a kept point with less energy and at most `share` more
     cycles; `share` grows until the points are few enough. Both ends and the point of least EDP are kept."""
-    always = {0, int(np.argmin(energy * latency)), len(energy) - 1}
+    always = {0, int(np.argmin(energy_delay_product(energy, latency))), len(energy) - 1}
     while True:
         kept, place = set(always), 1
         while place < len(latency):

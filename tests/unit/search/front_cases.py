@@ -4,21 +4,21 @@ from types import SimpleNamespace
 from typing import Any
 
 from tilewright.pipeline.stages.base import Control
-from tilewright.pipeline.stages.layer_front import FrontSearch, Source
+from tilewright.pipeline.stages.layer_front import FrontSearch, FrontSource
 from tilewright.pipeline.stages.temporal import Best
 from tilewright.search.evaluate import PreparedProblem
 from tilewright.search.exact.candidate import Choice
 from tilewright.search.exact.floors import NO_FLOORS
-from tilewright.search.front import Front
+from tilewright.search.front import BoundedFront
 
 
-def layer_front(prepared: PreparedProblem, allocation: str = "greedy", **limits: Any) -> Front | None:
+def layer_front(prepared: PreparedProblem, allocation: str = "greedy", **limits: Any) -> BoundedFront | None:
     """Front of one spatial mapping; None if no mapping fits."""
     mapper = Best(objective="EDP", allocation=allocation, front=True, **limits)
 
     def source() -> Any:
         choice = Choice(0, 1, 0.0, prepared.layer, prepared.core, NO_FLOORS, lambda: prepared)
-        return Source([choice], lambda _: SimpleNamespace(unrolling=()), lambda _: prepared)
+        return FrontSource([choice], lambda _: SimpleNamespace(unrolling=()), lambda _: prepared)
 
     found = mapper.search(iter(source().choices), 1, (), Control())
     return None if found is None else FrontSearch(source, mapper, 1, (), Control()).run(found, source())

@@ -6,7 +6,15 @@ import random
 import numpy as np
 import pytest
 from tilewright.base.errors import MappingError
-from tilewright.search.front import MOST_POINTS, Front, FrontPoint, Line, columns, network_front, on_staircase
+from tilewright.search.front import (
+    MOST_POINTS,
+    BoundedFront,
+    FrontPoint,
+    SupportingLine,
+    columns,
+    network_front,
+    on_staircase,
+)
 
 from tests.unit.search.exact.exact_brute_force import space_of
 from tests.unit.search.exact.exact_cases import problems
@@ -16,7 +24,7 @@ Points = list[tuple[float, float]]
 ROUNDED = 1e-8
 
 
-def check_front(front: Front, energy: np.ndarray, latency: np.ndarray, where: object) -> None:
+def check_front(front: BoundedFront, energy: np.ndarray, latency: np.ndarray, where: object) -> None:
     """No mapping is below a bound, and each is matched by a point within the stated miss."""
     own_energy, own_latency = columns(front.points)
     assert (np.diff(own_latency) > 0).all(), where
@@ -53,15 +61,15 @@ def test_fronts_of_layers_hold_against_brute_force(allocation: str, effort: int 
     assert several >= 2 or effort is not None
 
 
-def hull(points: Points) -> Front:
+def hull(points: Points) -> BoundedFront:
     """Front of known points with its exact lines: those through neighbouring points below which no point lies."""
     energy, latency = np.array(points).T
     kept = on_staircase(energy, latency)
     weights = {0.0}
     for one, other in itertools.combinations(kept.tolist(), 2):
         weights.add(float((energy[one] - energy[other]) / (latency[other] - latency[one])))
-    lines = [Line(weight, float((energy + weight * latency).min())) for weight in sorted(weights)]
-    return Front(
+    lines = [SupportingLine(weight, float((energy + weight * latency).min())) for weight in sorted(weights)]
+    return BoundedFront(
         tuple(FrontPoint(float(energy[one]), float(latency[one])) for one in kept), tuple(lines), float(latency.min())
     )
 
@@ -115,8 +123,8 @@ def test_many_sums_are_thinned_to_few_points() -> None:
 def test_nothing_is_claimed_without_bounds() -> None:
     """The miss is infinite where a bound is 0, and 0 where both the energy and its bound are 0."""
     points = (FrontPoint(5.0, 10.0), FrontPoint(4.0, 20.0))
-    assert Front(points, (Line(0.0, 0.0),), 10.0).largest_miss == np.inf
-    assert Front((FrontPoint(0.0, 10.0),), (Line(0.0, 0.0),), 10.0).largest_miss == 0.0
+    assert BoundedFront(points, (SupportingLine(0.0, 0.0),), 10.0).largest_miss == np.inf
+    assert BoundedFront((FrontPoint(0.0, 10.0),), (SupportingLine(0.0, 0.0),), 10.0).largest_miss == 0.0
 
 
 def test_the_knee_lies_farthest_below_the_ends() -> None:

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from tilewright.base.errors import InputError, Problem, UnmetLimitError
 from tilewright.base.json_values import JsonObject
+from tilewright.base.measures import ENERGY_PJ, LATENCY_CYCLES
 from tilewright.base.units import energy_text
 from tilewright.hardware.core import Core
 from tilewright.hardware.static_power import clock_period_ns
@@ -14,7 +15,7 @@ from tilewright.pipeline.stages.descriptions import NetworkProblem
 from tilewright.pipeline.stages.items import MappedWorkload
 from tilewright.pipeline.stages.pipeline import Pipeline
 from tilewright.pipeline.stages.run import default_pipeline, map_problem, summed_again
-from tilewright.search.front import Front, FrontPoint, PointMapping, front_of
+from tilewright.search.front import BoundedFront, FrontPoint, PointMapping, front_of
 from tilewright.search.options import MapOptions, SearchOptions
 from tilewright.workload.layer import Layer
 
@@ -28,7 +29,7 @@ def check_clock(options: MapOptions, core: Core) -> None:
         raise InputError([Problem(message, path="deadline_ms", value=f"{options.deadline_ms:g}")])
 
 
-def chosen_point(front: Front, options: MapOptions, core: Core) -> int:
+def chosen_point(front: BoundedFront, options: MapOptions, core: Core) -> int:
     """Index of the point that the options choose.
 
     Raises UnmetLimitError with the nearest point if no point meets the deadline or the energy budget.
@@ -54,7 +55,7 @@ def chosen_point(front: Front, options: MapOptions, core: Core) -> int:
     return max(met)
 
 
-def _energy_text(nearest: FrontPoint, limit: float, front: Front) -> str:
+def _energy_text(nearest: FrontPoint, limit: float, front: BoundedFront) -> str:
     bound = front.lines[0].level_pj
     return (
         f"no point of the front meets the energy budget of {energy_text(limit)}: the nearest point takes"
@@ -63,7 +64,7 @@ def _energy_text(nearest: FrontPoint, limit: float, front: Front) -> str:
     )
 
 
-def _deadline_text(nearest: FrontPoint, deadline_ms: float, period_ns: float, front: Front) -> str:
+def _deadline_text(nearest: FrontPoint, deadline_ms: float, period_ns: float, front: BoundedFront) -> str:
     needed_ms = nearest.latency_cycles * period_ns / NS_A_MS
     bound_ms = front.least_latency_cycles * period_ns / NS_A_MS
     return (
@@ -112,7 +113,7 @@ def choose(
         for record in found.records
     ]
     again = summed_again(problem, stages, records)
-    for name, value in (("energy_pj", point.energy_pj), ("latency_cycles", point.latency_cycles)):
+    for name, value in ((ENERGY_PJ, point.energy_pj), (LATENCY_CYCLES, point.latency_cycles)):
         assert math.isclose(again.summary[name], value, rel_tol=1e-9), (name, again.summary[name], value)
     return again
 

@@ -13,7 +13,15 @@ from tilewright.pipeline.stages.items import SpatialCandidate, TemporalProblem
 from tilewright.pipeline.stages.temporal import Best, with_boundaries
 from tilewright.search.batch import OrderBatch, cost_orders
 from tilewright.search.evaluate import Boundaries, PreparedProblem
-from tilewright.search.front import Front, FrontPoint, Line, PointMapping, columns, misses, on_staircase
+from tilewright.search.front import (
+    BoundedFront,
+    FrontPoint,
+    PointMapping,
+    SupportingLine,
+    columns,
+    misses,
+    on_staircase,
+)
 
 if TYPE_CHECKING:
     from tilewright.mapping.constraints import TemporalOrderingEntry
@@ -22,7 +30,7 @@ if TYPE_CHECKING:
     from tilewright.search.exact.search import ExactResult
 
 MISS = 0.01
-"""Largest miss at which the search of a front ends (`Front.largest_miss`)."""
+"""Largest miss at which the search of a front ends (`BoundedFront.largest_miss`)."""
 MOST_SEARCHES = 24
 """Largest number of searches between the two ends of a front."""
 EFFORT_SHARE, GAP = 4, 0.002
@@ -31,7 +39,7 @@ search for an end has the effort of the layer, and ends when the optimum is prov
 
 
 @dataclass(frozen=True)
-class Source:
+class FrontSource:
     """Spatial mappings of a layer for one search. They are made in the same order in every search."""
 
     choices: Iterable["Choice"]
@@ -47,7 +55,7 @@ class _Met:
 
     energy_pj: float
     latency_cycles: float
-    source: Source
+    source: FrontSource
     incumbent: "Incumbent"
 
 
@@ -55,16 +63,16 @@ class _Met:
 class FrontSearch:
     """Front of one layer. `new_source` begins a new search over the same spatial mappings."""
 
-    new_source: Callable[[], Source]
+    new_source: Callable[[], FrontSource]
     mapper: Best
     starts: int
     ordering: tuple["TemporalOrderingEntry", ...]
     control: Control
     met: list[_Met] = field(default_factory=list)
-    lines: list[Line] = field(default_factory=list)
+    lines: list[SupportingLine] = field(default_factory=list)
     least_latency_cycles: float = 0.0
 
-    def run(self, found: "ExactResult", source: Source) -> Front | None:
+    def run(self, found: "ExactResult", source: FrontSource) -> BoundedFront | None:
         """Front of the layer; None if a search finds no mapping. `found` is the result for the objective, which is a
         first point."""
         self._take(found, source, 0.0)
@@ -72,7 +80,7 @@ class FrontSearch:
         if latency is None or energy is None:
             return None
         self.least_latency_cycles = latency.lower_bound
-        self.lines = [Line(0.0, energy.lower_bound)]
+        self.lines = [SupportingLine(0.0, energy.lower_bound)]
         for _ in range(MOST_SEARCHES):
             weight = self._next_weight()
             if weight is None:
@@ -80,8 +88,9 @@ class FrontSearch:
             result = self._search("energy", weight)
             if result is None:
                 return None
-            self.lines.append(Line(weight, result.lower_bound * (1 - ROUNDING)))
-        return Front(self._points(), tuple(sorted(self.lines, key=lambda line: line.pj_a_cycle)), latency.lower_bound)
+            self.lines.append(SupportingLine(weight, result.lower_bound * (1 - ROUNDING)))
+        lines = tuple(sorted(self.lines, key=lambda line: line.pj_a_cycle))
+        return BoundedFront(self._points(), lines, latency.lower_bound)
 
     def _search(self, objective: str, pj_a_cycle: float) -> "ExactResult | None":
         """Search for the least energy + `pj_a_cycle` x latency, or for the least latency."""
@@ -96,7 +105,7 @@ class FrontSearch:
             self._take(found, source, pj_a_cycle)
         return found
 
-    def _take(self, found: "ExactResult", source: Source, pj_a_cycle: float) -> None:
+    def _take(self, found: "ExactResult", source: FrontSource, pj_a_cycle: float) -> None:
         """Keep the mappings that a search has met and that no other one dominates."""
         self.met += [
             _Met(one.energy_pj - pj_a_cycle * one.latency_cycles, one.latency_cycles, source, one) for one in found.met
@@ -167,7 +176,7 @@ def _as_tuples(boundaries: Boundaries | None) -> tuple[tuple[int, ...], ...] | N
     return None if boundaries is None else tuple(tuple(bounds) for bounds in boundaries)
 
 
-def front_notes(front: Front | None) -> Iterator[tuple[str, object]]:
+def front_notes(front: BoundedFront | None) -> Iterator[tuple[str, object]]:
     """Note with the front of a layer, for the record of the layer."""
     if front is not None:
         yield "front", {**encode(front), "largest_miss": front.stated_miss}

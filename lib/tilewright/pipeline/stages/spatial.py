@@ -281,10 +281,10 @@ class _Together(_Spatial):
         """Note on the Pareto front of the layer, if the temporal mapper searches it."""
         if not isinstance(self.mapper, Best) or not self.mapper.front:
             return
-        from tilewright.pipeline.stages.layer_front import FrontSearch, Source, front_notes
+        from tilewright.pipeline.stages.layer_front import FrontSearch, FrontSource, front_notes
 
-        def source(search: _Together) -> Source:
-            return Source(search._choices(), search.made.__getitem__, search._prepared)
+        def source(search: _Together) -> FrontSource:
+            return FrontSource(search._choices(), search.made.__getitem__, search._prepared)
 
         ordering = self.problem.constraints.temporal_ordering
         search = FrontSearch(
@@ -294,7 +294,7 @@ class _Together(_Spatial):
             ordering,
             self.rest.control,
         )
-        yield from front_notes(search.run(found, Source((), self.made.__getitem__, self._prepared)))
+        yield from front_notes(search.run(found, FrontSource((), self.made.__getitem__, self._prepared)))
 
 
 def _the_item(item: Any) -> Iterator[Any]:

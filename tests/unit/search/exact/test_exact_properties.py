@@ -123,7 +123,8 @@ def test_names_mean_nothing(case: ExactCase, model: str, objective: str, allocat
     ]
     assert (results[0] is None) == (results[1] is None)
     if results[0] is not None and results[1] is not None:
-        assert replace(results[0], order=tuple((new[d], f) for d, f in results[0].order)) == results[1]
+        met = tuple(replace(one, order=tuple((new[d], f) for d, f in one.order)) for one in results[0].met)
+        assert replace(results[0], order=tuple((new[d], f) for d, f in results[0].order), met=met) == results[1]
 
 
 # files and threads ----------------------------------------------------------------------------------------------------
