@@ -2,6 +2,7 @@
 
 import importlib.util
 import re
+import subprocess
 import sys
 from pathlib import Path
 
@@ -266,3 +267,12 @@ def test_the_changelog_is_short():
     versions = (ROOT / "CHANGELOG.md").read_text("utf-8").split("\n## ")[1:]
     assert max(len(version.splitlines()) for version in versions) <= 60
     assert all(len(path.read_text("utf-8").splitlines()) <= 6 for path in (ROOT / "changelog.d").glob("*.md"))
+
+
+def test_no_file_has_marks_of_a_merge():
+    """Two versions of a text between marks are one text too many."""
+    marks = re.compile(rb"^(<{7} |>{7} |={7}$)", re.MULTILINE)
+    files = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=True).stdout.split(b"\0")
+    paths = [ROOT / name.decode() for name in files if name]
+    assert len(paths) > 1000
+    assert [path for path in paths if path.is_file() and marks.search(path.read_bytes())] == []
