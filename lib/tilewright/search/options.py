@@ -4,11 +4,12 @@ Each class holds the parameters of a stage; the defaults are those of zigzag-dse
 `tilewright map`, has different defaults.
 """
 
-from collections.abc import Iterable, Mapping
+import math
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, NamedTuple
 
-from tilewright.base.errors import Problem
+from tilewright.base.errors import InputError, Problem
 from tilewright.base.objectives import Chance, Goal, Objective
 from tilewright.base.parameters import (
     Count,
@@ -20,6 +21,7 @@ from tilewright.base.parameters import (
     parameters_of,
 )
 from tilewright.base.profile import CORRECTED, ModelChoice, profile_by_name
+from tilewright.base.units import FieldError, parse_energy_pj
 from tilewright.mapping.words import TemporalMappingType
 
 DEFAULT_SPATIAL_MAPPINGS = 3
@@ -27,7 +29,7 @@ DEFAULT_SPATIAL_MAPPINGS = 3
 MOST_STARTS = 64
 """Largest number of spatial mappings for which an exact search runs loma and salsa even if the time budget is over."""
 SearchEngine = Literal["loma", "salsa", "exact", "best"]
-CHOICES = ("latency_slack_percent", "energy_slack_percent", "deadline_ms", "energy_budget_uj")
+CHOICES = ("latency_slack", "energy_slack", "deadline_ms", "energy_budget")
 """Options that choose a point of the Pareto front of a network."""
 ZIGZAG = "zigzag"
 """Name of the preset with the values of zigzag-dse 3.9.1."""
@@ -265,6 +267,41 @@ class SearchOptions(CoreSearchOptions, LocalityParameters):
         return found
 
 
+def share_of_percent(text: str) -> float:
+    """Share from a percentage: 0.02 from "2%" or "2 %". Raises FieldError for other texts and negative numbers."""
+    number, sign, rest = text.partition("%")
+    try:
+        share = float(number) / 100
+    except ValueError:
+        share = math.nan
+    if not sign or rest.strip() or not 0 <= share < math.inf:
+        raise FieldError("must be a percentage", allowed="0% or more, such as 2%")
+    return share
+
+
+def budget_pj(text: str) -> float:
+    """Energy in pJ from a number with a unit. Raises FieldError for other texts, a number without a unit and 0."""
+    if not text.strip()[-1:].isalpha():
+        raise FieldError("must have a unit", allowed="such as 300 uJ or 3 mJ")
+    energy_pj = parse_energy_pj(text)
+    if energy_pj == 0:
+        raise FieldError("must be greater than 0", allowed="such as 300 uJ or 3 mJ")
+    return energy_pj
+
+
+def checked(name: str, reader: Callable[[str], float]) -> Callable[[str], None]:
+    """Check of a parameter that `reader` reads. The check raises InputError with the name of the parameter."""
+
+    def check(text: str) -> None:
+        try:
+            reader(text)
+        except FieldError as error:
+            problem = Problem(error.message, path=name, value=text, allowed=error.allowed, nearest=error.nearest)
+            raise InputError([problem]) from None
+
+    return check
+
+
 @dataclass(frozen=True, init=False, eq=False, repr=False)
 class MapOptions(SearchOptions):
     """Options of `tilewright map`. The defaults are for design decisions; a preset has the values of zigzag-dse."""
@@ -280,20 +317,20 @@ class MapOptions(SearchOptions):
     that begin and end in the top memory). null: best; but zigzag if a pipeline of stages is given, because the stages
     come from zigzag-dse."""
 
-    latency_slack_percent: Annotated[float, Limits(least=0)] | None = None
+    latency_slack: Annotated[str, ParameterCheck(checked("latency_slack", share_of_percent))] | None = None
     """Choose the point of the network's Pareto front with the least energy among the points whose latency is at most
-    this share, in percent, above the least latency of the front. It implies `front`."""
-    energy_slack_percent: Annotated[float, Limits(least=0)] | None = None
-    """Choose the point with the least latency among the points whose energy is at most this share, in percent, above
+    this share (such as 2%) above the least latency of the front. It implies `front`."""
+    energy_slack: Annotated[str, ParameterCheck(checked("energy_slack", share_of_percent))] | None = None
+    """Choose the point with the least latency among the points whose energy is at most this share (such as 2%) above
     the least energy of the front. It implies `front`."""
     deadline_ms: PositiveNumber | None = None
     """Choose the point of the front with the least energy among the points with at most this latency, in ms.
 
     The hardware file must give a clock. It implies `front`.
     """
-    energy_budget_uj: PositiveNumber | None = None
-    """Choose the point of the front with the least latency among the points with at most this energy, in uJ. It implies
-    `front`."""
+    energy_budget: Annotated[str, ParameterCheck(checked("energy_budget", budget_pj))] | None = None
+    """Choose the point of the front with the least latency among the points with at most this energy (such as 3 mJ). It
+    implies `front`."""
 
     def __init__(self, **given: Any) -> None:
         values = {parameter.name: parameter.default for parameter in parameters_of(MapOptions)}
@@ -303,7 +340,7 @@ class MapOptions(SearchOptions):
         super().__init__(**values)
 
     @property
-    def choice(self) -> dict[str, float]:
+    def choice(self) -> dict[str, float | str]:
         """Given options that choose a point of the front, with their values."""
         return {name: getattr(self, name) for name in CHOICES if getattr(self, name) is not None}
 
@@ -313,11 +350,11 @@ class MapOptions(SearchOptions):
         names = [name for name in self.choice if name not in wrong]
         for name in names[1:]:
             message = f"{names[0]} and {name} each choose a point of the front: give one of them"
-            yield Problem(message, path=name, value=f"{self.choice[name]:g}")
+            yield Problem(message, path=name, value=str(self.choice[name]))
         for name in names[:1]:
             if "temporal_mapping_search_engine" not in wrong and self.temporal_mapping_search_engine != "best":
                 message = "chooses a point of the Pareto front, which only temporal_mapping_search_engine best searches"
-                yield Problem(message, path=name, value=f"{self.choice[name]:g}")
+                yield Problem(message, path=name, value=str(self.choice[name]))
             if not self.front and "front" not in wrong:
                 yield Problem("chooses a point of the Pareto front, so front must be true", path="front", value="false")
 

@@ -51,7 +51,7 @@ def test_a_slack_chooses_the_best_point_within_it(
     whole: tuple[Path, dict[str, Any]], tmp_path: Path, name: str, percent: int
 ) -> None:
     """The totals of the run are those of the point, and no point within the slack is better in the other measure."""
-    summary = mapped(tmp_path / "run", f"--{name}-slack-percent={percent}")
+    summary = mapped(tmp_path / "run", f"--{name}-slack={percent}%")
     keys = ("latency_cycles", "energy_pj") if name == "latency" else ("energy_pj", "latency_cycles")
     points = whole[1]["front"]["points"]
     limit = min(one[keys[0]] for one in points) * (1 + percent / 100)
@@ -66,13 +66,13 @@ def test_a_budget_that_no_point_meets_names_the_nearest(
 ) -> None:
     """Exit code 1, with the distance of the nearest point; a budget at the least energy is met."""
     least_uj = whole[1]["front"]["points"][-1]["energy_pj"] / 1e6
-    assert main(["map", *FILES, "-o", str(tmp_path / "run"), f"--energy-budget-uj={least_uj / 2}"]) == 1
+    assert main(["map", *FILES, "-o", str(tmp_path / "run"), f"--energy-budget={least_uj / 2} uJ"]) == 1
     told = capsys.readouterr().err
     assert "no point of the front meets the energy budget" in told
     assert "100.00% more" in told
     assert "proves that no covered mapping meets it" in told
     assert not (tmp_path / "run/summary.json").exists()
-    summary = mapped(tmp_path / "met", f"--energy-budget-uj={least_uj * (1 + 1e-9)}")
+    summary = mapped(tmp_path / "met", f"--energy-budget={least_uj * (1 + 1e-9)} uJ")
     assert summary["energy_pj"] == pytest.approx(least_uj * 1e6, rel=1e-8)
 
 
@@ -92,15 +92,19 @@ def test_a_deadline_uses_the_clock() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"deadline_ms": 1.0, "latency_slack_percent": 2.0}, "each choose a point"),
-        ({"energy_budget_uj": 1.0, "preset": "zigzag"}, "only temporal_mapping_search_engine best"),
-        ({"latency_slack_percent": 1.0, "front": False}, "front must be true"),
-        ({"latency_slack_percent": -1.0}, "latency_slack_percent"),
+        ({"deadline_ms": 1.0, "latency_slack": "2%"}, "each choose a point"),
+        ({"energy_budget": "1 uJ", "preset": "zigzag"}, "only temporal_mapping_search_engine best"),
+        ({"latency_slack": "1 %", "front": False}, "front must be true"),
+        ({"latency_slack": "-1%"}, "latency_slack: must be a percentage"),
+        ({"latency_slack": "2"}, "latency_slack: must be a percentage"),
+        ({"energy_budget": "3"}, "energy_budget: must have a unit"),
+        ({"energy_budget": "3 mX"}, "energy_budget: unknown unit"),
+        ({"energy_budget": "0 mJ"}, "energy_budget: must be greater than 0"),
         ({"deadline_ms": 0}, "deadline_ms"),
         ({"deadline_ms": 1.0}, "needs a clock"),
         (
             {
-                "energy_slack_percent": 1.0,
+                "energy_slack": "1%",
                 "preset": "best",
                 "pipeline": [{"insert": "CompleteSave", "after": "Workload"}],
             },

@@ -16,10 +16,10 @@ from tilewright.pipeline.stages.items import MappedWorkload
 from tilewright.pipeline.stages.pipeline import Pipeline
 from tilewright.pipeline.stages.run import default_pipeline, map_problem, summed_again
 from tilewright.search.front import BoundedFront, FrontPoint, PointMapping, front_of
-from tilewright.search.options import MapOptions, SearchOptions
+from tilewright.search.options import MapOptions, SearchOptions, budget_pj, share_of_percent
 from tilewright.workload.layer import Layer
 
-NS_A_MS, PJ_A_UJ = 1e6, 1e6
+NS_A_MS = 1e6
 
 
 def check_clock(options: MapOptions, core: Core) -> None:
@@ -35,14 +35,14 @@ def chosen_point(front: BoundedFront, options: MapOptions, core: Core) -> int:
     Raises UnmetLimitError with the nearest point if no point meets the deadline or the energy budget.
     """
     points = front.points
-    if options.latency_slack_percent is not None:
-        limit = points[0].latency_cycles * (1 + options.latency_slack_percent / 100)
+    if options.latency_slack is not None:
+        limit = points[0].latency_cycles * (1 + share_of_percent(options.latency_slack))
         return max(place for place, one in enumerate(points) if one.latency_cycles <= limit)
-    if options.energy_slack_percent is not None:
-        limit = points[-1].energy_pj * (1 + options.energy_slack_percent / 100)
+    if options.energy_slack is not None:
+        limit = points[-1].energy_pj * (1 + share_of_percent(options.energy_slack))
         return min(place for place, one in enumerate(points) if one.energy_pj <= limit)
-    if options.energy_budget_uj is not None:
-        limit = options.energy_budget_uj * PJ_A_UJ
+    if options.energy_budget is not None:
+        limit = budget_pj(options.energy_budget)
         met = [place for place, one in enumerate(points) if one.energy_pj <= limit]
         if not met:
             raise UnmetLimitError(_energy_text(points[-1], limit, front))
