@@ -201,7 +201,7 @@ class Fusion:
         return {
             **_figures(figures),
             "energy_parts_pj": encode(artifact.schedule.energy_terms_pj),
-            "lower_bound": None if bounds is None else {LATENCY_CYCLES: bounds.if_streamed.latency_cycles},
+            "lower_bound": None if bounds is None else {LATENCY_CYCLES: bounds.latency_cycles},
         }
 
     def _start(self) -> JsonObject:
@@ -388,16 +388,16 @@ def _written(loops: Sequence[TilingEntry]) -> list[str]:
 
 def _bound_fields(bounds: LowerBounds, latency_cycles: int, energy_pj: float) -> JsonObject:
     """Fields with the lower bounds of the tiles, and the gaps of a schedule to them."""
-    least_edp = energy_delay_product(bounds.energy_pj, bounds.if_streamed.latency_cycles)
+    least_edp = energy_delay_product(bounds.energy_pj, bounds.latency_cycles)
     return {
         "lower_bound": {
-            LATENCY_CYCLES: bounds.if_streamed.latency_cycles,
+            LATENCY_CYCLES: bounds.latency_cycles,
             ENERGY_PJ: bounds.energy_pj,
             "covers": bounds.scope.text,
-            "if_copied": {LATENCY_CYCLES: bounds.latency_cycles},
+            "if_copied": {LATENCY_CYCLES: bounds.if_copied.latency_cycles},
         },
-        "gap_latency": bounds.if_streamed.latency_gap(latency_cycles),
-        "gap_latency_if_copied": bounds.latency_gap(latency_cycles),
+        "gap_latency": bounds.latency_gap(latency_cycles),
+        "gap_latency_if_copied": bounds.if_copied.latency_gap(latency_cycles),
         "gap_energy": gap_to(bounds.energy_pj, energy_pj),
         "gap_edp": gap_to(least_edp, energy_delay_product(energy_pj, latency_cycles)),
     }

@@ -168,7 +168,7 @@ class CaseRun:
         """Lower bound of the latency of all schedules with this allocation, by the rules of the causal model."""
         allowed = np.zeros((self.graph.cn_count, self.assembled.problem.system.core_count), np.bool_)
         allowed[np.arange(self.graph.cn_count), self.schedule.allocation] = True
-        return int(lower_bounds(self.assembled.problem, allowed).latency_cycles)
+        return int(lower_bounds(self.assembled.problem, allowed).if_copied.latency_cycles)
 
     @property
     def compute_cycles(self) -> int:

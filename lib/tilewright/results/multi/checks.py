@@ -188,8 +188,13 @@ def _bound_faults(artifact: ScheduleArtifact, summary: Mapping[str, Any]) -> Ite
     own = lower_bounds(problem, chosen)
     latency, copied = artifact.schedule.latency_cycles, _if_copied(bound)
     for name, total, over_all, of_own in (
-        (LATENCY_CYCLES, latency, bound[LATENCY_CYCLES], own.if_streamed.latency_cycles),
-        (f"{LATENCY_CYCLES} if data that fit are copied", latency, copied[LATENCY_CYCLES], own.latency_cycles),
+        (LATENCY_CYCLES, latency, bound[LATENCY_CYCLES], own.latency_cycles),
+        (
+            f"{LATENCY_CYCLES} if data that fit are copied",
+            latency,
+            copied[LATENCY_CYCLES],
+            own.if_copied.latency_cycles,
+        ),
         (ENERGY_PJ, artifact.schedule.energy_pj, bound[ENERGY_PJ], own.energy_pj),
     ):
         for what, low in (("bound", over_all), ("bound of its allocation", of_own)):

@@ -202,13 +202,13 @@ def _bound_fields(bounds: LowerBounds | None, latency: int, energy: float) -> Su
         return {"lower_bound": None, "gap_latency": None, "gap_latency_if_copied": None, "gap_energy": None}
     return {
         "lower_bound": {
-            **_latency_fields(bounds.if_streamed),
+            **_latency_fields(bounds),
             ENERGY_PJ: bounds.energy_pj,
             "covers": bounds.scope.text,
-            "if_copied": _latency_fields(bounds),
+            "if_copied": _latency_fields(bounds.if_copied),
         },
-        "gap_latency": bounds.if_streamed.latency_gap(latency),
-        "gap_latency_if_copied": bounds.latency_gap(latency),
+        "gap_latency": bounds.latency_gap(latency),
+        "gap_latency_if_copied": bounds.if_copied.latency_gap(latency),
         "gap_energy": gap_to(bounds.energy_pj, energy),
     }
 

@@ -110,7 +110,7 @@ def _climb(
             continue
         tally.counts["schedules"] += 1
         tally.wrong += [f"{name}, cores {tried}: {text}" for text in wrong_bounds(aim.bounds, schedule)]
-        ratio = schedule.latency_cycles / max(aim.bounds.latency_cycles, 1)
+        ratio = schedule.latency_cycles / max(aim.bounds.if_copied.latency_cycles, 1)
         if best is None or ratio <= best[0]:
             best, current = (ratio, tried), tried
     return best
@@ -118,7 +118,7 @@ def _climb(
 
 def wrong_bounds(bounds: LowerBounds, schedule: Schedule) -> Iterator[str]:
     """What a schedule is below."""
-    for kind, terms in (("", bounds), ("if streamed ", bounds.if_streamed)):
+    for kind, terms in (("", bounds), ("if copied ", bounds.if_copied)):
         for name, cycles in vars(terms).items():
             if name.endswith("_cycles") and cycles > schedule.latency_cycles:
                 yield f"{kind}{name} {cycles}, but a schedule takes {schedule.latency_cycles}"

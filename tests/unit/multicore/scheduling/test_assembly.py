@@ -118,7 +118,7 @@ def test_cores_that_only_reach_the_off_chip_memory_hand_data_over_there() -> Non
     assert moved["off_chip_fetch"] == (2880 + 1152, 900 + 16 + 360 + 6)
     assert moved["core_to_core"] == (0, 0)
     own = lower_bounds(assembled.problem, np.array([[True, False, False], [False, True, False]]))
-    assert own.latency_cycles == 344
+    assert own.if_copied.latency_cycles == 344
 
 
 def test_on_one_core_nothing_moves_between() -> None:

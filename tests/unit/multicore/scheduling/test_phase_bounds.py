@@ -61,8 +61,12 @@ def test_what_does_not_fit_meanwhile_is_written_and_fetched_again() -> None:
     ]
     problem = make_problem(bus_system(1, [100]), pieces, nodes)
     bounds = lower_bounds(problem)
-    assert (bounds.critical_path_cycles, bounds.before_and_after_cycles, bounds.link_traffic_cycles) == (4, 4, 0)
-    assert bounds.phases_cycles == 13 == bounds.latency_cycles
+    assert (
+        bounds.if_copied.critical_path_cycles,
+        bounds.if_copied.before_and_after_cycles,
+        bounds.if_copied.link_traffic_cycles,
+    ) == (4, 4, 0)
+    assert bounds.if_copied.phases_cycles == 13 == bounds.if_copied.latency_cycles
     assert simulate(problem, np.zeros(4, np.int64)).latency_cycles == 36
 
 
@@ -80,9 +84,9 @@ def test_a_phase_of_the_link_and_a_phase_of_the_cores_add_up() -> None:
     problem = make_problem(bus_system(3), pieces, [*makers, reader, *workers, last])
     bounds = lower_bounds(problem)
     # 40 cycles of the link, the reader, 20 of the cores or of the link, the last one
-    assert bounds.phases_cycles == 62
+    assert bounds.if_copied.phases_cycles == 62
     allocation = np.array([0, 0, 0, 0, 1, 0, 0, 1, 1, 2])
-    assert bounds.phases_cycles <= simulate(problem, allocation).latency_cycles
+    assert bounds.if_copied.phases_cycles <= simulate(problem, allocation).latency_cycles
 
 
 def test_what_is_written_early_may_be_fetched_late() -> None:
@@ -105,7 +109,7 @@ def test_what_is_written_early_may_be_fetched_late() -> None:
     problem = make_problem(system, pieces, nodes)
     assert simulate(problem, np.array([0, 1, 0, 1])).latency_cycles == 202
     # constants, CN 1, the result
-    assert lower_bounds(problem).phases_cycles == 201
+    assert lower_bounds(problem).if_copied.phases_cycles == 201
 
 
 @settings(max_examples=60, deadline=None)
@@ -158,8 +162,12 @@ def test_what_streams_out_is_fetched_again() -> None:
     reader = Node(1, [(piece, INPUT) for piece in range(3)], layer=1)
     problem = make_problem(bus_system(1), pieces, [*makers, reader])
     bounds = lower_bounds(problem)
-    assert (bounds.critical_path_cycles, bounds.off_chip_traffic_cycles, bounds.link_traffic_cycles) == (21, 30, 0)
-    assert bounds.phases_cycles == 61 == bounds.before_and_after_cycles
+    assert (
+        bounds.if_copied.critical_path_cycles,
+        bounds.if_copied.off_chip_traffic_cycles,
+        bounds.if_copied.link_traffic_cycles,
+    ) == (21, 30, 0)
+    assert bounds.if_copied.phases_cycles == 61 == bounds.if_copied.before_and_after_cycles
     assert simulate(problem, np.zeros(4, np.int64)).latency_cycles == 61
 
 
@@ -169,8 +177,8 @@ def test_what_is_streamed_in_is_written_before() -> None:
     reader = Node(1, [(piece, INPUT) for piece in range(3)], layer=1, streams={INPUT: (300, 10)})
     problem = make_problem(bus_system(1), pieces, [*(Node(1) for _ in range(3)), reader])
     bounds = lower_bounds(problem)
-    assert (bounds.off_chip_traffic_cycles, bounds.link_traffic_cycles) == (30, 0)
-    assert bounds.phases_cycles == 60
+    assert (bounds.if_copied.off_chip_traffic_cycles, bounds.if_copied.link_traffic_cycles) == (30, 0)
+    assert bounds.if_copied.phases_cycles == 60
     assert simulate(problem, np.zeros(4, np.int64)).latency_cycles == 61
 
 

@@ -28,7 +28,7 @@ def test_one_core_has_room_and_the_other_streams() -> None:
         bits = both.costs.stream_bits.copy()
         bits[:, list(cores)] = 0
         found.append(lower_bounds(with_streams(both, bits)))
-    assert [bounds.off_chip_traffic_cycles for bounds in found] == [60, 60, 60]
+    assert [bounds.if_copied.off_chip_traffic_cycles for bounds in found] == [60, 60, 60]
     assert [bounds.energy_pj for bounds in found] == pytest.approx([330, 330, 333])
 
 
@@ -48,11 +48,11 @@ def test_traffic_is_no_more_where_what_streamed_fits(seed: int) -> None:
     some = np.array([draw.random() < 0.7 for _ in range(least.size)]).reshape(least.shape)
     streaming = np.arange(least.shape[2]) == draw.randrange(least.shape[2])
     bits = np.where(some & streaming, least, 0)
-    before = lower_bounds(with_streams(problem, bits), aim.allowed).off_chip_traffic_cycles
+    before = lower_bounds(with_streams(problem, bits), aim.allowed).if_copied.off_chip_traffic_cycles
     places = np.argwhere(bits > 0).tolist()
     for place in draw.sample(places, min(4, len(places))):
         bits = bits.copy()
         bits[tuple(place)] = 0
-        now = lower_bounds(with_streams(problem, bits), aim.allowed).off_chip_traffic_cycles
+        now = lower_bounds(with_streams(problem, bits), aim.allowed).if_copied.off_chip_traffic_cycles
         assert now <= before
         before = now

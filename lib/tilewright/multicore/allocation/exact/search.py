@@ -254,7 +254,7 @@ class _ExactSearch:
         best = choose(self.evaluator.points.values(), self.options.objective)
         program = self._program(best, all_of_it=True)
         effort = self.options.proof_effort * (SHARE_WHERE_PROVEN if self.rule else SHARE_OF_BOUNDS)
-        least = {LATENCY: float(self.bounds.latency_cycles), ENERGY: self.bounds.energy_pj}
+        least = {LATENCY: float(self.bounds.if_copied.latency_cycles), ENERGY: self.bounds.energy_pj}
         with ThreadPoolExecutor(1) as thread:
             for what, power in ((LATENCY, self.powers.latency), (ENERGY, self.powers.energy)):
                 if power and not self._is_late():
@@ -291,7 +291,7 @@ class _ExactSearch:
         return float(self.powers.value(point.energy_pj, point.latency_cycles))
 
     def _bound(self) -> float:
-        return float(self.powers.value(self.bounds.energy_pj, self.bounds.latency_cycles))
+        return float(self.powers.value(self.bounds.energy_pj, self.bounds.if_copied.latency_cycles))
 
     def _tolerance(self) -> float:
         return TOLERANCE if self.powers.energy else 0.0
@@ -300,7 +300,7 @@ class _ExactSearch:
         """Constraint program of all allocations that can be better than `best`. Without `all_of_it`, the program does
         not allow the excluded blocks.
         """
-        aim = wanted(self.powers, self._value(best), self.bounds.latency_cycles, self.bounds.energy_pj)
+        aim = wanted(self.powers, self._value(best), self.bounds.if_copied.latency_cycles, self.bounds.energy_pj)
         program = RelaxationProgram(self._relaxation, aim)
         program.name_cores_in_turn(self._classes)
         for block, _ in () if all_of_it else self.excluded:

@@ -25,8 +25,8 @@ def bound_certificate(problem: SchedulingProblem, allowed: Booleans, bounds: Low
     are left out.
     """
     certificate: dict[str, Any] = {
-        "critical_path": {"cycles": bounds.critical_path_cycles},
-        "off_chip_traffic": {"cycles": bounds.off_chip_traffic_cycles},
+        "critical_path": {"cycles": bounds.if_copied.critical_path_cycles},
+        "off_chip_traffic": {"cycles": bounds.if_copied.off_chip_traffic_cycles},
         "energy": {"pj": bounds.energy_pj},
     }
     if problem.graph.node_count == 0:

@@ -51,13 +51,13 @@ class LatencyBounds:
 
 @dataclass(frozen=True)
 class LowerBounds(LatencyBounds):
-    """Lower bounds of all schedules of a problem with an allowed allocation. Its own terms hold for schedules that copy
-    data before use if the data fit the core, as the scheduler does.
+    """Lower bounds of all schedules of a problem with an allowed allocation. Its own terms hold whether data that fit a
+    core are copied before use or streamed. Larger memories do not make their bound larger.
     """
 
     energy_pj: float
-    if_streamed: LatencyBounds
-    """Terms that also hold for schedules that stream data that fit. Larger memories do not make their bound larger."""
+    if_copied: LatencyBounds
+    """Terms that hold for schedules that copy data before use if the data fit the core, as the scheduler does."""
     scope: Schedules = field(default_factory=Schedules)
     """Schedules for which the bounds hold."""
 
@@ -72,9 +72,9 @@ def lower_bounds(problem: SchedulingProblem, allowed: Booleans | None = None) ->
     limits = system_limits(problem.system)
     copied, streamed = (cn_classes(problem, allowed, may_stream) for may_stream in (False, True))
     return LowerBounds(
-        **vars(_latency_terms(problem, copied, limits)),
+        **vars(_latency_terms(problem, streamed, limits)),
         energy_pj=_energy(problem, copied, limits),
-        if_streamed=_latency_terms(problem, streamed, limits),
+        if_copied=_latency_terms(problem, copied, limits),
     )
 
 
