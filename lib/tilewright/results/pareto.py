@@ -201,9 +201,19 @@ def _work_costed(summary: Summary) -> tuple[tuple[str, str], ...]:
 def _free_work(summary: Summary) -> str:
     """Operators without a cost model, with their work; '' if all operators have costs."""
     rows = summary.get("coverage", {}).get("not_costed", ())
-    parts = (("mac_count", "MACs"), ("operation_count", "other operations"))
-    sums = ((sum(row[key] for row in rows), words) for key, words in parts)
-    return " and ".join(f"{amount:,} {words}" for amount, words in sums if amount)
+    texts = (
+        _amount_text([row[key] for row in rows], words)
+        for key, words in (("mac_count", "MACs"), ("operation_count", "other operations"))
+    )
+    return " and ".join(text for text in texts if text)
+
+
+def _amount_text(counts: Sequence[int | None], words: str) -> str:
+    """Sum of counts in words; None is a count that is not known. '' if there is no work."""
+    known = sum(count for count in counts if count is not None)
+    if None not in counts:
+        return f"{known:,} {words}" if known else ""
+    return f"at least {known:,} {words}" if known else f"an unknown number of {words}"
 
 
 def uncertain_run(point: RunPoint, latency: str = LATENCY_CYCLES) -> UncertainRun:

@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 from tilewright.base.artifacts.envelope import write_document
 from tilewright.cli.main import main
 from tilewright.cli.runs import read_records
-from tilewright.results.pareto import RunPoint, candidate, compare, figures_of, pareto_table, pareto_text
+from tilewright.results.pareto import RunPoint, _free_work, candidate, compare, figures_of, pareto_table, pareto_text
 from tilewright.results.pareto_figure import pareto_figure, scale_axes, write_pareto_figures
 
 from tests.unit.results.conftest import network
@@ -284,3 +284,19 @@ def test_unfinished_runs_are_named(tmp_path: Path) -> None:
     assert [group.not_compared for group in groups] == [("net-x",), ()]
     assert "not compared, failed or stale: net-x" in pareto_text(groups)
     assert pareto_table(groups)["not_compared"].tolist() == ["net-x", ""]
+
+
+@pytest.mark.parametrize(
+    ("rows", "text"),
+    [
+        ([], ""),
+        ([(0, 7), (5, 3)], "5 MACs and 10 other operations"),
+        ([(0, None), (0, 3)], "at least 3 other operations"),
+        ([(0, None)], "an unknown number of other operations"),
+        ([(None, 0), (2, 0)], "at least 2 MACs"),
+    ],
+)
+def test_work_without_costs_may_be_unknown(rows: list[tuple[int | None, int | None]], text: str) -> None:
+    """The reference profile does not know how much work there is in operators without layers."""
+    listed = [{"mac_count": macs, "operation_count": operations} for macs, operations in rows]
+    assert _free_work({"coverage": {"not_costed": listed}}) == text
