@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tilewright.base.errors import KeyPath
+from tilewright.base.proof import gap_to
 from tilewright.designs.advice import LEAST_GAIN, Advices
 from tilewright.designs.advice_text import assumptions_of
 from tilewright.designs.changes import FileChange
@@ -94,8 +95,8 @@ def bounds_statement(decision: Decision, bounds: MappingBounds, pairs: Sequence[
     searched = "After a search with bounds (`best`) on both designs,"
     if bounds.runner_up < bounds.choice * (1 - _EQUAL):
         text = (
-            f"{searched} the order turns: {second} has {share(1 - bounds.runner_up / bounds.choice)} less {words} than"
-            f" {first}. The search of the space decided, not the hardware."
+            f"{searched} the order turns: {second} has {share(gap_to(bounds.runner_up, bounds.choice))} less {words}"
+            f" than {first}. The search of the space decided, not the hardware."
         )
     elif bounds.bound is None:
         text = (
@@ -105,13 +106,13 @@ def bounds_statement(decision: Decision, bounds: MappingBounds, pairs: Sequence[
     elif bounds.bound > bounds.choice * (1 + _EQUAL):
         text = (
             f"{searched} the order is certain over all mappings that the bounds cover: {first} is"
-            f" {share(1 - bounds.choice / bounds.bound)} below the lower bound of {second}. Other designs were not"
+            f" {share(gap_to(bounds.choice, bounds.bound))} below the lower bound of {second}. Other designs were not"
             " searched again."
         )
     else:
         text = (
             f"{searched} the order stays, but mappings that were not found could turn it: {second} could have up to"
-            f" {share(1 - bounds.bound / bounds.choice)} less {words} than {first}."
+            f" {share(gap_to(bounds.bound, bounds.choice))} less {words} than {first}."
         )
     return Statement(CERTAINTY, text, again)
 

@@ -1,7 +1,7 @@
 """Temporal mappers (stages that make loop orders for a layer with a spatial mapping), and the stage CostModel."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
@@ -69,7 +69,7 @@ def given_mapping(item: TemporalProblem) -> Iterator[OrderBatch]:
 class BoundedMapper(TemporalMapper):
     """Base class of temporal mappers whose own search gives no lower bound."""
 
-    bounds: bool = False
+    bounds: bool = field(default=False, kw_only=True)
     """Whether a lower bound of the objective of the layer is also computed. The bound holds for all loop orders of the
     spatial mappings that are tried, and does not change the mapping found."""
 
