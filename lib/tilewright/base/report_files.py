@@ -40,13 +40,7 @@ SCHEDULE_DOTS_PER_INCH = 180
 """Resolution of the PNG of a schedule, which has small parts."""
 _SINGLE, _MULTI = "tilewright.results", "tilewright.results.multi"
 ONE_CORE_FILES = (
-    ReportFile(
-        LAYER_TABLE,
-        TABLES,
-        f"{_SINGLE}.tables:reported_layers",
-        "table of layers",
-        "layers",
-    ),
+    ReportFile(LAYER_TABLE, TABLES, f"{_SINGLE}.tables:reported_layers", "table of layers", "layers"),
     ReportFile(LOOP_NESTS, TABLES, f"{_SINGLE}.loop_nest:reported_loop_nests"),
     ReportFile("energy.svg", FIGURES, f"{_SINGLE}.figures:reported_energy", "energy by layer", "energy"),
     ReportFile("latency.svg", FIGURES, f"{_SINGLE}.figures:reported_latency", "latency by layer", "latency"),

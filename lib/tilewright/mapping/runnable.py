@@ -43,8 +43,10 @@ NOT_MODELLED = "not modelled"
 The other reason, NOT_RUN, is that the core's `operator_types` do not include the operator.
 """
 
-UNSUPPORTED, APPROXIMATED = "unsupported", "approximated"
+UNSUPPORTED = "unsupported"
 """Status of a node if the reader of the network file has no model of the work of the node (see coverage.json)."""
+APPROXIMATED = "approximated"
+"""Status of a node whose work or dependences are estimates (see coverage.json)."""
 
 
 @dataclass(frozen=True)

@@ -105,7 +105,7 @@ class Turn(NamedTuple):
 
 @dataclass(frozen=True)
 class OrderTurn:
-    """What would turn the order of two runs in one measure."""
+    """Change that would turn the order of two runs in one measure."""
 
     measure: str
     first: int
@@ -127,7 +127,7 @@ class OrderTurn:
 
 
 def order_turns(a: RunLedger, b: RunLedger) -> tuple[OrderTurn, ...]:
-    """What would turn the order of two runs: in energy, in latency, and in EDP. Runs that are equal have no entry."""
+    """Changes that would turn the order of two runs in energy, latency and EDP. Equal runs have no entry."""
     numbers = tuple(uncertain_numbers(a, b))
     return tuple(filter(None, (_order_turn(measure, numbers, a, b) for measure in MEASURES)))
 
@@ -348,7 +348,7 @@ def turn_lines(turns: Sequence[OrderTurn], by_time: bool) -> tuple[str, ...]:
 
 
 def turn_object(one: OrderTurn) -> JsonObject:
-    """What would turn the order in a measure, as plain data. Factors are exact: at the factor both runs are equal."""
+    """Change that would turn the order in a measure, as plain data. At the exact factor both runs are equal."""
 
     def of(turn: Turn | None) -> JsonObject | None:
         if turn is None:

@@ -116,7 +116,7 @@ class RunComparison:
 
     @cached_property
     def turns(self) -> tuple[OrderTurn, ...]:
-        """What would turn the order in energy, latency and EDP; without measures in which the runs are equal."""
+        """Changes that would turn the order in energy, latency and EDP; none where the runs are equal."""
         return order_turns(self.a, self.b)
 
     @property

@@ -72,13 +72,14 @@ def lower_bounds(problem: SchedulingProblem, allowed: Booleans | None = None) ->
     limits = system_limits(problem.system)
     copied, streamed = (cn_classes(problem, allowed, may_stream) for may_stream in (False, True))
     return LowerBounds(
-        **vars(_latency_terms(problem, streamed, limits)),
+        **vars(_latency_bounds(problem, streamed, limits)),
         energy_pj=_energy(problem, copied, limits),
-        if_copied=_latency_terms(problem, copied, limits),
+        if_copied=_latency_bounds(problem, copied, limits),
     )
 
 
-def _latency_terms(problem: SchedulingProblem, classes: CnClasses, limits: SystemLimits) -> LatencyBounds:
+def _latency_bounds(problem: SchedulingProblem, classes: CnClasses, limits: SystemLimits) -> LatencyBounds:
+    """Bounds on the latency that follow from the classes of the CNs, whose rules on streams they obey."""
     paths, moves = paths_through(problem, classes, limits), possible_moves(problem, classes)
     with_streamed = possible_moves(problem, classes, with_streamed=True)
     ends = int(paths.release.min()) + int(paths.writing.min()) if len(paths.release) else 0
