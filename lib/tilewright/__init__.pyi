@@ -462,6 +462,8 @@ def advise(
     output: _FilePath | None = ...,
     network_options: _NetworkOptions | None = ...,
     mapping_changes: bool = ...,
+    pairs: bool = ...,
+    together: str = ...,
     *,
     dims: _Mapping[str, int] | _Iterable[tuple[str, int]] | None = ...,
     input_shapes: _Mapping[str, _Sequence[int]] | _Iterable[tuple[str, _Sequence[int]]] | None = ...,
