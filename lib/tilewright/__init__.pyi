@@ -464,6 +464,7 @@ def advise(
     mapping_changes: bool = ...,
     pairs: bool = ...,
     together: str = ...,
+    paper: _PaperWidth | None = ...,
     *,
     dims: _Mapping[str, int] | _Iterable[tuple[str, int]] | None = ...,
     input_shapes: _Mapping[str, _Sequence[int]] | _Iterable[tuple[str, _Sequence[int]]] | None = ...,

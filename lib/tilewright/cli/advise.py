@@ -32,7 +32,8 @@ from tilewright.cli.options import (
 )
 from tilewright.cli.runs import existing_run, is_multi_run, records_of
 from tilewright.cli.terminal import echo_text
-from tilewright.cli.verb import ARGUMENT, Help, verb
+from tilewright.cli.verb import ARGUMENT, Help, Paper, verb
+from tilewright.results.sheet import PaperWidth, sheet_inches
 from tilewright.workload.network_options import NetworkOptions
 
 if TYPE_CHECKING:
@@ -106,7 +107,8 @@ def _show(found: "Advices", output: Path | None, write: tuple[int, Path] | None,
         echo_json(advices_object(found))
         return
     echo_text(advice_text(found))
-    written = [output / f"{STEM}.{end}" for end in ("csv", "json")] if output else []
+    ends = ("csv", "json", *(() if sheet_inches() is None else ("md", "tex")))
+    written = [output / f"{STEM}.{end}" for end in ends] if output else []
     if written or write:
         echo_paths([*written, *([write[1]] if write else [])], as_json)
 
@@ -157,6 +159,7 @@ def advise(
     together: Annotated[
         str, Help("Try only the changes of these keys, together: KEY or KEY,KEY.", metavar="KEYS")
     ] = "",
+    paper: Annotated[PaperWidth | None, Paper(("output",))] = None,
 ) -> "Advices":
     """Effects of changes of a run, the best change first, and the hardware that can be removed without loss.
 
@@ -166,11 +169,12 @@ def advise(
     has the pair of sizes, widths and array sides that saves most, among the pairs that save more than their changes
     alone. `together` has keys of changes, separated by commas: only these changes are tried, all at once.
 
-    `run` is the folder of the run. `hardware`, `workload` and `mapping` are its inputs; if an input is not given, the
-    function looks for it in the same places as the command. `write` is the number of a change in the list, and the file
-    to write with this change (on several cores the file of the accelerator or of the core). `output` is a folder for a
-    table and a JSON file. Energies are in pJ. Raises ArtifactError for a folder without a run, and InputError for
-    inputs that are not those of the run.
+    `run` is the folder of the run. `hardware`, `workload` and `mapping` are its inputs; if an input is not given,
+    the function looks for it in the same places as the command. `write` is the number of a change in the list, and
+    the file to write with this change (on several cores the file of the accelerator or of the core). `output` is a
+    folder for a table and a JSON file; with `paper` (`column` or `page`) also for the table as LaTeX and Markdown.
+    Energies are in pJ. Raises ArtifactError for a folder without a run, and InputError for inputs that are not
+    those of the run.
     """
     given = (run, factor, search, hardware, workload, mapping, write)
     return _advised(*given, jobs, output, network_options, mapping_changes, pairs, together)
@@ -250,11 +254,11 @@ def write_changed(found: "Advices", number: int, path: Path) -> None:
 
 
 def _write(found: "Advices", folder: Path) -> None:
-    from tilewright.designs.advice import advice_table, advices_object
-    from tilewright.results.text_tables import write_csv
+    from tilewright.designs.advice import advice_table, advices_object, paper_advice
+    from tilewright.results.paper_tables import write_table
 
     make_folder(folder)
-    write_csv(advice_table(found), folder / f"{STEM}.csv")
+    write_table(advice_table(found), folder / f"{STEM}.csv", for_paper=paper_advice(found))
     write_atomically(folder / f"{STEM}.json", sealed_document(document_text(advices_object(found))))
 
 

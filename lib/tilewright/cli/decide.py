@@ -15,7 +15,8 @@ from tilewright.cli.folder_kinds import kind_of_folder, said_of_folder
 from tilewright.cli.options import echo_json, echo_notices, echo_paths
 from tilewright.cli.space_path import space_path_in
 from tilewright.cli.terminal import echo_text
-from tilewright.cli.verb import ARGUMENT, Help, verb
+from tilewright.cli.verb import ARGUMENT, Help, Paper, verb
+from tilewright.results.sheet import PaperWidth, drawn_for, sheet_inches
 
 if TYPE_CHECKING:
     from tilewright.designs.answer import Answer
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from tilewright.designs.decision_trials import MappingBounds
     from tilewright.designs.space import Space
 
-TEXT, PAGE = "decision.md", "decision.html"
+TEXT, PAGE, TABLE = "decision.md", "decision.html", "decision-table.csv"
 BOUNDS = "bounds"
 """Name of the folder for the runs of --bounds within the folder of the exploration."""
 OBJECTIVES = ("energy", "latency", "EDP", "area")
@@ -37,7 +38,7 @@ class Decided:
     decision: "Decision"
     statements: "tuple[Statement, ...]"
     files: tuple[Path, ...]
-    """Paths of the page in Markdown and in HTML."""
+    """Paths of the page in Markdown and in HTML, and of the table for a paper."""
 
     def __repr__(self) -> str:
         from tilewright.designs.decision_text import decision_text
@@ -52,20 +53,23 @@ def _decided(
     from tilewright.designs.decision_page import decision_page
     from tilewright.designs.decision_text import Commands, decision_markdown, statements
     from tilewright.designs.space_reader import read_space
+    from tilewright.results.paper_tables import write_table
 
     folder = Path(folder)
     path = _space_path(folder, None if space is None else Path(space))
     read = read_space(path, [])
     decision = decision_of(_answer(read, path, folder), objective)
     commands = Commands(path, folder, decision.answer.exploration.networks)
-    further = [*_on_mappings(read, decision, commands, folder, objective, bounds, jobs)]
-    further += _next(read, decision, folder, jobs) if advice else []
+    with drawn_for(None):  # the reports of the runs below are no part of a paper
+        further = [*_on_mappings(read, decision, commands, folder, objective, bounds, jobs)]
+        further += _next(read, decision, folder, jobs) if advice else []
     made = statements(decision, commands, further)
     files = folder / TEXT, folder / PAGE
     with holding(folder):
         write_atomically(files[0], decision_markdown(decision, made))
         write_atomically(files[1], decision_page(decision, made))
-    return Decided(decision, made, files)
+        tables = () if sheet_inches() is None else write_table(decision.table, folder / TABLE)
+    return Decided(decision, made, (*files, *tables))
 
 
 def _show(found: Decided, as_json: bool) -> None:
@@ -100,13 +104,15 @@ def decide(
     ] = False,
     space: Annotated[FilePath | None, Help("File of the space, if the folder does not name it.")] = None,
     jobs: int = 1,
+    paper: Annotated[PaperWidth | None, Paper()] = None,
 ) -> Decided:
     """Decision for the design of an explored space that has the least value of an objective, over all networks.
 
     `folder` is the folder of `tilewright.explore`, with a result for each design. The result has the decision and its
     statements; its text is the text of the decision. With `advice`, the chosen design is run in full, and single
     changes and pairs of changes of its hardware are tried. With `bounds`, mappings of the choice and the runner-up are
-    searched with lower bounds. `space` is the file of the space, if the folder does not name it.
+    searched with lower bounds. `space` is the file of the space, if the folder does not name it. With
+    `paper` (`column` or `page`), the table of the decision is also written as CSV, LaTeX and Markdown.
 
     Raises InputError if the folder has no exploration or if no design has results and meets all constraints.
     """

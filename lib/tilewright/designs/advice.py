@@ -234,6 +234,16 @@ def advice_table(advices: Advices) -> "pandas.DataFrame":
     return pandas.DataFrame(rows)
 
 
+def paper_advice(advices: Advices) -> "pandas.DataFrame":
+    """Table of the changes that are reported, for a paper. The columns with gains name the objective."""
+    table = advice_table(advices)
+    if not advices.is_named:
+        reported = {number for number, _ in (*advices.helpful, *advices.spare)}
+        table = table[table["number"].isin(reported)]
+    gains = {f"{name}_gain": f"{advices.objective}_{name}_gain" for name in ("same_mapping", "new_search")}
+    return table[["number", "key", "before", "after", *gains]].rename(columns=gains)
+
+
 def advices_object(advices: Advices) -> JsonObject:
     """Advices as plain data."""
     return {

@@ -93,14 +93,16 @@ def _with_minus(cell: str) -> str:
     return cell if cell == NOTHING else cell.replace("-", "−")
 
 
-def write_table(table: "pandas.DataFrame", path: Path, columns: Sequence[str] = ()) -> tuple[Path, ...]:
+def write_table(
+    table: "pandas.DataFrame", path: Path, columns: Sequence[str] = (), for_paper: "pandas.DataFrame | None" = None
+) -> tuple[Path, ...]:
     """Write a table as CSV, and for a paper also as Markdown and LaTeX, which have only `columns` if some are given.
-    Returns the paths.
+    Returns the paths. `for_paper` is the table for the paper; None takes the same table.
     """
     write_csv(table, path)
     paths = [path]
     if sheet_inches() is not None:
-        for end, shown in paper_tables(table, columns):
+        for end, shown in paper_tables(table if for_paper is None else for_paper, columns):
             for suffix, text in ((".md", shown.markdown()), (".tex", shown.latex())):
                 paths.append(path.with_name(f"{path.stem}{end}{suffix}"))
                 write_atomically(paths[-1], text)
@@ -143,7 +145,8 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def _unit_end(name: str) -> str:
+def unit_end(name: str) -> str:
+    """End of the name of a column that says its unit, one of UNITS; '' if it has none."""
     return next((end for end in UNITS if name.endswith(end)), "")
 
 
@@ -152,7 +155,7 @@ def _units(table: "pandas.DataFrame") -> dict[str, tuple[float, str]]:
     largest: dict[str, float] = {}
     for name in map(str, table.columns):
         values = [abs(value) for value in table[name].tolist() if _is_number(value) and math.isfinite(value)]
-        end = _unit_end(name)
+        end = unit_end(name)
         largest[end] = max([largest.get(end, 0.0), *values])
     return {
         end: next((unit for unit in UNITS[end] if largest[end] >= unit[0]), UNITS[end][-1]) for end in largest if end
@@ -163,7 +166,7 @@ def _heading(name: str, units: Mapping[str, tuple[float, str]]) -> tuple[float, 
     """(value of the unit of a column of numbers, heading with the unit)."""
     if _is_share(name):
         return 0.01, f"{_words(name)} [%]"
-    if end := _unit_end(name):
+    if end := unit_end(name):
         factor, unit = units[end]
         words = "EDP" if name == EDP_PJ_CYCLES else _words(name.removesuffix(end))
         return factor, f"{words} [{unit}]"
@@ -171,7 +174,7 @@ def _heading(name: str, units: Mapping[str, tuple[float, str]]) -> tuple[float, 
 
 
 def _is_share(name: str) -> bool:
-    return name.endswith(("_share", "gap")) or name.startswith(("share", "mac_utilization"))
+    return name.endswith(("_share", "gap", "_gain")) or name.startswith(("share", "mac_utilization"))
 
 
 def _words(name: str) -> str:
