@@ -9,13 +9,13 @@ from tilewright.base.artifacts.files import FilePath, make_folder, write_atomica
 from tilewright.base.artifacts.seals import sealed_document
 from tilewright.base.errors import InputError, Problem
 from tilewright.base.steps import LAYERS, MULTI, SCHEDULE, SUMMARY
-from tilewright.cli.options import echo_json, echo_paths, keep_font_cache_here, refuse_paper
+from tilewright.cli.options import echo_json, echo_paths, keep_font_cache_here
 from tilewright.cli.run_costs import costs_of_run
 from tilewright.cli.run_ledgers import ledger_of_several_cores
 from tilewright.cli.runs import existing_run, read_any_summary, records_of
 from tilewright.cli.terminal import echo_text
-from tilewright.cli.verb import Argument, Help, OptionOf, verb
-from tilewright.results.sheet import PaperOptions, PaperWidth, drawn_for
+from tilewright.cli.verb import Argument, Help, Paper, verb
+from tilewright.results.sheet import PaperWidth
 
 if TYPE_CHECKING:
     import pandas
@@ -27,20 +27,17 @@ STEM = "comparison"
 """Name of the written files without their suffix."""
 
 
-def _compared(
-    a: FilePath, b: FilePath, network: str, output: FilePath | None = None, paper: PaperWidth | None = None
-) -> "RunComparison":
-    refuse_paper(paper, ("-o", output))
+def _compared(a: FilePath, b: FilePath, network: str) -> "RunComparison":
     from tilewright.results.two_runs import compare_two, with_own_names
 
     first, second = str(a), str(b)
     return compare_two(*with_own_names(_ledger(first, network), _ledger(second, network), (first, second)))
 
 
-def _show(compared: "RunComparison", output: Path | None, paper: PaperWidth | None, as_json: bool) -> None:
+def _show(compared: "RunComparison", output: Path | None, as_json: bool) -> None:
     from tilewright.results.two_runs import comparison_object, comparison_text
 
-    paths = _write(compared, output, paper) if output else []
+    paths = _write(compared, output) if output else []
     if as_json:
         echo_json(comparison_object(compared))
         return
@@ -66,7 +63,7 @@ def compare(
     b: Annotated[FilePath, Argument(type=str)],
     output: Annotated[FilePath | None, Help(f"Folder for {STEM}.csv, .json, .svg and .png.")] = None,
     network: Annotated[str, Help("Network to compare, for designs of a space with several networks.")] = "",
-    paper: Annotated[PaperWidth | None, OptionOf(PaperOptions)] = None,
+    paper: Annotated[PaperWidth | None, Paper(("output",))] = None,
 ) -> "pandas.DataFrame":
     """Table of the differences of run `b` from run `a`. It has a row for each layer, term and memory, the row with the
     largest difference first.
@@ -78,9 +75,9 @@ def compare(
     """
     from tilewright.results.two_runs import comparison_table
 
-    compared = _compared(a, b, network, output, paper)
+    compared = _compared(a, b, network)
     if output is not None:
-        _write(compared, Path(output), paper)
+        _write(compared, Path(output))
     return comparison_table(compared)
 
 
@@ -110,7 +107,7 @@ def _of_one_core(folder: Path, summary: "dict[str, object] | None") -> "RunLedge
     return ledger_of_layers(folder.name, records, summary, artifact.provenance, costs)
 
 
-def _write(compared: "RunComparison", folder: Path, paper: PaperWidth | None) -> list[Path]:
+def _write(compared: "RunComparison", folder: Path) -> list[Path]:
     """Write the table as CSV and JSON, and the figure; returns the paths."""
     from tilewright.results.paper_tables import write_table
     from tilewright.results.two_runs import COLUMNS, comparison_object, comparison_table
@@ -121,6 +118,6 @@ def _write(compared: "RunComparison", folder: Path, paper: PaperWidth | None) ->
     make_folder(folder)
     table, data = folder / f"{STEM}.csv", folder / f"{STEM}.json"
     write_atomically(data, sealed_document(document_text(comparison_object(compared))))
-    with writing(folder), drawn_for(paper):
+    with writing(folder):
         tables = write_table(comparison_table(compared), table, COLUMNS)
         return [*tables, data, *write_comparison_figure(compared, folder / STEM)]

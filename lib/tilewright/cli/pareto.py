@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Annotated
 
 from tilewright.base.artifacts.files import FilePath, make_folder, writing
 from tilewright.base.errors import InputError
-from tilewright.cli.options import echo_json, echo_notices, keep_font_cache_here, refuse_paper
+from tilewright.cli.options import echo_json, echo_notices, keep_font_cache_here
 from tilewright.cli.run_costs import point_of_run
 from tilewright.cli.runs import read_unfinished, run_directories
 from tilewright.cli.terminal import echo_text
-from tilewright.cli.verb import ARGUMENT, Help, OptionOf, verb
-from tilewright.results.sheet import PaperOptions, PaperWidth, drawn_for
+from tilewright.cli.verb import ARGUMENT, Help, Paper, verb
+from tilewright.results.sheet import PaperWidth
 
 if TYPE_CHECKING:
     import pandas
@@ -24,13 +24,11 @@ def _compared(
     unfinished: FilePath | None,
     csv: FilePath | None,
     figures: FilePath | None,
-    paper: PaperWidth | None = None,
 ) -> "tuple[pandas.DataFrame, Sequence[ComparableRuns]]":
     """(table, groups of runs that are compared)."""
     from tilewright.results.paper_tables import write_table
     from tilewright.results.pareto import IN_PAPER, compare, pareto_table
 
-    refuse_paper(paper, ("--figures or --csv", figures or csv))
     rows = read_unfinished(None if unfinished is None else Path(unfinished))
     if not runs and not rows:
         raise InputError("give folders of runs")
@@ -38,14 +36,14 @@ def _compared(
     groups = compare([point_of_run(folder) for folder in folders], rows)
     table = pareto_table(groups)
     if csv:
-        with writing(Path(csv)), drawn_for(paper):
+        with writing(Path(csv)):
             write_table(table, Path(csv), IN_PAPER)
     if figures:
         keep_font_cache_here()
         from tilewright.results.pareto_figure import write_pareto_figures
 
         make_folder(Path(figures))
-        with writing(Path(figures)), drawn_for(paper):
+        with writing(Path(figures)):
             write_pareto_figures(groups, Path(figures))
     return table, groups
 
@@ -88,7 +86,7 @@ def pareto(
     ] = None,
     csv: Annotated[FilePath | None, Help("CSV file to write.")] = None,
     figures: Annotated[FilePath | None, Help("Folder for figures, one for each network.")] = None,
-    paper: Annotated[PaperWidth | None, OptionOf(PaperOptions)] = None,
+    paper: Annotated[PaperWidth | None, Paper(("figures", "csv"))] = None,
 ) -> "pandas.DataFrame":
     """Table of the runs in the folders, one row per run. It marks the Pareto front in energy, latency and area for each
     network.
