@@ -1,5 +1,6 @@
 """`tilewright compare`: differences between two runs, or between two designs of a space."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -7,7 +8,7 @@ from tilewright.base.artifacts.digests import document_text
 from tilewright.base.artifacts.envelope import read_artifact
 from tilewright.base.artifacts.files import FilePath, make_folder, write_atomically, writing
 from tilewright.base.artifacts.seals import sealed_document
-from tilewright.base.errors import InputError, Problem
+from tilewright.base.errors import InputError, Problem, Problems
 from tilewright.base.steps import LAYERS, MULTI, SCHEDULE, SUMMARY
 from tilewright.cli.options import echo_json, echo_paths, keep_font_cache_here, refuse_paper
 from tilewright.cli.run_costs import costs_of_run
@@ -28,13 +29,34 @@ STEM = "comparison"
 
 
 def _compared(
-    a: FilePath, b: FilePath, network: str, output: FilePath | None = None, paper: PaperWidth | None = None
+    a: FilePath,
+    b: FilePath,
+    network: str,
+    search_again: bool = False,
+    jobs: int = 1,
+    output: FilePath | None = None,
+    paper: PaperWidth | None = None,
 ) -> "RunComparison":
     refuse_paper(paper, ("-o", output))
     from tilewright.results.two_runs import compare_two, with_own_names
 
     first, second = str(a), str(b)
-    return compare_two(*with_own_names(_ledger(first, network), _ledger(second, network), (first, second)))
+    compared = compare_two(*with_own_names(_ledger(first, network), _ledger(second, network), (first, second)))
+    return _searched_again(compared, (first, second), jobs) if search_again else compared
+
+
+def _searched_again(compared: "RunComparison", places: tuple[str, str], jobs: int) -> "RunComparison":
+    """Comparison with new searches for the changes that would turn the order. Raises InputError for a run without a
+    search on one core, and for a run whose inputs are not found.
+    """
+    from tilewright.cli.explained_run import searchable_run
+    from tilewright.designs.order_search import searched_turns
+
+    problems = Problems()
+    found = [problems.attempt(searchable_run, place, run) for place, run in zip(places, compared.runs, strict=True)]
+    problems.finish()
+    first, second = (one for one in found if one is not None)
+    return replace(compared, searched=searched_turns(compared.turns, (first, second), jobs))
 
 
 def _show(compared: "RunComparison", output: Path | None, paper: PaperWidth | None, as_json: bool) -> None:
@@ -56,6 +78,9 @@ def _show(compared: "RunComparison", output: Path | None, paper: PaperWidth | No
     names a design of the space whose results are in FOLDER. The differences add up to the difference of the totals. If
     options of the runs differ, the report names them. Runs of different networks cannot be compared.
 
+    The report ends with the smallest change of one number that would turn the order. --search-again also searches the
+    mappings of both runs again for such a change, with the options of the runs; this takes some ten searches of a run.
+
     Example: tilewright compare results/single/resnet18-tpu_like results/single/resnet18-eyeriss_like -o differences
     """,
     run=_compared,
@@ -66,19 +91,25 @@ def compare(
     b: Annotated[FilePath, Argument(type=str)],
     output: Annotated[FilePath | None, Help(f"Folder for {STEM}.csv, .json, .svg and .png.")] = None,
     network: Annotated[str, Help("Network to compare, for designs of a space with several networks.")] = "",
+    search_again: Annotated[
+        bool, Help("Also search new mappings of both runs on one core for each change that would turn the order.")
+    ] = False,
+    jobs: int = 1,
     paper: Annotated[PaperWidth | None, OptionOf(PaperOptions)] = None,
 ) -> "pandas.DataFrame":
     """Table of the differences of run `b` from run `a`. It has a row for each layer, term and memory, the row with the
     largest difference first.
 
     Each run is a folder, a file layers.jsonl, or `FOLDER:DESIGN`, a design of a space. If a design has several
-    networks, `network` selects one. `output` is a folder for the table as CSV and JSON, and a figure. `paper` is the
-    width of figures for a paper, `column` or `page`; None draws figures for a report. Energies are in pJ. Raises
-    InputError for runs that cannot be compared, ArtifactError for a run that is missing or damaged.
+    networks, `network` selects one. `search_again` searches new mappings of both runs, with `jobs` threads, for each
+    change that would turn the order; the column `assumes` has the result. `output` is a folder for the table as CSV and
+    JSON, and a figure. `paper` is the width of figures for a paper, `column` or `page`; None draws figures for a
+    report. Energies are in pJ. Raises InputError for runs that cannot be compared or searched again, ArtifactError for
+    a run that is missing or damaged, MappingError if a new search finds no mapping.
     """
     from tilewright.results.two_runs import comparison_table
 
-    compared = _compared(a, b, network, output, paper)
+    compared = _compared(a, b, network, search_again, jobs, output, paper)
     if output is not None:
         _write(compared, Path(output), paper)
     return comparison_table(compared)

@@ -5,7 +5,7 @@ access of each memory, and in the clock period; its latency is linear in the clo
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -23,9 +23,14 @@ MEASURES = ("energy", "latency", "EDP")
 NAMES = ("A", "B")
 LARGEST_FACTOR = 10.0
 """Largest factor, up or down, on a number without a known range; a larger change is not named."""
+MAC_ENERGY, MEMORY_ENERGY, CLOCK = "energy of a MAC", "energy of memories", "clock"
+"""Kinds of uncertain numbers."""
 NEGLIGIBLE = 1e-9
 """Relative difference below which two values, or two numbers, count as equal."""
-HELD = "the changes above hold the mappings and their cycles: new searches with a changed number can move the factors"
+HELD = (
+    "the changes above hold the mappings and their cycles: new searches with a changed number can move the factors"
+    " (`tilewright compare --search-again` finds them)"
+)
 
 
 class LinearFigure(NamedTuple):
@@ -67,6 +72,10 @@ class UncertainNumber:
     values: tuple[float, ...]
     """Present values in `unit`; () if the number stands for several values."""
     unit: str
+    kind: str
+    """Kind of the number: MAC_ENERGY, MEMORY_ENERGY or CLOCK."""
+    parts: tuple[tuple[str, ...], tuple[str, ...]]
+    """Names of the parts of each core that have the number; () for a run that does not have it."""
     runs: tuple[ChangedRun, ChangedRun]
     low: float
     """Smallest factor on the number."""
@@ -227,7 +236,8 @@ def _array_numbers(pair: tuple[RunLedger, RunLedger]) -> Iterator[UncertainNumbe
     for places in _places(is_shared):
         value = units[places[0]]
         if value and any(energies[place] for place in places):
-            yield _energy_number(pair, "energy of a MAC", places, energies, (value,), "pJ")
+            parts = _parts(dict.fromkeys(places, ("array",)))
+            yield _energy_number(pair, (MAC_ENERGY, MAC_ENERGY), parts, energies, (value,), "pJ")
 
 
 def _memory_numbers(pair: tuple[RunLedger, RunLedger]) -> Iterator[UncertainNumber]:
@@ -239,13 +249,13 @@ def _memory_numbers(pair: tuple[RunLedger, RunLedger]) -> Iterator[UncertainNumb
             [part for part in ledger.run.cost_parts if (part.law, part.low, part.high) == (law, low, high)]
             for ledger in pair
         ]
-        energies = [sum(part.energy_pj for part in own) for own in parts]
-        places = tuple(place for place in (0, 1) if energies[place])
+        energies = (sum(part.energy_pj for part in parts[0]), sum(part.energy_pj for part in parts[1]))
         values, unit = _common_value([memory for memory in costs if memory.law == law])
         memories = dict.fromkeys(part.memory for own in parts for part in own)
-        if places:
+        if any(energies):
             name = f"energy of {', '.join(memories)} ({law})"
-            yield _energy_number(pair, name, places, (energies[0], energies[1]), values, unit, (low, high))
+            own = _parts({place: [part.memory for part in parts[place]] for place in (0, 1) if energies[place]})
+            yield _energy_number(pair, (MEMORY_ENERGY, name), own, energies, values, unit, (low, high))
     yield from _plain_numbers(pair, {law for law, _, _ in ranges})
 
 
@@ -265,11 +275,12 @@ def _plain_numbers(pair: tuple[RunLedger, RunLedger], ranged: set[str]) -> Itera
         energies = [0.0, 0.0]
         for place, part in group:
             energies[place] += _energies(pair, (ACCESSES,), part.name)[place]
-        places = tuple(place for place in (0, 1) if energies[place])
         values, unit = _common_value([part for _, part in group])
-        if places:
-            names = ", ".join(dict.fromkeys(part.name for _, part in group))
-            yield _energy_number(pair, f"energy of {names}", places, (energies[0], energies[1]), values, unit)
+        if any(energies):
+            name = f"energy of {', '.join(dict.fromkeys(part.name for _, part in group))}"
+            own = {place: [part.name for at, part in group if at == place] for place in (0, 1) if energies[place]}
+            both = (energies[0], energies[1])
+            yield _energy_number(pair, (MEMORY_ENERGY, name), _parts(own), both, values, unit)
 
 
 def _clock_numbers(pair: tuple[RunLedger, RunLedger]) -> Iterator[UncertainNumber]:
@@ -286,6 +297,8 @@ def _clock_numbers(pair: tuple[RunLedger, RunLedger]) -> Iterator[UncertainNumbe
             name=f"clock of {NAMES[place]}{'' if by_time else f' relative to that of {NAMES[1 - place]}'}",
             values=(float(ledger.run.clock_frequency_mhz or 0.0),) if by_time else (),
             unit="MHz" if by_time else "",
+            kind=CLOCK,
+            parts=_parts({place: (CLOCK,)}),
             runs=(runs[0], runs[1]),
             low=1 / LARGEST_FACTOR,
             high=LARGEST_FACTOR,
@@ -296,18 +309,25 @@ def _clock_numbers(pair: tuple[RunLedger, RunLedger]) -> Iterator[UncertainNumbe
 
 def _energy_number(
     pair: tuple[RunLedger, RunLedger],
-    name: str,
-    places: tuple[int, ...],
+    names: tuple[str, str],
+    parts: tuple[tuple[str, ...], tuple[str, ...]],
     energies_pj: tuple[float, float],
     values: tuple[float, ...],
     unit: str,
     limits: tuple[float, float] | None = None,
 ) -> UncertainNumber:
-    """Number on which the energies of the runs in `places` depend."""
-    parts = (energies_pj[0] if 0 in places else 0.0, energies_pj[1] if 1 in places else 0.0)
+    """Number on which energies of runs depend. `names` are its kind and its name; `parts` are its parts in each run."""
+    kind, name = names
+    places = [place for place in (0, 1) if parts[place]]
+    scaled = (energies_pj[0] if 0 in places else 0.0, energies_pj[1] if 1 in places else 0.0)
     low, high = limits or (1 / LARGEST_FACTOR, LARGEST_FACTOR)
     text = f"{name} in {' and '.join(NAMES[place] for place in places)}"
-    return UncertainNumber(text, values, unit, _scaled(pair, parts), low, high, limits is not None)
+    return UncertainNumber(text, values, unit, kind, parts, _scaled(pair, scaled), low, high, limits is not None)
+
+
+def _parts(of_runs: Mapping[int, Sequence[str]]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Names of parts of both runs, from the names by place of the run."""
+    return tuple(of_runs.get(0, ())), tuple(of_runs.get(1, ()))
 
 
 def _places(is_shared: bool) -> tuple[tuple[int, ...], ...]:
@@ -376,7 +396,7 @@ def turn_object(one: OrderTurn) -> JsonObject:
 def _line(one: OrderTurn, by_time: bool) -> str:
     first, second = NAMES[one.first], NAMES[1 - one.first]
     unit = "" if one.measure == "energy" else " in seconds" if by_time else " in cycles"
-    said = f"{one.measure}{unit}: {second} is {_percent(one.difference)} above {first}"
+    said = f"{one.measure}{unit}: {second} is {percent(one.difference)} above {first}"
     if one.turn is not None:
         said += f"; {second} would be first with {change_text(one.turn)}"
     else:
@@ -384,7 +404,7 @@ def _line(one: OrderTurn, by_time: bool) -> str:
     if one.nearest_end is not None:
         number, factor = one.nearest_end
         end = f"at {factor:.4g} times the {number.name}{_from_to(number, factor, is_bound=False)} {second} is still"
-        said += f"; no known range turns the order: {end} {_percent(one.left)} above"
+        said += f"; no known range turns the order: {end} {percent(one.left)} above"
     return said + (f"; {one.others}" if one.others and one.measure != "latency" else "")
 
 
@@ -421,5 +441,6 @@ def outward(value: float, factor: float, digits: int = 3) -> float:
     return float(f"{rounded:.{digits + 1}g}")
 
 
-def _percent(share: float) -> str:
+def percent(share: float) -> str:
+    """Text of a positive share in percent."""
     return f"{share:,.1%}" if share >= 0.0005 else "less than 0.1%"
