@@ -8,7 +8,7 @@ from tilewright.base.artifacts.digests import document_text
 from tilewright.base.artifacts.envelope import read_artifact
 from tilewright.base.artifacts.files import FilePath, make_folder, write_atomically, writing
 from tilewright.base.artifacts.seals import sealed_document
-from tilewright.base.errors import InputError, Problem, Problems
+from tilewright.base.errors import InputError, Problem, Problems, TilewrightError
 from tilewright.base.steps import LAYERS, MULTI, SCHEDULE, SUMMARY
 from tilewright.cli.options import echo_json, echo_paths, keep_font_cache_here, refuse_paper
 from tilewright.cli.run_costs import costs_of_run
@@ -21,6 +21,7 @@ from tilewright.results.sheet import PaperOptions, PaperWidth, drawn_for
 if TYPE_CHECKING:
     import pandas
 
+    from tilewright.results.order_turn import UncertainNumber
     from tilewright.results.run_ledger import RunLedger
     from tilewright.results.two_runs import RunComparison
 
@@ -42,18 +43,32 @@ def _compared(
 
     first, second = str(a), str(b)
     compared = compare_two(*with_own_names(_ledger(first, network), _ledger(second, network), (first, second)))
+    compared = replace(compared, bandwidths=_bandwidths(compared, (first, second)))
     return _searched_again(compared, (first, second), jobs) if search_again else compared
+
+
+def _bandwidths(compared: "RunComparison", places: tuple[str, str]) -> "tuple[UncertainNumber, ...] | None":
+    """Bandwidths of off-chip memories as uncertain numbers; None for runs whose mappings cannot be evaluated again."""
+    from tilewright.cli.explained_run import run_with_inputs
+
+    try:
+        first, second = (run_with_inputs(place, run) for place, run in zip(places, compared.runs, strict=True))
+        from tilewright.designs.bandwidth_numbers import bandwidth_numbers
+
+        return bandwidth_numbers((first, second))
+    except TilewrightError:
+        return None
 
 
 def _searched_again(compared: "RunComparison", places: tuple[str, str], jobs: int) -> "RunComparison":
     """Comparison with new searches for the changes that would turn the order. Raises InputError for a run without a
     search on one core, and for a run whose inputs are not found.
     """
-    from tilewright.cli.explained_run import searchable_run
+    from tilewright.cli.explained_run import run_with_inputs
     from tilewright.designs.order_search import searched_turns
 
     problems = Problems()
-    found = [problems.attempt(searchable_run, place, run) for place, run in zip(places, compared.runs, strict=True)]
+    found = [problems.attempt(run_with_inputs, place, run) for place, run in zip(places, compared.runs, strict=True)]
     problems.finish()
     first, second = (one for one in found if one is not None)
     return replace(compared, searched=searched_turns(compared.turns, (first, second), jobs))
@@ -78,7 +93,8 @@ def _show(compared: "RunComparison", output: Path | None, paper: PaperWidth | No
     names a design of the space whose results are in FOLDER. The differences add up to the difference of the totals. If
     options of the runs differ, the report names them. Runs of different networks cannot be compared.
 
-    The report ends with the smallest change of one number that would turn the order. --search-again also searches the
+    The report ends with the smallest change of one number (energy, clock, off-chip bandwidth) that would turn the
+    order. --search-again also searches the
     mappings of both runs again for such a change, with the options of the runs; this takes some ten searches of a run.
 
     Example: tilewright compare results/single/resnet18-tpu_like results/single/resnet18-eyeriss_like -o differences

@@ -54,19 +54,15 @@ def explained_run(
     return ExplainedRun(folder.name, placed, hardware, network, mapping, options), paths
 
 
-def searchable_run(place: str, run: "RunPoint") -> "ExplainedRun":
-    """Run in the folder `place`, for new searches of its mappings. Raises InputError if this is no run of a search on
-    one core, or if its inputs are not found.
+def run_with_inputs(place: str, run: "RunPoint") -> "ExplainedRun":
+    """Run in the folder `place`, whose mappings can be evaluated and searched on other hardware. Raises InputError if
+    this is no run of a search on one core, or if its inputs are not found.
     """
     path = Path(place)
     folder = path.parent if path.name in (LAYERS, SUMMARY) else path
     if run.is_of_several_cores or not (folder / SUMMARY).is_file():
         message = "cannot be searched again: it is not the folder of a run of `tilewright map` on one core"
         raise InputError([Problem(message, place, path="--search-again")])
-    stated = read_artifact(folder / LAYERS, "tilewright/layers").provenance.get("options", {})
-    if chosen := stated.get("choice"):
-        message = "cannot be searched again: its mappings were chosen from the front of the network"
-        raise InputError([Problem(message, place, path="--search-again", value=", ".join(chosen))])
     return explained_run(folder, {HARDWARE: None, WORKLOAD: None, MAPPING: None}, NetworkOptions())[0]
 
 
@@ -95,7 +91,7 @@ def paths_of_inputs(
 
 def _options(stated: JsonObject, folder: Path) -> "SearchOptions":
     """Search options of a run. Raises InputError if the run used a pipeline of the user, because options do not
-    describe the stages of such a pipeline."""
+    describe the stages of such a pipeline, and if mappings were chosen from a front."""
     from tilewright.base.objectives import OBJECTIVES
     from tilewright.base.parameters import made_of
     from tilewright.search.options import SearchOptions
@@ -103,4 +99,7 @@ def _options(stated: JsonObject, folder: Path) -> "SearchOptions":
     if "pipeline" in stated or stated.get("objective") not in OBJECTIVES:
         message = "was made by a pipeline of the user, which cannot search mappings for a change"
         raise InputError([Problem(message, str(folder))])
+    if chosen := stated.get("choice"):
+        message = "has mappings that were chosen from the front of the network: a new search would not choose them"
+        raise InputError([Problem(message, str(folder), value=", ".join(chosen) if isinstance(chosen, dict) else "")])
     return made_of(SearchOptions, stated)

@@ -4,14 +4,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from tilewright.base.objectives import energy_delay_product
+from tilewright.designs.bandwidth_numbers import with_bandwidth
 from tilewright.designs.core_trials import ExplainedRun
 from tilewright.designs.held_mappings import Outcome
 from tilewright.hardware.core import Core, Memory, single_core
 from tilewright.hardware.physical_rates import CLOCK_KEY
 from tilewright.hardware.source import parse_accelerator
 from tilewright.pipeline.stages.run import map_workload
-from tilewright.results.order_turn import CLOCK, MAC_ENERGY, OrderTurn, UncertainNumber
-from tilewright.results.searched_turn import SearchedTurn, can_be_searched, searched_turn
+from tilewright.results.order_turn import BANDWIDTH, CLOCK, MAC_ENERGY, OrderTurn, UncertainNumber
+from tilewright.results.searched_turn import SearchedTurn, searchable, searched_turn
 
 
 def searched_turns(
@@ -26,7 +27,7 @@ def searched_turns(
     searches = _Searches(runs, jobs)
     found = []
     for one in turns:
-        if (turn := can_be_searched(one)) is not None:
+        for turn in searchable(one):
             measured = _Measured(searches, one, turn.number)
             found.append(searched_turn(one, turn, measured.difference))
     return tuple(found)
@@ -43,6 +44,8 @@ def changed_core(run: ExplainedRun, number: UncertainNumber, place: int, factor:
     if number.kind == CLOCK:
         clock = f"{core.clock_frequency_mhz * factor!r} MHz"
         return single_core(parse_accelerator({**run.hardware, CLOCK_KEY: clock}))
+    if number.kind == BANDWIDTH:
+        return with_bandwidth(core, parts, factor)
     if number.kind == MAC_ENERGY:
         array = core.operational_array
         return replace(core, operational_array=replace(array, unit_energy_pj=array.unit_energy_pj * factor))

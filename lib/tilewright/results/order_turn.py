@@ -1,11 +1,12 @@
 """Changes of one uncertain number that turn the order of two runs: the smallest one, found exactly.
 
 A mapping fixes the accesses, the MACs and the cycles. The energy of a run is then linear in the energy of a MAC, of an
-access of each memory, and in the clock period; its latency is linear in the clock period. Mappings are held.
+access of each memory, and in the clock period; its latency is linear in the clock period. Mappings are held. Numbers of
+another kind, such as bandwidths, override `changes`, `difference`, `share` and `turning_factor`.
 """
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -23,13 +24,13 @@ MEASURES = ("energy", "latency", "EDP")
 NAMES = ("A", "B")
 LARGEST_FACTOR = 10.0
 """Largest factor, up or down, on a number without a known range; a larger change is not named."""
-MAC_ENERGY, MEMORY_ENERGY, CLOCK = "energy of a MAC", "energy of memories", "clock"
+MAC_ENERGY, MEMORY_ENERGY, CLOCK, BANDWIDTH = "energy of a MAC", "energy of memories", "clock", "bandwidth"
 """Kinds of uncertain numbers."""
 NEGLIGIBLE = 1e-9
 """Relative difference below which two values, or two numbers, count as equal."""
 HELD = (
-    "the changes above hold the mappings and their cycles: new searches with a changed number can move the factors"
-    " (`tilewright compare --search-again` finds them)"
+    "the changes above hold the mappings, and cycles follow only a changed bandwidth: new searches with a changed"
+    " number can move the factors (`tilewright compare --search-again` finds them)"
 )
 
 
@@ -73,7 +74,7 @@ class UncertainNumber:
     """Present values in `unit`; () if the number stands for several values."""
     unit: str
     kind: str
-    """Kind of the number: MAC_ENERGY, MEMORY_ENERGY or CLOCK."""
+    """Kind of the number: MAC_ENERGY, MEMORY_ENERGY, CLOCK or BANDWIDTH."""
     parts: tuple[tuple[str, ...], tuple[str, ...]]
     """Names of the parts of each core that have the number; () for a run that does not have it."""
     runs: tuple[ChangedRun, ChangedRun]
@@ -91,6 +92,15 @@ class UncertainNumber:
         """Value of the second run minus the value of the first run, for a factor on the number."""
         at = 1 / factor if self.is_inverse else factor
         return self.runs[1 - first].value(measure, at) - self.runs[first].value(measure, at)
+
+    def changes(self, measure: str) -> bool:
+        """Whether the value of a run in a measure depends on the number."""
+        return measure in self.measures and any(any(run.polynomial(measure)[:2]) for run in self.runs)
+
+    def share(self, measure: str, factor: float, first: int) -> float:
+        """Difference of the second run from the first run for a factor, as a share of the value of the first run."""
+        at = 1 / factor if self.is_inverse else factor
+        return self.difference(measure, factor, first) / self.runs[first].value(measure, at)
 
     def turning_factor(self, measure: str, first: int) -> float | None:
         """Factor nearest to 1, as a ratio, at which both runs are equal and beyond which the order is turned; None if
@@ -131,14 +141,26 @@ class OrderTurn:
     """Difference at `nearest_end`, as a share of the value of the first run there."""
     number_count: int = 0
     """Number of uncertain numbers that change the measure."""
+    bandwidth: Turn | None = None
+    """Smallest change of the bandwidth of an off-chip memory, by up to LARGEST_FACTOR; None if none turns the order.
+
+    A faster clock speeds up all cycles, a bandwidth only some: such a change is never smaller than one of a clock.
+    """
+    has_bandwidths: bool = False
+    """Whether bandwidths were considered."""
     others: str = ""
     """Numbers that were not considered, and why; '' if all were."""
 
 
-def order_turns(a: RunLedger, b: RunLedger) -> tuple[OrderTurn, ...]:
-    """Changes that would turn the order of two runs in energy, latency and EDP. Equal runs have no entry."""
+def order_turns(
+    a: RunLedger, b: RunLedger, bandwidths: Sequence[UncertainNumber] | None = None
+) -> tuple[OrderTurn, ...]:
+    """Changes that would turn the order of two runs in energy, latency and EDP. Equal runs have no entry.
+
+    `bandwidths` are further numbers: those of off-chip memories, which need the cost model. None if they are not known.
+    """
     numbers = tuple(uncertain_numbers(a, b))
-    return tuple(filter(None, (_order_turn(measure, numbers, a, b) for measure in MEASURES)))
+    return tuple(filter(None, (_order_turn(measure, numbers, a, b, bandwidths) for measure in MEASURES)))
 
 
 def uncertain_numbers(a: RunLedger, b: RunLedger) -> Iterator[UncertainNumber]:
@@ -153,26 +175,55 @@ def uncertain_numbers(a: RunLedger, b: RunLedger) -> Iterator[UncertainNumber]:
     yield from _clock_numbers(pair)
 
 
-def _order_turn(measure: str, numbers: Sequence[UncertainNumber], a: RunLedger, b: RunLedger) -> OrderTurn | None:
+def _order_turn(
+    measure: str,
+    numbers: Sequence[UncertainNumber],
+    a: RunLedger,
+    b: RunLedger,
+    bandwidths: Sequence[UncertainNumber] | None,
+) -> OrderTurn | None:
     now = [run.value(measure, 1.0) for run in _unchanged((a, b))]
     first = int(now[1] < now[0])
     if not now[first] or now[1 - first] <= now[first] * (1 + NEGLIGIBLE):
         return None
-    apply = [one for one in numbers if _changes(one, measure)]
-    found = [Turn(one, factor) for one in apply if (factor := one.turning_factor(measure, first)) is not None]
-    inside = [turn for turn in found if turn.number.low <= turn.factor <= turn.number.high]
+    apply = [one for one in numbers if one.changes(measure)]
+    inside = _within_ranges(apply, measure, first)
     best = min(inside, key=_size_of_change, default=None)
+    has_bandwidths = bandwidths is not None and measure != "energy"
+    wider = [one for one in bandwidths or () if has_bandwidths and one.changes(measure)]
+    bandwidth = min(_within_ranges(wider, measure, first), key=_size_of_change, default=None)
     ends: list[tuple[float, Turn]] = []
     if not any(turn.number.has_range for turn in inside):
         ranged = [one for one in apply if one.has_range]
-        ends = [(_left(one, measure, end, first), Turn(one, end)) for one in ranged for end in (one.low, one.high)]
+        ends = [(one.share(measure, end, first), Turn(one, end)) for one in ranged for end in (one.low, one.high)]
     left, end = min(ends, key=lambda pair: pair[0], default=(0.0, None))
-    others = (
-        ""
-        if all(ledger.run.costs for ledger in (a, b))
-        else "energies without a range are not known here, and not considered"
+    others = _not_considered(measure, all(ledger.run.costs for ledger in (a, b)), bandwidths is None)
+    return OrderTurn(
+        measure=measure,
+        first=first,
+        difference=now[1 - first] / now[first] - 1,
+        turn=best,
+        nearest_end=end,
+        left=left,
+        number_count=len(apply),
+        bandwidth=bandwidth,
+        has_bandwidths=has_bandwidths,
+        others=others,
     )
-    return OrderTurn(measure, first, now[1 - first] / now[first] - 1, best, end, left, len(apply), others)
+
+
+def _within_ranges(numbers: Iterable[UncertainNumber], measure: str, first: int) -> list[Turn]:
+    """Changes that turn the order, one for each number that can within its limits."""
+    found = [Turn(one, factor) for one in numbers if (factor := one.turning_factor(measure, first)) is not None]
+    return [turn for turn in found if turn.number.low <= turn.factor <= turn.number.high]
+
+
+def _not_considered(measure: str, has_costs: bool, lacks_bandwidths: bool) -> str:
+    """Text on the numbers that matter for a measure and are not considered; '' if all are."""
+    energies = [] if has_costs or measure == "latency" else ["energies without a range"]
+    bandwidths = ["bandwidths"] if lacks_bandwidths and measure != "energy" else []
+    found = [*energies, *bandwidths]
+    return f"{' and '.join(found)} are not known here, and not considered" if found else ""
 
 
 def _size_of_change(turn: Turn) -> tuple[float, bool]:
@@ -180,19 +231,9 @@ def _size_of_change(turn: Turn) -> tuple[float, bool]:
     return round(abs(math.log(turn.factor)), 9), turn.factor < 1
 
 
-def _left(number: UncertainNumber, measure: str, factor: float, first: int) -> float:
-    """Difference of the second run from the first run for a factor, as a share of the value of the first run."""
-    return number.difference(measure, factor, first) / number.runs[first].value(measure, factor)
-
-
 def _beyond(factor: float) -> float:
     """Factor that is a hair further from 1."""
     return factor * (1 + NEGLIGIBLE if factor > 1 else 1 - NEGLIGIBLE)
-
-
-def _changes(number: UncertainNumber, measure: str) -> bool:
-    """Whether the value of a run in a measure depends on the number."""
-    return measure in number.measures and any(any(run.polynomial(measure)[:2]) for run in number.runs)
 
 
 # numbers --------------------------------------------------------------------------------------------------------------
@@ -368,7 +409,9 @@ def turn_lines(turns: Sequence[OrderTurn], by_time: bool) -> tuple[str, ...]:
 
 
 def turn_object(one: OrderTurn) -> JsonObject:
-    """Change that would turn the order in a measure, as plain data. At the exact factor both runs are equal."""
+    """Change that would turn the order in a measure, as plain data. At the exact factor both runs are equal;
+    at that of a bandwidth, the order is turned.
+    """
 
     def of(turn: Turn | None) -> JsonObject | None:
         if turn is None:
@@ -388,6 +431,7 @@ def turn_object(one: OrderTurn) -> JsonObject:
         "first": NAMES[one.first],
         "difference": one.difference,
         "change": of(one.turn),
+        "bandwidth_change": of(one.bandwidth),
         "nearest_end": of(one.nearest_end),
         "difference_at_nearest_end": one.left if one.nearest_end else None,
     }
@@ -405,7 +449,17 @@ def _line(one: OrderTurn, by_time: bool) -> str:
         number, factor = one.nearest_end
         end = f"at {factor:.4g} times the {number.name}{_from_to(number, factor, is_bound=False)} {second} is still"
         said += f"; no known range turns the order: {end} {percent(one.left)} above"
-    return said + (f"; {one.others}" if one.others and one.measure != "latency" else "")
+    said += _bandwidth_text(one)
+    return said + (f"; {one.others}" if one.others else "")
+
+
+def _bandwidth_text(one: OrderTurn) -> str:
+    """Text on the bandwidths of off-chip memories; '' if they were not considered."""
+    if not one.has_bandwidths:
+        return ""
+    if one.bandwidth is None:
+        return f"; no bandwidth of an off-chip memory, changed by up to {LARGEST_FACTOR:g} times, turns the order"
+    return f"; {NAMES[1 - one.first]} would also be first with {change_text(one.bandwidth)}"
 
 
 def _limits(one: OrderTurn) -> str:
@@ -426,10 +480,17 @@ def _from_to(number: UncertainNumber, factor: float, is_bound: bool = True) -> s
     """Present and changed value. The changed value is rounded outward if it is a bound."""
     if not number.values:
         return ""
+    if number.kind == BANDWIDTH:
+        return f" ({number.values[0]:,.0f} -> {whole_bits(number, factor):,} {number.unit})"
     both = ", read and write" if len(number.values) > 1 else ""
     before = " and ".join(f"{value:.4g}" for value in number.values)
     changed = (outward(value * factor, factor) if is_bound else value * factor for value in number.values)
     return f" ({before} -> {' and '.join(f'{value:.4g}' for value in changed)} {number.unit}{both})"
+
+
+def whole_bits(number: UncertainNumber, factor: float) -> int:
+    """Bandwidth in bits per cycle for a factor on it, rounded down."""
+    return max(1, int(number.values[0] * factor * (1 + NEGLIGIBLE)))
 
 
 def outward(value: float, factor: float, digits: int = 3) -> float:

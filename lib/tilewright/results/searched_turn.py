@@ -6,7 +6,17 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from tilewright.base.json_values import JsonObject
-from tilewright.results.order_turn import CLOCK, NAMES, OrderTurn, Turn, UncertainNumber, outward, percent
+from tilewright.results.order_turn import (
+    BANDWIDTH,
+    CLOCK,
+    NAMES,
+    OrderTurn,
+    Turn,
+    UncertainNumber,
+    outward,
+    percent,
+    whole_bits,
+)
 
 TOLERANCE = 0.02
 """Largest distance between the factor that turns the order and the nearest one that was found not to, as a share of the
@@ -47,12 +57,10 @@ class SearchedTurn:
         return self.difference < 0
 
 
-def can_be_searched(one: OrderTurn) -> Turn | None:
-    """Change for which new searches can confirm or correct a statement; None if there is none. A ratio of clocks
-    changes no mapping.
-    """
-    turn = one.turn or one.nearest_end
-    return None if turn is None or (turn.number.kind == CLOCK and not turn.number.values) else turn
+def searchable(one: OrderTurn) -> tuple[Turn, ...]:
+    """Changes for which new searches can confirm or correct a statement. A ratio of clocks changes no mapping."""
+    turns = (one.turn or one.nearest_end, one.bandwidth)
+    return tuple(turn for turn in turns if turn and (turn.number.kind != CLOCK or turn.number.values))
 
 
 def searched_turn(one: OrderTurn, turn: Turn, difference: Callable[[float], float]) -> SearchedTurn:
@@ -141,6 +149,8 @@ def _line(one: SearchedTurn) -> str:
 
 def _values(one: SearchedTurn) -> str:
     values, unit = one.number.values, one.number.unit
+    if values and one.number.kind == BANDWIDTH:
+        return f" ({whole_bits(one.number, one.factor):,} {unit})"
     return f" ({' and '.join(f'{value * one.factor:.4g}' for value in values)} {unit})" if values else ""
 
 

@@ -18,7 +18,7 @@ from tilewright.base.measures import AREA_MM2, ENERGY_PJ, LATENCY_CYCLES
 from tilewright.base.units import PICOJOULES_A_MICROJOULE, energy_text, size_text
 from tilewright.cost.ledger import ACCESSES
 from tilewright.results.certain_order import order_notice
-from tilewright.results.order_turn import OrderTurn, order_turns, turn_lines, turn_object
+from tilewright.results.order_turn import OrderTurn, UncertainNumber, order_turns, turn_lines, turn_object
 from tilewright.results.pareto import BY_TIME, COSTED, ComparableRuns, objectives_of, uncertain_run
 from tilewright.results.run_ledger import ENERGY, LATENCY, QUANTITIES, LedgerPlace, RunLedger, renamed, words_of_term
 from tilewright.results.run_point import RunPoint
@@ -60,6 +60,8 @@ class RunComparison:
     b: RunLedger
     notices: tuple[str, ...]
     """Notices on differences of the runs that limit what the comparison can show."""
+    bandwidths: tuple[UncertainNumber, ...] | None = None
+    """Bandwidths of off-chip memories as uncertain numbers; None if they are not known."""
     searched: tuple[SearchedTurn, ...] | None = None
     """Changes that turn the order with the mappings of both runs searched again; None without new searches."""
 
@@ -120,7 +122,7 @@ class RunComparison:
     @cached_property
     def turns(self) -> tuple[OrderTurn, ...]:
         """Changes that would turn the order in energy, latency and EDP; none where the runs are equal."""
-        return order_turns(self.a, self.b)
+        return order_turns(self.a, self.b, self.bandwidths)
 
     @property
     def turn_lines(self) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ import pytest
 import tilewright
 from tilewright.base.errors import InputError
 from tilewright.cli.compare import _ledger
-from tilewright.cli.explained_run import searchable_run
+from tilewright.cli.explained_run import run_with_inputs
 from tilewright.designs.core_trials import ExplainedRun
 from tilewright.designs.order_search import changed_core, searched_turns
 from tilewright.hardware.core import single_core
@@ -35,7 +35,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[dict[str, Any],
         output = folder / f"core{number}"
         tilewright.map(WORKLOAD, copy.deepcopy(document), MAPPING, output=output, **OPTIONS)
         ledger = _ledger(str(output), "")
-        found.append((document, ledger, searchable_run(str(output), ledger.run)))
+        found.append((document, ledger, run_with_inputs(str(output), ledger.run)))
     return found
 
 
@@ -101,7 +101,7 @@ def test_bandwidths_per_second_follow_a_changed_clock(tmp_path: Path) -> None:
     for name in ("a", "b"):
         tilewright.map(WORKLOAD, copy.deepcopy(document), MAPPING, output=tmp_path / name, **OPTIONS)
     ledgers = [_ledger(str(tmp_path / name), "") for name in ("a", "b")]
-    run = searchable_run(str(tmp_path / "a"), ledgers[0].run)
+    run = run_with_inputs(str(tmp_path / "a"), ledgers[0].run)
     clock = next(one for one in uncertain_numbers(*ledgers) if one.name == "clock of A")
     widths = [changed_core(run, clock, 0, factor).memories[-1].ports[0].bandwidth_max_bits for factor in (1, 0.5)]
     assert widths == [64, 128]
@@ -113,7 +113,7 @@ def test_runs_that_cannot_be_searched_again(tmp_path: Path) -> None:
     tilewright.map(WORKLOAD, document, MAPPING, output=tmp_path / "chosen", energy_slack="5%")
     run = _ledger(str(tmp_path / "chosen"), "").run
     with pytest.raises(InputError, match="chosen from the front of the network"):
-        searchable_run(str(tmp_path / "chosen"), run)
+        run_with_inputs(str(tmp_path / "chosen"), run)
     (tmp_path / "none").mkdir()
     with pytest.raises(InputError, match="not the folder of a run"):
-        searchable_run(str(tmp_path / "none"), run)
+        run_with_inputs(str(tmp_path / "none"), run)
