@@ -5,15 +5,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from tilewright.base.artifacts.digests import document_text
-from tilewright.base.artifacts.envelope import read_artifact
 from tilewright.base.artifacts.files import FilePath, make_folder, write_atomically, writing
 from tilewright.base.artifacts.seals import sealed_document
-from tilewright.base.errors import InputError, Problem, Problems, TilewrightError
-from tilewright.base.steps import LAYERS, MULTI, SCHEDULE, SUMMARY
+from tilewright.base.errors import Problems, TilewrightError
 from tilewright.cli.options import echo_json, echo_paths, keep_font_cache_here, refuse_paper
-from tilewright.cli.run_costs import costs_of_run
-from tilewright.cli.run_ledgers import ledger_of_several_cores
-from tilewright.cli.runs import existing_run, read_any_summary, records_of
+from tilewright.cli.run_ledgers import ledger_at
 from tilewright.cli.terminal import echo_text
 from tilewright.cli.verb import Argument, Help, OptionOf, verb
 from tilewright.results.sheet import PaperOptions, PaperWidth, drawn_for
@@ -22,7 +18,6 @@ if TYPE_CHECKING:
     import pandas
 
     from tilewright.results.order_turn import UncertainNumber
-    from tilewright.results.run_ledger import RunLedger
     from tilewright.results.two_runs import RunComparison
 
 STEM = "comparison"
@@ -42,7 +37,7 @@ def _compared(
     from tilewright.results.two_runs import compare_two, with_own_names
 
     first, second = str(a), str(b)
-    compared = compare_two(*with_own_names(_ledger(first, network), _ledger(second, network), (first, second)))
+    compared = compare_two(*with_own_names(ledger_at(first, network), ledger_at(second, network), (first, second)))
     compared = replace(compared, bandwidths=_bandwidths(compared, (first, second)))
     return _searched_again(compared, (first, second), jobs) if search_again else compared
 
@@ -94,8 +89,8 @@ def _show(compared: "RunComparison", output: Path | None, paper: PaperWidth | No
     options of the runs differ, the report names them. Runs of different networks cannot be compared.
 
     The report ends with the smallest change of one number (energy, clock, off-chip bandwidth) that would turn the
-    order. --search-again also searches the
-    mappings of both runs again for such a change, with the options of the runs; this takes some ten searches of a run.
+    order. --search-again also searches the mappings of both runs again for such a change, with the options of the
+    runs; this takes some ten searches of each run.
 
     Example: tilewright compare results/single/resnet18-tpu_like results/single/resnet18-eyeriss_like -o differences
     """,
@@ -129,32 +124,6 @@ def compare(
     if output is not None:
         _write(compared, Path(output), paper)
     return comparison_table(compared)
-
-
-def _ledger(given: str, network: str) -> "RunLedger":
-    """Ledger of the run or the design that the text names. Raises InputError and ArtifactError."""
-    path = Path(given)
-    folder, _, design = given.rpartition(":")
-    if folder and not path.exists():
-        from tilewright.designs.design_ledger import ledger_of_design
-
-        return ledger_of_design(Path(folder), design, network)
-    if network:
-        raise InputError([Problem("applies only to designs of a space", path="--network", value=network)])
-    if path.name == LAYERS and not (path.parent / SUMMARY).is_file():
-        return _of_one_core(path.parent, None)
-    folder_of_run = path.parent if path.name in (LAYERS, SUMMARY, SCHEDULE) else existing_run(path)
-    flow, summary = read_any_summary(folder_of_run)
-    return ledger_of_several_cores(folder_of_run) if flow == MULTI else _of_one_core(folder_of_run, summary)
-
-
-def _of_one_core(folder: Path, summary: "dict[str, object] | None") -> "RunLedger":
-    from tilewright.results.run_ledger import ledger_of_layers
-
-    artifact = read_artifact(folder / LAYERS, "tilewright/layers")
-    records = records_of(artifact, folder / LAYERS)
-    costs = costs_of_run(folder, artifact.provenance, summary)
-    return ledger_of_layers(folder.name, records, summary, artifact.provenance, costs)
 
 
 def _write(compared: "RunComparison", folder: Path, paper: PaperWidth | None) -> list[Path]:

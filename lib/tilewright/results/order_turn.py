@@ -404,7 +404,7 @@ def _common_value(parts: Sequence[MemoryPart]) -> tuple[tuple[float, ...], str]:
 
 def turn_lines(turns: Sequence[OrderTurn], by_time: bool) -> tuple[str, ...]:
     """Sentences on what would turn the order, one for each measure, and on what is held; () without measures."""
-    lines = tuple(_line(one, by_time) for one in turns)
+    lines = tuple(turn_line(one, by_time) for one in turns)
     return (*lines, HELD) if lines else ()
 
 
@@ -437,7 +437,8 @@ def turn_object(one: OrderTurn) -> JsonObject:
     }
 
 
-def _line(one: OrderTurn, by_time: bool) -> str:
+def turn_line(one: OrderTurn, by_time: bool) -> str:
+    """Sentence on what would turn the order in one measure."""
     first, second = NAMES[one.first], NAMES[1 - one.first]
     unit = "" if one.measure == "energy" else " in seconds" if by_time else " in cycles"
     said = f"{one.measure}{unit}: {second} is {percent(one.difference)} above {first}"

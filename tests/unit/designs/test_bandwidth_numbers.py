@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 import pytest
 import tilewright
-from tilewright.cli.compare import _ledger
 from tilewright.cli.explained_run import run_with_inputs
+from tilewright.cli.run_ledgers import ledger_at
 from tilewright.cli.runs import read_records
 from tilewright.designs.bandwidth_numbers import (
     BandwidthNumber,
@@ -51,7 +51,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> list[Ran]:
         output = folder / document["name"]
         options = {"temporal_mapping_search_engine": "loma", "lpf_limit": 2}
         tilewright.map(WORKLOAD, copy.deepcopy(document), MAPPING, output=output, **options)
-        ledger = _ledger(str(output), "")
+        ledger = ledger_at(str(output), "")
         entries = mapping_entries(read_records(output))
         found.append(Ran(document, ledger, run_with_inputs(str(output), ledger.run), entries))
     return found

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 import tilewright
 from tilewright.base.errors import InputError
-from tilewright.cli.compare import _ledger
 from tilewright.cli.explained_run import run_with_inputs
+from tilewright.cli.run_ledgers import ledger_at
 from tilewright.designs.core_trials import ExplainedRun
 from tilewright.designs.order_search import changed_core, searched_turns
 from tilewright.hardware.core import single_core
@@ -34,7 +34,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[dict[str, Any],
         document = hardware(f"core{number}", draw, clock=True)
         output = folder / f"core{number}"
         tilewright.map(WORKLOAD, copy.deepcopy(document), MAPPING, output=output, **OPTIONS)
-        ledger = _ledger(str(output), "")
+        ledger = ledger_at(str(output), "")
         found.append((document, ledger, run_with_inputs(str(output), ledger.run)))
     return found
 
@@ -100,7 +100,7 @@ def test_bandwidths_per_second_follow_a_changed_clock(tmp_path: Path) -> None:
     dram |= {"r_cost": "10 pJ/b", "w_cost": "10 pJ/b"}
     for name in ("a", "b"):
         tilewright.map(WORKLOAD, copy.deepcopy(document), MAPPING, output=tmp_path / name, **OPTIONS)
-    ledgers = [_ledger(str(tmp_path / name), "") for name in ("a", "b")]
+    ledgers = [ledger_at(str(tmp_path / name), "") for name in ("a", "b")]
     run = run_with_inputs(str(tmp_path / "a"), ledgers[0].run)
     clock = next(one for one in uncertain_numbers(*ledgers) if one.name == "clock of A")
     widths = [changed_core(run, clock, 0, factor).memories[-1].ports[0].bandwidth_max_bits for factor in (1, 0.5)]
@@ -111,7 +111,7 @@ def test_runs_that_cannot_be_searched_again(tmp_path: Path) -> None:
     """A folder without a summary, and a run whose mappings were chosen from the front."""
     document = hardware("core", random.Random(2), clock=True)
     tilewright.map(WORKLOAD, document, MAPPING, output=tmp_path / "chosen", energy_slack="5%")
-    run = _ledger(str(tmp_path / "chosen"), "").run
+    run = ledger_at(str(tmp_path / "chosen"), "").run
     with pytest.raises(InputError, match="chosen from the front of the network"):
         run_with_inputs(str(tmp_path / "chosen"), run)
     (tmp_path / "none").mkdir()
