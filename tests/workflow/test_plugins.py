@@ -107,11 +107,20 @@ def network(path: Path) -> Path:
 
 def test_one_core(installed: Path, tmp_path: Path) -> None:
     """The operator is a layer, both terms are in the energy, the attribute is read, the column is in the table."""
-    file = yaml.safe_load((CONFIG / "hardware" / "tpu_like_vector.yaml").read_text()) | {"clock_frequency": "1 GHz"}
+    file = yaml.safe_load((CONFIG / "hardware" / "zigzag" / "tpu_like_vector.yaml").read_text()) | {
+        "clock_frequency": "1 GHz"
+    }
     next(iter(file["memories"].values()))["refresh"] = "2 mW"
     (tmp_path / "core.yaml").write_text(yaml.safe_dump(file, sort_keys=False))
     words = ["map", "--hardware", "core.yaml", "--workload", str(network(tmp_path / "net.onnx")), "--no-store"]
-    words += ["--mapping", str(CONFIG / "mapping" / "tpu_like_vector.yaml"), "--model", "corrected", "-o", "run"]
+    words += [
+        "--mapping",
+        str(CONFIG / "mapping" / "zigzag" / "tpu_like_vector.yaml"),
+        "--model",
+        "corrected",
+        "-o",
+        "run",
+    ]
     assert "unknown key" in tilewright(words, None, tmp_path, code=2)
     python(["-m", "tilewright", *words], installed, tmp_path)
     summary = json.loads((tmp_path / "run" / "summary.json").read_text())["payload"]
@@ -133,8 +142,8 @@ def summary_of(folder: Path) -> dict[str, Any]:
 
 def map_words(folder: Path, *options: str, engine: str = "exact") -> list[str]:
     """Words that map a network of two layers on a shipped core."""
-    given = ["--hardware", str(CONFIG / "hardware" / "tpu_like.yaml")]
-    given += ["--mapping", str(CONFIG / "mapping" / "tpu_like.yaml")]
+    given = ["--hardware", str(CONFIG / "hardware" / "zigzag" / "tpu_like.yaml")]
+    given += ["--mapping", str(CONFIG / "mapping" / "zigzag" / "tpu_like.yaml")]
     given += ["--workload", str(ROOT / "tests/workflow/tiny/workload/two_layers.yaml"), "-o", str(folder)]
     given += ["--preset", "zigzag", "--model", "corrected", "--temporal-mapping-search-engine", engine]
     return ["map", *given, "--no-store", *options]
@@ -221,7 +230,7 @@ def test_what_is_wrong_with_a_package_is_said(site: Path, tmp_path: Path) -> Non
     """A kind that is none, with the nearest one; an entry that its module does not have: exit code 2, no traceback."""
     points = entry_points(site)
     text = points.read_text()
-    words = ["draw", str(CONFIG / "hardware" / "tpu_like.yaml"), "-o", "x.svg"]
+    words = ["draw", str(CONFIG / "hardware" / "zigzag" / "tpu_like.yaml"), "-o", "x.svg"]
     points.write_text(text.replace("topology.star", "topolgy.star"))
     said = tilewright(words, site, tmp_path, code=2)
     assert "entry point topolgy.star of tilewright-example" in said
@@ -271,7 +280,7 @@ def test_a_module_at_fault_is_refused(site: Path, tmp_path: Path, text: str, oth
     module = site / "tilewright_example.py"
     assert text in module.read_text()
     module.write_text(module.read_text().replace(text, other))
-    said = tilewright(["validate", str(CONFIG / "hardware" / "tpu_like.yaml")], site, tmp_path, code=2)
+    said = tilewright(["validate", str(CONFIG / "hardware" / "zigzag" / "tpu_like.yaml")], site, tmp_path, code=2)
     assert message in " ".join(said.split())
     assert "Traceback" not in said
 
@@ -314,7 +323,7 @@ def test_an_entry_with_the_name_of_another_package(site: Path, tmp_path: Path) -
     """An array with the name of one that this package enters is told, not dropped."""
     points = entry_points(site)
     points.write_text(points.read_text() + "array.analog in-memory = tilewright_example:STAR\n")
-    said = tilewright(["validate", str(CONFIG / "hardware" / "aimc.yaml")], site, tmp_path, code=2)
+    said = tilewright(["validate", str(CONFIG / "hardware" / "zigzag" / "aimc.yaml")], site, tmp_path, code=2)
     assert "plug-in analog in-memory has the same name as tilewright.hardware.in_memory:ANALOG" in " ".join(
         said.split()
     )
@@ -324,9 +333,17 @@ def test_a_column_of_a_name_that_is_taken(site: Path, tmp_path: Path) -> None:
     """One that is built in, and one that a term makes: the row is refused, no cell is overwritten."""
     module = site / "tilewright_example.py"
     text = module.read_text()
-    words = ["map", "--hardware", str(CONFIG / "hardware" / "tpu_like.yaml"), "--no-store", "-o", "run", "--workload"]
+    words = [
+        "map",
+        "--hardware",
+        str(CONFIG / "hardware" / "zigzag" / "tpu_like.yaml"),
+        "--no-store",
+        "-o",
+        "run",
+        "--workload",
+    ]
     words += [str(ROOT / "tests/workflow/tiny/workload/two_layers.yaml")]
-    tilewright([*words, "--mapping", str(CONFIG / "mapping" / "tpu_like.yaml")], site, tmp_path)
+    tilewright([*words, "--mapping", str(CONFIG / "mapping" / "zigzag" / "tpu_like.yaml")], site, tmp_path)
     for key, message in (("energy_pj", "which is built in"), ("mac_energy_pj", "is the name of two columns")):
         module.write_text(text.replace('"cycles_a_layer"', f'"{key}"'))
         said = tilewright(["summarize", "run", "--csv", "runs.csv"], site, tmp_path, code=2)

@@ -68,7 +68,7 @@ WORKLOAD = """\
 CONFIG = Path(__file__).resolve().parents[3] / "config"
 SPACE = f"""\
 accelerator: {CONFIG}/hardware/systolic/systolic.yaml
-mapping: {CONFIG}/mapping/tpu_like.yaml
+mapping: {CONFIG}/mapping/zigzag/tpu_like.yaml
 networks: [{CONFIG}/workload/mobilenetv2.onnx]
 axes:
   rows: {{path: operational_array.sizes.0, values: [8, 16]}}
