@@ -18,6 +18,8 @@ from onnx import TensorProto, helper
 from tilewright.base.artifacts.envelope import read_artifact
 from tilewright.multicore.scheduling.core_costs import read_core_costs
 
+from tests.workflow.conftest import Project
+
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLE = ROOT / "tests" / "plugin"
 CONFIG = ROOT / "config"
@@ -66,19 +68,20 @@ def entry_points(site: Path) -> Path:
     return next(site.glob("tilewright_example-*.dist-info")) / "entry_points.txt"
 
 
-def python(words: list[str], site: Path | None, folder: Path, code: int = 0) -> str:
-    """Output of Python, with the packages of a folder beside those of this environment."""
+def python(words: list[str], site: Path | None, folder: Path, code: int = 0, program: Path | None = None) -> str:
+    """Output of Python, or of another program with its arguments, with the packages of a folder beside those of this
+    environment."""
     paths = [str(ROOT / "lib"), *([str(site)] if site else [])]
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(paths), "PYTHONDONTWRITEBYTECODE": "1"}
-    command = [sys.executable, *words]
+    command = [str(program or sys.executable), *words]
     done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == code, done.stderr
     return done.stdout + done.stderr
 
 
 def tilewright(words: list[str], site: Path | None, folder: Path, code: int = 0) -> str:
-    """Output of a verb."""
-    return python(["-m", "tilewright", *words], site, folder, code)
+    """Output of a verb, whose process begins with the packages of others loaded, but for those of the folder."""
+    return python(["-m", "tilewright", *words], site, folder, code, Project.programs / "python")
 
 
 def digest(site: Path | None, step: str = "map") -> str:
@@ -119,7 +122,7 @@ def test_one_core(installed: Path, tmp_path: Path) -> None:
         "run",
     ]
     assert "unknown key" in tilewright(words, None, tmp_path, code=2)
-    tilewright(words, installed, tmp_path)
+    python(["-m", "tilewright", *words], installed, tmp_path)
     summary = json.loads((tmp_path / "run" / "summary.json").read_text())["payload"]
     assert summary["layers"] == 2
     assert summary["setup_energy_pj"] == 2 * 1000.0
