@@ -84,12 +84,10 @@ class Task:
     """Whether to search for cores also with the allocation search of a run."""
     as_given: bool = False
     """Whether to evaluate only the allocation in `cores`."""
-    spreads: bool = False
-    """Whether to try the parts on fewer cores, too, arranged in several ways (`block_starts`). With `cores`, this
-    concerns only the layers that have another number of parts than in `cores`.
-    """
+    spread: tuple[int, ...] = ()
+    """Positions of layers whose parts are also tried on fewer cores, arranged in several ways (`block_starts`)."""
     on_every_count: bool = False
-    """Whether `spreads` tries every number of cores on which a core runs few parts."""
+    """Whether every number of cores on which a core runs few parts is tried for the layers in `spread`."""
     rival: Rival | None = None
     seed: int = 0
     time_left_s: float | None = None
@@ -194,7 +192,8 @@ class PlanEvaluator:
         by_off_chip = problem.options.layers_by_off_chip
         judge = SchedulingJudge(problem)
         recut = recut_parts(problem.space, task.cores)
-        search = CoreSearch(problem.space, judge, self.objective, draw, self._clock, by_off_chip, recut)
+        shapes = block_shapes(task.plan, problem.space)
+        search = CoreSearch(problem.space, judge, self.objective, draw, self._clock, by_off_chip, recut, shapes)
         begins = starts(problem.space, task.cores, task.thorough)
         if task.as_given:
             begins = itertools.islice(begins, 1)
@@ -202,12 +201,9 @@ class PlanEvaluator:
             if task.as_given and layer_cores(problem.space, start, len(self._nodes)) != task.cores:
                 return PlanOutcome(task.plan, None, reason="a layer cannot run on its given cores")
             search.look_at(start)
-        if task.spreads:
-            shapes = block_shapes(task.plan, problem.space)
-            if recut:
-                changed = {problem.space.parts[part][0] for part in recut}
-                shapes = {layer: shape for layer, shape in shapes.items() if layer in changed}
-            for start in block_starts(problem.space, shapes, task.on_every_count, search.best):
+        if task.spread:
+            chosen = {layer: shapes[layer] for layer in task.spread}
+            for start in block_starts(problem.space, chosen, task.on_every_count, search.best):
                 search.look_at(start)
         end = None if task.time_left_s is None else start_s + task.time_left_s
         search.improve(task.tries, end, detour_steps(problem.assembled.problem) if task.detours else None)

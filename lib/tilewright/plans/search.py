@@ -194,6 +194,11 @@ class FusionSearch:
         """Number of plans that can still be evaluated."""
         return self.options.nb_plans - len(self.tried) - self.segments
 
+    @property
+    def _all(self) -> tuple[int, ...]:
+        """Positions of all layers."""
+        return tuple(range(len(self.space.layers)))
+
     def _layer_by_layer(self) -> list[Task]:
         """Tasks that evaluate plans in which every layer is a stack. The first task also uses the allocation search of
         a run.
@@ -229,7 +234,7 @@ class FusionSearch:
             return
         if len(self.space.layers) > 1:
             plans = dict.fromkeys(self.space.in_blocks(rank, self.options.objective) for rank in range(BLOCK_RANKS))
-            self._look_at([Task(plan, spreads=True) for plan in plans], BLOCKS)
+            self._look_at([Task(plan, spread=self._all) for plan in plans], BLOCKS)
             return
         until, most = self._until(BLOCK_TIME_SHARE), len(self.tried) + int(BLOCK_COUNT_SHARE * self._left)
         found: list[tuple[PlanOutcome, Blocks]] = []
@@ -254,7 +259,7 @@ class FusionSearch:
         if self.best is not None and self.best.figures is not None and one.machine is not None:
             is_latency = OBJECTIVES[self.options.objective] == Powers(latency=1)
             rival = Rival(self.best.figures.latency_cycles, one.machine) if is_latency else None
-        return Task(plan, spreads=True, on_every_count=on_every_count, rival=rival)
+        return Task(plan, spread=self._all, on_every_count=on_every_count, rival=rival)
 
     def _until(self, share: float) -> float | None:
         """Elapsed time at which a step ends that can use a share of the time that is left; None without a limit."""
@@ -289,7 +294,9 @@ class FusionSearch:
                 for segment in segments:
                     tiles += segment.tiles
                     ends += [segment.last] if segment.is_fused else range(segment.first, segment.last + 1)
-                tasks.append(Task(self.space.plan(tiles, ends, selection), tries=COMPOSED_TRIES, thorough=True))
+                spread = self._all if self.space.has_many_cores else ()
+                plan = self.space.plan(tiles, ends, selection)
+                tasks.append(Task(plan, tries=COMPOSED_TRIES, thorough=True, spread=spread))
         return tasks
 
     @property
@@ -304,7 +311,7 @@ class FusionSearch:
         known: dict[object, list[Segment]] = {}
         wanted: list[SegmentTask] = []
         alike = Likeness(self.work.problem)
-        for segment in candidates(self.space, self._ends, rules):
+        for segment in candidates(self.space, self._ends, rules, self.options.objective):
             if len(self._ends) == 1:
                 continue  # the segment is the whole network, which was evaluated before
             key = alike.of(segment)
@@ -326,7 +333,7 @@ class FusionSearch:
 
     def _step_by_step(self) -> None:
         draw = random.Random(self.options.seed)
-        moves = PlanMoves(self.space, self._ends, draw)
+        moves = PlanMoves(self.space, self._ends, draw, self.options.objective)
         while self.best is not None and not self._is_over() and self._left > 0:
             batch = [self._step(moves, draw, number) for number in range(min(BATCH, self._left))]
             parents = [parent for _, parent, _ in batch]

@@ -46,6 +46,8 @@ class Segment:
     tiles: tuple[LayerTiles, ...]
     is_fused: bool
     """Whether all layers of the segment are one stack; if not, each layer is a stack."""
+    in_blocks: bool = False
+    """Whether the layers are cut into blocks, which are also tried on fewer cores."""
 
 
 def blocks(space: PlanSpace) -> tuple[int, ...]:
@@ -59,8 +61,12 @@ def blocks(space: PlanSpace) -> tuple[int, ...]:
     return (*ends, last)
 
 
-def candidates(space: PlanSpace, ends: Sequence[int], rules: Sequence[PartRule] = PART_RULES) -> list[Segment]:
-    """Segments that are tried, the shortest first."""
+def candidates(
+    space: PlanSpace, ends: Sequence[int], rules: Sequence[PartRule] = PART_RULES, objective: str = "latency"
+) -> list[Segment]:
+    """Segments that are tried, the shortest first. Layers are cut by the rules, or into the blocks with the best
+    estimate for the objective; fused layers are cut into blocks only if there are many cores.
+    """
     starts = [0, *(end + 1 for end in ends[:-1])]
     found: dict[Segment, None] = {}
     for length in range(1, min(LONGEST, len(ends)) + 1):
@@ -76,6 +82,13 @@ def candidates(space: PlanSpace, ends: Sequence[int], rules: Sequence[PartRule] 
                 for rows in SEGMENT_TILES:
                     tiles = tuple(one.cut_by(rule, rows) for one in members)
                     found[Segment(first, last, tiles, True)] = None
+            for rows in (1, *SEGMENT_TILES):
+                is_fused = rows > 1
+                if any(one.blocks for one in members) and (
+                    length == 1 if not is_fused else space.has_many_cores and len(members) > 1
+                ):
+                    tiles = tuple(one.in_ranked_blocks(0, rows, objective) for one in members)
+                    found.setdefault(Segment(first, last, tiles, is_fused, in_blocks=True))
     return list(found)
 
 

@@ -31,6 +31,8 @@ CHANNELS = ("K", "G", "H")
 BATCH = "B"
 HEADS = ("G", "H")
 """Dimensions of channels along which different parts also read different inputs."""
+MANY_CORES = 8
+"""Number of cores from which fused segments are also cut into blocks along several dimensions."""
 SELECTIONS = ("latency", "memory")
 ALL_ROWS = 1 << 30
 """Number of tiles that is larger than the number of rows of any layer, so that each tile is a single row."""
@@ -155,6 +157,25 @@ class LayerSpace:
             return ()
         return uniform_blocks(self.layer, self.block_dimensions, self.machine)
 
+    def in_ranked_blocks(self, rank: int, tiles: int, objective: str) -> LayerTiles:
+        """Tiles of the layer: the blocks with this rank (0: the best) by their estimates, each in tiles of rows. If
+        there are no blocks, the layer is one part.
+        """
+        if not self.blocks:
+            return self.tiles(1, tiles)
+        return self.in_blocks(self.best_blocks(rank, objective).counts, tiles)
+
+    def best_blocks(self, rank: int, objective: str) -> Blocks:
+        """Blocks with this rank by their estimates (0: the best), or the last blocks. There must be blocks."""
+        if objective not in self._ranked:
+            self._ranked[objective] = sorted(self.blocks, key=lambda cut: cut.rank(objective))
+        return self._ranked[objective][min(rank, len(self.blocks) - 1)]
+
+    @cached_property
+    def _ranked(self) -> dict[str, list[Blocks]]:
+        """Cuts into blocks, the best first, by objective."""
+        return {}
+
     def in_blocks(self, counts: Sequence[int], tiles: int, outwards: bool = False) -> LayerTiles:
         """Tiles of the layer: blocks with these numbers of parts along `block_dimensions`, each in tiles of rows.
 
@@ -243,6 +264,11 @@ class PlanSpace:
     """Whether the system has several cores, so that data can move between cores."""
 
     @property
+    def has_many_cores(self) -> bool:
+        """Whether some layer can run on many cores, so that fewer cores and blocks are tried more often."""
+        return any(one.cores >= MANY_CORES for one in self.layers)
+
+    @property
     def node_ids(self) -> tuple[int, ...]:
         """Ids of the layers, in the order of the network."""
         return tuple(layer.node.node_id for layer in self.layers)
@@ -280,11 +306,7 @@ class PlanSpace:
 
     def in_blocks(self, rank: int, objective: str) -> Plan:
         """Plan in which every layer is a stack, cut into the blocks with this rank (0: the best) by their estimates."""
-        tiles = []
-        for one in self.layers:
-            ordered = sorted(one.blocks, key=lambda cut: cut.rank(objective))
-            tiles.append(one.in_blocks(ordered[min(rank, len(ordered) - 1)].counts, 1) if ordered else one.tiles(1, 1))
-        return self.plan(tiles, range(len(self.layers)))
+        return self.plan([one.in_ranked_blocks(rank, 1, objective) for one in self.layers], range(len(self.layers)))
 
     def uniform(self, tiles: int, rule: PartRule, selection: str = "") -> Plan:
         """Plan with all layers in one stack, each with the same number of tiles of rows."""
@@ -360,7 +382,8 @@ def _machine(
         for _, loops in tried.spatial_mapping:
             for name, factor in loops:
                 unrolling[name] = unrolling.get(name, 1) * factor
-    return machine(accelerator, core, len(allowed), unrolling, dict(entry.memory_operand_links))
+    link = {name: operand for name, operand in entry.memory_operand_links if name in layer.operands}
+    return machine(accelerator, core, len(allowed), unrolling, link)
 
 
 def _unit(layer: Layer, entry: MappingConstraints, core: Core, dimension: str) -> int:
