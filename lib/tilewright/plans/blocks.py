@@ -9,7 +9,7 @@ import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, lru_cache
 
 from tilewright.base.objectives import OBJECTIVES
 from tilewright.base.profile import CORRECTED
@@ -22,6 +22,8 @@ from tilewright.workload.relevancy import operand_elements
 
 MOST_BLOCKS_A_CORE = 4
 """Largest number of blocks of a layer that one core runs."""
+REMEMBERED_LAYERS = 64
+"""Number of different layers whose blocks are cached, because networks repeat their layers."""
 
 
 @dataclass(frozen=True)
@@ -30,8 +32,10 @@ class Machine:
 
     cores: int
     """Number of cores that can run the layer."""
-    unrolling: Mapping[str, int]
-    """Number of indices that the array of a core processes at a time, by loop dimension; empty if it is not known."""
+    unrolling: tuple[tuple[str, int], ...]
+    """Pairs (loop dimension, number of its indices that the array of a core processes at a time); empty if they are not
+    known.
+    """
     array_units: int
     """Number of units of the array of a core."""
     rooms: tuple[tuple[int, tuple[str, ...]], ...]
@@ -109,7 +113,7 @@ def machine(
     inward = [one for one in accelerator.links if any(receiver == off_chip for _, receiver in one.edges)]
     return Machine(
         cores,
-        unrolling,
+        tuple(unrolling.items()),
         math.prod(size for _, size in core.operational_array.dimensions),
         tuple(
             (memory.size_bits, tuple(name for name, operand in link.items() if operand in held))
@@ -141,8 +145,13 @@ def uniform_blocks(layer: Layer, dimensions: Sequence[str], of: Machine) -> tupl
     `dimensions` has at most three dimensions of the output: rows, channels, and heads or the batch. Two numbers of
     parts that give the same parts count once. Dimensions after the second are only cut into equal parts.
     """
+    return _uniform_blocks(replace(layer, name=""), tuple(dimensions), of)
+
+
+@lru_cache(maxsize=REMEMBERED_LAYERS)
+def _uniform_blocks(layer: Layer, dimensions: tuple[str, ...], of: Machine) -> tuple[Blocks, ...]:
     most = MOST_BLOCKS_A_CORE * of.cores
-    estimate = _Estimate(layer, tuple(dimensions), of)
+    estimate = _Estimate(layer, dimensions, of)
     choices = [part_counts(layer.size_of[name], most, place > 1) for place, name in enumerate(dimensions)]
     return tuple(estimate.of(counts) for counts in itertools.product(*choices) if math.prod(counts) <= most)
 
@@ -166,6 +175,7 @@ class _Estimate:
 
     def __init__(self, layer: Layer, dimensions: tuple[str, ...], of: Machine) -> None:
         self.layer, self.dimensions, self.machine = layer, dimensions, of
+        self.unrolling = dict(of.unrolling)
         self.bits = cache(self._bits)
         self.sizes = tuple(layer.size_of[name] for name in dimensions)
         whole = self.bits(self.sizes)
@@ -210,7 +220,7 @@ class _Estimate:
         """Cycles of a block on the array, without stalls."""
         changed = dict(zip(self.dimensions, sizes, strict=True))
         loops = [(name, changed.get(name, size)) for name, size in self.layer.loop_sizes]
-        unrolling = self.machine.unrolling
+        unrolling = self.unrolling
         if not any(name in unrolling for name, _ in loops):
             return math.prod(size for _, size in loops) / max(self.machine.array_units, 1)
         return float(math.prod(math.ceil(size / unrolling.get(name, 1)) for name, size in loops))
@@ -259,7 +269,7 @@ class _Estimate:
         return max(hidden, least if least < math.inf else 0.0)
 
     def _unrolling(self, place: int) -> int:
-        return self.machine.unrolling.get(self.dimensions[place], 1)
+        return self.unrolling.get(self.dimensions[place], 1)
 
     def _stays(self, bits: Mapping[str, int], pieces: Sequence[int]) -> bool:
         """Whether the outputs of a piece, or an input that does not change from piece to piece along a dimension that

@@ -20,7 +20,6 @@ from tilewright.multicore.nodes.cut_memory import CutMemory
 from tilewright.multicore.nodes.generation import build_cn_graph
 from tilewright.multicore.nodes.pieces import data_pieces
 from tilewright.multicore.nodes.tiling_options import network_tiling
-from tilewright.multicore.scheduling.bounds.limits import SLACK
 from tilewright.multicore.scheduling.core_costs import CoreCostRow
 from tilewright.multicore.scheduling.cost_classes import cost_classes
 from tilewright.multicore.scheduling.options import ScheduleSettings
@@ -251,7 +250,7 @@ def _check_rival(rows: Sequence[CoreCostRow], count: int, rival: Rival) -> None:
     reading, writing = count * inward / of.read_bits_per_cycle, count * outward / of.write_bits_per_cycle
     widest = max(of.read_bits_per_cycle, of.write_bits_per_cycle)
     both = count * (inward + outward) / widest if of.shares_port else 0.0
-    least = max(work, math.ceil(max(reading, writing, both) * (1 - SLACK)))
+    least = max(work, math.floor(max(reading, writing, both)))
     if least >= rival.latency_cycles:
         raise _BeatenError(f"not scheduled: takes {least:,} cycles or more, and a plan with fewer cycles is known")
 

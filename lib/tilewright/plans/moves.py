@@ -77,6 +77,8 @@ class PlanMoves:
         alone = ("cores", DETOURS) if space.fixed.by_off_chip is None and space.is_on_several_cores else ("cores",)
         self.kinds |= {RELOADS: PlanMoves._fewer_reloads, MERGED: PlanMoves._merged_parts}
         self.gain = dict.fromkeys((*self.kinds, *alone), FIRST_GAIN)
+        if self._cuttable and not space.has_many_cores:
+            self.gain[BLOCKS] *= LEAST_SHARE
         self.cost = dict.fromkeys(self.gain, 1.0)
         # Only layers that can run on several cores get parts; layers with much work are drawn more often.
         divisible = [place for place, one in enumerate(space.layers) if one.between is None and one.cores > 1]
@@ -175,7 +177,7 @@ class PlanMoves:
             return one.tiles(parts, 1).between
         return one.parts_along(one.image_dimension(parts, written_tiles(one, plan.tiles[place])), parts)
 
-    def _other_blocks(self, parent: PlanOutcome) -> Plan:
+    def _other_blocks(self, parent: PlanOutcome) -> Plan | None:
         """Plan in which one layer, or all layers equal to it, are cut into other blocks: one of the best by estimates,
         or the present blocks with the next larger or smaller number of parts along one dimension.
         """
@@ -189,6 +191,8 @@ class PlanMoves:
             axis, step = self.draw.randrange(len(present)), self.draw.choice((-1, 1))
             tried = sorted({cut.counts[axis] for cut in one.blocks})
             counts = (*present[:axis], _next_of(tried, present[axis], step), *present[axis + 1 :])
+        if counts not in {cut.counts for cut in one.blocks}:  # too many blocks
+            return None
         alike = [place]
         if self.draw.random() < 0.4:
             alike = self._alike[one.layer.operator_type, one.layer.loop_sizes, one.channels]

@@ -226,13 +226,16 @@ class FusionSearch:
     def _blocks(self) -> None:
         """Try plans in which every layer is a stack, cut into blocks along several dimensions.
 
-        The blocks with the best estimates come first. If the network is one layer, all its cuts into blocks can be
-        tried: the search goes on until no further cut has a smaller estimate than the latency of the best plan, or
-        until the shares of time and plans for this step are used.
+        The blocks with the best estimates come first. A network of several layers gets such plans only if there are
+        many cores. If the network is one layer, all its cuts into blocks can be tried: the search goes on until the
+        estimates of all further cuts are above the latency of the best plan, or until the shares of time and plans for
+        this step are used.
         """
         if self.space.fixed.stacks is not None or not any(one.blocks for one in self.space.layers):
             return
         if len(self.space.layers) > 1:
+            if not self.space.has_many_cores:
+                return  # the costs of further parts take more time than they save
             plans = dict.fromkeys(self.space.in_blocks(rank, self.options.objective) for rank in range(BLOCK_RANKS))
             self._look_at([Task(plan, spread=self._all) for plan in plans], BLOCKS)
             return

@@ -6,6 +6,7 @@ overlap in time, and that data can stay on chip between segments. Therefore comp
 the search for plans of the complete network.
 """
 
+import itertools
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -65,7 +66,7 @@ def candidates(
     space: PlanSpace, ends: Sequence[int], rules: Sequence[PartRule] = PART_RULES, objective: str = "latency"
 ) -> list[Segment]:
     """Segments that are tried, the shortest first. Layers are cut by the rules, or into the blocks with the best
-    estimate for the objective; fused layers are cut into blocks only if there are many cores.
+    estimate for the objective if there are many cores.
     """
     starts = [0, *(end + 1 for end in ends[:-1])]
     found: dict[Segment, None] = {}
@@ -73,22 +74,14 @@ def candidates(
         for block in range(len(ends) - length + 1):
             first, last = starts[block], ends[block + length - 1]
             members = space.layers[first : last + 1]
-            for rule in rules:
-                if length == 1:
-                    tiles = tuple(one.cut_by(rule, 1) for one in members)
-                    found[Segment(first, last, tiles, False)] = None
-                if len(members) == 1:
-                    continue
-                for rows in SEGMENT_TILES:
-                    tiles = tuple(one.cut_by(rule, rows) for one in members)
-                    found[Segment(first, last, tiles, True)] = None
-            for rows in (1, *SEGMENT_TILES):
-                is_fused = rows > 1
-                if any(one.blocks for one in members) and (
-                    length == 1 if not is_fused else space.has_many_cores and len(members) > 1
-                ):
-                    tiles = tuple(one.in_ranked_blocks(0, rows, objective) for one in members)
-                    found.setdefault(Segment(first, last, tiles, is_fused, in_blocks=True))
+            all_rows = (*((1,) if length == 1 else ()), *(SEGMENT_TILES if len(members) > 1 else ()))
+            in_blocks = space.has_many_cores and any(one.blocks for one in members)
+            for rule, rows in itertools.product((*rules, *((None,) if in_blocks else ())), all_rows):
+                tiles = tuple(
+                    one.in_ranked_blocks(0, rows, objective) if rule is None else one.cut_by(rule, rows)
+                    for one in members
+                )
+                found[Segment(first, last, tiles, rows > 1, rule is None)] = None
     return list(found)
 
 

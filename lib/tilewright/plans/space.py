@@ -32,7 +32,9 @@ BATCH = "B"
 HEADS = ("G", "H")
 """Dimensions of channels along which different parts also read different inputs."""
 MANY_CORES = 8
-"""Number of cores from which fused segments are also cut into blocks along several dimensions."""
+"""Number of cores from which the first plans and segments of a network of several layers are also cut into blocks along
+several dimensions. With fewer cores, only steps cut into such blocks.
+"""
 SELECTIONS = ("latency", "memory")
 ALL_ROWS = 1 << 30
 """Number of tiles that is larger than the number of rows of any layer, so that each tile is a single row."""
