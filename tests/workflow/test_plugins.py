@@ -93,12 +93,12 @@ def digest(site: Path | None, step: str = "map") -> str:
     return python(["-c", program], site, ROOT)
 
 
-def network(path: Path) -> Path:
-    """A convolution, and an operator that only the example knows."""
+def network(path: Path, operator: str = "Doubled") -> Path:
+    """A convolution, and an operator that only a plug-in knows."""
     shape = [1, 16, 8, 8]
     nodes = [
         helper.make_node("Conv", ["x", "w"], ["a"], kernel_shape=[1, 1], name="conv"),
-        helper.make_node("Doubled", ["a"], ["y"], domain="org.example", name="doubled"),
+        helper.make_node(operator, ["a"], ["y"], domain="org.example", name="last"),
     ]
     weights = helper.make_tensor("w", TensorProto.FLOAT, [16, 16, 1, 1], [0.5] * 256)
     values = [helper.make_tensor_value_info(name, TensorProto.FLOAT, shape) for name in ("x", "y")]
@@ -391,6 +391,13 @@ def test_the_example_of_the_page(documented: Path, tmp_path: Path) -> None:
     page = (tmp_path / "page.html").read_text()
     assert "NoC share" in page
     assert "noc hop" in page
+    core = (ROOT / "docs/examples/accelerator.yaml").read_text() + "operator_types: [mac, vector]\n"
+    (tmp_path / "core.yaml").write_text(core)
+    given = ["--hardware", "core.yaml", "--workload", str(network(tmp_path / "net.onnx", "SoftSwitch"))]
+    tilewright(["map", *DOCUMENTED_WORDS, *given, "--model", "corrected"], documented, tmp_path)
+    coverage = summary_of(tmp_path / "run")["coverage"]
+    assert coverage["not_costed"] == []
+    assert summary_of(tmp_path / "run")["layers"] == 2
 
 
 FAULTY_TERMS = {
