@@ -38,6 +38,9 @@ def front_lines(summary: Mapping[str, Any]) -> Iterator[str]:
     if miss is None:
         yield "the bounds of the layers do not limit how far the complete front can be from these points"
         return
+    if front.is_complete:
+        yield "this front is complete: a point is as good in both measures as each mapping that the searches cover"
+        return
     yield (
         "for each mapping that the bounds of the layers cover, a point has"
         f" at most {miss:.2%} more energy and at most {miss:.2%} more cycles"
