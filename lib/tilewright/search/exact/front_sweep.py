@@ -5,7 +5,7 @@ matches within a tolerance (docs/proofs.md#sweeps). What remains of all dropped 
 """
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import product
@@ -247,7 +247,8 @@ class FrontPart(MultisetPart):
         search = self.search
         symbols = range(int(search.symbol_count))
         each = [points // int(search.stride[j]) % (int(search.multiplicity[j]) + 1) for j in symbols]
-        return np.sum(each, axis=0)
+        found: np.ndarray = np.sum(each, axis=0)
+        return found
 
     def _begin_early(self, boundaries: np.ndarray, orders: np.ndarray, levels: int) -> None:
         """Move boundaries of the output below the irrelevant loops directly under them."""
@@ -261,8 +262,19 @@ class FrontPart(MultisetPart):
 class FrontCandidate(Candidate):
     """Spatial mapping in a sweep."""
 
+    energy_pj = 0.0
+    """Lower bound of the energy of every mapping of this candidate."""
+    latency_cycles = 0.0
+    """Lower bound of the latency."""
+    _relaxed_miss = math.inf
+
     def _part(self, multiset: LoopMultiset, entries: Ordering, free: bool) -> FrontPart:
         return FrontPart(self.prepared, self.index, multiset, entries, free, self.watch, self.floors)
+
+    @property
+    def front_parts(self) -> list[FrontPart]:
+        """Multisets of loops to order."""
+        return [part for part in self.parts if isinstance(part, FrontPart)]
 
     def begin(self) -> None:
         """Compute the bounds that need no labels."""
@@ -275,23 +287,22 @@ class FrontCandidate(Candidate):
                 energy = energy_floor(self.prepared, loops, self.watch.workspace)
         self.energy_pj = rounds.bound_without_search(self.prepared, "energy", self.floors, energy)
         self.latency_cycles = rounds.bound_without_search(self.prepared, "latency", self.floors)
-        self._relaxed_miss = math.inf
 
     def miss(self, known: Staircase) -> float:
         """Largest share by which a mapping of this candidate can escape the known points."""
         found = min(known.miss(self.energy_pj, self.latency_cycles), self._relaxed_miss)
         if "parts" in self.__dict__:
-            found = min(found, max(part.miss for part in self.parts))
+            found = min(found, max(part.miss for part in self.front_parts))
         return found
 
     def sweep(self, known: Staircase, width: int, tolerance: float) -> None:
         """Sweep all parts, beginning with the larger space that bounds them all."""
         try:
             relaxed = None if self.entries or len(self.parts) == 1 else self.relaxed
-            if relaxed is not None:
+            if isinstance(relaxed, FrontPart):
                 relaxed.sweep(known, width, tolerance, bounds_only=True)
                 self._relaxed_miss = min(self._relaxed_miss, relaxed.miss)
-            for part in self.parts:
+            for part in self.front_parts:
                 if self.miss(known) <= tolerance or not self.watch.in_time():
                     return
                 if part.miss > tolerance:
@@ -314,6 +325,9 @@ class FrontSweep:
     """Miss at which a mapping counts as matched."""
     _known_problems: set[object] = field(default_factory=set)
     _settled_miss: float = 0.0
+
+    def __post_init__(self) -> None:
+        self._choices: Iterator[Choice] = iter(self.choices)
 
     def run(self) -> float:
         """Largest share by which a mapping of the layer can escape the known points, which the sweeps have extended."""
@@ -361,9 +375,6 @@ class FrontSweep:
             if len(made) == _MADE_AT_ONCE:
                 break
         return made
-
-    def __post_init__(self) -> None:
-        self._choices = iter(self.choices)
 
     def _miss(self, choice: Choice, passes: float) -> float:
         """Miss of a spatial mapping with at least `passes` passes, before it is made."""
