@@ -62,3 +62,22 @@ def front_table(summary: Mapping[str, Any]) -> pandas.DataFrame | None:
         for place, one in enumerate(stated["points"])
     ]
     return pandas.DataFrame(rows)
+
+
+def front_columns(summary: Mapping[str, Any]) -> dict[str, Any]:
+    """Columns of a table of runs on the front: its size, its largest miss, the knee and both ends; {} without one."""
+    stated = summary.get("front", {})
+    if "points" not in stated:
+        return {}
+    front = front_of(stated)
+    knee, last, first = front.ends.chosen, front.ends.energy, front.ends.latency
+    return {
+        "front_points": len(front.points),
+        "front_largest_miss": front.stated_miss,
+        "front_knee_energy_pj": knee.energy_pj,
+        "front_knee_latency_cycles": knee.latency_cycles,
+        "front_least_energy_pj": last.energy_pj,
+        "front_least_energy_latency_cycles": last.latency_cycles,
+        "front_least_latency_cycles": first.latency_cycles,
+        "front_least_latency_energy_pj": first.energy_pj,
+    }
