@@ -35,11 +35,11 @@ def test_default_configuration() -> None:
     assert len(plan.runs) == 16
     whole = [run for run in plan.runs if run.strict]
     assert [run.name for run in whole] == [
-        f"{name}-tpu_like_vector" for name in ("resnet18", "mobilenetv2", "bert_tiny")
+        f"{name}-systolic_vector_45nm" for name in ("resnet18", "mobilenetv2", "bert_tiny")
     ]
     assert {run.options.model for run in whole} == {"corrected"}
     assert [run.name for run in plan.runs if run.options.preset == "zigzag"] == ["resnet18-tpu_like-zigzag"]
-    assert {"resnet18-tpu_like", "bert_tiny-cube_3d"} < {run.name for run in plan.runs}
+    assert {"resnet18-systolic_45nm", "bert_tiny-cube_45nm"} < {run.name for run in plan.runs}
     assert all(run.mapping == run.hardware for run in plan.runs)
     assert plan.files["workload"]["bert_tiny"] == "config/workload/bert_tiny.onnx"
 
