@@ -22,14 +22,14 @@ from matplotlib.ticker import FixedLocator, FuncFormatter
 from matplotlib.transforms import Bbox
 
 from tilewright.base.errors import InputError, Problem
-from tilewright.results.noted_figure import PANEL_TEXT, SMALL_TEXT, TITLE_TEXT, NotedFigure
+from tilewright.results.noted_figure import NUMBER_TEXT, PANEL_TEXT, SMALL_TEXT, TITLE_TEXT, NotedFigure
 from tilewright.results.number_axes import LEAST_LABELS, DistinctFormatter, labels, number_axis
 from tilewright.results.sheet import PAGE_INCHES
 
 LEAST_POINTS, MOST_POINTS, TICK_POINTS, LABEL_POINTS = 6.0, 7.5, 6.5, 7.0
 MARGIN_INCHES, GAP_INCHES, PAGE_HEIGHT_INCHES = 0.04, 0.1, 9.0
 """Margin of the page, gap between panels, and the intended largest height of a figure."""
-LEAST_PLOT_INCHES, LEAST_HEIGHT_INCHES = 1.2, 0.3
+LEAST_PLOT_INCHES, LEAST_HEIGHT_INCHES = 1.1, 0.3
 """Smallest width of a panel beside another panel, and smallest height of a panel, without its texts."""
 HEIGHT_TO_WIDTH, CATEGORY_SCALE = 0.72, 0.8
 """Largest ratio of height to width of a panel with numbers on both axes; scale of the height of a panel with a row for
@@ -71,6 +71,7 @@ def fit_to_sheet(figure: NotedFigure, width_inches: float) -> str:
     _remove_texts(figure)
     empty = list(_remove_empty(panels))
     panels = [panel for panel in panels if panel.first in figure.axes]
+    _move_legends(figure)
     caption = [*_caption(figure, panels), *empty]
     _label_axes(figure, panels)
     _limit_fonts(figure)
@@ -82,6 +83,7 @@ def fit_to_sheet(figure: NotedFigure, width_inches: float) -> str:
                 text.set_visible(False)
         else:
             break
+    caption += _hide_numbers(figure)
     return _lines(caption)
 
 
@@ -226,7 +228,7 @@ def _limit_fonts(figure: NotedFigure) -> None:
         axes.tick_params(labelsize=TICK_POINTS, pad=2)
         for axis in (axes.xaxis, axes.yaxis):
             axis.label.set_fontsize(LABEL_POINTS)
-            axis.labelpad = 2
+            axis.labelpad = 2 if axis is axes.xaxis else 4
     for text in figure.findobj(Text):
         assert isinstance(text, Text)
         text.set_fontsize(min(max(float(text.get_fontsize()), LEAST_POINTS), MOST_POINTS))
@@ -389,6 +391,37 @@ def _thin_out(axis: Axis) -> None:
             return
         step = 2 if len(places) > LEAST_LABELS + 1 else len(places) - 1
         axis.set_major_locator(FixedLocator(places[::step]))
+
+
+def _move_legends(figure: NotedFigure) -> None:
+    """Move the entries of legends within panels, which would hide marks, to the legend below the figure."""
+    known = {str(handle.get_label()) for handle in figure.handles}
+    for axes in figure.axes:
+        legend = axes.get_legend()
+        if legend is None:
+            continue
+        title = legend.get_title().get_text()
+        for handle, text in zip(legend.legend_handles, legend.get_texts(), strict=True):
+            label = " ".join(filter(None, [title, text.get_text()]))
+            if handle is not None and label not in known:
+                known.add(label)
+                handle.set_label(label)
+                figure.handles += (handle,)
+        legend.remove()
+
+
+def _hide_numbers(figure: NotedFigure) -> list[str]:
+    """Hide numbers of points that overlap other numbers. Returns the line of the caption that says so, if some do."""
+    drawn, is_hidden = _renderer(figure), False
+    kept: list[Bbox] = []
+    for text in [text for axes in figure.axes for text in axes.texts if text.get_gid() == NUMBER_TEXT]:
+        box = text.get_window_extent(drawn)
+        if any(box.overlaps(other) for other in kept):
+            text.set_visible(False)
+            is_hidden = True
+        else:
+            kept.append(box)
+    return ["Numbers that would overlap others are left out of the figure"] if is_hidden else []
 
 
 def _small_texts(figure: NotedFigure) -> list[Text]:
