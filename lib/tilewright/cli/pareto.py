@@ -95,4 +95,4 @@ def pareto(
     the table lists their names. `paper` is the width of figures for a paper, `column` or `page`; None draws figures for
     a report. Raises ArtifactError if no run is found, and InputError for damaged runs.
     """
-    return _compared(runs, unfinished, csv, figures, paper)[0]
+    return _compared(runs, unfinished, csv, figures)[0]

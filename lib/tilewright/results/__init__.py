@@ -18,6 +18,7 @@ FACE = (
     "multi.summary",
     "noted_figure",
     "number_axes",
+    "paper_tables",
     "pareto_figure",
     "port_limits",
     "recorded_mappings",
