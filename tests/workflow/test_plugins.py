@@ -18,6 +18,8 @@ from onnx import TensorProto, helper
 from tilewright.base.artifacts.envelope import read_artifact
 from tilewright.multicore.scheduling.core_costs import read_core_costs
 
+from tests.workflow.conftest import Project
+
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLE = ROOT / "tests" / "plugin"
 CONFIG = ROOT / "config"
@@ -66,19 +68,20 @@ def entry_points(site: Path) -> Path:
     return next(site.glob("tilewright_example-*.dist-info")) / "entry_points.txt"
 
 
-def python(words: list[str], site: Path | None, folder: Path, code: int = 0) -> str:
-    """Output of Python, with the packages of a folder beside those of this environment."""
+def python(words: list[str], site: Path | None, folder: Path, code: int = 0, program: Path | None = None) -> str:
+    """Output of Python, or of another program with its arguments, with the packages of a folder beside those of this
+    environment."""
     paths = [str(ROOT / "lib"), *([str(site)] if site else [])]
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(paths), "PYTHONDONTWRITEBYTECODE": "1"}
-    command = [sys.executable, *words]
+    command = [str(program or sys.executable), *words]
     done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == code, done.stderr
     return done.stdout + done.stderr
 
 
 def tilewright(words: list[str], site: Path | None, folder: Path, code: int = 0) -> str:
-    """Output of a verb."""
-    return python(["-m", "tilewright", *words], site, folder, code)
+    """Output of a verb, whose process begins with the packages of others loaded, but for those of the folder."""
+    return python(["-m", "tilewright", *words], site, folder, code, Project.programs / "python")
 
 
 def digest(site: Path | None, step: str = "map") -> str:
@@ -104,13 +107,22 @@ def network(path: Path) -> Path:
 
 def test_one_core(installed: Path, tmp_path: Path) -> None:
     """The operator is a layer, both terms are in the energy, the attribute is read, the column is in the table."""
-    file = yaml.safe_load((CONFIG / "hardware" / "tpu_like_vector.yaml").read_text()) | {"clock_frequency": "1 GHz"}
+    file = yaml.safe_load((CONFIG / "hardware" / "zigzag" / "tpu_like_vector.yaml").read_text()) | {
+        "clock_frequency": "1 GHz"
+    }
     next(iter(file["memories"].values()))["refresh"] = "2 mW"
     (tmp_path / "core.yaml").write_text(yaml.safe_dump(file, sort_keys=False))
     words = ["map", "--hardware", "core.yaml", "--workload", str(network(tmp_path / "net.onnx")), "--no-store"]
-    words += ["--mapping", str(CONFIG / "mapping" / "tpu_like_vector.yaml"), "--model", "corrected", "-o", "run"]
+    words += [
+        "--mapping",
+        str(CONFIG / "mapping" / "zigzag" / "tpu_like_vector.yaml"),
+        "--model",
+        "corrected",
+        "-o",
+        "run",
+    ]
     assert "unknown key" in tilewright(words, None, tmp_path, code=2)
-    tilewright(words, installed, tmp_path)
+    python(["-m", "tilewright", *words], installed, tmp_path)
     summary = json.loads((tmp_path / "run" / "summary.json").read_text())["payload"]
     assert summary["layers"] == 2
     assert summary["setup_energy_pj"] == 2 * 1000.0
@@ -130,8 +142,8 @@ def summary_of(folder: Path) -> dict[str, Any]:
 
 def map_words(folder: Path, *options: str, engine: str = "exact") -> list[str]:
     """Words that map a network of two layers on a shipped core."""
-    given = ["--hardware", str(CONFIG / "hardware" / "tpu_like.yaml")]
-    given += ["--mapping", str(CONFIG / "mapping" / "tpu_like.yaml")]
+    given = ["--hardware", str(CONFIG / "hardware" / "zigzag" / "tpu_like.yaml")]
+    given += ["--mapping", str(CONFIG / "mapping" / "zigzag" / "tpu_like.yaml")]
     given += ["--workload", str(ROOT / "tests/workflow/tiny/workload/two_layers.yaml"), "-o", str(folder)]
     given += ["--preset", "zigzag", "--model", "corrected", "--temporal-mapping-search-engine", engine]
     return ["map", *given, "--no-store", *options]
@@ -218,7 +230,7 @@ def test_what_is_wrong_with_a_package_is_said(site: Path, tmp_path: Path) -> Non
     """A kind that is none, with the nearest one; an entry that its module does not have: exit code 2, no traceback."""
     points = entry_points(site)
     text = points.read_text()
-    words = ["draw", str(CONFIG / "hardware" / "tpu_like.yaml"), "-o", "x.svg"]
+    words = ["draw", str(CONFIG / "hardware" / "zigzag" / "tpu_like.yaml"), "-o", "x.svg"]
     points.write_text(text.replace("topology.star", "topolgy.star"))
     said = tilewright(words, site, tmp_path, code=2)
     assert "entry point topolgy.star of tilewright-example" in said
@@ -268,7 +280,7 @@ def test_a_module_at_fault_is_refused(site: Path, tmp_path: Path, text: str, oth
     module = site / "tilewright_example.py"
     assert text in module.read_text()
     module.write_text(module.read_text().replace(text, other))
-    said = tilewright(["validate", str(CONFIG / "hardware" / "tpu_like.yaml")], site, tmp_path, code=2)
+    said = tilewright(["validate", str(CONFIG / "hardware" / "zigzag" / "tpu_like.yaml")], site, tmp_path, code=2)
     assert message in " ".join(said.split())
     assert "Traceback" not in said
 
@@ -311,7 +323,7 @@ def test_an_entry_with_the_name_of_another_package(site: Path, tmp_path: Path) -
     """An array with the name of one that this package enters is told, not dropped."""
     points = entry_points(site)
     points.write_text(points.read_text() + "array.analog in-memory = tilewright_example:STAR\n")
-    said = tilewright(["validate", str(CONFIG / "hardware" / "aimc.yaml")], site, tmp_path, code=2)
+    said = tilewright(["validate", str(CONFIG / "hardware" / "zigzag" / "aimc.yaml")], site, tmp_path, code=2)
     assert "plug-in analog in-memory has the same name as tilewright.hardware.in_memory:ANALOG" in " ".join(
         said.split()
     )
@@ -321,9 +333,17 @@ def test_a_column_of_a_name_that_is_taken(site: Path, tmp_path: Path) -> None:
     """One that is built in, and one that a term makes: the row is refused, no cell is overwritten."""
     module = site / "tilewright_example.py"
     text = module.read_text()
-    words = ["map", "--hardware", str(CONFIG / "hardware" / "tpu_like.yaml"), "--no-store", "-o", "run", "--workload"]
+    words = [
+        "map",
+        "--hardware",
+        str(CONFIG / "hardware" / "zigzag" / "tpu_like.yaml"),
+        "--no-store",
+        "-o",
+        "run",
+        "--workload",
+    ]
     words += [str(ROOT / "tests/workflow/tiny/workload/two_layers.yaml")]
-    tilewright([*words, "--mapping", str(CONFIG / "mapping" / "tpu_like.yaml")], site, tmp_path)
+    tilewright([*words, "--mapping", str(CONFIG / "mapping" / "zigzag" / "tpu_like.yaml")], site, tmp_path)
     for key, message in (("energy_pj", "which is built in"), ("mac_energy_pj", "is the name of two columns")):
         module.write_text(text.replace('"cycles_a_layer"', f'"{key}"'))
         said = tilewright(["summarize", "run", "--csv", "runs.csv"], site, tmp_path, code=2)

@@ -3,7 +3,6 @@
 import os
 import shutil
 import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -166,7 +165,7 @@ def test_a_run_that_leaves_something_behind_an_edit_says_so(
 def test_what_is_due_is_made_behind_a_job_that_snakemake_forces(project: Project) -> None:
     """As it does with jobs that were killed: their files may be finished, and those of jobs behind them not."""
     (project.root / "results/.manifest/single/two_layers-narrow/check.json").unlink()
-    command = [sys.executable, "-m", "snakemake", "-n", "--forcerun", "map_single"]
+    command = [str(project.programs / "snakemake"), "-n", "--forcerun", "map_single"]
     environment = {**os.environ, "PYTHONPATH": str(project.root / "lib")}
     done = subprocess.run(command, cwd=project.root, env=environment, capture_output=True, text=True, check=True)
     told = done.stdout + done.stderr

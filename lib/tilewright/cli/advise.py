@@ -9,28 +9,20 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from tilewright.base.artifacts.digests import document_text
 from tilewright.base.artifacts.envelope import is_artifact, read_artifact
-from tilewright.base.artifacts.files import FilePath, existing_file, make_folder, write_atomically
+from tilewright.base.artifacts.files import FilePath, make_folder, write_atomically
 from tilewright.base.artifacts.seals import sealed_document
 from tilewright.base.errors import InputError, Problem, Problems, nearest_name
-from tilewright.base.json_values import JsonObject
 from tilewright.base.measures import ENERGY_PJ, LATENCY_CYCLES
-from tilewright.base.steps import ALLOCATION, CN_GRAPH, COSTS, LAYERS, SCHEDULE, SUMMARY, cost_table
-from tilewright.cli.described_run import (
-    HARDWARE,
-    MAPPING,
-    WORKLOAD,
-    DescribedRun,
-    core_in,
-    hardware_digest,
-    network_digest,
-)
+from tilewright.base.steps import ALLOCATION, CN_GRAPH, COSTS, SCHEDULE, SUMMARY, cost_table
+from tilewright.cli.described_run import HARDWARE, MAPPING, WORKLOAD, DescribedRun, core_in
+from tilewright.cli.explained_run import Given, explained_run, paths_of_inputs
 from tilewright.cli.options import (
     FILE,
     echo_json,
     echo_paths,
     network_keywords,
 )
-from tilewright.cli.runs import existing_run, is_multi_run, records_of
+from tilewright.cli.runs import existing_run, is_multi_run
 from tilewright.cli.terminal import echo_text
 from tilewright.cli.verb import ARGUMENT, Help, Paper, verb
 from tilewright.results.sheet import PaperWidth, sheet_inches
@@ -44,7 +36,7 @@ if TYPE_CHECKING:
     from tilewright.designs.system_trials import ExplainedSystemRun
     from tilewright.designs.trials import TrialEngine
     from tilewright.multicore.scheduling.options import ScheduleSettings
-    from tilewright.search.options import CnSearchOptions, SearchOptions
+    from tilewright.search.options import CnSearchOptions
 
 
 STEM = "advice"
@@ -180,7 +172,7 @@ def advise(
     return _advised(*given, jobs, output, network_options, mapping_changes, pairs, together)
 
 
-def explained_run(run: Path, factor: float | str) -> "tuple[TrialEngine, tuple[FileChange, ...]]":
+def run_and_changes(run: Path, factor: float | str) -> "tuple[TrialEngine, tuple[FileChange, ...]]":
     """(run with its inputs, changes that multiply or divide a number of its hardware by a factor)."""
     given = dict.fromkeys((HARDWARE, WORKLOAD, MAPPING))
     return _explained_with(run, given, NetworkOptions(), _factor(str(factor)), False)[:2]
@@ -221,7 +213,7 @@ def _explained_run(
     from tilewright.designs.changes import possible_changes
     from tilewright.hardware.whole_text import hardware_document
 
-    explained, paths = _explained(run, given, network_options)
+    explained, paths = explained_run(run, given, network_options)
     if mapping_changes:
         explained = replace(explained, others=_mapping_changes(explained, paths))
     return explained, possible_changes(hardware_document(paths[HARDWARE]), by)
@@ -271,68 +263,6 @@ def _factor(text: str) -> Fraction:
     raise InputError([Problem("not a factor", path="factor", value=text[:40], allowed=FACTORS)])
 
 
-def _explained(
-    folder: Path, given: dict[str, Path | None], network_options: NetworkOptions
-) -> "tuple[ExplainedRun, dict[str, Path]]":
-    """(run in a folder with its inputs, paths of these inputs)."""
-    from tilewright.base.artifacts.codec import encode
-    from tilewright.base.artifacts.digests import content_digest
-    from tilewright.designs.core_trials import ExplainedRun
-    from tilewright.hardware.whole_text import hardware_document
-    from tilewright.pipeline.sources import parse_mapping, parse_workload
-    from tilewright.results.records import layers_in_order
-
-    artifact = read_artifact(folder / LAYERS, "tilewright/layers")
-    summary = read_artifact(folder / SUMMARY, "tilewright/single-summary").payload
-    options = _options(artifact.provenance.get("options", {}), folder)
-    run = DescribedRun.of(folder, artifact.provenance, summary)
-    paths = _paths(run, given, network_options)
-    network = parse_workload(paths[WORKLOAD], options.model, options=network_options)
-    run.check(WORKLOAD, network_digest(network, core_in(paths[HARDWARE])), str(paths[WORKLOAD]))
-    mapping = parse_mapping(paths[MAPPING])
-    run.check(MAPPING, content_digest(encode(mapping)), str(paths[MAPPING]))
-    placed = layers_in_order(records_of(artifact, folder / LAYERS), summary)
-    hardware = hardware_document(paths[HARDWARE]).data
-    return ExplainedRun(folder.name, placed, hardware, network, mapping, options), paths
-
-
-def _paths(
-    run: DescribedRun, given: "Given", network_options: NetworkOptions, is_system: bool = False
-) -> dict[str, Path]:
-    """Paths of the input files of a run, by kind. Raises InputError for files that are not found, for hardware of
-    another run, and for a hardware artifact without the text of the hardware file.
-    """
-    from tilewright.hardware.whole_text import text_in
-
-    hardware = given[HARDWARE]
-    if hardware is not None:
-        if is_artifact(existing_file(hardware, HARDWARE)) and not text_in(hardware):
-            message = (
-                "is an artifact without the text of its file, so it cannot be changed: give the hardware file instead"
-            )
-            raise InputError([Problem(message, str(hardware))])
-        run.check(HARDWARE, hardware_digest(hardware), str(hardware))
-    found = run.descriptions(given, network_options, is_system, is_changed=True)
-    missing = run.not_found({kind: found[kind] for kind in given})
-    if missing:
-        raise InputError(missing)
-    return {kind: path for kind, path in found.items() if path is not None}
-
-
-def _options(stated: JsonObject, folder: Path) -> "SearchOptions":
-    """Search options of a run. Raises InputError if the run used a pipeline of the user, because options do not
-    describe the stages of such a pipeline."""
-    from tilewright.base.objectives import OBJECTIVES
-    from tilewright.base.parameters import made_of
-    from tilewright.search.options import SearchOptions
-
-    if "pipeline" in stated or stated.get("objective") not in OBJECTIVES:
-        message = "was made by a pipeline of the user, which cannot search mappings for a change"
-        raise InputError([Problem(message, str(folder))])
-    return made_of(SearchOptions, stated)
-
-
-Given = dict[str, Path | None]
 Document = Mapping[str, Any]
 
 
@@ -356,7 +286,7 @@ def explained_system_run(
     artifact = read_schedule(folder / SCHEDULE)
     summary = read_artifact(folder / SUMMARY).payload
     run = DescribedRun.of(folder, artifact.provenance, summary)
-    paths = _paths(run, given, network_options, is_system=True)
+    paths = paths_of_inputs(run, given, network_options, is_system=True)
     settings = ScheduleSettings.of(artifact.provenance["options"])
     if settings.schedule_model != CAUSAL or "pipeline" in artifact.provenance["options"]:
         message = "was made by a pipeline or a schedule model of the user, which cannot search mappings for a change"

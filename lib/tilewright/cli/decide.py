@@ -154,12 +154,12 @@ def _answer(space: "Space", path: Path, folder: Path) -> "Answer":
 
 def _next(space: "Space", decision: "Decision", folder: Path, jobs: int) -> "Iterator[Statement]":
     """Statements on changes of the hardware of the choice, from full runs of the choice."""
-    from tilewright.cli.advise import explained_run
+    from tilewright.cli.advise import run_and_changes
     from tilewright.cli.explore import shown_design
     from tilewright.designs.decision_trials import FACTOR, next_changes, next_statements
 
     _, *runs = shown_design(space, folder, decision.choice.name)
-    found = [(run, next_changes(space, *explained_run(run, FACTOR), jobs)) for run in runs]
+    found = [(run, next_changes(space, *run_and_changes(run, FACTOR), jobs)) for run in runs]
     return next_statements(decision, found)
 
 

@@ -17,7 +17,7 @@ from tilewright.results.sheet import PaperWidth
     For an accelerator with several cores, one figure shows its cores, links and buses. Each core file has another
     figure, with the name of the core file in its file name.
 
-    Example: tilewright draw config/hardware/tpu_like.yaml -o tpu_like.svg
+    Example: tilewright draw config/hardware/zigzag/tpu_like.yaml -o tpu_like.svg
     """,
     show=echo_paths,
 )

@@ -197,8 +197,8 @@ def _note_repeated(command: click.Command, args: list[str]) -> None:
 def cli() -> None:
     """Find the best way to run neural networks on accelerators, and its costs.
 
-    Example: tilewright map --hardware config/hardware/tpu_like.yaml --workload config/workload/resnet18.onnx --mapping
-    config/mapping/tpu_like.yaml -o out
+    Example: tilewright map --hardware config/hardware/zigzag/tpu_like.yaml --workload config/workload/resnet18.onnx
+    --mapping config/mapping/zigzag/tpu_like.yaml -o out
     """
 
 

@@ -132,8 +132,8 @@ def _tried(mapped: "MappedWorkload") -> str:
 @verb(
     """Find the best mapping of every layer of a network on one core.
 
-    Example: tilewright map --hardware config/hardware/tpu_like.yaml --workload config/workload/resnet18.onnx
-    --mapping config/mapping/tpu_like.yaml -o out
+    Example: tilewright map --hardware config/hardware/zigzag/tpu_like.yaml --workload config/workload/resnet18.onnx
+    --mapping config/mapping/zigzag/tpu_like.yaml -o out
     """,
     run=_searched,
     show=_show,

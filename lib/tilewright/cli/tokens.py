@@ -80,8 +80,8 @@ def _show(priced: "tuple[TokenCosts, list[Path]]", verbose: bool, as_json: bool)
     The inputs and outputs of every layer are in the top memory. Attention processes keys in blocks, and prompts are cut
     into chunks, so that one search of the layers is enough for all contexts. On several cores each layer is scheduled.
 
-    Example: tilewright tokens --hardware config/hardware/tpu_like_vector.yaml --mapping
-    config/mapping/tpu_like_vector.yaml --workload config/workload/qwen2.5_0.5b_decode.yaml --batches 1,16
+    Example: tilewright tokens --hardware config/hardware/zigzag/tpu_like_vector.yaml --mapping
+    config/mapping/zigzag/tpu_like_vector.yaml --workload config/workload/qwen2.5_0.5b_decode.yaml --batches 1,16
     """,
     run=_priced,
     show=_show,

@@ -412,8 +412,8 @@ def _move_legends(figure: NotedFigure) -> None:
 
 def _hide_numbers(figure: NotedFigure) -> list[str]:
     """Hide numbers of points that overlap other numbers. Returns the line of the caption that says so, if some do."""
-    kept: list[Bbox] = []
     drawn, is_hidden = _renderer(figure), False
+    kept: list[Bbox] = []
     for text in [text for axes in figure.axes for text in axes.texts if text.get_gid() == NUMBER_TEXT]:
         box = text.get_window_extent(drawn)
         if any(box.overlaps(other) for other in kept):

@@ -96,8 +96,8 @@ class PaperTable:
         lines = self._tabular(layout)
         if is_scaled:
             lines = [_SCALED, *lines, "}"]
-            where = f"% needs more than {inches:g} inches: place it in table*, or leave out columns; else it is scaled"
-            lines.insert(0, f"{where} (package graphicx)")
+            needed = f"% needs more than {inches:g} inches: place it in table*, or leave out columns; else it is scaled"
+            lines.insert(0, f"{needed} (package graphicx)")
         if layout.is_taller_than_page(self.rows):
             lines.insert(0, f"% {len(self.rows)} rows are taller than a page: leave out rows")
         if layout.size.command:

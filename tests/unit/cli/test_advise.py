@@ -90,8 +90,8 @@ def _output(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> str:
 def test_a_changed_mapping_file_gives_what_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Each change of a spatial mapping: the written file, run by itself, has its energy and its latency."""
     config = TINY.parents[2] / "config"
-    mapping = config / "mapping/eyeriss_like.yaml"
-    given = ["--hardware", str(config / "hardware/eyeriss_like.yaml"), "--workload", str(WORKLOAD)]
+    mapping = config / "mapping/zigzag/eyeriss_like.yaml"
+    given = ["--hardware", str(config / "hardware/zigzag/eyeriss_like.yaml"), "--workload", str(WORKLOAD)]
     options = ["--preset", "zigzag", "--lpf-limit", "2", "--no-store"]
     folder, out, changed = tmp_path / "run", tmp_path / "advice", tmp_path / "changed.yaml"
     assert main(["map", *given, "--mapping", str(mapping), *options, "-o", str(folder)]) == 0
@@ -178,7 +178,12 @@ def test_descriptions_of_an_older_run_are_asked_for(
 def test_another_in_memory_array_has_another_clock(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Which cycles do not show."""
     config = TINY.parents[2] / "config"
-    inputs = ["--hardware", str(config / "hardware/aimc.yaml"), "--mapping", str(config / "mapping/aimc.yaml")]
+    inputs = [
+        "--hardware",
+        str(config / "hardware/zigzag/aimc.yaml"),
+        "--mapping",
+        str(config / "mapping/zigzag/aimc.yaml"),
+    ]
     inputs += ["--workload", str(WORKLOAD)]
     folder = str(tmp_path / "run")
     assert (

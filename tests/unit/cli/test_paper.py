@@ -118,7 +118,7 @@ def test_no_figures_are_written(given: list[str], needed: str, capsys: pytest.Ca
 
 def test_an_unknown_width(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """With the widths that there are, and the nearest."""
-    core = Path(__file__).resolve().parents[3] / "config" / "hardware" / "tpu_like.yaml"
+    core = Path(__file__).resolve().parents[3] / "config" / "hardware" / "zigzag" / "tpu_like.yaml"
     assert main(["draw", str(core), "-o", str(tmp_path / "a.svg"), "--paper", "colum"]) == 2
     assert "allowed: column, page) (did you mean 'column'?)" in capsys.readouterr().err
     assert not list(tmp_path.iterdir())

@@ -143,7 +143,7 @@ def test_diagrams_over_a_page(make_network: Network, tmp_path: Path) -> None:
     with drawn_for("page"):
         records, _ = make_network(1)
         diagrams = [
-            hierarchy_figure(parse_accelerator(HARDWARE / "tpu_like.yaml").cores[0]),
+            hierarchy_figure(parse_accelerator(HARDWARE / "zigzag" / "tpu_like.yaml").cores[0]),
             *(system_figure(parse_accelerator(HARDWARE / f"multi/{name}.yaml")) for name in ("quad_mesh", "diana")),
             nest_figure(records[0]),
         ]
@@ -162,7 +162,7 @@ def test_diagrams_over_a_page(make_network: Network, tmp_path: Path) -> None:
 def test_a_diagram_that_needs_more_width_is_refused(tmp_path: Path) -> None:
     """With the width that it needs, and the option that has it."""
     with drawn_for("column"), pytest.raises(InputError, match=r"needs 4\.7 inches.*allowed: page"):
-        save_figure(hierarchy_figure(parse_accelerator(HARDWARE / "tpu_like.yaml").cores[0]), tmp_path / "h")
+        save_figure(hierarchy_figure(parse_accelerator(HARDWARE / "zigzag" / "tpu_like.yaml").cores[0]), tmp_path / "h")
     assert not list(tmp_path.iterdir())
 
 

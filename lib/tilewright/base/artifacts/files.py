@@ -21,8 +21,16 @@ def existing_file(source: FilePath, what: str) -> Path:
         return path
     if path.is_dir():
         raise InputError([Problem(f"the {what} file is a folder", str(path))])
-    siblings = sorted(item.name for item in path.parent.iterdir()) if path.parent.is_dir() else []
-    raise InputError([Problem(f"no such {what} file", str(path), nearest=nearest_name(path.name, siblings))])
+    raise InputError([Problem(f"no such {what} file", str(path), nearest=nearest_file(path))])
+
+
+def nearest_file(path: Path) -> str:
+    """Suggestion for a path without a file: the path of a file of the same name in a subfolder of its folder, else the
+    nearest name in its folder; '' if there is neither.
+    """
+    siblings = sorted(path.parent.iterdir()) if path.parent.is_dir() else []
+    moved = (item / path.name for item in siblings if os.path.isfile(item / path.name))
+    return str(next(moved, "")) or nearest_name(path.name, [item.name for item in siblings])
 
 
 def file_of(source: object) -> str:

@@ -8,6 +8,7 @@ import pytest
 from tilewright.multicore.scheduling.bounds.lower_bounds import LowerBounds, lower_bounds
 from tilewright.multicore.scheduling.problem import Integers, SchedulingProblem
 
+from tests.members import members
 from tests.unit.multicore.scheduling.bound_attack import target
 from tests.unit.multicore.scheduling.tiny_systems import Node, Piece, bus_system, make_problem
 
@@ -32,7 +33,7 @@ def test_one_core_has_room_and_the_other_streams() -> None:
     assert [bounds.energy_pj for bounds in found] == pytest.approx([330, 330, 333])
 
 
-@pytest.mark.parametrize("seed", range(16))
+@pytest.mark.parametrize("seed", range(members(16, 8)))
 def test_traffic_is_no_more_where_what_streamed_fits(seed: int) -> None:
     """Random problems with streams of one operand, which have at least the bits of what is read or written by it;
     streams of a row on a core are left out, one after the other."""
