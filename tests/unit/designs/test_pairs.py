@@ -17,7 +17,7 @@ from tilewright.designs.trials import with_pairs
 from tilewright.hardware.core import Accelerator, single_core
 
 SEEDS = range(12)
-BASE = Path(__file__).resolve().parents[3] / "config/hardware/tpu_like.yaml"
+BASE = Path(__file__).resolve().parents[3] / "config/hardware/zigzag/tpu_like.yaml"
 HARDWARE: dict[str, Any] = load_yaml(BASE).data
 PORTS = [
     (memory, place, port["name"])
