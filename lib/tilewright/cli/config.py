@@ -273,7 +273,7 @@ class _Reader:
         if len(self.problems) > before:
             return None
         described = (name, flow, names["hardware"], names["workload"], names["mapping"])
-        return Run(*described, options, stages, strict, settings, _has_figures(values))
+        return Run(*described, options, stages, strict, settings, _has_figures(values), values.get("paper"))
 
     def _tell_unused(
         self,
