@@ -35,7 +35,7 @@ def test_default_configuration() -> None:
     assert len(plan.runs) == 16
     whole = [run for run in plan.runs if run.strict]
     assert [run.name for run in whole] == [
-        f"{name}-systolic_vector_45nm" for name in ("resnet18", "mobilenetv2", "bert_tiny")
+        f"{name}-systolic_all_45nm" for name in ("resnet18", "mobilenetv2", "bert_tiny")
     ]
     assert {run.options.model for run in whole} == {"corrected"}
     assert [run.name for run in plan.runs if run.options.preset == "zigzag"] == ["resnet18-tpu_like-zigzag"]
