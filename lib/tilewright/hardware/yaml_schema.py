@@ -71,7 +71,7 @@ def check_operator_type(text: str) -> str:
     """`text` itself if it is an ONNX operator type or the name of a group of operators. Raises FieldError."""
     if text in GROUPS or text in KNOWN_TYPES:
         return text
-    allowed = f"an ONNX operator type, as MaxPool, or one of {', '.join(GROUPS)}"
+    allowed = f"an ONNX operator type, as MaxPool, or one of {', '.join(GROUPS)}; operators of plug-ins: vector or all"
     raise FieldError("is neither an operator type nor a group of them", allowed, _nearest_type(text))
 
 

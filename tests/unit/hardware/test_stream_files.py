@@ -273,7 +273,9 @@ WRONG: dict[str, tuple[dict[str, Any], dict[str, dict[str, Any]], str]] = {
     "misspelt operator": (
         accelerator(),
         {"vector": {"operator_types": ["Silo"]}},
-        "operator_types[0]: is neither an operator type nor a group of them, got 'Silo'",
+        "operator_types[0]: is neither an operator type nor a group of them, got 'Silo' (allowed: an ONNX operator "
+        "type, as MaxPool, or one of mac, vector, pooling, elementwise, normalization, reduction, softmax, all; "
+        "operators of plug-ins: vector or all)",
     ),
 }
 
