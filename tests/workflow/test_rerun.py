@@ -52,45 +52,31 @@ def test_edited_option_of_a_run(project: Project, edit: Edit) -> None:
 
 
 def test_figures_are_drawn_where_they_are_asked_for(project: Project, edit: Edit) -> None:
-    """Beside the tables; when they are not asked for any more, another result leaves none of the one before."""
+    """Beside the tables, and for a paper in a folder of their own; when they are not asked for any more, another result
+    leaves none of the one before."""
     folder = project.root / "results" / "single" / "two_layers-wide" / "report"
-    drawn = {f"{name}.{end}" for name in ("energy", "latency", "bottlenecks") for end in ("svg", "png")}
-    drawn.add("loop_nests.pdf")
+    names = ("energy", "latency", "bottlenecks")
+    drawn = {f"{name}.{end}" for name in names for end in ("svg", "png")} | {"loop_nests.pdf", "paper"}
     tables = {"bottlenecks.csv", "bottlenecks.json", "layers.csv", "loop_nests.txt", "ports.csv"}
     assert {file.name for file in folder.iterdir()} == tables
     config = project.root / "config" / "config.yaml"
-    edit(config, "lpf_limit: 4", "lpf_limit: 4\nfigures: true")
-    assert project.would_run() == ["figures_single two_layers-narrow", "figures_single two_layers-wide"]
+    edit(config, "lpf_limit: 4", "lpf_limit: 4\nfigures: true\npaper: column")
+    runs = ("two_layers-narrow", "two_layers-wide")
+    assert project.would_run() == [f"{rule}_single {run}" for rule in ("figures", "paper") for run in runs]
     project.run()
     assert {file.name for file in folder.iterdir()} == tables | drawn
-    edit(config, "\nfigures: true", "")
+    for_paper = {f"{name}-column.{end}" for name in names for end in ("pdf", "svg", "txt", "csv")}
+    for_paper |= {"layers.tex", "layers.md", "ports.tex", "bottlenecks-energy_pj.tex"}
+    assert for_paper <= {file.name for file in (folder / "paper").iterdir()}
+    assert b"/Type3" not in (folder / "paper" / "energy-column.pdf").read_bytes()
+    assert "<text" in (folder / "paper" / "energy-column.svg").read_text()
+    edit(config, "paper: column", "paper: page")
+    assert project.would_run() == [f"paper_single {run}" for run in runs]
+    edit(config, "\nfigures: true\npaper: page", "")
     assert project.would_run() == []
     edit(project.root / "config" / "hardware" / "wide.yaml", "r_cost: 50", "r_cost: 51")
     project.run()
     assert {file.name for file in folder.iterdir()} == tables
-
-
-def test_files_for_a_paper_are_written_where_they_are_asked_for(project: Project, edit: Edit) -> None:
-    """In the width that is asked for; without the key, another result leaves none of the one before."""
-    folder = project.root / "results" / "single" / "two_layers-wide" / "report" / "paper"
-    config = project.root / "config" / "config.yaml"
-    edit(config, "lpf_limit: 4", "lpf_limit: 4\npaper: column")
-    assert project.would_run() == ["paper_single two_layers-narrow", "paper_single two_layers-wide"]
-    project.run()
-    figures = {
-        f"{name}-column.{end}" for name in ("energy", "latency", "bottlenecks") for end in ("pdf", "svg", "txt", "csv")
-    }
-    made = {file.name for file in folder.iterdir()}
-    assert figures | {"layers.tex", "layers.md", "ports.tex", "bottlenecks-energy_pj.tex"} <= made
-    assert b"/Type3" not in (folder / "energy-column.pdf").read_bytes()
-    assert "<text" in (folder / "energy-column.svg").read_text()
-    edit(config, "paper: column", "paper: page")
-    assert project.would_run() == ["paper_single two_layers-narrow", "paper_single two_layers-wide"]
-    edit(config, "\npaper: page", "")
-    assert project.would_run() == []
-    edit(project.root / "config" / "hardware" / "wide.yaml", "r_cost: 50", "r_cost: 51")
-    project.run()
-    assert not folder.exists()
 
 
 def test_edited_cost_model_reruns_costs(project: Project, edit: Edit) -> None:

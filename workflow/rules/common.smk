@@ -261,4 +261,4 @@ def reported(flow, category, files):
             path, caption=caption, category=category, subcategory="{run}", labels=labels
         )
 
-    return [output(file) for file in files]
+    return [output(file) for file in files if not file.of_some_runs]

@@ -80,8 +80,6 @@ def test_tables_of_spaces(space: Path, tmp_path: Path) -> None:
     assert r"lanes-{}" in (out / "decision-table.tex").read_text()
     tilewright.front(space, tmp_path / "front", paper="page")
     assert {"front.tex", "front-two_layers-page.pdf", "front.html"} <= set(os.listdir(tmp_path / "front"))
-    tilewright.explore(space, tmp_path / "plain")
-    assert not [name for name in os.listdir(tmp_path / "plain") if name.endswith((".tex", ".pdf"))]
 
 
 def test_every_table_has_a_form_for_a_paper() -> None:
@@ -97,11 +95,10 @@ def test_python_writes_and_refuses_what_the_command_does(run: Path, tmp_path: Pa
     """A width without a file to write, and an unknown width, are errors."""
     with pytest.raises(InputError, match="--paper: has no effect without --csv"):
         tilewright.summarize([run], paper="column")
-    table = tilewright.pareto([run], csv=tmp_path / "pareto.csv", figures=tmp_path, paper="page")
+    table = tilewright.pareto([run], csv=tmp_path / "pareto.csv", paper="page")
     assert len(table) == len(tilewright.summarize([run], csv=tmp_path / "summary.csv", paper="page")) == 1
-    tilewright.compare(run, run, output=tmp_path, paper="page")
     tilewright.explain(run, output=tmp_path, only="tables", paper="page")
-    assert {"pareto.tex", "summary.tex", "ports.tex", "two_layers-page.pdf"} <= set(os.listdir(tmp_path))
+    assert {"pareto.tex", "summary.tex", "ports.tex"} <= set(os.listdir(tmp_path))
     with pytest.raises(InputError, match="allowed: column, page"):
         tilewright.report(run, paper="colum")  # type: ignore[arg-type]
 
