@@ -369,6 +369,13 @@ class MapOptions(SearchOptions):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
+class TokenOptions(SearchOptions):
+    """Options of `tilewright tokens` on one core. With `bounds`, it says how far its mappings can be from the best."""
+
+    bounds: bool = True
+
+
+@dataclass(frozen=True, eq=False, repr=False)
 class EvaluateOptions(BoundaryParameters):
     """Options of `tilewright evaluate`, with the default model of `tilewright map`."""
 
