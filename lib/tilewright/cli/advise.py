@@ -1,7 +1,7 @@
 """`tilewright advise`: changes that would improve a run on one or several cores, and hardware that can be removed."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -11,7 +11,7 @@ from tilewright.base.artifacts.digests import document_text
 from tilewright.base.artifacts.envelope import is_artifact, read_artifact
 from tilewright.base.artifacts.files import FilePath, make_folder, write_atomically
 from tilewright.base.artifacts.seals import sealed_document
-from tilewright.base.errors import InputError, Problem, Problems
+from tilewright.base.errors import InputError, Problem, Problems, nearest_name
 from tilewright.base.measures import ENERGY_PJ, LATENCY_CYCLES
 from tilewright.base.steps import ALLOCATION, CN_GRAPH, COSTS, SCHEDULE, SUMMARY, cost_table
 from tilewright.cli.described_run import HARDWARE, MAPPING, WORKLOAD, DescribedRun, core_in
@@ -24,7 +24,8 @@ from tilewright.cli.options import (
 )
 from tilewright.cli.runs import existing_run, is_multi_run
 from tilewright.cli.terminal import echo_text
-from tilewright.cli.verb import ARGUMENT, Help, verb
+from tilewright.cli.verb import ARGUMENT, Help, Paper, verb
+from tilewright.results.sheet import PaperWidth, sheet_inches
 from tilewright.workload.network_options import NetworkOptions
 
 if TYPE_CHECKING:
@@ -57,28 +58,32 @@ def _advised(
     output: FilePath | None,
     network_options: NetworkOptions | None,
     mapping_changes: bool,
+    pairs: bool,
+    together: str,
     show_progress: bool = False,
 ) -> "Advices":
     """Effects of each change. If `write` or `output` are given, the files that they name are written."""
-    from tilewright.designs.trials import advices_of
+    from tilewright.designs.trials import advices_of, named_advices, with_pairs
     from tilewright.search.progress import search_progress
 
     run, by, network_options = Path(run), _factor(str(factor)), network_options or NetworkOptions()
     named = {HARDWARE: hardware, WORKLOAD: workload, MAPPING: mapping}
     given = {kind: None if file is None else Path(file) for kind, file in named.items()}
-    explained: TrialEngine
-    if is_multi_run(existing_run(run)):
-        explained, changes = explained_system_run(run, given, network_options, by)
-        count = len(changes)
-    else:
-        explained, changes = _explained_run(run, given, network_options, by, mapping_changes)
-        count = len(changes) + len(explained.others)
+    if pairs and together:
+        raise InputError([Problem("has no effect, because --together names the changes to try", path="--pairs")])
+    explained, changes, others = _explained_with(run, given, network_options, by, mapping_changes and not together)
+    chosen = _named(changes, together)
+    count = 1 if chosen else len(changes) + others
     if write is not None and not 1 <= write[0] <= count:
         raise InputError(
             [Problem("there is no change with this number", path="write", value=str(write[0]), allowed=f"1 to {count}")]
         )
     with search_progress(count + 1, run.name, show_progress, unit="designs", least=1) as advance:
-        found = advices_of(explained, changes, search=search, jobs=jobs, advance=advance)
+        if chosen:
+            found = named_advices(explained, chosen, search=search)
+        else:
+            found = advices_of(explained, changes, search=search, jobs=jobs, advance=advance)
+            found = with_pairs(explained, found, jobs) if pairs else found
     if write is not None:
         write_changed(found, write[0], Path(write[1]))
     if output is not None:
@@ -94,7 +99,8 @@ def _show(found: "Advices", output: Path | None, write: tuple[int, Path] | None,
         echo_json(advices_object(found))
         return
     echo_text(advice_text(found))
-    written = [output / f"{STEM}.{end}" for end in ("csv", "json")] if output else []
+    ends = ("csv", "json", *(() if sheet_inches() is None else ("md", "tex")))
+    written = [output / f"{STEM}.{end}" for end in ends] if output else []
     if written or write:
         echo_paths([*written, *([write[1]] if write else [])], as_json)
 
@@ -139,21 +145,65 @@ def advise(
     mapping_changes: Annotated[
         bool, Help("Also change spatial mappings of the mapping file, with a new search for each change.")
     ] = True,
+    pairs: Annotated[
+        bool, Help("Also try all pairs of sizes, widths and array sides, with the same mappings.")
+    ] = False,
+    together: Annotated[
+        str, Help("Try only the changes of these keys, together: KEY or KEY,KEY.", metavar="KEYS")
+    ] = "",
+    paper: Annotated[PaperWidth | None, Paper(("output",))] = None,
 ) -> "Advices":
     """Effects of changes of a run, the best change first, and the hardware that can be removed without loss.
 
     Each change sets one number of the hardware file. The effect of the change is computed for the mappings of the run
     and, with `search`, for newly searched mappings. With `mapping_changes`, spatial mappings of the mapping file are
-    changed too, one at a time; for each of these changes, mappings are searched again.
+    changed too, one at a time; for each of these changes, mappings are searched again. With `pairs`, the result also
+    has the pair of sizes, widths and array sides that saves most, among the pairs that save more than their changes
+    alone. `together` has keys of changes, separated by commas: only these changes are tried, all at once.
 
-    `run` is the folder of the run. `hardware`, `workload` and `mapping` are its inputs; if an input is not given, the
-    function looks for it in the same places as the command. `write` is the number of a change in the list, and the file
-    to write with this change (on several cores the file of the accelerator or of the core). `output` is a folder for a
-    table and a JSON file. Energies are in pJ. Raises ArtifactError for a folder without a run, and InputError for
-    inputs that are not those of the run.
+    `run` is the folder of the run. `hardware`, `workload` and `mapping` are its inputs; if an input is not given,
+    the function looks for it in the same places as the command. `write` is the number of a change in the list, and
+    the file to write with this change (on several cores the file of the accelerator or of the core). `output` is a
+    folder for a table and a JSON file; with `paper` (`column` or `page`) also for the table as LaTeX and Markdown.
+    Energies are in pJ. Raises ArtifactError for a folder without a run, and InputError for inputs that are not
+    those of the run.
     """
     given = (run, factor, search, hardware, workload, mapping, write)
-    return _advised(*given, jobs, output, network_options, mapping_changes)
+    return _advised(*given, jobs, output, network_options, mapping_changes, pairs, together)
+
+
+def run_and_changes(run: Path, factor: float | str) -> "tuple[TrialEngine, tuple[FileChange, ...]]":
+    """(run with its inputs, changes that multiply or divide a number of its hardware by a factor)."""
+    given = dict.fromkeys((HARDWARE, WORKLOAD, MAPPING))
+    return _explained_with(run, given, NetworkOptions(), _factor(str(factor)), False)[:2]
+
+
+def _explained_with(
+    run: Path, given: dict[str, Path | None], network_options: NetworkOptions, by: Fraction, mapping_changes: bool
+) -> "tuple[TrialEngine, tuple[FileChange, ...], int]":
+    """(run with its inputs, changes of its hardware by a factor, number of changes of other files)."""
+    if is_multi_run(existing_run(run)):
+        return *explained_system_run(run, given, network_options, by), 0
+    explained, changes = _explained_run(run, given, network_options, by, mapping_changes)
+    return explained, changes, len(explained.others)
+
+
+def _named(changes: "Sequence[FileChange]", together: str) -> "tuple[FileChange, ...]":
+    """Changes that give more of something, by their keys in a text; () without text. Raises InputError for unknown keys
+    and for keys that are given twice.
+    """
+    if not together:
+        return ()
+    known = {one.key: one for one in changes if one.more}
+    problems, keys = Problems(), [key.strip() for key in together.split(",")]
+    for key in dict.fromkeys(keys):
+        if key not in known:
+            nearest = nearest_name(key, [*known])
+            problems.found.append(Problem("no such change", path="together", value=key, nearest=nearest))
+    for key in sorted({key for key in keys if key in known and keys.count(key) > 1}):
+        problems.found.append(Problem("is given twice", path="together", value=key))
+    problems.finish()
+    return tuple(known[key] for key in keys)
 
 
 def _explained_run(
@@ -185,6 +235,10 @@ def write_changed(found: "Advices", number: int, path: Path) -> None:
     from tilewright.hardware.whole_text import hardware_text
 
     change = found.found[number - 1].change
+    if not change.file and change.parts:
+        files = ", ".join(dict.fromkeys(part.file for part in change.parts))
+        message = f"changes several files: {files}; write the changes of each file by a command of their own"
+        raise InputError([Problem(message, path="write", value=str(number))])
     if not change.file:
         message = "changes a mapping whose file was not found: name the file with --mapping"
         raise InputError([Problem(message, path="write", value=str(number))])
@@ -192,11 +246,11 @@ def write_changed(found: "Advices", number: int, path: Path) -> None:
 
 
 def _write(found: "Advices", folder: Path) -> None:
-    from tilewright.designs.advice import advice_table, advices_object
-    from tilewright.results.text_tables import write_csv
+    from tilewright.designs.advice import advice_table, advices_object, paper_advice
+    from tilewright.results.paper_tables import write_table
 
     make_folder(folder)
-    write_csv(advice_table(found), folder / f"{STEM}.csv")
+    write_table(advice_table(found), folder / f"{STEM}.csv", for_paper=paper_advice(found))
     write_atomically(folder / f"{STEM}.json", sealed_document(document_text(advices_object(found))))
 
 

@@ -8,11 +8,11 @@ from tilewright.base.artifacts.digests import document_text
 from tilewright.base.artifacts.files import FilePath, make_folder, write_atomically, writing
 from tilewright.base.artifacts.seals import sealed_document
 from tilewright.base.errors import Problems, TilewrightError
-from tilewright.cli.options import echo_json, echo_paths, keep_font_cache_here, refuse_paper
+from tilewright.cli.options import echo_json, echo_paths, keep_font_cache_here
 from tilewright.cli.run_ledgers import ledger_at
 from tilewright.cli.terminal import echo_text
-from tilewright.cli.verb import Argument, Help, OptionOf, verb
-from tilewright.results.sheet import PaperOptions, PaperWidth, drawn_for
+from tilewright.cli.verb import Argument, Help, Paper, verb
+from tilewright.results.sheet import PaperWidth
 
 if TYPE_CHECKING:
     import pandas
@@ -30,10 +30,7 @@ def _compared(
     network: str,
     search_again: bool = False,
     jobs: int = 1,
-    output: FilePath | None = None,
-    paper: PaperWidth | None = None,
 ) -> "RunComparison":
-    refuse_paper(paper, ("-o", output))
     from tilewright.results.two_runs import compare_two, with_own_names
 
     first, second = str(a), str(b)
@@ -69,10 +66,10 @@ def _searched_again(compared: "RunComparison", places: tuple[str, str], jobs: in
     return replace(compared, searched=searched_turns(compared.turns, (first, second), jobs))
 
 
-def _show(compared: "RunComparison", output: Path | None, paper: PaperWidth | None, as_json: bool) -> None:
+def _show(compared: "RunComparison", output: Path | None, as_json: bool) -> None:
     from tilewright.results.two_runs import comparison_object, comparison_text
 
-    paths = _write(compared, output, paper) if output else []
+    paths = _write(compared, output) if output else []
     if as_json:
         echo_json(comparison_object(compared))
         return
@@ -106,7 +103,7 @@ def compare(
         bool, Help("Also search new mappings of both runs on one core for each change that would turn the order.")
     ] = False,
     jobs: int = 1,
-    paper: Annotated[PaperWidth | None, OptionOf(PaperOptions)] = None,
+    paper: Annotated[PaperWidth | None, Paper(("output",))] = None,
 ) -> "pandas.DataFrame":
     """Table of the differences of run `b` from run `a`. It has a row for each layer, term and memory, the row with the
     largest difference first.
@@ -120,13 +117,13 @@ def compare(
     """
     from tilewright.results.two_runs import comparison_table
 
-    compared = _compared(a, b, network, search_again, jobs, output, paper)
+    compared = _compared(a, b, network, search_again, jobs)
     if output is not None:
-        _write(compared, Path(output), paper)
+        _write(compared, Path(output))
     return comparison_table(compared)
 
 
-def _write(compared: "RunComparison", folder: Path, paper: PaperWidth | None) -> list[Path]:
+def _write(compared: "RunComparison", folder: Path) -> list[Path]:
     """Write the table as CSV and JSON, and the figure; returns the paths."""
     from tilewright.results.paper_tables import write_table
     from tilewright.results.two_runs import COLUMNS, comparison_object, comparison_table
@@ -137,6 +134,6 @@ def _write(compared: "RunComparison", folder: Path, paper: PaperWidth | None) ->
     make_folder(folder)
     table, data = folder / f"{STEM}.csv", folder / f"{STEM}.json"
     write_atomically(data, sealed_document(document_text(comparison_object(compared))))
-    with writing(folder), drawn_for(paper):
+    with writing(folder):
         tables = write_table(comparison_table(compared), table, COLUMNS)
         return [*tables, data, *write_comparison_figure(compared, folder / STEM)]

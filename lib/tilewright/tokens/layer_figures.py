@@ -236,11 +236,7 @@ class LayerFigures:
         gaps = sorted(self._gaps.values())
         middle, largest = (f"{math.ceil(gap * 1000 - 1e-9) / 10:.1f}%" for gap in (median(gaps), gaps[-1]))
         what = {"latency": "the time", "energy": "the energy"}.get(objective)
-        step = (
-            f"; over these, {what} of a step, a sum over layers, could fall by at most the largest share"
-            if what
-            else ""
-        )
+        whole = f"; over these, {what} of a step, a sum over layers, could fall by at most the largest share"
         return (
             f"mappings: with the best ones, the {objective} of a layer could be smaller by {middle} (median) and"
             f" {largest} (largest of {len(gaps)} layers) at most, over the spatial mappings that"
