@@ -13,6 +13,7 @@ from tilewright.base.errors import InputError, Problem
 from tilewright.base.json_values import JsonObject
 from tilewright.base.objectives import OBJECTIVES
 from tilewright.base.operator_groups import work_counts
+from tilewright.base.proof import gap_to
 from tilewright.cost.record import LayerRecord
 from tilewright.hardware.core import Accelerator, Core, Memory, single_core
 from tilewright.hardware.hierarchy import top_memories
@@ -230,8 +231,8 @@ class LayerFigures:
         engine, objective = self.options.temporal_mapping_search_engine, self.options.objective
         if not self._gaps or len(self._gaps) < sum(one is not None for one in self._figures.values()):
             return (
-                f"mappings: those that {engine} finds; how far they are from the best ones is not known, because the"
-                " lower bounds were not computed"
+                f"mappings: those that {engine} finds; how far they are from the best ones is not known, because"
+                " this was not computed"
             )
         gaps = sorted(self._gaps.values())
         middle, largest = (f"{math.ceil(gap * 1000 - 1e-9) / 10:.1f}%" for gap in (median(gaps), gaps[-1]))
@@ -296,7 +297,7 @@ def _gap(record: LayerRecord) -> float | None:
     """Share by which the objective of a record could be smaller; None without a lower bound."""
     bound = record.search.get("lower_bound")
     value = OBJECTIVES[record.objective].value(record.energy_pj, record.latency_cycles)
-    return None if bound is None else max(0.0, 1 - bound / value) if value else 0.0
+    return None if bound is None else gap_to(bound, value)
 
 
 def _with_work(figures: Sums, node: WorkloadNode) -> Sums:

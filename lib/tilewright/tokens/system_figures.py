@@ -215,7 +215,7 @@ class SystemFigures:
             notes.append(f"layers that tensor parallel cuts along their inputs, with a sum: {', '.join(names)}")
         notes.append(
             "mappings and schedules: those that the search finds; how far they are from the best ones is not known,"
-            " because no lower bounds are computed on several cores"
+            " because this is not computed on several cores"
         )
         return tuple(notes)
 
