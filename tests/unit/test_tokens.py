@@ -52,6 +52,9 @@ MODELS: dict[str, dict[str, Any]] = {
 }
 OPTIONS = SearchOptions(model="corrected", lpf_limit=2)
 
+LINKS = {"O": "O", "W": "I2", "I": "I1"}
+EXACT: dict[str, Any] = {"temporal_mapping_search_engine": "exact"}
+
 
 def step_of(fields: dict[str, Any]) -> dict[str, Any]:
     """A workload of the model; its requests play no part."""
@@ -187,6 +190,39 @@ def test_twice_the_room_is_what_a_core_with_it_takes() -> None:
             assert small.larger_cycles(own)[2] == min(own[LATENCY], with_more[LATENCY]), node.name
             best = max(best, own[LATENCY] - with_more[LATENCY])
     assert best > 0
+
+
+def test_the_note_says_how_far_the_mappings_are_from_the_best_at_most() -> None:
+    """No layer that the engine exact maps is better by more than its gap; the printed share is that of the worst.
+
+    With spatial mappings that the file fixes: among others, exact finds better ones, which the note does not cover.
+    """
+    curves = {}
+    sides = {"D1": ["K, 8"], "D2": ["C, 8"]}
+    fixed = parse_mapping([{"name": "default", "spatial_mapping": sides, "memory_operand_links": LINKS}])
+    for name, options in {"loma": replace(OPTIONS, bounds=True), "exact": replace(OPTIONS, **EXACT)}.items():
+        figures = LayerFigures(FIGURES.accelerator, fixed, options, Control(), with_limits=False)
+        curves[name] = (figures, curves_of(MODELS["llama"], figures).decode_step(16, 2))
+    (figures, step), (best, _) = curves["loma"], curves["exact"]
+    values = [one.of(step)[LATENCY] for one in (figures, best)]
+    assert values[0] >= values[1]
+    gaps = []
+    for node in step.nodes:
+        if node.layer is not None:
+            alone = replace(step, nodes=(replace(node, sources=(), repeats=1),))
+            gaps.append(figures._gaps[figures._kind(node)])
+            assert best.of(alone)[LATENCY] >= figures.of(alone)[LATENCY] * (1 - gaps[-1]) * (1 - 1e-9), node.name
+    assert values[1] >= values[0] * (1 - max(gaps)) * (1 - 1e-9)
+    (note,) = figures.notes(0)
+    share = float(note.partition("(median) and ")[2].partition("%")[0])
+    assert max(gaps) * 100 <= share + 1e-9 <= max(gaps) * 100 + 0.1 + 1e-6
+    assert "over these, the time of a step, a sum over layers, could fall by at most the largest share" in note
+
+
+def test_without_bounds_the_note_says_that_the_distance_is_not_known() -> None:
+    """The engine is named."""
+    FIGURES.search([curves_of(MODELS["llama"]).decode_step(16, 2)])
+    assert "those that loma finds; how far they are from the best ones is not known" in FIGURES.notes(0)[-1]
 
 
 def test_contexts_are_spread_over_whole_blocks() -> None:

@@ -7,10 +7,10 @@ this dialect. The reader of the file must therefore know whether a plain area is
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
-from tilewright.base.errors import nearest_name
+from tilewright.base.errors import InputError, Problem, nearest_name
 
 if TYPE_CHECKING:
     from fractions import Fraction
@@ -132,6 +132,41 @@ def parse_frequency_mhz(value: object) -> float:
     if frequency == 0:
         raise FieldError("must be greater than 0")
     return _up_to(LARGEST_FREQUENCY_MHZ, "10^6 MHz", frequency)
+
+
+def share_of_percent(text: str) -> float:
+    """Share from a percentage: 0.02 from "2%" or "2 %". Raises FieldError for other texts and negative numbers."""
+    number, sign, rest = text.partition("%")
+    try:
+        share = float(number) / 100
+    except ValueError:
+        share = math.nan
+    if not sign or rest.strip() or not 0 <= share < math.inf:
+        raise FieldError("must be a percentage", allowed="0% or more, such as 2%")
+    return share
+
+
+def budget_pj(text: str) -> float:
+    """Energy in pJ from a number with a unit. Raises FieldError for other texts, a number without a unit and 0."""
+    if not text.strip()[-1:].isalpha():
+        raise FieldError("must have a unit", allowed="such as 300 uJ or 3 mJ")
+    energy_pj = parse_energy_pj(text)
+    if energy_pj == 0:
+        raise FieldError("must be greater than 0", allowed="such as 300 uJ or 3 mJ")
+    return energy_pj
+
+
+def checked(name: str, reader: Callable[[str], float]) -> Callable[[str], None]:
+    """Check of a parameter that `reader` reads. The check raises InputError with the name of the parameter."""
+
+    def check(text: str) -> None:
+        try:
+            reader(text)
+        except FieldError as error:
+            problem = Problem(error.message, path=name, value=text, allowed=error.allowed, nearest=error.nearest)
+            raise InputError([problem]) from None
+
+    return check
 
 
 class WrittenArea(NamedTuple):

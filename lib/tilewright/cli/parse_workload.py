@@ -138,7 +138,8 @@ def _read(file: Path, model: str, name: str, options: NetworkOptions) -> "tuple[
 def _covered(node: WorkloadNode) -> "OperatorCoverage":
     """Coverage of a layer of a YAML file. Such a layer always has a cost model."""
     from tilewright.base.operator_groups import work_counts
-    from tilewright.workload.onnx.coverage import MODELLED, OperatorCoverage
+    from tilewright.workload.graph import MODELLED
+    from tilewright.workload.onnx.coverage import OperatorCoverage
 
     assert node.layer is not None
     counts = work_counts(node.unit, node.layer.mac_count * node.repeats)

@@ -17,7 +17,7 @@ from tilewright.cli.parameter_options import Given, Named, parameter_keywords, s
 from tilewright.cli.terminal import echo_text
 from tilewright.cli.verb import MAPPING_FILE, Help, Paper, Tell, silent, verb
 from tilewright.results.sheet import PaperWidth
-from tilewright.search.options import CnSearchOptions, CoreSearchOptions, SearchOptions
+from tilewright.search.options import CnSearchOptions, CoreSearchOptions, SearchOptions, TokenOptions
 from tilewright.tokens.strategies import BEST, CHOICES
 from tilewright.workload.language_models.request import DEFAULT_BLOCK
 
@@ -42,7 +42,7 @@ def _priced(
     mapping: "MappingSource",
     contexts: Sequence[int] | str,
     batches: Sequence[int] | str,
-    search: Given[SearchOptions],
+    search: Given[TokenOptions],
     prompts: bool,
     key_block: int,
     chunk: int,
@@ -87,7 +87,7 @@ def _show(priced: "tuple[TokenCosts, list[Path]]", verbose: bool, as_json: bool)
     show=_show,
     order="hardware workload mapping contexts batches prompts key_block chunk parallel output",
 )
-@parameter_keywords(search=SearchOptions)
+@parameter_keywords(search=TokenOptions)
 def tokens(
     workload: Annotated["WorkloadSource", Help("Workload file of a language model; the requests in it are not used.")],
     hardware: Annotated["AcceleratorSource", Help("Hardware file or artifact, with one or several cores.")],
@@ -101,7 +101,7 @@ def tokens(
     ] = (1,),
     options: SearchOptions | None = None,
     *,
-    search: Named[SearchOptions],
+    search: Named[TokenOptions],
     prompts: Annotated[bool, Help("Also compute the time to the first token.")] = True,
     key_block: Annotated[int, Limits(least=1), Help("Number of keys in a block of attention.")] = DEFAULT_BLOCK,
     chunk: Annotated[int, Limits(least=1), Help("Number of prompt tokens in a chunk.")] = DEFAULT_BLOCK,
@@ -129,7 +129,7 @@ def tokens(
 def _found(
     given: tuple[Any, Any, Any],
     points: tuple[list[int], list[int]],
-    options: Given[SearchOptions],
+    options: Given[TokenOptions],
     cuts: tuple[int, int, bool],
     parallel: str,
     run: tuple[int, Any],
@@ -179,7 +179,7 @@ def _unused_of(mapping: Any, file: str, network: Any, accelerator: "Accelerator"
 
 def _on_one(
     described: tuple[Any, Any, Any],
-    options: Given[SearchOptions],
+    options: Given[TokenOptions],
     cuts: tuple[int, int, bool],
     parallel: str,
     control: "Control",
@@ -201,7 +201,7 @@ def _on_one(
 
 def _on_several(
     described: tuple[Any, Any, Any],
-    options: Given[SearchOptions],
+    options: Given[TokenOptions],
     cuts: tuple[int, int, bool],
     parallel: str,
     control: "Control",
@@ -231,7 +231,7 @@ def _on_several(
     return TokenCurves(model, figures, cuts[0], cuts[1]), chosen
 
 
-def _options_of_cores(options: Given[SearchOptions]) -> CnSearchOptions:
+def _options_of_cores(options: Given[TokenOptions]) -> CnSearchOptions:
     """Options for several cores: the model is `corrected` unless the user gives another model."""
     options()  # errors are raised as for one core
     known = {parameter.name for parameter in parameters_of(CnSearchOptions)}

@@ -28,7 +28,7 @@ from tilewright.base.operator_groups import (
 from tilewright.hardware.core import Core
 from tilewright.hardware.system import MEMORY, OFFCHIP, POOLING, SIMD, CorePlace, MultiCoreAccelerator
 from tilewright.mapping.constraints import MappingConstraints
-from tilewright.workload.graph import Workload, WorkloadNode
+from tilewright.workload.graph import APPROXIMATED, UNSUPPORTED, Workload, WorkloadNode
 from tilewright.workload.layer import OUTPUT, Layer
 
 NOT_RUN = "not run by the core"
@@ -42,11 +42,6 @@ NOT_MODELLED = "not modelled"
 
 The other reason, NOT_RUN, is that the core's `operator_types` do not include the operator.
 """
-
-UNSUPPORTED = "unsupported"
-"""Status of a node if the reader of the network file has no model of the work of the node (see coverage.json)."""
-APPROXIMATED = "approximated"
-"""Status of a node whose work or dependences are estimates (see coverage.json)."""
 
 
 @dataclass(frozen=True)

@@ -4,12 +4,11 @@ Each class holds the parameters of a stage; the defaults are those of zigzag-dse
 `tilewright map`, has different defaults.
 """
 
-import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, NamedTuple
 
-from tilewright.base.errors import InputError, Problem
+from tilewright.base.errors import Problem
 from tilewright.base.objectives import Chance, Goal, Objective
 from tilewright.base.parameters import (
     Count,
@@ -21,7 +20,7 @@ from tilewright.base.parameters import (
     parameters_of,
 )
 from tilewright.base.profile import CORRECTED, ModelChoice, profile_by_name
-from tilewright.base.units import FieldError, parse_energy_pj
+from tilewright.base.units import budget_pj, checked, share_of_percent
 from tilewright.mapping.words import TemporalMappingType
 
 DEFAULT_SPATIAL_MAPPINGS = 3
@@ -267,41 +266,6 @@ class SearchOptions(CoreSearchOptions, LocalityParameters):
         return found
 
 
-def share_of_percent(text: str) -> float:
-    """Share from a percentage: 0.02 from "2%" or "2 %". Raises FieldError for other texts and negative numbers."""
-    number, sign, rest = text.partition("%")
-    try:
-        share = float(number) / 100
-    except ValueError:
-        share = math.nan
-    if not sign or rest.strip() or not 0 <= share < math.inf:
-        raise FieldError("must be a percentage", allowed="0% or more, such as 2%")
-    return share
-
-
-def budget_pj(text: str) -> float:
-    """Energy in pJ from a number with a unit. Raises FieldError for other texts, a number without a unit and 0."""
-    if not text.strip()[-1:].isalpha():
-        raise FieldError("must have a unit", allowed="such as 300 uJ or 3 mJ")
-    energy_pj = parse_energy_pj(text)
-    if energy_pj == 0:
-        raise FieldError("must be greater than 0", allowed="such as 300 uJ or 3 mJ")
-    return energy_pj
-
-
-def checked(name: str, reader: Callable[[str], float]) -> Callable[[str], None]:
-    """Check of a parameter that `reader` reads. The check raises InputError with the name of the parameter."""
-
-    def check(text: str) -> None:
-        try:
-            reader(text)
-        except FieldError as error:
-            problem = Problem(error.message, path=name, value=text, allowed=error.allowed, nearest=error.nearest)
-            raise InputError([problem]) from None
-
-    return check
-
-
 @dataclass(frozen=True, init=False, eq=False, repr=False)
 class MapOptions(SearchOptions):
     """Options of `tilewright map`. The defaults are for design decisions; a preset has the values of zigzag-dse."""
@@ -366,6 +330,13 @@ class MapOptions(SearchOptions):
             return chosen
         own = {parameter.name for parameter in parameters_of(cls) if parameter.owner is MapOptions}
         return {one.name: one.default for one in parameters_of(SearchOptions) if one.name in own} | chosen
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class TokenOptions(SearchOptions):
+    """Options of `tilewright tokens` on one core. With `bounds`, it says how far its mappings can be from the best."""
+
+    bounds: bool = True
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -2,14 +2,18 @@
 over layers.
 """
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from statistics import median
 
 import numpy as np
 
 from tilewright.base.errors import InputError, Problem
 from tilewright.base.json_values import JsonObject
+from tilewright.base.objectives import OBJECTIVES
 from tilewright.base.operator_groups import work_counts
+from tilewright.base.proof import gap_to
 from tilewright.cost.record import LayerRecord
 from tilewright.hardware.core import Accelerator, Core, Memory, single_core
 from tilewright.hardware.hierarchy import top_memories
@@ -62,6 +66,8 @@ class LayerFigures:
     _kinds: dict[tuple[str, Layer, str], Kind] = field(default_factory=dict)
     _mappings: dict[Kind, RecordedMapping] = field(default_factory=dict)
     """Mappings of the layers that the core runs; empty if `with_limits` is false."""
+    _gaps: dict[Kind, float] = field(default_factory=dict)
+    """Share by which the objective of a layer could be smaller with the best mapping; only if the search bounds it."""
     _with_ports: dict[tuple[Kind, tuple[PortName, ...]], float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -158,7 +164,8 @@ class LayerFigures:
         for row in problem.uncosted or ():
             self.uncosted.setdefault(row.operator_type, row)
         problem.check_layers()
-        records = self._mapped(problem)
+        records = self._mapped(problem, self.options)
+        gaps = {name: gap for record in records if (gap := _gap(record)) is not None for name in record.names}
         recorded = recorded_mappings(records, self.core, union) if self.with_limits else ()
         mappings = {name: one for one in recorded for name in one.record.names}
         by_name = dict(zip((record.names for record in records), self._of_records(records, recorded), strict=True))
@@ -171,19 +178,22 @@ class LayerFigures:
                 cycles = [min(one[node.name], float(figures[LATENCY])) for one in larger]
                 figures = np.concatenate((_with_work(figures, node), cycles))
             self._figures[kind] = figures
+            if node.name in gaps:
+                self._gaps[kind] = gaps[node.name]
             if node.name in mappings:
                 self._mappings[kind] = mappings[node.name]
 
-    def _mapped(self, problem: NetworkProblem) -> Sequence[LayerRecord]:
+    def _mapped(self, problem: NetworkProblem, options: SearchOptions) -> Sequence[LayerRecord]:
         """Records of the best mappings of all layers."""
-        pipeline = Pipeline.build(None, self.options, onnx=False)
+        pipeline = Pipeline.build(None, options, onnx=False)
         return map_problem(problem, pipeline, self.control).records
 
     def _larger_latencies(self, union: Workload, name: str) -> dict[str, float]:
         """Latency in cycles of each layer, by name, after a new search with one memory twice as large."""
         memories = tuple(larger(one) if one.name == name else one for one in self.core.memories)
         accelerator = replace(self.accelerator, cores=(replace(self.core, memories=memories),))
-        records = self._mapped(NetworkProblem(union, accelerator, self.mapping))
+        options = replace(self.options, bounds=False)  # the bounds of changed hardware are not used
+        records = self._mapped(NetworkProblem(union, accelerator, self.mapping), options)
         return {layer: float(record.latency_cycles) for record in records for layer in record.names}
 
     def of(self, workload: Workload) -> Sums:
@@ -211,9 +221,28 @@ class LayerFigures:
         return limit_of(self, step, workload)
 
     def notes(self, weight_bits: int) -> tuple[str, ...]:
-        """Note on the operators that have no costs."""
+        """Notes on the operators that have no costs, and on the distance of the mappings from the best ones."""
         left_out = [f"{row.operator_type} {row.reason}" for row in self.uncosted.values()]
-        return (f"not costed: {', '.join(left_out)}",) if left_out else ()
+        return (*((f"not costed: {', '.join(left_out)}",) if left_out else ()), self.gap_note)
+
+    @property
+    def gap_note(self) -> str:
+        """Note on the share by which the objective of the layers could be smaller with the best mappings."""
+        engine, objective = self.options.temporal_mapping_search_engine, self.options.objective
+        if not self._gaps or len(self._gaps) < sum(one is not None for one in self._figures.values()):
+            return (
+                f"mappings: those that {engine} finds; how far they are from the best ones is not known, because"
+                " this was not computed"
+            )
+        gaps = sorted(self._gaps.values())
+        middle, largest = (f"{math.ceil(gap * 1000 - 1e-9) / 10:.1f}%" for gap in (median(gaps), gaps[-1]))
+        what = {"latency": "the time", "energy": "the energy"}.get(objective)
+        whole = f"; over these, {what} of a step, a sum over layers, could fall by at most the largest share"
+        return (
+            f"mappings: with the best ones, the {objective} of a layer could be smaller by {middle} (median) and"
+            f" {largest} (largest of {len(gaps)} layers) at most, over the spatial mappings that"
+            f" {engine} tries{whole if what else ''}; others can be better"
+        )
 
     def _kind(self, node: WorkloadNode) -> Kind:
         assert node.layer is not None
@@ -262,6 +291,13 @@ def kinds_of(record: LayerRecord) -> list[float]:
     for term, cycles in record.latency_breakdown_cycles.items():
         found[CAUSE_OF_TERM.get(term, MOVING_DATA)] += cycles
     return list(found.values())
+
+
+def _gap(record: LayerRecord) -> float | None:
+    """Share by which the objective of a record could be smaller; None without a lower bound."""
+    bound = record.search.get("lower_bound")
+    value = OBJECTIVES[record.objective].value(record.energy_pj, record.latency_cycles)
+    return None if bound is None else gap_to(bound, value)
 
 
 def _with_work(figures: Sums, node: WorkloadNode) -> Sums:

@@ -213,6 +213,10 @@ class SystemFigures:
         if self.by_inputs:
             names = dict.fromkeys(sorted(name.rpartition("/")[2] for name in self.by_inputs))
             notes.append(f"layers that tensor parallel cuts along their inputs, with a sum: {', '.join(names)}")
+        notes.append(
+            "mappings and schedules: those that the search finds; how far they are from the best ones is not known,"
+            " because this is not computed on several cores"
+        )
         return tuple(notes)
 
     def _rows_of(self, workload: Workload, node: WorkloadNode) -> Sums:

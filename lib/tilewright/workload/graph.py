@@ -16,6 +16,14 @@ if TYPE_CHECKING:
     import networkx as nx
 
 
+MODELLED, PASS_THROUGH = "modelled", "pass-through"
+"""Statuses of a node: its work has costs; it does no work, or moves data only."""
+APPROXIMATED = "approximated"
+"""Status of a node whose work or dependences are estimates (see coverage.json)."""
+UNSUPPORTED = "unsupported"
+"""Status of a node if the reader of the network file has no model of the work of the node (see coverage.json)."""
+
+
 @dataclass(frozen=True)
 class Tensor:
     """Tensor of a network: name, shape and precision."""

@@ -14,7 +14,6 @@ import numpy as np
 import numpy.typing as npt
 
 from tilewright.base.errors import Problem
-from tilewright.mapping.runnable import UNSUPPORTED
 from tilewright.multicore.nodes.axis_rows import (
     AxisOwners,
     AxisRows,
@@ -29,7 +28,7 @@ from tilewright.multicore.nodes.grid import Integers, LayerGrid
 from tilewright.multicore.nodes.tiling import LayerTiling
 from tilewright.workload.access import AxisIndex, IndexMap, Shape, index_range
 from tilewright.workload.dependencies import Boxes, input_boxes
-from tilewright.workload.graph import Workload, WorkloadNode
+from tilewright.workload.graph import UNSUPPORTED, Workload, WorkloadNode
 from tilewright.workload.layer import Layer
 
 _ONE_ROW = np.zeros(1, np.int64)

@@ -21,15 +21,12 @@ import onnx
 from tilewright.base.errors import InputError, Problem
 from tilewright.base.operator_groups import MAC_TYPES
 from tilewright.base.profile import ModelProfile
-from tilewright.workload.graph import Workload, WorkloadNode
+from tilewright.workload.graph import MODELLED, PASS_THROUGH, UNSUPPORTED, Workload, WorkloadNode
 from tilewright.workload.layer import Layer
 from tilewright.workload.network_options import NetworkOptions
 from tilewright.workload.onnx import matrix_products, products
 from tilewright.workload.onnx.counting import NOTHING, WorkCounter, works_alone
 from tilewright.workload.onnx.coverage import (
-    MODELLED,
-    PASS_THROUGH,
-    UNSUPPORTED,
     Coverage,
     OperatorCoverage,
     build_coverage,

@@ -8,7 +8,7 @@ from typing import Any
 from tilewright.base.errors import InputError, Problem, UnmetLimitError
 from tilewright.base.json_values import JsonObject
 from tilewright.base.measures import ENERGY_PJ, LATENCY_CYCLES
-from tilewright.base.units import energy_text
+from tilewright.base.units import budget_pj, energy_text, share_of_percent
 from tilewright.cost.record import LayerRecord
 from tilewright.hardware.core import Core
 from tilewright.hardware.static_power import clock_period_ns
@@ -19,7 +19,7 @@ from tilewright.pipeline.stages.items import MappedWorkload
 from tilewright.pipeline.stages.pipeline import Pipeline
 from tilewright.pipeline.stages.run import default_pipeline, map_some_layers, summed_again
 from tilewright.search.front import BoundedFront, FrontPoint, PointMapping, front_of
-from tilewright.search.options import MapOptions, SearchOptions, budget_pj, share_of_percent
+from tilewright.search.options import MapOptions, SearchOptions
 from tilewright.workload.layer import Layer
 
 NS_A_MS = 1e6

@@ -4,11 +4,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from tilewright.base.json_values import JsonObject
+from tilewright.workload.graph import APPROXIMATED, MODELLED, PASS_THROUGH, UNSUPPORTED
 
-MODELLED = "modelled"
-PASS_THROUGH = "pass-through"
-APPROXIMATED = "approximated"
-UNSUPPORTED = "unsupported"
 _STATUS_ORDER = (MODELLED, APPROXIMATED, UNSUPPORTED, PASS_THROUGH)
 
 

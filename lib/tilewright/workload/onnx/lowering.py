@@ -17,10 +17,9 @@ from tilewright.base.operator_groups import MAC_ARRAY, VECTOR_UNIT
 from tilewright.base.profile import ModelProfile
 from tilewright.base.registry import Registry
 from tilewright.workload.access import AxisIndex, IndexMap, TensorAccess, access_of_loops, loop
-from tilewright.workload.graph import Tensor
+from tilewright.workload.graph import APPROXIMATED, MODELLED, PASS_THROUGH, UNSUPPORTED, Tensor
 from tilewright.workload.layer import OUTPUT, Layer
 from tilewright.workload.network_options import ASSUMED
-from tilewright.workload.onnx.coverage import APPROXIMATED, MODELLED, PASS_THROUGH, UNSUPPORTED
 from tilewright.workload.onnx.node import (
     SELECTING,
     STANDARD_DOMAINS,

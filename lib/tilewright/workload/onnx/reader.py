@@ -14,9 +14,9 @@ from tilewright.base.errors import InputError
 from tilewright.base.operator_groups import MAC_ARRAY, VECTOR_UNIT
 from tilewright.base.profile import REFERENCE, ModelProfile
 from tilewright.base.registry import Registry
-from tilewright.workload.graph import Tensor, Workload, WorkloadNode
+from tilewright.workload.graph import PASS_THROUGH, UNSUPPORTED, Tensor, Workload, WorkloadNode
 from tilewright.workload.network_options import NetworkOptions
-from tilewright.workload.onnx.coverage import PASS_THROUGH, UNSUPPORTED, Coverage, OperatorCoverage, build_coverage
+from tilewright.workload.onnx.coverage import Coverage, OperatorCoverage, build_coverage
 from tilewright.workload.onnx.given_bits import BitsOfNetwork
 from tilewright.workload.onnx.loading import load_model
 from tilewright.workload.onnx.lowering import (

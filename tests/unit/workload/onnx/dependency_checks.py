@@ -10,7 +10,7 @@ from onnx import helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
 from tilewright.base.profile import CORRECTED
 from tilewright.workload.access import IndexMap
-from tilewright.workload.onnx.coverage import UNSUPPORTED
+from tilewright.workload.graph import UNSUPPORTED
 from tilewright.workload.onnx.lowering import LoweredNode, Lowering, lower
 from tilewright.workload.onnx.operators import register_operators
 from tilewright.workload.onnx.resolution.network import ResolvedGraph, resolve_graph

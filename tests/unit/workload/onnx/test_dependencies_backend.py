@@ -9,7 +9,7 @@ import pytest
 from onnx import TensorProto, numpy_helper
 from onnx.backend.test.case.node import collect_testcases
 from tilewright.base.errors import InputError
-from tilewright.workload.onnx.coverage import UNSUPPORTED
+from tilewright.workload.graph import UNSUPPORTED
 
 from tests.unit.workload.onnx.dependency_checks import assert_dependencies, lower_model
 

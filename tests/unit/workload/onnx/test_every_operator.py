@@ -11,8 +11,9 @@ from tilewright.base.errors import InputError
 from tilewright.base.operator_groups import MAC_TYPES, SEQUENCE_TYPES, UNMODELLED_WITHOUT_MACS
 from tilewright.base.profile import CORRECTED, REFERENCE
 from tilewright.cli.main import main
+from tilewright.workload.graph import APPROXIMATED, MODELLED, PASS_THROUGH, UNSUPPORTED
 from tilewright.workload.onnx import read_onnx
-from tilewright.workload.onnx.coverage import APPROXIMATED, MODELLED, PASS_THROUGH, UNSUPPORTED, Coverage
+from tilewright.workload.onnx.coverage import Coverage
 from tilewright.workload.onnx.lowering import registered_operators
 from tilewright.workload.onnx.operators import register_operators
 from tilewright.workload.onnx.operators.not_modelled import is_not_modelled

@@ -8,8 +8,8 @@ from onnx import TensorProto, helper, numpy_helper
 from onnx.helper import make_node
 from tilewright.base.operator_groups import MAC_ARRAY
 from tilewright.base.profile import CORRECTED
+from tilewright.workload.graph import APPROXIMATED, MODELLED
 from tilewright.workload.onnx import ParsedNetwork, read_onnx
-from tilewright.workload.onnx.coverage import APPROXIMATED, MODELLED
 
 from tests.unit.workload.onnx.dependency_checks import build_model, predicted_dependencies
 from tests.unit.workload.onnx.operators.vector_cases import check_layer
