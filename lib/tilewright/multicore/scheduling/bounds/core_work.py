@@ -6,7 +6,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from tilewright.multicore.scheduling.bounds.classes import CnClasses
-from tilewright.multicore.scheduling.bounds.limits import SLACK, SystemLimits, Weighted, best_by_weights
+from tilewright.multicore.scheduling.bounds.limits import SLACK, SystemLimits
+from tilewright.multicore.scheduling.bounds.weights import Weighted, best_by_weights
 from tilewright.multicore.scheduling.problem import OUTPUT_OPERAND, Floats, SchedulingProblem
 
 ROUNDS = 400

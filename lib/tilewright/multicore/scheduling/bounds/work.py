@@ -7,7 +7,8 @@ from typing import NamedTuple
 import numpy as np
 
 from tilewright.multicore.scheduling.bounds.classes import CnClasses
-from tilewright.multicore.scheduling.bounds.limits import Weighted, best_by_weights, changes
+from tilewright.multicore.scheduling.bounds.limits import changes
+from tilewright.multicore.scheduling.bounds.weights import Weighted, best_by_weights
 from tilewright.multicore.scheduling.problem import (
     OUTPUT_OPERAND,
     Booleans,

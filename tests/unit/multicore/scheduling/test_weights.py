@@ -2,7 +2,8 @@
 
 import numpy as np
 import pytest
-from tilewright.multicore.scheduling.bounds.limits import Floats, Weighted, best_by_weights
+from tilewright.multicore.scheduling.bounds.weights import Weighted, best_by_weights
+from tilewright.multicore.scheduling.problem import Floats
 
 ROUNDS = 200
 
