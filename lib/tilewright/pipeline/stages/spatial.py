@@ -45,6 +45,7 @@ from tilewright.search.run_bound import FrontEnd, FrontEnds
 if TYPE_CHECKING:
     from tilewright.search.exact.candidate import Choice
     from tilewright.search.exact.search import ExactResult
+    from tilewright.search.front import BoundedFront
 
 EFFORT_OF_ENDS, GAP_OF_ENDS = 8, 0.02
 """Limits of the search for each end of a layer's Pareto front (least energy, least latency): divisor of the effort, and
@@ -247,41 +248,50 @@ class _Together(_Spatial):
             *found.notes(self.mapper.engine, allocation),
             ("spatial_mappings", counts),
             ("covers", self.covered.text),
-            *self._ends(found),
-            *self._front(found),
+            *self._trade_off(found),
         )
         best = replace(self.made[found.candidate], index=found.candidate)
         answer = ExactAnswer(found, best.unrolling, allocation, notes)
         stages = (*self.rest.stages[:place], answer, *self.rest.stages[place + 1 :])
         yield from replace(self.rest, stages=stages)(best)
 
-    def _ends(self, found: "ExactResult") -> Iterator[tuple[str, object]]:
-        """Note on the mappings with the least energy and the least latency, if the temporal mapper searches them.
+    def _trade_off(self, found: "ExactResult") -> Iterator[tuple[str, object]]:
+        """Notes on the mappings with the least energy and the least latency and on the Pareto front, if the temporal
+        mapper searches them. With a front, the two mappings are the ends of the front."""
+        mapper = self.mapper
+        if not isinstance(mapper, Best):
+            return
+        front = self._front(found, mapper) if mapper.front else None
+        if mapper.ends and all(OBJECTIVES[mapper.objective]):
+            chosen = FrontEnd(found.energy_pj, found.latency_cycles)
+            ends = self._ends(found, mapper) if front is None else replace(front.ends, chosen=chosen)
+            if ends is not None:
+                yield "ends", encode(ends)
+        if front is not None:
+            yield "front", {**encode(front), "largest_miss": front.stated_miss}
 
-        Each of these two mappings has a search of its own. The note has the better of the result of this search and
+    def _ends(self, found: "ExactResult", mapper: Best) -> FrontEnds | None:
+        """Mappings with the least energy and the least latency; None if a search finds no mapping.
+
+        Each of these two mappings has a search of its own. The result has the better of the result of this search and
         `found`, with the lower bound of this search.
         """
-        if not isinstance(self.mapper, Best) or not self.mapper.ends or not all(OBJECTIVES[self.mapper.objective]):
-            return
-        effort = None if self.mapper.effort is None else self.mapper.effort // EFFORT_OF_ENDS
-        mapper = replace(self.mapper, effort=effort, largest_gap=max(self.mapper.largest_gap, GAP_OF_ENDS))
+        effort = None if mapper.effort is None else mapper.effort // EFFORT_OF_ENDS
+        mapper = replace(mapper, effort=effort, largest_gap=max(mapper.largest_gap, GAP_OF_ENDS))
         ordering = self.problem.constraints.temporal_ordering
         ends = {}
         for goal, own in (("energy", found.energy_pj), ("latency", found.latency_cycles)):
             choices = replace(self, made=[], impossible=[])._choices()
             end = replace(mapper, objective=goal).search(choices, len(self.starts), ordering, self.rest.control)
             if end is None:
-                return
+                return None
             best = end if end.value < own else found
             ends[goal] = FrontEnd(best.energy_pj, best.latency_cycles, min(end.lower_bound, own))
-        chosen = FrontEnd(found.energy_pj, found.latency_cycles)
-        yield "ends", encode(FrontEnds(**ends, chosen=chosen))
+        return FrontEnds(**ends, chosen=FrontEnd(found.energy_pj, found.latency_cycles))
 
-    def _front(self, found: "ExactResult") -> Iterator[tuple[str, object]]:
-        """Note on the Pareto front of the layer, if the temporal mapper searches it."""
-        if not isinstance(self.mapper, Best) or not self.mapper.front:
-            return
-        from tilewright.pipeline.stages.layer_front import FrontSearch, FrontSource, front_notes
+    def _front(self, found: "ExactResult", mapper: Best) -> "BoundedFront | None":
+        """Pareto front of the layer; None if a search finds no mapping."""
+        from tilewright.pipeline.stages.layer_front import FrontSearch, FrontSource
 
         def source(search: _Together) -> FrontSource:
             return FrontSource(search._choices(), search.made.__getitem__, search._prepared)
@@ -289,12 +299,12 @@ class _Together(_Spatial):
         ordering = self.problem.constraints.temporal_ordering
         search = FrontSearch(
             lambda: source(replace(self, made=[], impossible=[])),
-            self.mapper,
+            mapper,
             len(self.starts),
             ordering,
             self.rest.control,
         )
-        yield from front_notes(search.run(found, FrontSource((), self.made.__getitem__, self._prepared)))
+        return search.run(found, FrontSource((), self.made.__getitem__, self._prepared))
 
 
 def _the_item(item: Any) -> Iterator[Any]:
