@@ -188,7 +188,8 @@ def if_copied_line(found: Mapping[str, Any]) -> list[str]:
     if gap == f"{found['gap_latency']:.1%}":
         return []
     cycles = f"{copied[LATENCY_CYCLES]:,} cycles"
-    return [f"over those of them that copy data that fit, as this one: {cycles}; gap {gap} in latency"]
+    line = f"over those of them that copy data that fit, as this one: {cycles}; gap {gap} in latency"
+    return [f"{line}, {OF_THIS_TILING}"]
 
 
 def covered_by(bound: Mapping[str, Any]) -> str:

@@ -6,9 +6,6 @@ from tilewright.base.objectives import OBJECTIVES, Powers
 from tilewright.plans.blocks import Blocks
 from tilewright.plans.evaluate import PlanOutcome
 
-TOLERANCE = 1.1
-"""Largest estimate of a cut that is tried, as a multiple of the latency of the best plan."""
-
 
 class BlockQueue:
     """Cuts of a layer that were not tried yet.
@@ -21,16 +18,16 @@ class BlockQueue:
         self._cuts, self._objective, self._stretch = list(cuts), objective, 1.0
         self._is_known = False
 
-    def next(self, count: int, best: PlanOutcome | None) -> list[Blocks]:
-        """The next `count` cuts, which leave the queue. If the objective is the latency, cuts whose estimate is
-        much above the latency of `best` are left out.
+    def next(self, count: int, best: PlanOutcome | None, tolerance: float) -> list[Blocks]:
+        """The next cuts, at most `count`, which leave the queue. If the objective is the latency, only cuts are next
+        whose estimate is below the latency of `best`, multiplied by `tolerance`.
         """
         self._cuts.sort(key=lambda cut: cut.rank(self._objective, self._stretch))
         taken = self._cuts[:count]
         if OBJECTIVES[self._objective] == Powers(latency=1) and best is not None and best.figures is not None:
             least = best.figures.latency_cycles
-            taken = [cut for cut in taken if cut.least_cycles(self._stretch) < TOLERANCE * least]
-        self._cuts = self._cuts[count:] if taken else []
+            taken = [cut for cut in taken if cut.least_cycles(self._stretch) < tolerance * least]
+        self._cuts = [cut for cut in self._cuts if cut not in taken]
         return taken
 
     def learn(self, outcome: PlanOutcome, cut: Blocks) -> None:

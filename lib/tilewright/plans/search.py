@@ -5,6 +5,7 @@ estimates. Processes get the work in batches of a fixed size. Therefore, if the 
 result does not depend on the number of processes.
 """
 
+import math
 import random
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -48,15 +49,20 @@ COMPOSED = 3
 """Number of compositions of segments, for each rule of candidate selection, that are evaluated as whole plans."""
 COMPOSED_TRIES = 120
 """Number of allocations that are tried for each composition. Later plans begin with the best of these allocations."""
-BLOCK_TIME_SHARE, BLOCK_COUNT_SHARE = 0.9, 0.5
-"""Largest shares of the time and of the number of plans that the search uses for blocks, if the network is one layer.
+BLOCK_ROUNDS = ((1.1, 0.9), (math.inf, 0.5))
+"""Rounds of cuts into blocks of a network of one layer: largest estimate of a cut as a multiple of the latency of the
+best plan, and largest share of the time.
 """
+BLOCK_COUNT_SHARE = 0.5
+"""Largest share of the number of plans that a round, or the refinement of its best cuts, uses."""
 BLOCK_BATCH = 2
 """Number of cuts into blocks that are chosen before any of them is evaluated."""
 BLOCK_RANKS = 2
 """Number of cuts into blocks that are tried for each layer of a network of several layers, the best by estimates."""
-REFINED_BLOCKS = 3
-"""Number of the best cuts into blocks that are evaluated on every number of cores, and in another order of parts."""
+REFINED_WITHIN, LEAST_REFINED = 1.15, 3
+"""Cuts into blocks that are evaluated on every number of cores, and with both orders of the loops: those whose
+objective is at most this multiple of the best, and at least this number of them.
+"""
 LAYER_BY_LAYER_RULES = (PartRule(1.0, True), *PART_RULES)
 START, LAYER_BY_LAYER, BLOCKS, UNIFORM = "start", "layer by layer", "blocks", "uniform"
 COMPOSITION = "composition"
@@ -239,11 +245,16 @@ class FusionSearch:
             plans = dict.fromkeys(self.space.in_blocks(rank, self.options.objective) for rank in range(BLOCK_RANKS))
             self._look_at([Task(plan, spread=self._all) for plan in plans], BLOCKS)
             return
-        until, most = self._until(BLOCK_TIME_SHARE), len(self.tried) + int(BLOCK_COUNT_SHARE * self._left)
-        found: list[tuple[PlanOutcome, Blocks]] = []
         queue = BlockQueue(self.space.layers[0].blocks, self.options.objective)
+        for tolerance, share in BLOCK_ROUNDS:
+            self._block_round(queue, tolerance, share)
+
+    def _block_round(self, queue: BlockQueue, tolerance: float, share: float) -> None:
+        """Try the cuts of a queue whose estimates are within `tolerance`, and refine the best of them."""
+        until, most = self._until(share), len(self.tried) + int(BLOCK_COUNT_SHARE * self._left)
+        found: list[tuple[PlanOutcome, Blocks]] = []
         while len(self.tried) < most and not self._is_past(until):
-            cuts = queue.next(min(BLOCK_BATCH, most - len(self.tried)), self.best)
+            cuts = queue.next(min(BLOCK_BATCH, most - len(self.tried)), self.best, tolerance)
             if not cuts:
                 break
             outcomes = self._look_at([self._block_task(cut) for cut in cuts], BLOCKS, until)
@@ -251,9 +262,25 @@ class FusionSearch:
                 queue.learn(outcome, cut)
                 if outcome.figures is not None:
                     found.append((outcome, cut))
-        best = sorted(found, key=lambda pair: self._rank(pair[0]))[:REFINED_BLOCKS]
-        tasks = [self._block_task(cut, outwards, True) for _, cut in best for outwards in (True, False)]
-        self._look_at(tasks[: max(0, self._left)], BLOCKS)
+        self._refine(found, until)
+
+    def _refine(self, found: Sequence[tuple[PlanOutcome, Blocks]], until: float | None) -> None:
+        """Evaluate the best cuts into blocks on every number of cores, and with both orders of the loops. They can use
+        the rest of the time of this step, and half of the plans that are left.
+        """
+        ordered = sorted(found, key=lambda pair: self._rank(pair[0]))
+        least = REFINED_WITHIN * self._rank(ordered[0][0])[0] if ordered else 0.0
+        cuts = [
+            cut
+            for place, (outcome, cut) in enumerate(ordered)
+            if place < LEAST_REFINED or self._rank(outcome)[0] <= least
+        ]
+        tasks = [self._block_task(cut, outwards, True) for cut in cuts for outwards in (True, False)]
+        few = tasks[: 2 * LEAST_REFINED][: max(0, self._left)]
+        self._look_at(few, BLOCKS)
+        if not self._is_past(until):
+            most = int(BLOCK_COUNT_SHARE * max(0, self._left))
+            self._look_at(tasks[len(few) :][:most], BLOCKS, until)
 
     def _block_task(self, cut: Blocks, outwards: bool = False, on_every_count: bool = False) -> Task:
         (one,) = self.space.layers
