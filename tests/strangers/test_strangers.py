@@ -11,7 +11,7 @@ from tests.strangers.readings import shipped
 from tests.strangers.run import outcomes
 from tests.strangers.verbs import outcomes_of_calls
 
-COUNT, CALLS, SEED = members(120, 60), members(22, 12), 7
+COUNT, CALLS, SEED = members(120, 60), 22, 7
 
 
 def test_nothing_is_dropped_in_silence() -> None:

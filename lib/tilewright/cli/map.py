@@ -97,6 +97,7 @@ def _show(mapped: "MappedWorkload", output: Path | None, verbose: bool, as_json:
         bits_lines,
         coverage_lines,
         locality_lines,
+        plug_in_lines,
         power_lines,
         range_lines,
     )
@@ -110,6 +111,7 @@ def _show(mapped: "MappedWorkload", output: Path | None, verbose: bool, as_json:
         coverage_lines,
         locality_lines,
         range_lines,
+        plug_in_lines,
     )
     for line in (line for lines in told for line in lines(summary)):
         echo(line)

@@ -92,6 +92,12 @@ def pair_words(advices: Advices, pair: Together) -> str:
     return f"save {share(advices.gain(pair.outcome) or 0.0)} of {advices.objective}; alone they save {told}"
 
 
+def is_tie(advices: Advices, pair: Together) -> bool:
+    """Whether two limits tie: the changes alone save no more than half of what they save together."""
+    alone = sum(max(advices.gain(one) or 0.0, 0.0) for one in pair.alone)
+    return alone <= (advices.gain(pair.outcome) or 0.0) / 2
+
+
 def extent_of_pairs(pairs: Pairs) -> str:
     """Words for the pairs that were tried."""
     kinds = "changes of sizes, widths and array sides"
@@ -112,8 +118,9 @@ def _pair_lines(advices: Advices) -> list[str]:
         )
     else:
         text = (
-            f"Together, {pairs.best.change.words} {pair_words(advices, pairs.best)} ({held}). Of"
-            f" {extent_of_pairs(pairs)}, no other pair that saves more than its changes alone saves more."
+            f"{'Two limits tie: together' if is_tie(advices, pairs.best) else 'Together'}, {pairs.best.change.words}"
+            f" {pair_words(advices, pairs.best)} ({held}). Of {extent_of_pairs(pairs)}, this pair saves most, among"
+            f" those that save at least {LEAST_GAIN:.1%} more than their changes alone."
         )
     return [ended_lines([text])]
 

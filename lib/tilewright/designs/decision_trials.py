@@ -7,7 +7,7 @@ from pathlib import Path
 from tilewright.base.errors import KeyPath
 from tilewright.base.proof import gap_to
 from tilewright.designs.advice import LEAST_GAIN, Advices
-from tilewright.designs.advice_text import assumptions_of, extent_of_pairs, pair_words, share
+from tilewright.designs.advice_text import assumptions_of, extent_of_pairs, is_tie, pair_words, share
 from tilewright.designs.changes import FileChange
 from tilewright.designs.core_trials import OUTERMOST
 from tilewright.designs.decision import Decision
@@ -102,7 +102,7 @@ def _single_statement(decision: Decision, run: Path, found: NextChanges) -> Stat
 def _set_statement(run: Path, found: NextChanges) -> Statement:
     advices, pairs, chosen = found.advices, found.advices.pairs, found.set
     assert pairs is not None
-    extent = f"{extent_of_pairs(pairs)} that the space does not vary"
+    extent = f"{extent_of_pairs(pairs)}, among the numbers that the space does not vary"
     if chosen is None:
         text = (
             f"{run.name}: of {extent}, none saves {LEAST_GAIN:.1%} of {advices.objective} more than its changes alone."
@@ -117,9 +117,10 @@ def _set_statement(run: Path, found: NextChanges) -> Statement:
     else:
         assert pairs.best is not None
         text = (
-            f"{run.name}: two limits tie. Together, {chosen.change.words} {pair_words(advices, pairs.best)}, with the"
-            f" {_held(advices)}. {_after_search(advices, chosen)} Of {extent}, no other pair that saves more than its"
-            f" changes alone saves more."
+            f"{run.name}: {'two limits tie; ' if is_tie(advices, pairs.best) else ''}together, {chosen.change.words}"
+            f" {pair_words(advices, pairs.best)}, with the {_held(advices)}. {_after_search(advices, chosen)} Of"
+            f" {extent}, this pair saves most, among those that save at least {LEAST_GAIN:.1%} more than their changes"
+            f" alone."
         )
     return Statement(NEXT, text + _assumed(advices, chosen), (_again(run, chosen),))
 

@@ -72,13 +72,11 @@ class PlanMoves:
         if space.fixed.stacks is None and len(space.layers) > 1:
             self.kinds |= {"cut": PlanMoves._other_cut}
         self._cuttable = [place for place, one in enumerate(space.layers) if len(one.blocks) > 1]
-        if self._cuttable:
+        if self._cuttable and (space.has_many_cores or len(space.layers) == 1):
             self.kinds |= {BLOCKS: PlanMoves._other_blocks}
         alone = ("cores", DETOURS) if space.fixed.by_off_chip is None and space.is_on_several_cores else ("cores",)
         self.kinds |= {RELOADS: PlanMoves._fewer_reloads, MERGED: PlanMoves._merged_parts}
         self.gain = dict.fromkeys((*self.kinds, *alone), FIRST_GAIN)
-        if self._cuttable and not space.has_many_cores:
-            self.gain[BLOCKS] *= LEAST_SHARE
         self.cost = dict.fromkeys(self.gain, 1.0)
         # Only layers that can run on several cores get parts; layers with much work are drawn more often.
         divisible = [place for place, one in enumerate(space.layers) if one.between is None and one.cores > 1]

@@ -32,8 +32,8 @@ BATCH = "B"
 HEADS = ("G", "H")
 """Dimensions of channels along which different parts also read different inputs."""
 MANY_CORES = 8
-"""Number of cores from which the first plans and segments of a network of several layers are also cut into blocks along
-several dimensions. With fewer cores, only steps cut into such blocks.
+"""Number of cores from which a network of several layers is also cut into blocks along several dimensions. With fewer
+cores, the costs of the further parts take more time than blocks save.
 """
 SELECTIONS = ("latency", "memory")
 ALL_ROWS = 1 << 30

@@ -198,19 +198,21 @@ def _avoid_exponents(axis: Axis) -> None:
     """Write large and small numbers of an axis in a unit with a power of ten, and those of a logarithmic axis as
     powers, instead of as 1e+06.
     """
+    formatter = axis.get_major_formatter()
+    scale = formatter.scale if isinstance(formatter, DistinctFormatter) else 1.0
     low, high = axis.get_view_interval()
     if not any("e" in text for text in labels(axis) if text.strip("+-.e0123456789") == ""):
         return
     if axis.get_scale() == "log":
-        axis.set_major_formatter(FuncFormatter(_power_text))
+        axis.set_major_formatter(FuncFormatter(lambda value, _: _power_text(value / scale)))
         return
-    power = 3 * math.floor(math.log10(max(abs(low), abs(high))) / 3)
-    axis.set_major_formatter(DistinctFormatter(10.0**power))
+    power = 3 * math.floor(math.log10(max(abs(low), abs(high)) / scale) / 3)
+    axis.set_major_formatter(DistinctFormatter(scale * 10.0**power))
     factor, text = f"10{_superscript(power)}", axis.label.get_text()
     axis.label.set_text(text.replace("[", f"[{factor} ") if "[" in text else f"{text} [{factor}]")
 
 
-def _power_text(value: float, _: int | None = None) -> str:
+def _power_text(value: float) -> str:
     """Text of a number on a logarithmic axis, such as 10⁶ or 5·10⁶; plain between 0.01 and 1000."""
     power = math.floor(math.log10(value) + 1e-9)
     if -2 <= power <= 3:

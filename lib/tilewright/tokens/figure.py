@@ -1,5 +1,6 @@
 """Figure of time and energy per token and of the time to the first token of a language model, over the context."""
 
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -36,7 +37,8 @@ def token_figure(found: TokenCosts) -> Figure:
         for axis, (column, label) in zip(axes, panels, strict=True):
             is_prompt = column.startswith("time_to_first_token")  # of one request, whatever the batch
             _draw(axis, found.rows if not is_prompt else _of_smallest_batch(found.rows), column)
-            scale, unit = unit_for(min(row[column] for row in found.rows if row[column]), _units(column))
+            values = [row[column] for row in found.rows if row[column]]
+            scale, unit = unit_for(math.sqrt(min(values) * max(values)), _units(column))
             axis.set(xlabel="tokens of context", ylabel=f"{label} [{unit}]", xscale="log", yscale="log")
             number_axis(axis.xaxis)
             number_axis(axis.yaxis, scale=scale)

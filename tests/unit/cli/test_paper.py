@@ -93,10 +93,15 @@ def test_every_table_has_a_form_for_a_paper() -> None:
     assert found == NO_PAPER
 
 
-def test_python_refuses_what_the_command_refuses(run: Path) -> None:
-    """A width without a file to write, and an unknown width."""
+def test_python_writes_and_refuses_what_the_command_does(run: Path, tmp_path: Path) -> None:
+    """A width without a file to write, and an unknown width, are errors."""
     with pytest.raises(InputError, match="--paper: has no effect without --csv"):
         tilewright.summarize([run], paper="column")
+    table = tilewright.pareto([run], csv=tmp_path / "pareto.csv", figures=tmp_path, paper="page")
+    assert len(table) == len(tilewright.summarize([run], csv=tmp_path / "summary.csv", paper="page")) == 1
+    tilewright.compare(run, run, output=tmp_path, paper="page")
+    tilewright.explain(run, output=tmp_path, only="tables", paper="page")
+    assert {"pareto.tex", "summary.tex", "ports.tex", "two_layers-page.pdf"} <= set(os.listdir(tmp_path))
     with pytest.raises(InputError, match="allowed: column, page"):
         tilewright.report(run, paper="colum")  # type: ignore[arg-type]
 
