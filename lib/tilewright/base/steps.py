@@ -32,9 +32,9 @@ ACCELERATOR, CORE, WORKLOAD, COVERAGE, MAPPING = (
 LAYERS, SUMMARY, CHECKS, EXPORTS, REPORT = "layers.jsonl", "summary.json", "checks.json", "exports", "report"
 """Files in the folder of a run. Runs of both flows have the last four of these files. EXPORTS and REPORT are folders.
 """
-FRONT_TABLE = "front.csv"
-"""Points of the Pareto front of a network, in the folder of a run on one core. The file exists only with the option
-`front`."""
+FRONT_TABLE, FRONT_FILE = "front.csv", "front.json"
+"""Points of the Pareto front of a network, and the fronts of the network and of its layers, in the folder of a run on
+one core. The files exist only with the option `front`."""
 SPLIT_NETWORK, CN_GRAPH, CN_COLUMNS, COSTS = "split.onnx", "cn_graph.json", "cn_graph.npz", "cost"
 """Files in the folder of a run on several cores. COSTS is the folder of the cost tables."""
 ALLOCATION, GENERATIONS, PARETO, FIXED_MAPPING = "allocation.json", "generations.csv", "pareto.csv", "mapping.yaml"

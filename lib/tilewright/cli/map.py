@@ -14,7 +14,7 @@ from tilewright.base.artifacts.folder_lock import holding
 from tilewright.base.errors import InputError, Problem, Problems
 from tilewright.base.json_values import JsonObject
 from tilewright.base.measures import ENERGY_PJ, LATENCY_CYCLES
-from tilewright.base.steps import EXPORTS, FRONT_TABLE, LAYERS, SUMMARY
+from tilewright.base.steps import EXPORTS, FRONT_FILE, FRONT_TABLE, LAYERS, SUMMARY
 from tilewright.base.units import energy_text
 from tilewright.base.unused import refuse_unused, to_tell, with_unused
 from tilewright.cli.described_run import HARDWARE, MAPPING, WORKLOAD
@@ -301,14 +301,16 @@ def write_run(directory: Path, mapped: "MappedWorkload", made_by: JsonObject) ->
 
     write_rows(directory / LAYERS, "tilewright/layers", map(record_row, mapped.records), made_by)
     write_document(directory / SUMMARY, "tilewright/single-summary", mapped.summary, made_by)
-    if "front" not in mapped.summary:
-        (directory / FRONT_TABLE).unlink(missing_ok=True)  # of an earlier run with a front
-        return
-    from tilewright.results.front_text import front_table
+    from tilewright.results.front_text import front_document, front_table
     from tilewright.results.text_tables import write_csv
 
-    if (table := front_table(mapped.summary)) is not None:
-        write_csv(table, directory / FRONT_TABLE)
+    table = front_table(mapped.summary)
+    if table is None:
+        for name in (FRONT_TABLE, FRONT_FILE):  # of an earlier run with a front
+            (directory / name).unlink(missing_ok=True)
+        return
+    write_csv(table, directory / FRONT_TABLE)
+    write_document(directory / FRONT_FILE, "tilewright/front", front_document(mapped.summary, mapped.records), made_by)
 
 
 def _kept(count: int, store: Path | None) -> str:

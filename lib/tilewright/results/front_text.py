@@ -1,14 +1,16 @@
 """Text and table of the Pareto front of a network, from the `front` of its `summary.json`."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import pandas
 
 from tilewright.base.errors import count_of, some_of
+from tilewright.base.json_values import JsonObject
 from tilewright.base.measures import ENERGY_PJ, LATENCY_CYCLES
 from tilewright.base.units import energy_text
+from tilewright.cost.record import LayerRecord
 from tilewright.results.proof_text import price_line
 from tilewright.search.front import front_of
 from tilewright.search.run_bound import FrontEnd
@@ -62,6 +64,17 @@ def front_table(summary: Mapping[str, Any]) -> pandas.DataFrame | None:
         for place, one in enumerate(stated["points"])
     ]
     return pandas.DataFrame(rows)
+
+
+def front_document(summary: Mapping[str, Any], records: Sequence[LayerRecord]) -> JsonObject:
+    """Front of a network as a JSON value: the front of the sums, and the front of each layer, with the mapping of each
+    point. `of_layers` of a point of the network has the indexes of points of the layers, in the order of `layers`."""
+    layers = [
+        {"layer": name, "count": count[0] if count else 1, **records[index].search["front"]}
+        for name, index, *count in summary["layer_index"]
+    ]
+    named = {name: summary[name] for name in ("workload", "hardware", "model", "objective")}
+    return {**named, "network": summary["front"], "layers": layers}
 
 
 def front_columns(summary: Mapping[str, Any]) -> dict[str, Any]:

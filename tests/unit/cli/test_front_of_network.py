@@ -51,6 +51,20 @@ def test_the_table_has_the_points_of_the_summary(whole: tuple[Path, dict[str, An
         assert least >= line["level_pj"] * (1 - 1e-9)
 
 
+def test_the_artifact_has_the_mappings_whose_sums_are_the_points(whole: tuple[Path, dict[str, Any]]) -> None:
+    """Each point of the network is the sum of the points of the layers that it names, each with its mapping."""
+    content = tilewright.load(whole[0] / "front.json")
+    assert content["network"] == whole[1]["front"]
+    assert [layer["layer"] for layer in content["layers"]] == [row[0] for row in whole[1]["layer_index"]]
+    for point in content["network"]["points"]:
+        chosen = [layer["points"][at] for layer, at in zip(content["layers"], point["of_layers"], strict=True)]
+        assert all(one["mapping"]["loop_order"] for one in chosen)
+        counts = [layer["count"] for layer in content["layers"]]
+        for name in ("energy_pj", "latency_cycles"):
+            total = sum(n * one[name] for one, n in zip(chosen, counts, strict=True))
+            assert point[name] == pytest.approx(total, rel=1e-12)
+
+
 @pytest.mark.parametrize("name", ["latency", "energy"])
 @pytest.mark.parametrize("percent", [0, 5])
 def test_a_slack_chooses_the_best_point_within_it(
@@ -174,4 +188,4 @@ def test_a_run_without_a_front_has_no_table(tmp_path: Path) -> None:
     mapped(tmp_path / "run", "--front")
     assert (tmp_path / "run/front.csv").exists()
     assert "front" not in mapped(tmp_path / "run", "--no-front")
-    assert not (tmp_path / "run/front.csv").exists()
+    assert not list((tmp_path / "run").glob("front.*"))

@@ -42,6 +42,7 @@ SCHEMA_VERSIONS: dict[str, int] = {
     "tilewright/core-costs": 1,
     "tilewright/layers": 2,
     "tilewright/single-summary": 4,
+    "tilewright/front": 1,
     "tilewright/checks": 1,
 }
 """Version that this code writes, for every artifact schema."""
