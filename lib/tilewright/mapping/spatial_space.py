@@ -113,21 +113,20 @@ class SpatialSpace:
         sides = tuple(name for name, _ in self.core.operational_array.dimensions)
         dimensions = tuple(name for name, _ in self.layer.loop_sizes)
         given = _lanes_of([{side: draft.get(side, {}) for side in sides}], sides, dimensions)
-        groups = []
+        parts = []
         for group in self._groups([name for name in sides if name not in draft]):
             options = [self._options(name, limits, given_limits) for name in group]
             if math.prod(len(choices) for choices in options) > MOST_IN_TABLE:
                 return None
-            groups.append(_lanes_of(list(self._fitting(group, options, draft)), sides, dimensions))
-        if math.prod(len(group) for group in groups) > MOST_IN_TABLE:
+            parts.append(_lanes_of(list(self._fitting(group, options, draft)), sides, dimensions))
+        if math.prod(len(part) for part in parts) > MOST_IN_TABLE:
             return None
-        lanes = given
-        for group in groups:
-            lanes = (lanes[:, None] * group[None]).reshape(-1, *lanes.shape[1:])
-            sizes = np.array([self.layer.size_of[name] for name in dimensions])
-            own, all_lanes = np.broadcast_to(group, (len(lanes) // len(group), *group.shape)), lanes.prod(axis=1)
-            added = own.reshape(lanes.shape).prod(axis=1) > 1
-            lanes = lanes[~(added & (all_lanes > sizes)).any(axis=1)]
+        sizes, lanes = np.array([self.layer.size_of[name] for name in dimensions]), given
+        for part in parts:
+            lanes = (lanes[:, None] * part[None]).reshape(-1, *given.shape[1:])
+            # Only given unrollings can be larger than the loop: they are spread over it.
+            added = lanes.prod(axis=1) > given.prod(axis=1)
+            lanes = lanes[~(added & (lanes.prod(axis=1) > sizes)).any(axis=1)]
         return SpatialTable(sides, dimensions, lanes)
 
     def of_table(self, table: SpatialTable, place: int) -> list[Unrolling]:
@@ -143,11 +142,11 @@ class SpatialSpace:
 
     def _groups(self, sides: Sequence[str]) -> list[tuple[str, ...]]:
         """Groups of open array dimensions. An innermost memory limits the lanes of one group only."""
-        groups = [{name} for name in sides]
+        groups: list[set[str]] = [{name} for name in sides]
         for _, _, served in inner_operands(self.layer, self.core, self.constraints):
             joined = [group for group in groups if group & set(served)]
             groups = [group for group in groups if group not in joined]
-            groups += [set().union(*joined)] if joined else []
+            groups += [set[str]().union(*joined)] if joined else []
         return sorted(tuple(name for name in sides if name in group) for group in groups)
 
     def _fitting(

@@ -143,7 +143,8 @@ class _Floors:
         """
         served = {side for k in operand.memories[:levels] for side in self.core.memories[k].served_dimensions}
         places = [place for place, side in enumerate(self.sides) if side in served]
-        return self.lanes[:, places].prod(axis=1)
+        found: Counts = self.lanes[:, places].prod(axis=1)
+        return found
 
     def _elements(self, operand: _Operand, sizes: Counts) -> Values:
         """[n] Distinct elements of the operand in tiles with these sizes [n, d] of the loops; at least this many if
