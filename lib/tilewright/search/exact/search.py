@@ -238,13 +238,12 @@ class _Layer:
         greedy = self.options.allocation == "greedy"
         narrow, wide = rounds.WIDTHS[:NARROW_ROUNDS], rounds.WIDTHS[NARROW_ROUNDS:]
         starts = fresh = self.all[:]
-        is_limited = self.options.limits.effort is not None
-        at_once = FEW_AT_ONCE if is_limited else MADE_AT_ONCE
+        at_once = MADE_AT_ONCE if self.options.limits.effort is None else FEW_AT_ONCE
         while True:
             fresh = sorted([*fresh, *self._make(at_once)], key=lambda candidate: candidate.floor)
             several = self.tally.made > 1
             self._start(fresh)
-            if greedy and (several or is_limited):
+            if greedy and several:
                 self._relax(fresh, narrow)
             self._search(fresh, narrow)
             self._anneal(starts, SALSA_ITERATIONS, in_any_time=True)
