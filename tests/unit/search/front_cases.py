@@ -7,7 +7,7 @@ from tilewright.pipeline.stages.base import Control
 from tilewright.pipeline.stages.layer_front import FrontSearch, FrontSource
 from tilewright.pipeline.stages.temporal import Best
 from tilewright.search.evaluate import PreparedProblem
-from tilewright.search.exact.candidate import Choice
+from tilewright.search.exact.choice import Choice
 from tilewright.search.exact.floors import NO_FLOORS
 from tilewright.search.front import BoundedFront
 

@@ -25,7 +25,7 @@ from tilewright.search.front import (
 
 if TYPE_CHECKING:
     from tilewright.mapping.constraints import TemporalOrderingEntry
-    from tilewright.search.exact.candidate import Choice
+    from tilewright.search.exact.choice import Choice
     from tilewright.search.exact.rounds import Incumbent
     from tilewright.search.exact.search import ExactResult
 

@@ -43,7 +43,7 @@ from tilewright.search.options import DEFAULT_SPATIAL_MAPPINGS, MOST_STARTS, Spa
 from tilewright.search.run_bound import FrontEnd, FrontEnds
 
 if TYPE_CHECKING:
-    from tilewright.search.exact.candidate import Choice
+    from tilewright.search.exact.choice import Choice
     from tilewright.search.exact.search import ExactResult
     from tilewright.search.exact.space_floors import SpaceFloors
 
@@ -155,7 +155,7 @@ class _Spatial:
     def _choices(self, objective: str, pj_a_cycle: float = 0.0) -> "Iterator[Choice]":
         """Spatial mappings for one search for the least `objective`, whose energy contains `pj_a_cycle` for each cycle
         of the latency."""
-        from tilewright.search.exact.candidate import Choice
+        from tilewright.search.exact.choice import Choice
         from tilewright.search.exact.floors import tensor_floors
 
         layer, core, links = self.problem.layer, self.problem.core, self.problem.constraints.memory_operand_links

@@ -21,7 +21,8 @@ from tilewright.mapping.spatial_space import passes_of
 from tilewright.search.batch import OrderBatch
 from tilewright.search.evaluate import Boundaries, PreparedProblem
 from tilewright.search.exact import rounds
-from tilewright.search.exact.candidate import ITERATIONS, Candidate, Choice, Ordering, likeness
+from tilewright.search.exact.candidate import ITERATIONS, Candidate, Ordering, likeness
+from tilewright.search.exact.choice import Choice
 from tilewright.search.exact.floors import NO_FLOORS
 from tilewright.search.exact.rounds import Incumbent, Watch
 from tilewright.search.loma import FEW_LOOPS, loma_batches
