@@ -7,7 +7,7 @@ allocation and objective a proven value must be the least of all mappings by a m
 with the package (`tests/plain`), and the mapping found must cost by that model what the package says. With `--open` the
 spatial mapping is open too, and one search over all that the package generates must find the least of all of them. With
 `--sentence` it is open as well, and what a record says must hold over every mapping that its sentence covers.
-With `--in-memory config/hardware/aimc.yaml` every problem is a random layer on that in-memory array.
+With `--in-memory config/hardware/zigzag/aimc.yaml` every problem is a random layer on that in-memory array.
 Prints counts; each difference is saved with its seed to `benchmarks/results/`, and `--seed N` runs one problem again.
 Exit code 1 where there is a difference.
 """

@@ -26,6 +26,7 @@ PROJECT = HERE.parent
 sys.path[:0] = [str(HERE), str(PROJECT / "lib")]
 
 from child import ChildRun, run_child  # noqa: E402
+from shipped import shipped  # noqa: E402
 from tilewright.base.artifacts.envelope import read_artifact  # noqa: E402
 
 CONFIG = PROJECT / "config"
@@ -41,8 +42,8 @@ Run = dict[str, Any]
 def mapped(core: str, network: str, engine: str, options: list[str], folder: Path) -> tuple[ChildRun, Run, list[Run]]:
     """Cost of the command, summary and layers of its run."""
     command = [sys.executable, "-m", "tilewright", "map", "--no-store", "-o", str(folder), "--model", "corrected"]
-    command += ["--hardware", str(CONFIG / "hardware" / f"{core}.yaml")]
-    command += ["--mapping", str(CONFIG / "mapping" / f"{core}.yaml")]
+    command += ["--hardware", str(shipped("hardware", core))]
+    command += ["--mapping", str(shipped("mapping", core))]
     command += ["--workload", str(CONFIG / "workload" / f"{network}.onnx"), "--exploit-data-locality"]
     command += ["--objective", "EDP", "--temporal-mapping-search-engine", engine, *options]
     cost = run_child(command, cwd=PROJECT)

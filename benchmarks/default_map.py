@@ -21,6 +21,7 @@ PROJECT = HERE.parent
 sys.path[:0] = [str(HERE), str(PROJECT / "lib")]
 
 from child import run_child  # noqa: E402
+from shipped import shipped  # noqa: E402
 from tilewright.base.artifacts.envelope import read_artifact  # noqa: E402
 
 CONFIG = PROJECT / "config"
@@ -57,8 +58,8 @@ class Row:
 def measured(core: str, network: str, folder: Path) -> Row:
     """Figures of the command for one pair."""
     command = [sys.executable, "-m", "tilewright", "map", "--no-store", "-o", str(folder)]
-    command += ["--hardware", str(CONFIG / "hardware" / f"{core}.yaml")]
-    command += ["--mapping", str(CONFIG / "mapping" / f"{core}.yaml")]
+    command += ["--hardware", str(shipped("hardware", core))]
+    command += ["--mapping", str(shipped("mapping", core))]
     command += ["--workload", str(CONFIG / "workload" / f"{network}.onnx")]
     cost = run_child(command, cwd=PROJECT)
     summary = read_artifact(folder / "summary.json", "tilewright/single-summary").payload

@@ -43,9 +43,9 @@ PEER_SECONDS = {"18 h (lpf_limit 8)": 18 * 3600, "45 min (lpf_limit 6)": 45 * 60
 
 def fresh_model(**options: Any) -> StackModel:
     """What costs stacks, nothing of it costed yet."""
-    core = single_core(parse_accelerator(CONFIG / "hardware" / "meta_prototype_df.yaml"))
+    core = single_core(parse_accelerator(CONFIG / "hardware" / "zigzag" / "meta_prototype_df.yaml"))
     workload = parse_workload(CONFIG / "workload" / "fsrcnn.yaml")
-    mapping = parse_mapping(CONFIG / "mapping" / "meta_prototype_df.yaml")
+    mapping = parse_mapping(CONFIG / "mapping" / "zigzag" / "meta_prototype_df.yaml")
     return stack_model((workload, core, mapping), TileOptions(**options))
 
 

@@ -95,7 +95,7 @@ def rows_of(found: dict[str, Any]) -> Iterator[tuple[str, ...]]:
 
 def _space(network: Path, mapping: Path, profile: str) -> dict[str, Any]:
     return {
-        "accelerator": str(PROJECT / "config" / "hardware" / "tpu_like.yaml"),
+        "accelerator": str(PROJECT / "config" / "hardware" / "zigzag" / "tpu_like.yaml"),
         "mapping": str(mapping),
         "networks": [str(network)],
         "axes": AXES,

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from seeded import PROJECT, run
+from shipped import shipped
 
 from tests.plain.tally import Tally
 
@@ -48,7 +49,7 @@ def base_of(name: str) -> dict[str, Any]:
     """The content of a hardware file."""
     from tilewright.base.yamlfile import load_yaml
 
-    data: dict[str, Any] = load_yaml(PROJECT / "config" / "hardware" / f"{name}.yaml").data
+    data: dict[str, Any] = load_yaml(shipped("hardware", name)).data
     return data
 
 
@@ -98,7 +99,7 @@ def try_design(seed: int) -> Tally:
 
     rng = random.Random(seed)
     base, net = rng.choice(BASES), rng.choice(NETWORKS)
-    mapping = rng.choice((None, PROJECT / "config" / "mapping" / f"{base}.yaml"))
+    mapping = rng.choice((None, shipped("mapping", base)))
     if mapping is not None and not mapping.is_file():
         mapping = None
     options = random_options(random.Random(seed // AT_ONCE))  # so that evaluators are shared, as in a space

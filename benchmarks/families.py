@@ -16,6 +16,7 @@ from functools import cache
 from typing import Any
 
 from seeded import PROJECT, run
+from shipped import shipped
 
 from tests.plain.tally import Tally
 
@@ -39,7 +40,7 @@ def memories_of(name: str) -> dict[str, Any]:
     """The memories of a hardware file by name."""
     from tilewright.pipeline.sources import parse_accelerator
 
-    core = parse_accelerator(PROJECT / "config" / "hardware" / f"{name}.yaml").cores[0]
+    core = parse_accelerator(shipped("hardware", name)).cores[0]
     return {memory.name: memory for memory in core.memories}
 
 
@@ -76,7 +77,7 @@ def random_space(rng: random.Random) -> dict[str, Any]:
     base = rng.choice(BASES)
     axes, laws = random_axes(rng, memories_of(base))
     return {
-        "accelerator": str(PROJECT / "config" / "hardware" / f"{base}.yaml"),
+        "accelerator": str(shipped("hardware", base)),
         "networks": {"one": str(PROJECT / rng.choice(NETWORKS))},
         "axes": axes,
         "laws": laws,

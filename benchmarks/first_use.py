@@ -27,8 +27,8 @@ CALLS = {
     "explain": f"explain {TINY}",
     "advise": f"advise {TINY}",
     "fuse": f"fuse --hardware config/hardware/multi/quad_core.yaml {SMALL} --nb-plans 2 --jobs 1",
-    "attention": "attention --hardware config/hardware/tpu_like.yaml --workload config/workload/attention.yaml"
-    " --mapping config/mapping/tpu_like.yaml --time-budget-s 1",
+    "attention": "attention --hardware config/hardware/zigzag/tpu_like.yaml --workload config/workload/attention.yaml"
+    " --mapping config/mapping/zigzag/tpu_like.yaml --time-budget-s 1",
 }
 RUN = """
 import sys

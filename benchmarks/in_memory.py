@@ -22,6 +22,7 @@ PROJECT = HERE.parent
 sys.path[:0] = [str(HERE), str(PROJECT / "lib")]
 
 from ours import distinct_layers, feasible_orders, timed  # noqa: E402
+from shipped import shipped  # noqa: E402
 from tilewright.base.profile import profile_by_name  # noqa: E402
 from tilewright.hardware.core import Core, OperationalArray  # noqa: E402
 from tilewright.hardware.yaml_reader import read_accelerator  # noqa: E402
@@ -46,7 +47,7 @@ def digital_twin(core: Core) -> Core:
 
 def seconds_a_mapping(core: Core, name: str, options: SearchOptions) -> Seconds:
     """Over all distinct layers of resnet18."""
-    mapping = read_mapping(PROJECT / "config" / "mapping" / f"{name}.yaml")
+    mapping = read_mapping(shipped("mapping", name))
     workload = read_onnx(PROJECT / "config" / "workload" / "resnet18.onnx", profile_by_name(options.model)).workload
     used = {"orders": [0.0, 0.0], "layer": [0.0, 0.0]}
     for layer in distinct_layers(workload):
@@ -67,7 +68,7 @@ def seconds_a_mapping(core: Core, name: str, options: SearchOptions) -> Seconds:
 
 def measure(name: str, model: str, rounds: int, lpf_limit: int) -> list[dict[str, object]]:
     """Rows of one array under one model."""
-    in_memory = read_accelerator(PROJECT / "config" / "hardware" / f"{name}.yaml").cores[0]
+    in_memory = read_accelerator(shipped("hardware", name)).cores[0]
     cores = {"in_memory": in_memory, "digital": digital_twin(in_memory)}
     options = SearchOptions(model=model, lpf_limit=lpf_limit)
     found: dict[str, list[Seconds]] = {kind: [] for kind in cores}

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from shipped import shipped
 from tilewright import parse_workload
 from tilewright.hardware.core import Core
 from tilewright.hardware.yaml_reader import read_accelerator
@@ -63,8 +64,8 @@ class LayerCase:
 
 def layer_cases(accelerator: str, workloads: tuple[str, ...] = WORKLOADS) -> list[LayerCase]:
     """All distinct layers of the workloads on one accelerator of `config/`, in execution order."""
-    core = read_accelerator(CONFIG / "hardware" / f"{accelerator}.yaml").cores[0]
-    mapping = read_mapping(CONFIG / "mapping" / f"{accelerator}.yaml")
+    core = read_accelerator(shipped("hardware", accelerator)).cores[0]
+    mapping = read_mapping(shipped("mapping", accelerator))
     cases = []
     for workload in workloads:
         alike: dict[Layer, list[Layer]] = {}

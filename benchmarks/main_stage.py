@@ -20,7 +20,7 @@ from child import run_child
 from reference.setup_environment import ensure_reference
 
 PROJECT = Path(__file__).resolve().parent.parent
-FILES = ("config/hardware/tpu_like.yaml", "config/workload/resnet18.onnx", "config/mapping/tpu_like.yaml")
+FILES = ("config/hardware/zigzag/tpu_like.yaml", "config/workload/resnet18.onnx", "config/mapping/zigzag/tpu_like.yaml")
 SCRIPT = """
 import json, logging, sys, time
 logging.disable(logging.CRITICAL)

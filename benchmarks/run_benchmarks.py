@@ -41,8 +41,8 @@ def parse_arguments() -> argparse.Namespace:
     """The command line; every default is a file of `config/`."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="measure the peer on samples of two layers and scale")
-    parser.add_argument("--hardware-dir", type=Path, default=PROJECT / "config" / "hardware")
-    parser.add_argument("--mapping-dir", type=Path, default=PROJECT / "config" / "mapping")
+    parser.add_argument("--hardware-dir", type=Path, default=PROJECT / "config" / "hardware" / "zigzag")
+    parser.add_argument("--mapping-dir", type=Path, default=PROJECT / "config" / "mapping" / "zigzag")
     parser.add_argument("--workload", type=Path, default=PROJECT / "config" / "workload" / "resnet18.onnx")
     parser.add_argument("--accelerators", nargs="+", default=list(ACCELERATORS), help="names of hardware files")
     parser.add_argument("--rate-lpf-limits", nargs="+", type=int, default=[6, 8])

@@ -21,7 +21,7 @@ from typing import Any
 PROJECT = Path(__file__).resolve().parent.parent
 MODELS = PROJECT / "config" / "workload" / "language_models"
 SYSTEMS = {
-    "tpu_like_vector": ("config/hardware/tpu_like_vector.yaml", "config/mapping/tpu_like_vector.yaml"),
+    "tpu_like_vector": ("config/hardware/zigzag/tpu_like_vector.yaml", "config/mapping/zigzag/tpu_like_vector.yaml"),
     "quad_core": ("config/hardware/multi/quad_core.yaml", "config/mapping/multi/open.yaml"),
 }
 TARGET_S, TARGET_RATIO = 60.0, 3.0

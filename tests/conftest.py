@@ -1,14 +1,28 @@
-"""What all tests share: caches stay inside the project, and examples of property tests may take as long as they do."""
+"""What all tests share: caches inside the project, no time limits for examples, and little garbage collection."""
 
+import gc
 import os
 from pathlib import Path
 
+import pytest
 from hypothesis import HealthCheck, settings
 
 PROJECT = Path(__file__).resolve().parent.parent
+WORKFLOWS = PROJECT / "tests" / "workflow"
 os.environ.setdefault("XDG_CACHE_HOME", str(PROJECT / ".cache"))
 os.environ.setdefault("MPLCONFIGDIR", str(PROJECT / ".cache" / "matplotlib"))
 
 # A busy machine is no fault of what is tested.
 settings.register_profile("tilewright", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("tilewright")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Tests of whole workflows come first: they take longest, and one worker makes the projects that they share."""
+    items.sort(key=lambda item: not item.path.is_relative_to(WORKFLOWS))
+
+
+def pytest_collection_finish() -> None:
+    """Modules and collected tests live as long as the process, so the garbage collector need not visit them again."""
+    gc.collect()
+    gc.freeze()

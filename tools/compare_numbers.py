@@ -25,15 +25,15 @@ from tilewright.base.artifacts.envelope import RENAMED
 PROJECT = Path(__file__).resolve().parent.parent
 CONFIG, TINY = "config/hardware", "tests/workflow/tiny"
 ONE_CORE = f"--hardware {TINY}/hardware/narrow.yaml --workload {TINY}/workload/two_layers.yaml"
-VECTOR = f"--hardware {CONFIG}/tpu_like_vector.yaml --mapping config/mapping/tpu_like_vector.yaml"
+VECTOR = f"--hardware {CONFIG}/zigzag/tpu_like_vector.yaml --mapping config/mapping/zigzag/tpu_like_vector.yaml"
 QWEN = "--workload config/workload/qwen2.5_0.5b_decode.yaml"
 CALLS = {
     "single": f"map {ONE_CORE} --mapping {TINY}/mapping/free.yaml --no-store -o {{out}}/single",
     "operators": f"map {VECTOR} --workload config/workload/bert_tiny.onnx --model corrected --objective energy"
     " --no-store -o {out}/operators",
-    "locality": f"map --hardware {CONFIG}/eyeriss_like.yaml --workload config/workload/resnet18.onnx"
-    " --mapping config/mapping/eyeriss_like.yaml --temporal-mapping-search-engine salsa --salsa-iteration-number 200"
-    " --exploit-data-locality --no-store -o {out}/locality",
+    "locality": f"map --hardware {CONFIG}/zigzag/eyeriss_like.yaml --workload config/workload/resnet18.onnx"
+    " --mapping config/mapping/zigzag/eyeriss_like.yaml --temporal-mapping-search-engine salsa"
+    " --salsa-iteration-number 200 --exploit-data-locality --no-store -o {out}/locality",
     "exact": f"map {ONE_CORE} --mapping {TINY}/mapping/free.yaml --temporal-mapping-search-engine exact --no-store"
     " -o {out}/exact",
     "fused": f"fuse --hardware {CONFIG}/multi/quad_core.yaml --workload config/workload/bert_tiny.onnx --nb-plans 6"

@@ -60,6 +60,7 @@ NAVIGATION = {
         "compare",
         "multi-core",
         "many-runs",
+        "plug-ins",
         "migrate",
     ],
     "Reference": [

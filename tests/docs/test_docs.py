@@ -56,9 +56,10 @@ PAGES = check_docs.pages()
 LONG_PAGES = (
     *("README.md", "first-ten-minutes.md", "bottlenecks.md", "artifacts.md", "accelerators.md", "mappings.md"),
     *("multi-core-model.md", "compare.md", "migrate.md", "multi-core.md", "stages.md"),
+    *("model.md", "networks.md", "tiles.md"),
 )
 QUICK_PAGES = [page for page in PAGES if page.parent.name != "tutorials" and page.name not in LONG_PAGES]
-"""The others take 8 seconds to a minute of CPU time each: `make docs` executes them, and these too."""
+"""The long ones take 4 seconds to a minute of CPU time each: `make docs` executes them, and these too."""
 
 
 def read(name):
@@ -69,8 +70,13 @@ def read(name):
 @pytest.fixture(scope="module")
 def run():
     """The records and the summary of a network of one layer."""
-    workload, core = read_workload_yaml([EXAMPLE]), read_accelerator(ROOT / "config/hardware/tpu_like.yaml").cores[0]
-    return map_workload(workload, core, read_mapping(ROOT / "config/mapping/tpu_like.yaml"), SearchOptions(lpf_limit=1))
+    workload, core = (
+        read_workload_yaml([EXAMPLE]),
+        read_accelerator(ROOT / "config/hardware/zigzag/tpu_like.yaml").cores[0],
+    )
+    return map_workload(
+        workload, core, read_mapping(ROOT / "config/mapping/zigzag/tpu_like.yaml"), SearchOptions(lpf_limit=1)
+    )
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
@@ -94,7 +100,7 @@ def test_every_switch_is_explained_in_order():
 
 def test_worked_example_has_the_figures_of_the_model():
     """The table of the worked example is what the model computes, for each profile that it lists."""
-    core = read_accelerator(ROOT / "config/hardware/tpu_like.yaml").cores[0]
+    core = read_accelerator(ROOT / "config/hardware/zigzag/tpu_like.yaml").cores[0]
     layer = next(node.layer for node in read_workload_yaml([EXAMPLE]).nodes)
     links = (("O", "O"), ("W", "I2"), ("I", "I1"))
     unrolling = (("D1", (("K", 32),)), ("D2", (("C", 32),)))

@@ -48,7 +48,10 @@ TOKENS_EVERY, PAGED_EVERY = 10, 2
 HEAD = re.compile(r"(?P<energy>\S+) µJ, (?P<cycles>[\d,]+) cycles")
 PROVEN = re.compile(r"optimum proven for (?P<proven>\d+) of (?P<of>\d+) distinct layers, largest gap (?P<gap>[\d.]+)%")
 SMALLER = re.compile(r"(?P<goal>\S+) of the network: (?:no mappings have less|it could be smaller by (?P<gap>[\d.]+)%)")
-FALLS = re.compile(r"(latency|energy) can fall by ([\d.]+)% for (-?[\d.]+)% more (?:energy|cycles)")
+FALLS = re.compile(
+    r"(latency|energy) can fall by (?:at least )?([\d.]+)%(?: \(by [\d.]+% at most\))?"
+    r" for (-?[\d.]+)% more (?:energy|cycles)"
+)
 SAVING = re.compile(
     rf"(?P<ports>.+): twice as wide (?:it saves|they save) (?P<cycles>[\d,]+) cycles, (?P<share>{SHARE}) of the latency"
 )

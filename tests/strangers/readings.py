@@ -26,6 +26,8 @@ from tilewright.workload.layer import Layer
 from tilewright.workload.source import parse_workload
 from tilewright.workload.yaml_reader import read_workload_yaml
 
+from benchmarks.shipped import shipped as shipped_file
+
 CONFIG = Path(__file__).resolve().parents[2] / "config"
 ANY_NETWORK = ("resnet18.onnx", "mobilenetv2.onnx", "bert_tiny.onnx")
 """Networks of which some have layers for the entries that are for any network."""
@@ -103,7 +105,7 @@ def mapping_with(core: str, *workloads: str) -> Reading:
     def read(file: Path, notices: list[str]) -> Any:
         found = []
         for name in workloads:
-            given = Descriptions(CONFIG / "hardware" / f"{core}.yaml", network(name, "zigzag-3.9.1"), file)
+            given = Descriptions(shipped_file("hardware", core), network(name, "zigzag-3.9.1"), file)
             problem = read_problem(given, SearchOptions())
             notices += problem.notices
             sides = dict(problem.core.operational_array.dimensions)
@@ -158,9 +160,9 @@ def shipped() -> Iterator[Shipped]:
     for file, system in core_files():
         yield Shipped(file, core_of(system))
     for name in ("cube_3d", "edge_tpu_like", "eyeriss_like", "tpu_like", "tpu_like_vector"):
-        yield Shipped(CONFIG / "mapping" / f"{name}.yaml", mapping_with(name, *ANY_NETWORK))
+        yield Shipped(shipped_file("mapping", name), mapping_with(name, *ANY_NETWORK))
     name = "meta_prototype_df"
-    yield Shipped(CONFIG / "mapping" / f"{name}.yaml", mapping_with(name, "fsrcnn.yaml"))
+    yield Shipped(shipped_file("mapping", name), mapping_with(name, "fsrcnn.yaml"))
     for name, workload in (("heterogeneous", "mobilenetv2.onnx"), ("quad_core", "resnet18.onnx")):
         yield Shipped(CONFIG / "mapping" / "multi" / f"{name}.yaml", mapping_on_cores(name, workload))
     for file in sorted((CONFIG / "workload").glob("*.yaml")):

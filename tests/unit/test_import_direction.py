@@ -93,6 +93,14 @@ def tree_of(path: Path) -> ast.Module:
     return ast.parse(path.read_text("utf-8"))
 
 
+def statements_in(statement: ast.AST) -> Iterator[ast.AST]:
+    """A statement and all statements inside it. Expressions, which are most of a tree, hold no imports."""
+    yield statement
+    for part in ("body", "orelse", "finalbody", "handlers", "cases"):
+        for inner in getattr(statement, part, ()):
+            yield from statements_in(inner)
+
+
 @cache
 def imports(for_types: bool = True) -> tuple[tuple[str, str], ...]:
     """(module, imported module) of every import inside the package, those for types only if asked for."""
@@ -101,7 +109,7 @@ def imports(for_types: bool = True) -> tuple[tuple[str, str], ...]:
         module = ".".join(path.relative_to(PACKAGE).with_suffix("").parts).removesuffix(".__init__")
         for statement in tree_of(path).body:
             if for_types or not (isinstance(statement, ast.If) and "TYPE_CHECKING" in ast.unparse(statement.test)):
-                found += ((module, name) for node in ast.walk(statement) for name in imported_names(node))
+                found += ((module, name) for node in statements_in(statement) for name in imported_names(node))
     return tuple(found)
 
 

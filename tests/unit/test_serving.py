@@ -17,7 +17,7 @@ from tilewright.workload.language_models.request import Precision
 
 from tests.unit.llmservingsim_reader import Bundle, Flat, Predictions
 
-HARDWARE, MAPPING = "config/hardware/tpu_like_vector.yaml", "config/mapping/tpu_like_vector.yaml"
+HARDWARE, MAPPING = "config/hardware/zigzag/tpu_like_vector.yaml", "config/mapping/zigzag/tpu_like_vector.yaml"
 OPTIONS = SearchOptions(model="corrected", lpf_limit=1)
 PERIOD_NS = 1000 / 700
 TINY: dict[str, Any] = {

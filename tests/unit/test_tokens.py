@@ -21,7 +21,10 @@ from tilewright.tokens.table import TokenCurves, spread
 from tilewright.workload.language_models.reader import describe_language_model
 from tilewright.workload.language_models.weights import parameter_count
 
-HARDWARE, MAPPING = Path("config/hardware/tpu_like_vector.yaml"), Path("config/mapping/tpu_like_vector.yaml")
+HARDWARE, MAPPING = (
+    Path("config/hardware/zigzag/tpu_like_vector.yaml"),
+    Path("config/mapping/zigzag/tpu_like_vector.yaml"),
+)
 TINY: dict[str, Any] = {
     "hidden_size": 16,
     "intermediate_size": 32,

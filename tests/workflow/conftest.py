@@ -29,7 +29,7 @@ from benchmarks.forked_python import ForkedPython
 PROJECT = Path(__file__).resolve().parents[2]
 TINY = Path(__file__).resolve().parent / "tiny"
 REPORT_OF_SNAKEMAKE = {"report.html", ".manifest/report.json"}
-ON_REQUEST = {"figures"}
+ON_REQUEST = {"figures", "paper"}
 """Steps of a run that the configurations here do not ask for."""
 SINGLE_RULES = [
     f"{name}_single" for name, step in STEPS.items() if step.folder == f"{SINGLE}/{{run}}" and name not in ON_REQUEST

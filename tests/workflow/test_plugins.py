@@ -18,8 +18,11 @@ from onnx import TensorProto, helper
 from tilewright.base.artifacts.envelope import read_artifact
 from tilewright.multicore.scheduling.core_costs import read_core_costs
 
+from tests.workflow.conftest import Project
+
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLE = ROOT / "tests" / "plugin"
+DOCUMENTED = ROOT / "docs" / "examples" / "plug_in"
 CONFIG = ROOT / "config"
 
 
@@ -48,8 +51,13 @@ def wheel_of(project: Path, folder: Path) -> Path:
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder in which pip installs the example; nothing comes from a network."""
+    return install(EXAMPLE, tmp_path_factory)
+
+
+def install(project: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A new folder in which pip has installed a project."""
     target = tmp_path_factory.mktemp("site")
-    wheel = wheel_of(EXAMPLE, tmp_path_factory.mktemp("wheel"))
+    wheel = wheel_of(project, tmp_path_factory.mktemp("wheel"))
     options = ["--no-deps", "--no-index", "--no-compile", "--quiet", "--target", str(target)]
     subprocess.run([sys.executable, "-m", "pip", "install", *options, str(wheel)], check=True, capture_output=True)
     return target
@@ -66,19 +74,20 @@ def entry_points(site: Path) -> Path:
     return next(site.glob("tilewright_example-*.dist-info")) / "entry_points.txt"
 
 
-def python(words: list[str], site: Path | None, folder: Path, code: int = 0) -> str:
-    """Output of Python, with the packages of a folder beside those of this environment."""
+def python(words: list[str], site: Path | None, folder: Path, code: int = 0, program: Path | None = None) -> str:
+    """Output of Python, or of another program with its arguments, with the packages of a folder beside those of this
+    environment."""
     paths = [str(ROOT / "lib"), *([str(site)] if site else [])]
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(paths), "PYTHONDONTWRITEBYTECODE": "1"}
-    command = [sys.executable, *words]
+    command = [str(program or sys.executable), *words]
     done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == code, done.stderr
     return done.stdout + done.stderr
 
 
 def tilewright(words: list[str], site: Path | None, folder: Path, code: int = 0) -> str:
-    """Output of a verb."""
-    return python(["-m", "tilewright", *words], site, folder, code)
+    """Output of a verb, whose process begins with the packages of others loaded, but for those of the folder."""
+    return python(["-m", "tilewright", *words], site, folder, code, Project.programs / "python")
 
 
 def digest(site: Path | None, step: str = "map") -> str:
@@ -87,12 +96,12 @@ def digest(site: Path | None, step: str = "map") -> str:
     return python(["-c", program], site, ROOT)
 
 
-def network(path: Path) -> Path:
-    """A convolution, and an operator that only the example knows."""
+def network(path: Path, operator: str = "Doubled") -> Path:
+    """A convolution, and an operator that only a plug-in knows."""
     shape = [1, 16, 8, 8]
     nodes = [
         helper.make_node("Conv", ["x", "w"], ["a"], kernel_shape=[1, 1], name="conv"),
-        helper.make_node("Doubled", ["a"], ["y"], domain="org.example", name="doubled"),
+        helper.make_node(operator, ["a"], ["y"], domain="org.example", name="last"),
     ]
     weights = helper.make_tensor("w", TensorProto.FLOAT, [16, 16, 1, 1], [0.5] * 256)
     values = [helper.make_tensor_value_info(name, TensorProto.FLOAT, shape) for name in ("x", "y")]
@@ -104,13 +113,22 @@ def network(path: Path) -> Path:
 
 def test_one_core(installed: Path, tmp_path: Path) -> None:
     """The operator is a layer, both terms are in the energy, the attribute is read, the column is in the table."""
-    file = yaml.safe_load((CONFIG / "hardware" / "tpu_like_vector.yaml").read_text()) | {"clock_frequency": "1 GHz"}
+    file = yaml.safe_load((CONFIG / "hardware" / "zigzag" / "tpu_like_vector.yaml").read_text()) | {
+        "clock_frequency": "1 GHz"
+    }
     next(iter(file["memories"].values()))["refresh"] = "2 mW"
     (tmp_path / "core.yaml").write_text(yaml.safe_dump(file, sort_keys=False))
     words = ["map", "--hardware", "core.yaml", "--workload", str(network(tmp_path / "net.onnx")), "--no-store"]
-    words += ["--mapping", str(CONFIG / "mapping" / "tpu_like_vector.yaml"), "--model", "corrected", "-o", "run"]
+    words += [
+        "--mapping",
+        str(CONFIG / "mapping" / "zigzag" / "tpu_like_vector.yaml"),
+        "--model",
+        "corrected",
+        "-o",
+        "run",
+    ]
     assert "unknown key" in tilewright(words, None, tmp_path, code=2)
-    tilewright(words, installed, tmp_path)
+    python(["-m", "tilewright", *words], installed, tmp_path)
     summary = json.loads((tmp_path / "run" / "summary.json").read_text())["payload"]
     assert summary["layers"] == 2
     assert summary["setup_energy_pj"] == 2 * 1000.0
@@ -130,8 +148,8 @@ def summary_of(folder: Path) -> dict[str, Any]:
 
 def map_words(folder: Path, *options: str, engine: str = "exact") -> list[str]:
     """Words that map a network of two layers on a shipped core."""
-    given = ["--hardware", str(CONFIG / "hardware" / "tpu_like.yaml")]
-    given += ["--mapping", str(CONFIG / "mapping" / "tpu_like.yaml")]
+    given = ["--hardware", str(CONFIG / "hardware" / "zigzag" / "tpu_like.yaml")]
+    given += ["--mapping", str(CONFIG / "mapping" / "zigzag" / "tpu_like.yaml")]
     given += ["--workload", str(ROOT / "tests/workflow/tiny/workload/two_layers.yaml"), "-o", str(folder)]
     given += ["--preset", "zigzag", "--model", "corrected", "--temporal-mapping-search-engine", engine]
     return ["map", *given, "--no-store", *options]
@@ -218,7 +236,7 @@ def test_what_is_wrong_with_a_package_is_said(site: Path, tmp_path: Path) -> Non
     """A kind that is none, with the nearest one; an entry that its module does not have: exit code 2, no traceback."""
     points = entry_points(site)
     text = points.read_text()
-    words = ["draw", str(CONFIG / "hardware" / "tpu_like.yaml"), "-o", "x.svg"]
+    words = ["draw", str(CONFIG / "hardware" / "zigzag" / "tpu_like.yaml"), "-o", "x.svg"]
     points.write_text(text.replace("topology.star", "topolgy.star"))
     said = tilewright(words, site, tmp_path, code=2)
     assert "entry point topolgy.star of tilewright-example" in said
@@ -268,7 +286,7 @@ def test_a_module_at_fault_is_refused(site: Path, tmp_path: Path, text: str, oth
     module = site / "tilewright_example.py"
     assert text in module.read_text()
     module.write_text(module.read_text().replace(text, other))
-    said = tilewright(["validate", str(CONFIG / "hardware" / "tpu_like.yaml")], site, tmp_path, code=2)
+    said = tilewright(["validate", str(CONFIG / "hardware" / "zigzag" / "tpu_like.yaml")], site, tmp_path, code=2)
     assert message in " ".join(said.split())
     assert "Traceback" not in said
 
@@ -311,7 +329,7 @@ def test_an_entry_with_the_name_of_another_package(site: Path, tmp_path: Path) -
     """An array with the name of one that this package enters is told, not dropped."""
     points = entry_points(site)
     points.write_text(points.read_text() + "array.analog in-memory = tilewright_example:STAR\n")
-    said = tilewright(["validate", str(CONFIG / "hardware" / "aimc.yaml")], site, tmp_path, code=2)
+    said = tilewright(["validate", str(CONFIG / "hardware" / "zigzag" / "aimc.yaml")], site, tmp_path, code=2)
     assert "plug-in analog in-memory has the same name as tilewright.hardware.in_memory:ANALOG" in " ".join(
         said.split()
     )
@@ -321,11 +339,103 @@ def test_a_column_of_a_name_that_is_taken(site: Path, tmp_path: Path) -> None:
     """One that is built in, and one that a term makes: the row is refused, no cell is overwritten."""
     module = site / "tilewright_example.py"
     text = module.read_text()
-    words = ["map", "--hardware", str(CONFIG / "hardware" / "tpu_like.yaml"), "--no-store", "-o", "run", "--workload"]
+    words = [
+        "map",
+        "--hardware",
+        str(CONFIG / "hardware" / "zigzag" / "tpu_like.yaml"),
+        "--no-store",
+        "-o",
+        "run",
+        "--workload",
+    ]
     words += [str(ROOT / "tests/workflow/tiny/workload/two_layers.yaml")]
-    tilewright([*words, "--mapping", str(CONFIG / "mapping" / "tpu_like.yaml")], site, tmp_path)
+    tilewright([*words, "--mapping", str(CONFIG / "mapping" / "zigzag" / "tpu_like.yaml")], site, tmp_path)
     for key, message in (("energy_pj", "which is built in"), ("mac_energy_pj", "is the name of two columns")):
         module.write_text(text.replace('"cycles_a_layer"', f'"{key}"'))
         said = tilewright(["summarize", "run", "--csv", "runs.csv"], site, tmp_path, code=2)
         assert message in " ".join(said.split())
         assert not (tmp_path / "runs.csv").exists()
+
+
+@pytest.fixture(scope="module")
+def documented(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder in which pip installs the example of docs/plug-ins.md."""
+    return install(DOCUMENTED, tmp_path_factory)
+
+
+DOCUMENTED_WORDS = ["--hardware", str(ROOT / "docs/examples/accelerator.yaml")]
+DOCUMENTED_WORDS += ["--workload", str(ROOT / "docs/examples/workload.yaml"), "-o", "run", "--no-store"]
+DOCUMENTED_WORDS += ["--mapping", str(ROOT / "docs/examples/mapping.yaml"), "--preset", "zigzag"]
+
+
+def test_the_example_of_the_page(documented: Path, tmp_path: Path) -> None:
+    """`--version` lists it; each bit of the results that go to the DRAM takes 0.4 pJ; `map`, the table of layers, the
+    figure, the table of runs and the page of results have the term; the operator has a cost."""
+    listed = tilewright(["--version"], documented, tmp_path).splitlines()
+    assert listed[1:] == [
+        "plug-in column.noc_hop_share: tilewright_noc:NOC_HOP_SHARE of tilewright-noc 1",
+        "plug-in energy_term.noc_hop: tilewright_noc:NOC_HOP of tilewright-noc 1",
+        "plug-in operator.SoftSwitch: tilewright_noc:lower_soft_switch of tilewright-noc 1",
+    ]
+    said = tilewright(["map", *DOCUMENTED_WORDS], documented, tmp_path)
+    summary = summary_of(tmp_path / "run")
+    expected = 0.4 * 8 * (32 * 14 * 14 + 196 * 10)  # bits of the results of both layers
+    assert summary["noc_hop_energy_pj"] == pytest.approx(expected, rel=1e-12)
+    share = expected / summary["energy_pj"]
+    assert f"the energy includes the terms of plug-ins: noc hop 0.02634 µJ ({share:.1%})" in said
+    tilewright(["report", "run"], documented, tmp_path)
+    rows = list(csv.DictReader((tmp_path / "run/report/layers.csv").read_text().splitlines()))
+    assert sum(float(row["noc_hop_energy_pj"]) for row in rows) == pytest.approx(expected, rel=1e-12)
+    assert "noc hop" in (tmp_path / "run/report/energy.svg").read_text()
+    tilewright(["summarize", "run", "--csv", "runs.csv"], documented, tmp_path)
+    (row,) = csv.DictReader((tmp_path / "runs.csv").read_text().splitlines())
+    assert float(row["noc_hop_share"]) == pytest.approx(share, rel=1e-12)
+    tilewright(["page", "run", "-o", "page.html"], documented, tmp_path)
+    page = (tmp_path / "page.html").read_text()
+    assert "NoC share" in page
+    assert "noc hop" in page
+    core = (ROOT / "docs/examples/accelerator.yaml").read_text() + "operator_types: [mac, vector]\n"
+    (tmp_path / "core.yaml").write_text(core)
+    given = ["--hardware", "core.yaml", "--workload", str(network(tmp_path / "net.onnx", "SoftSwitch"))]
+    tilewright(["map", *DOCUMENTED_WORDS, *given, "--model", "corrected"], documented, tmp_path)
+    coverage = summary_of(tmp_path / "run")["coverage"]
+    assert coverage["not_costed"] == []
+    assert summary_of(tmp_path / "run")["layers"] == 2
+
+
+FAULTY_TERMS = {
+    "its own error": ("layer.size_of[name]", "layer.sizes[name]", 2, "'Layer' object has no attribute 'sizes'"),
+    "another kind of answer": ("return TermCost(fixed_pj=", "return abs(", 1, "This is a bug in a plug-in (column."),
+    "too few arguments": ("def cost(self, layer, core, unrolling)", "def cost(self)", 1, "This is a bug in a plug-in"),
+}
+"""Text of the module, text in its place, exit code, part of the message."""
+
+
+@pytest.mark.parametrize(("text", "other", "code", "message"), FAULTY_TERMS.values(), ids=FAULTY_TERMS)
+def test_a_fault_in_a_plug_in_is_not_called_a_bug_of_tilewright(
+    documented: Path, tmp_path: Path, text: str, other: str, code: int, message: str
+) -> None:
+    """An error in its code is told with file and line; if the code is not in the traceback, the packages are named."""
+    site = shutil.copytree(documented, tmp_path / "site")
+    module = site / "tilewright_noc.py"
+    assert text in module.read_text()
+    module.write_text(module.read_text().replace(text, other))
+    said = " ".join(tilewright(["map", *DOCUMENTED_WORDS], site, tmp_path, code=code).split())
+    assert message in said
+    (line,) = [number for number, row in enumerate(module.read_text().splitlines(), 1) if other in row]
+    assert (f"{module}:{line} plug-in tilewright-noc 1: AttributeError" in said) == (code == 2)
+    assert "Please report it" not in said
+    assert "Traceback" not in said
+
+
+def test_a_plug_in_that_cannot_be_loaded_is_listed_and_refused(documented: Path, tmp_path: Path) -> None:
+    """`--version` prints the version and the list, then the reason, with exit code 2."""
+    site = shutil.copytree(documented, tmp_path / "site")
+    module = site / "tilewright_noc.py"
+    module.write_text(module.read_text().replace("NOC_HOP = NocHop()", "NOC_HOPS = NocHop()"))
+    said = " ".join(tilewright(["--version"], site, tmp_path, code=2).split())
+    assert said.startswith("tilewright, version")
+    assert "energy_term.noc_hop: tilewright_noc:NOC_HOP of tilewright-noc 1" in said
+    assert (
+        "plug-in noc_hop cannot be loaded: AttributeError: module 'tilewright_noc' has no attribute 'NOC_HOP'" in said
+    )

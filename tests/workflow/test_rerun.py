@@ -3,7 +3,6 @@
 import os
 import shutil
 import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -69,6 +68,29 @@ def test_figures_are_drawn_where_they_are_asked_for(project: Project, edit: Edit
     edit(project.root / "config" / "hardware" / "wide.yaml", "r_cost: 50", "r_cost: 51")
     project.run()
     assert {file.name for file in folder.iterdir()} == tables
+
+
+def test_files_for_a_paper_are_written_where_they_are_asked_for(project: Project, edit: Edit) -> None:
+    """In the width that is asked for; without the key, another result leaves none of the one before."""
+    folder = project.root / "results" / "single" / "two_layers-wide" / "report" / "paper"
+    config = project.root / "config" / "config.yaml"
+    edit(config, "lpf_limit: 4", "lpf_limit: 4\npaper: column")
+    assert project.would_run() == ["paper_single two_layers-narrow", "paper_single two_layers-wide"]
+    project.run()
+    figures = {
+        f"{name}-column.{end}" for name in ("energy", "latency", "bottlenecks") for end in ("pdf", "svg", "txt", "csv")
+    }
+    made = {file.name for file in folder.iterdir()}
+    assert figures | {"layers.tex", "layers.md", "ports.tex", "bottlenecks-energy_pj.tex"} <= made
+    assert b"/Type3" not in (folder / "energy-column.pdf").read_bytes()
+    assert "<text" in (folder / "energy-column.svg").read_text()
+    edit(config, "paper: column", "paper: page")
+    assert project.would_run() == ["paper_single two_layers-narrow", "paper_single two_layers-wide"]
+    edit(config, "\npaper: page", "")
+    assert project.would_run() == []
+    edit(project.root / "config" / "hardware" / "wide.yaml", "r_cost: 50", "r_cost: 51")
+    project.run()
+    assert not folder.exists()
 
 
 def test_edited_cost_model_reruns_costs(project: Project, edit: Edit) -> None:
@@ -143,7 +165,7 @@ def test_a_run_that_leaves_something_behind_an_edit_says_so(
 def test_what_is_due_is_made_behind_a_job_that_snakemake_forces(project: Project) -> None:
     """As it does with jobs that were killed: their files may be finished, and those of jobs behind them not."""
     (project.root / "results/.manifest/single/two_layers-narrow/check.json").unlink()
-    command = [sys.executable, "-m", "snakemake", "-n", "--forcerun", "map_single"]
+    command = [str(project.programs / "snakemake"), "-n", "--forcerun", "map_single"]
     environment = {**os.environ, "PYTHONPATH": str(project.root / "lib")}
     done = subprocess.run(command, cwd=project.root, env=environment, capture_output=True, text=True, check=True)
     told = done.stdout + done.stderr

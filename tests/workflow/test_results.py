@@ -107,8 +107,8 @@ def test_wrong_configuration_stops_before_any_job(project: Project, edit: Callab
 
 
 def snakemake(project: Project, *options: str) -> subprocess.CompletedProcess[str]:
-    """Snakemake in a process of its own."""
-    command = [sys.executable, "-m", "snakemake", *options]
+    """Snakemake in a process of its own. The start-up of a real Python is tried in test_module.py."""
+    command = [str(project.programs / "snakemake"), *options]
     return subprocess.run(command, cwd=project.root, capture_output=True, text=True, check=False)
 
 

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.members import members
 from tests.workflow.conftest import Project
 from tests.workflow.test_run_script import rows, run_script
 
@@ -15,14 +16,16 @@ preset: zigzag
 sweeps:
   tiny: {{workload: two_layers, hardware: [narrow, wide], mapping: free}}
 """
-FORTY = """\
-runs_per_job: 40
+MANY = """\
+runs_per_job: {size}
 preset: zigzag
 sweeps:
-  tiny: {workload: two_layers, hardware: wide, mapping: free, lpf_limit: 3, seed: [%s]}
+  tiny: {{workload: two_layers, hardware: wide, mapping: free, lpf_limit: 3, seed: [{seeds}]}}
 runs:
-  fails: {workload: two_layers, hardware: narrow, mapping: free}
+  fails: {{workload: two_layers, hardware: narrow, mapping: free}}
 """
+OTHERS = members(39, 11)
+"""Runs that share a job with one that fails."""
 LAYERS = "results/single/two_layers-narrow/layers.jsonl"
 
 
@@ -71,11 +74,11 @@ def test_an_edited_core_makes_its_run_alone(together: Project) -> None:
     assert (together.root / LAYERS).read_bytes() != before
 
 
-def test_one_of_forty_fails_and_reruns_alone(together: Project) -> None:
+def test_one_of_many_fails_and_reruns_alone(together: Project) -> None:
     """The others are done and in the tables; the failed run is named with what its log says; the next time, only it is
     made, and all is as from scratch."""
     config, core = together.root / "config/config.yaml", together.root / "config/hardware/narrow.yaml"
-    config.write_text(FORTY % ", ".join(map(str, range(39))))
+    config.write_text(MANY.format(size=OTHERS + 1, seeds=", ".join(map(str, range(OTHERS)))))
     sound = core.read_text()
     core.write_text(sound.replace("size: 1 MiB", "size: 8"))
     done = run_script(together)
@@ -83,7 +86,7 @@ def test_one_of_forty_fails_and_reruns_alone(together: Project) -> None:
     assert "logs/single/fails/map.log:error: no mapping of 2 layers fits core 'narrow'" in done.stderr
     states = {name: row["state"] for name, row in rows(together).items()}
     assert states.pop("fails") == "failed"
-    assert list(states.values()) == ["done"] * 39
+    assert list(states.values()) == ["done"] * OTHERS
     folders = sorted((together.root / "results/single").glob("two_layers-wide*"))
     ages = [(folder / "layers.jsonl").stat().st_mtime_ns for folder in folders]
     core.write_text(sound)
@@ -91,4 +94,4 @@ def test_one_of_forty_fails_and_reruns_alone(together: Project) -> None:
     assert done.returncode == 0, done.stderr
     assert [(folder / "layers.jsonl").stat().st_mtime_ns for folder in folders] == ages
     assert {row["state"] for row in rows(together).values()} == {"done"}
-    assert len(ages) == 39
+    assert len(ages) == OTHERS

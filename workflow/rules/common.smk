@@ -33,6 +33,7 @@ from tilewright.base.report_files import (
 from tilewright.base.steps import (
     MULTI,
     NAME_PATTERN,
+    PAPER,
     SINGLE,
     STEPS,
     artifacts,
@@ -218,6 +219,7 @@ def described_elsewhere(wildcards):
 def undrawn(folder, run, names):
     """The figures that a run had if it is not drawn any more: they would be of an earlier result."""
     files = [] if run.figures else [f"{folder}/{name}" for name in names]
+    files += [] if run.paper else [f"{folder}/paper"]
     return [
         *files,
         *(file.removesuffix("svg") + "png" for file in files if file.endswith("svg")),

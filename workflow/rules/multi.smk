@@ -325,7 +325,7 @@ rule report_multi:
     message:
         "{rule} {wildcards.run}"
     shell:
-        "rm -f {params.undrawn:q}; "
+        "rm -rf {params.undrawn:q}; "
         "python -m tilewright --due {input.due:q} report {params.source:q} --only tables -o {params.directory:q} &> {log:q}"
 
 
@@ -358,6 +358,38 @@ rule figures_multi:
     shell:
         "python -m tilewright --due {input.due:q} report {params.source:q} {params.arguments:q} --only figures"
         " -o {params.directory:q} &> {log:q}"
+
+
+rule paper_multi:
+    """Figures and tables of a run for a paper."""
+    input:
+        graph=made("<results>/multi/{run}/cn_graph.json", "multi/{run}/paper"),
+        columns=made("<results>/multi/{run}/cn_graph.npz", "multi/{run}/paper"),
+        costs=made(cost_tables, "multi/{run}/paper"),
+        generations=made("<results>/multi/{run}/generations.csv", "multi/{run}/paper"),
+        pareto=made("<results>/multi/{run}/pareto.csv", "multi/{run}/paper"),
+        schedule=made("<results>/multi/{run}/schedule.npz", "multi/{run}/paper"),
+        summary=made("<results>/multi/{run}/summary.json", "multi/{run}/paper"),
+        due=due("multi/{run}/paper"),
+    output:
+        directory("<results>/multi/{run}/report/paper"),
+    log:
+        "<logs>/multi/{run}/paper.log",
+    conda:
+        "../../environment.yml"
+    resources:
+        mem_mb=memory_mb(1500, 500),
+        runtime=60,
+    params:
+        arguments=arguments("report"),
+        width=lambda wildcards: MULTI_RUN_OF[wildcards.run].paper,
+        source=subpath(input.schedule, parent=True),
+    message:
+        "{rule} {wildcards.run}"
+    shell:
+        "(python -m tilewright report {params.source:q} {params.arguments:q} --paper {params.width} -o {output:q} &&"
+        " python -m tilewright --due {input.due:q} explain {params.source:q} --paper {params.width} -o {output:q})"
+        " &> {log:q}"
 
 
 rule draw_system:

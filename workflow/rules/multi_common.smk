@@ -24,6 +24,10 @@ MULTI_TARGETS = [
         run=[run for run in REPORTED_MULTI_RUNS if MULTI_RUN_OF[run].figures],
         figure=names_of(SEVERAL_CORES_FILES, FIGURES),
     ),
+    *expand(
+        f"<results>/multi/{{run}}/{PAPER}",
+        run=[run for run in REPORTED_MULTI_RUNS if MULTI_RUN_OF[run].paper],
+    ),
     *(
         f"<results>/multi/{run.name}/plan/{name}"
         for run in PLAN.multi_runs

@@ -19,6 +19,10 @@ SINGLE_TARGETS = [
         run=[run.name for run in PLAN.runs if run.figures],
         figure=names_of(ONE_CORE_FILES, FIGURES),
     ),
+    *expand(
+        f"<results>/single/{{run}}/{PAPER}",
+        run=[run.name for run in PLAN.runs if run.paper],
+    ),
     *expand("<results>/single/{run}/exports", run=EXPORTING_RUNS),
 ]
 
@@ -186,6 +190,38 @@ rule figures_single:
         "(python -m tilewright report {params.source:q} --only figures -o {params.directory:q} &&"
         " python -m tilewright --due {input.due:q} explain {params.source:q} --hardware {input.hardware:q} --workload {input.workload:q}"
         " --only figures -o {params.directory:q}) &> {log:q}"
+
+
+rule paper_single:
+    """Figures and tables of a run for a paper."""
+    input:
+        layers=made("<results>/single/{run}/layers.jsonl", "single/{run}/paper"),
+        summary=made("<results>/single/{run}/summary.json", "single/{run}/paper"),
+        hardware=made(
+            of_run("<results>/hardware/{hardware}/accelerator.json"),
+            "single/{run}/paper",
+        ),
+        workload=made(
+            of_run("<results>/workload/{workload}/{model}/workload.json"),
+            "single/{run}/paper",
+        ),
+        due=due("single/{run}/paper"),
+    output:
+        directory("<results>/single/{run}/report/paper"),
+    log:
+        "<logs>/single/{run}/paper.log",
+    localrule: True
+    conda:
+        "../../environment.yml"
+    params:
+        source=subpath(input.layers, parent=True),
+        width=lambda wildcards: RUN_OF[wildcards.run].paper,
+    message:
+        "{rule} {wildcards.run}"
+    shell:
+        "(python -m tilewright report {params.source:q} --paper {params.width} -o {output:q} &&"
+        " python -m tilewright --due {input.due:q} explain {params.source:q} --hardware {input.hardware:q} --workload {input.workload:q}"
+        " --paper {params.width} -o {output:q}) &> {log:q}"
 
 
 rule descriptions_together:

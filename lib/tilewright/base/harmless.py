@@ -48,14 +48,16 @@ _LATEX = {
     "[": "{[}",
     "]": "{]}",
     "-": "-{}",
-    "µ": r"\textmu{}",
-    "²": r"\texttwosuperior{}",
-    "³": r"\textthreesuperior{}",
-    "·": r"\textperiodcentered{}",
-    "×": r"\texttimes{}",
-    "−": r"\textminus{}",
+    "µ": r"\ensuremath{\mu}",
+    "²": r"\ensuremath{^2}",
+    "³": r"\ensuremath{^3}",
+    "·": r"\ensuremath{\cdot}",
+    "×": r"\ensuremath{\times}",
+    "−": r"\ensuremath{-}",
 }
-"""Characters that LaTeX takes for commands, or that it joins with others (`--`), and units that not all fonts have."""
+"""Characters that LaTeX takes for commands, or that it joins with others (`--`), and signs of units. The signs are
+formulas: in the text fonts of a plain installation they are bitmaps (fonts of type 3), which publishers refuse.
+"""
 Value = TypeVar("Value")
 
 

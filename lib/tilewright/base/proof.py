@@ -173,6 +173,8 @@ class Schedules:
 
 ALLOWED_ALLOCATIONS = "the allowed allocations of these tiles"
 """Short text for the set `Schedules`, for which a proof is valid."""
+OF_THIS_TILING = "of this tiling; other tilings may be faster"
+"""Text beside a gap to the bound over `Schedules`: the gap says nothing about other tilings."""
 
 
 def if_copied_line(found: Mapping[str, Any]) -> list[str]:

@@ -83,6 +83,14 @@ def installed() -> dict[str, str]:
     return found
 
 
+def package_of(point: str) -> str:
+    """Name and version of the installed package that declares an entry point; '' if there is no such package."""
+    from importlib.metadata import entry_points
+
+    found = {one.dist for one in entry_points(group=GROUP, name=point) if one.dist}
+    return ", ".join(sorted({f"{package.name} {package.version}" for package in found}))
+
+
 def _named(owner: str) -> dict[str, str]:
     """Entries of a registry by name: first those of `enter`, then those of installed packages, sorted by name.
 

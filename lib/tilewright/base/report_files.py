@@ -34,6 +34,9 @@ class ReportFile(NamedTuple):
     """Stem of the name of the file with the caption, in `workflow/report`."""
     dots_per_inch: int = 110
     """Resolution of the PNG of a figure."""
+    of_some_runs: bool = False
+    """Whether only some runs have the file, so that it is no target of the workflow. A file of an earlier run is
+    removed."""
 
 
 SCHEDULE_DOTS_PER_INCH = 180
@@ -48,6 +51,7 @@ ONE_CORE_FILES = (
         LOOP_NEST_PAGES, FIGURES, f"{_SINGLE}.nest_figure:reported_pages", "loop nests over memories", "loop_nests"
     ),
     ReportFile(f"{BOTTLENECKS}.svg", FIGURES, "", "bottlenecks", "bottlenecks"),
+    ReportFile("front.svg", FIGURES, f"{_SINGLE}.front_figure:reported_front", of_some_runs=True),
 )
 """Files in the report of a run on one core, in the order in which they are written."""
 SEVERAL_CORES_FILES = (
@@ -99,8 +103,8 @@ def of_part(files: Iterable[ReportFile], part: str) -> tuple[ReportFile, ...]:
 
 
 def names_of(files: Iterable[ReportFile], part: str = "") -> tuple[str, ...]:
-    """Names of the files of one part of a report, or of all parts for ''."""
-    return tuple(file.name for file in of_part(files, part))
+    """Names of the files that every run has, of one part of a report, or of all parts for ''."""
+    return tuple(file.name for file in of_part(files, part) if not file.of_some_runs)
 
 
 def makers_of(files: Iterable[ReportFile]) -> tuple[str, ...]:

@@ -82,6 +82,10 @@ class Step(NamedTuple):
         return tuple(f"{self.folder}/{name}" for name in self.writes)
 
 
+PAPER = f"{REPORT}/paper"
+"""Folder of the figures and tables for a paper, in the folder of a run."""
+
+
 def _reported(files: tuple[ReportFile, ...], part: str) -> tuple[str, ...]:
     """Files of one part of a report, in the folder of its run."""
     return tuple(f"{REPORT}/{name}" for name in names_of(files, part))
@@ -104,6 +108,7 @@ STEPS = {
         (LAYERS, SUMMARY),
     ),
     "figures": Step("report", _SINGLE, _reported(ONE_CORE_FILES, FIGURES), (LAYERS, SUMMARY)),
+    "paper": Step("report", _SINGLE, (PAPER,), (LAYERS, SUMMARY)),
     "split": Step("split", _MULTI, (SPLIT_NETWORK,), stages=("LayerSplitting",)),
     "parse_split": Step("parse", _MULTI, (WORKLOAD, COVERAGE), (SPLIT_NETWORK,)),
     "fuse": Step("fuse", f"{_MULTI}/{PLAN}", (FUSION, FUSION_PLANS, FUSION_PAGE, FIXED_MAPPING)),
@@ -130,6 +135,7 @@ STEPS = {
         _reported(SEVERAL_CORES_FILES, FIGURES),
         (*_GRAPH, _TABLES, GENERATIONS, PARETO, SCHEDULE, SUMMARY),
     ),
+    "paper_multi": Step("report", _MULTI, (PAPER,), (*_GRAPH, _TABLES, GENERATIONS, PARETO, SCHEDULE, SUMMARY)),
     "explore": Step("explore", f"{SPACE}/{{space}}", ("shards/{shard}.parquet",)),
     "answer": Step(
         "explore",

@@ -1,7 +1,7 @@
 """`tilewright advise`: changes that would improve a run on one or several cores, and hardware that can be removed."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -9,30 +9,23 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from tilewright.base.artifacts.digests import document_text
 from tilewright.base.artifacts.envelope import is_artifact, read_artifact
-from tilewright.base.artifacts.files import FilePath, existing_file, make_folder, write_atomically
+from tilewright.base.artifacts.files import FilePath, make_folder, write_atomically
 from tilewright.base.artifacts.seals import sealed_document
-from tilewright.base.errors import InputError, Problem, Problems
-from tilewright.base.json_values import JsonObject
+from tilewright.base.errors import InputError, Problem, Problems, nearest_name
 from tilewright.base.measures import ENERGY_PJ, LATENCY_CYCLES
-from tilewright.base.steps import ALLOCATION, CN_GRAPH, COSTS, LAYERS, SCHEDULE, SUMMARY, cost_table
-from tilewright.cli.described_run import (
-    HARDWARE,
-    MAPPING,
-    WORKLOAD,
-    DescribedRun,
-    core_in,
-    hardware_digest,
-    network_digest,
-)
+from tilewright.base.steps import ALLOCATION, CN_GRAPH, COSTS, SCHEDULE, SUMMARY, cost_table
+from tilewright.cli.described_run import HARDWARE, MAPPING, WORKLOAD, DescribedRun, core_in
+from tilewright.cli.explained_run import Given, explained_run, paths_of_inputs
 from tilewright.cli.options import (
     FILE,
     echo_json,
     echo_paths,
     network_keywords,
 )
-from tilewright.cli.runs import existing_run, is_multi_run, records_of
+from tilewright.cli.runs import existing_run, is_multi_run
 from tilewright.cli.terminal import echo_text
-from tilewright.cli.verb import ARGUMENT, Help, verb
+from tilewright.cli.verb import ARGUMENT, Help, Paper, verb
+from tilewright.results.sheet import PaperWidth, sheet_inches
 from tilewright.workload.network_options import NetworkOptions
 
 if TYPE_CHECKING:
@@ -43,7 +36,7 @@ if TYPE_CHECKING:
     from tilewright.designs.system_trials import ExplainedSystemRun
     from tilewright.designs.trials import TrialEngine
     from tilewright.multicore.scheduling.options import ScheduleSettings
-    from tilewright.search.options import CnSearchOptions, SearchOptions
+    from tilewright.search.options import CnSearchOptions
 
 
 STEM = "advice"
@@ -65,28 +58,32 @@ def _advised(
     output: FilePath | None,
     network_options: NetworkOptions | None,
     mapping_changes: bool,
+    pairs: bool,
+    together: str,
     show_progress: bool = False,
 ) -> "Advices":
     """Effects of each change. If `write` or `output` are given, the files that they name are written."""
-    from tilewright.designs.trials import advices_of
+    from tilewright.designs.trials import advices_of, named_advices, with_pairs
     from tilewright.search.progress import search_progress
 
     run, by, network_options = Path(run), _factor(str(factor)), network_options or NetworkOptions()
     named = {HARDWARE: hardware, WORKLOAD: workload, MAPPING: mapping}
     given = {kind: None if file is None else Path(file) for kind, file in named.items()}
-    explained: TrialEngine
-    if is_multi_run(existing_run(run)):
-        explained, changes = explained_system_run(run, given, network_options, by)
-        count = len(changes)
-    else:
-        explained, changes = _explained_run(run, given, network_options, by, mapping_changes)
-        count = len(changes) + len(explained.others)
+    if pairs and together:
+        raise InputError([Problem("has no effect, because --together names the changes to try", path="--pairs")])
+    explained, changes, others = _explained_with(run, given, network_options, by, mapping_changes and not together)
+    chosen = _named(changes, together)
+    count = 1 if chosen else len(changes) + others
     if write is not None and not 1 <= write[0] <= count:
         raise InputError(
             [Problem("there is no change with this number", path="write", value=str(write[0]), allowed=f"1 to {count}")]
         )
     with search_progress(count + 1, run.name, show_progress, unit="designs", least=1) as advance:
-        found = advices_of(explained, changes, search=search, jobs=jobs, advance=advance)
+        if chosen:
+            found = named_advices(explained, chosen, search=search)
+        else:
+            found = advices_of(explained, changes, search=search, jobs=jobs, advance=advance)
+            found = with_pairs(explained, found, jobs) if pairs else found
     if write is not None:
         write_changed(found, write[0], Path(write[1]))
     if output is not None:
@@ -102,7 +99,8 @@ def _show(found: "Advices", output: Path | None, write: tuple[int, Path] | None,
         echo_json(advices_object(found))
         return
     echo_text(advice_text(found))
-    written = [output / f"{STEM}.{end}" for end in ("csv", "json")] if output else []
+    ends = ("csv", "json", *(() if sheet_inches() is None else ("md", "tex")))
+    written = [output / f"{STEM}.{end}" for end in ends] if output else []
     if written or write:
         echo_paths([*written, *([write[1]] if write else [])], as_json)
 
@@ -147,21 +145,65 @@ def advise(
     mapping_changes: Annotated[
         bool, Help("Also change spatial mappings of the mapping file, with a new search for each change.")
     ] = True,
+    pairs: Annotated[
+        bool, Help("Also try all pairs of sizes, widths and array sides, with the same mappings.")
+    ] = False,
+    together: Annotated[
+        str, Help("Try only the changes of these keys, together: KEY or KEY,KEY.", metavar="KEYS")
+    ] = "",
+    paper: Annotated[PaperWidth | None, Paper(("output",))] = None,
 ) -> "Advices":
     """Effects of changes of a run, the best change first, and the hardware that can be removed without loss.
 
     Each change sets one number of the hardware file. The effect of the change is computed for the mappings of the run
     and, with `search`, for newly searched mappings. With `mapping_changes`, spatial mappings of the mapping file are
-    changed too, one at a time; for each of these changes, mappings are searched again.
+    changed too, one at a time; for each of these changes, mappings are searched again. With `pairs`, the result also
+    has the pair of sizes, widths and array sides that saves most, among the pairs that save more than their changes
+    alone. `together` has keys of changes, separated by commas: only these changes are tried, all at once.
 
-    `run` is the folder of the run. `hardware`, `workload` and `mapping` are its inputs; if an input is not given, the
-    function looks for it in the same places as the command. `write` is the number of a change in the list, and the file
-    to write with this change (on several cores the file of the accelerator or of the core). `output` is a folder for a
-    table and a JSON file. Energies are in pJ. Raises ArtifactError for a folder without a run, and InputError for
-    inputs that are not those of the run.
+    `run` is the folder of the run. `hardware`, `workload` and `mapping` are its inputs; if an input is not given,
+    the function looks for it in the same places as the command. `write` is the number of a change in the list, and
+    the file to write with this change (on several cores the file of the accelerator or of the core). `output` is a
+    folder for a table and a JSON file; with `paper` (`column` or `page`) also for the table as LaTeX and Markdown.
+    Energies are in pJ. Raises ArtifactError for a folder without a run, and InputError for inputs that are not
+    those of the run.
     """
     given = (run, factor, search, hardware, workload, mapping, write)
-    return _advised(*given, jobs, output, network_options, mapping_changes)
+    return _advised(*given, jobs, output, network_options, mapping_changes, pairs, together)
+
+
+def run_and_changes(run: Path, factor: float | str) -> "tuple[TrialEngine, tuple[FileChange, ...]]":
+    """(run with its inputs, changes that multiply or divide a number of its hardware by a factor)."""
+    given = dict.fromkeys((HARDWARE, WORKLOAD, MAPPING))
+    return _explained_with(run, given, NetworkOptions(), _factor(str(factor)), False)[:2]
+
+
+def _explained_with(
+    run: Path, given: dict[str, Path | None], network_options: NetworkOptions, by: Fraction, mapping_changes: bool
+) -> "tuple[TrialEngine, tuple[FileChange, ...], int]":
+    """(run with its inputs, changes of its hardware by a factor, number of changes of other files)."""
+    if is_multi_run(existing_run(run)):
+        return *explained_system_run(run, given, network_options, by), 0
+    explained, changes = _explained_run(run, given, network_options, by, mapping_changes)
+    return explained, changes, len(explained.others)
+
+
+def _named(changes: "Sequence[FileChange]", together: str) -> "tuple[FileChange, ...]":
+    """Changes that give more of something, by their keys in a text; () without text. Raises InputError for unknown keys
+    and for keys that are given twice.
+    """
+    if not together:
+        return ()
+    known = {one.key: one for one in changes if one.more}
+    problems, keys = Problems(), [key.strip() for key in together.split(",")]
+    for key in dict.fromkeys(keys):
+        if key not in known:
+            nearest = nearest_name(key, [*known])
+            problems.found.append(Problem("no such change", path="together", value=key, nearest=nearest))
+    for key in sorted({key for key in keys if key in known and keys.count(key) > 1}):
+        problems.found.append(Problem("is given twice", path="together", value=key))
+    problems.finish()
+    return tuple(known[key] for key in keys)
 
 
 def _explained_run(
@@ -171,7 +213,7 @@ def _explained_run(
     from tilewright.designs.changes import possible_changes
     from tilewright.hardware.whole_text import hardware_document
 
-    explained, paths = _explained(run, given, network_options)
+    explained, paths = explained_run(run, given, network_options)
     if mapping_changes:
         explained = replace(explained, others=_mapping_changes(explained, paths))
     return explained, possible_changes(hardware_document(paths[HARDWARE]), by)
@@ -193,6 +235,10 @@ def write_changed(found: "Advices", number: int, path: Path) -> None:
     from tilewright.hardware.whole_text import hardware_text
 
     change = found.found[number - 1].change
+    if not change.file and change.parts:
+        files = ", ".join(dict.fromkeys(part.file for part in change.parts))
+        message = f"changes several files: {files}; write the changes of each file by a command of their own"
+        raise InputError([Problem(message, path="write", value=str(number))])
     if not change.file:
         message = "changes a mapping whose file was not found: name the file with --mapping"
         raise InputError([Problem(message, path="write", value=str(number))])
@@ -200,11 +246,11 @@ def write_changed(found: "Advices", number: int, path: Path) -> None:
 
 
 def _write(found: "Advices", folder: Path) -> None:
-    from tilewright.designs.advice import advice_table, advices_object
-    from tilewright.results.text_tables import write_csv
+    from tilewright.designs.advice import advice_table, advices_object, paper_advice
+    from tilewright.results.paper_tables import write_table
 
     make_folder(folder)
-    write_csv(advice_table(found), folder / f"{STEM}.csv")
+    write_table(advice_table(found), folder / f"{STEM}.csv", for_paper=paper_advice(found))
     write_atomically(folder / f"{STEM}.json", sealed_document(document_text(advices_object(found))))
 
 
@@ -217,68 +263,6 @@ def _factor(text: str) -> Fraction:
     raise InputError([Problem("not a factor", path="factor", value=text[:40], allowed=FACTORS)])
 
 
-def _explained(
-    folder: Path, given: dict[str, Path | None], network_options: NetworkOptions
-) -> "tuple[ExplainedRun, dict[str, Path]]":
-    """(run in a folder with its inputs, paths of these inputs)."""
-    from tilewright.base.artifacts.codec import encode
-    from tilewright.base.artifacts.digests import content_digest
-    from tilewright.designs.core_trials import ExplainedRun
-    from tilewright.hardware.whole_text import hardware_document
-    from tilewright.pipeline.sources import parse_mapping, parse_workload
-    from tilewright.results.records import layers_in_order
-
-    artifact = read_artifact(folder / LAYERS, "tilewright/layers")
-    summary = read_artifact(folder / SUMMARY, "tilewright/single-summary").payload
-    options = _options(artifact.provenance.get("options", {}), folder)
-    run = DescribedRun.of(folder, artifact.provenance, summary)
-    paths = _paths(run, given, network_options)
-    network = parse_workload(paths[WORKLOAD], options.model, options=network_options)
-    run.check(WORKLOAD, network_digest(network, core_in(paths[HARDWARE])), str(paths[WORKLOAD]))
-    mapping = parse_mapping(paths[MAPPING])
-    run.check(MAPPING, content_digest(encode(mapping)), str(paths[MAPPING]))
-    placed = layers_in_order(records_of(artifact, folder / LAYERS), summary)
-    hardware = hardware_document(paths[HARDWARE]).data
-    return ExplainedRun(folder.name, placed, hardware, network, mapping, options), paths
-
-
-def _paths(
-    run: DescribedRun, given: "Given", network_options: NetworkOptions, is_system: bool = False
-) -> dict[str, Path]:
-    """Paths of the input files of a run, by kind. Raises InputError for files that are not found, for hardware of
-    another run, and for a hardware artifact without the text of the hardware file.
-    """
-    from tilewright.hardware.whole_text import text_in
-
-    hardware = given[HARDWARE]
-    if hardware is not None:
-        if is_artifact(existing_file(hardware, HARDWARE)) and not text_in(hardware):
-            message = (
-                "is an artifact without the text of its file, so it cannot be changed: give the hardware file instead"
-            )
-            raise InputError([Problem(message, str(hardware))])
-        run.check(HARDWARE, hardware_digest(hardware), str(hardware))
-    found = run.descriptions(given, network_options, is_system, is_changed=True)
-    missing = run.not_found({kind: found[kind] for kind in given})
-    if missing:
-        raise InputError(missing)
-    return {kind: path for kind, path in found.items() if path is not None}
-
-
-def _options(stated: JsonObject, folder: Path) -> "SearchOptions":
-    """Search options of a run. Raises InputError if the run used a pipeline of the user, because options do not
-    describe the stages of such a pipeline."""
-    from tilewright.base.objectives import OBJECTIVES
-    from tilewright.base.parameters import made_of
-    from tilewright.search.options import SearchOptions
-
-    if "pipeline" in stated or stated.get("objective") not in OBJECTIVES:
-        message = "was made by a pipeline of the user, which cannot search mappings for a change"
-        raise InputError([Problem(message, str(folder))])
-    return made_of(SearchOptions, stated)
-
-
-Given = dict[str, Path | None]
 Document = Mapping[str, Any]
 
 
@@ -302,7 +286,7 @@ def explained_system_run(
     artifact = read_schedule(folder / SCHEDULE)
     summary = read_artifact(folder / SUMMARY).payload
     run = DescribedRun.of(folder, artifact.provenance, summary)
-    paths = _paths(run, given, network_options, is_system=True)
+    paths = paths_of_inputs(run, given, network_options, is_system=True)
     settings = ScheduleSettings.of(artifact.provenance["options"])
     if settings.schedule_model != CAUSAL or "pipeline" in artifact.provenance["options"]:
         message = "was made by a pipeline or a schedule model of the user, which cannot search mappings for a change"

@@ -84,8 +84,8 @@ def _show(made: "tuple[_Found, list[Path]]", as_json: bool) -> None:
     scores never leave the chip. The search covers all tile sizes, both loop orders and all memories. The best result is
     proven.
 
-    Example: tilewright attention --hardware config/hardware/tpu_like_vector.yaml --mapping
-    config/mapping/tpu_like_vector.yaml --workload config/workload/qwen2.5_0.5b_decode.yaml --objective energy
+    Example: tilewright attention --hardware config/hardware/zigzag/tpu_like_vector.yaml --mapping
+    config/mapping/zigzag/tpu_like_vector.yaml --workload config/workload/qwen2.5_0.5b_decode.yaml --objective energy
     """,
     run=_searched,
     show=_show,

@@ -1,26 +1,23 @@
 """`tilewright compare`: differences between two runs, or between two designs of a space."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from tilewright.base.artifacts.digests import document_text
-from tilewright.base.artifacts.envelope import read_artifact
 from tilewright.base.artifacts.files import FilePath, make_folder, write_atomically, writing
 from tilewright.base.artifacts.seals import sealed_document
-from tilewright.base.errors import InputError, Problem
-from tilewright.base.steps import LAYERS, MULTI, SCHEDULE, SUMMARY
-from tilewright.cli.options import echo_json, echo_paths, keep_font_cache_here, refuse_paper
-from tilewright.cli.run_costs import costs_of_run
-from tilewright.cli.run_ledgers import ledger_of_several_cores
-from tilewright.cli.runs import existing_run, read_any_summary, records_of
+from tilewright.base.errors import Problems, TilewrightError
+from tilewright.cli.options import echo_json, echo_paths, keep_font_cache_here
+from tilewright.cli.run_ledgers import ledger_at
 from tilewright.cli.terminal import echo_text
-from tilewright.cli.verb import Argument, Help, OptionOf, verb
-from tilewright.results.sheet import PaperOptions, PaperWidth, drawn_for
+from tilewright.cli.verb import Argument, Help, Paper, verb
+from tilewright.results.sheet import PaperWidth
 
 if TYPE_CHECKING:
     import pandas
 
-    from tilewright.results.run_ledger import RunLedger
+    from tilewright.results.order_turn import UncertainNumber
     from tilewright.results.two_runs import RunComparison
 
 STEM = "comparison"
@@ -28,19 +25,51 @@ STEM = "comparison"
 
 
 def _compared(
-    a: FilePath, b: FilePath, network: str, output: FilePath | None = None, paper: PaperWidth | None = None
+    a: FilePath,
+    b: FilePath,
+    network: str,
+    search_again: bool = False,
+    jobs: int = 1,
 ) -> "RunComparison":
-    refuse_paper(paper, ("-o", output))
     from tilewright.results.two_runs import compare_two, with_own_names
 
     first, second = str(a), str(b)
-    return compare_two(*with_own_names(_ledger(first, network), _ledger(second, network), (first, second)))
+    compared = compare_two(*with_own_names(ledger_at(first, network), ledger_at(second, network), (first, second)))
+    compared = replace(compared, bandwidths=_bandwidths(compared, (first, second)))
+    return _searched_again(compared, (first, second), jobs) if search_again else compared
 
 
-def _show(compared: "RunComparison", output: Path | None, paper: PaperWidth | None, as_json: bool) -> None:
+def _bandwidths(compared: "RunComparison", places: tuple[str, str]) -> "tuple[UncertainNumber, ...] | None":
+    """Bandwidths of off-chip memories as uncertain numbers; None for runs whose mappings cannot be evaluated again."""
+    from tilewright.cli.explained_run import run_with_inputs
+
+    try:
+        first, second = (run_with_inputs(place, run) for place, run in zip(places, compared.runs, strict=True))
+        from tilewright.designs.bandwidth_numbers import bandwidth_numbers
+
+        return bandwidth_numbers((first, second))
+    except TilewrightError:
+        return None
+
+
+def _searched_again(compared: "RunComparison", places: tuple[str, str], jobs: int) -> "RunComparison":
+    """Comparison with new searches for the changes that would turn the order. Raises InputError for a run without a
+    search on one core, and for a run whose inputs are not found.
+    """
+    from tilewright.cli.explained_run import run_with_inputs
+    from tilewright.designs.order_search import searched_turns
+
+    problems = Problems()
+    found = [problems.attempt(run_with_inputs, place, run) for place, run in zip(places, compared.runs, strict=True)]
+    problems.finish()
+    first, second = (one for one in found if one is not None)
+    return replace(compared, searched=searched_turns(compared.turns, (first, second), jobs))
+
+
+def _show(compared: "RunComparison", output: Path | None, as_json: bool) -> None:
     from tilewright.results.two_runs import comparison_object, comparison_text
 
-    paths = _write(compared, output, paper) if output else []
+    paths = _write(compared, output) if output else []
     if as_json:
         echo_json(comparison_object(compared))
         return
@@ -56,6 +85,10 @@ def _show(compared: "RunComparison", output: Path | None, paper: PaperWidth | No
     names a design of the space whose results are in FOLDER. The differences add up to the difference of the totals. If
     options of the runs differ, the report names them. Runs of different networks cannot be compared.
 
+    The report ends with the smallest change of one number (energy, clock, off-chip bandwidth) that would turn the
+    order. --search-again also searches the mappings of both runs again for such a change, with the options of the
+    runs; this takes some ten searches of each run.
+
     Example: tilewright compare results/single/resnet18-tpu_like results/single/resnet18-eyeriss_like -o differences
     """,
     run=_compared,
@@ -66,51 +99,31 @@ def compare(
     b: Annotated[FilePath, Argument(type=str)],
     output: Annotated[FilePath | None, Help(f"Folder for {STEM}.csv, .json, .svg and .png.")] = None,
     network: Annotated[str, Help("Network to compare, for designs of a space with several networks.")] = "",
-    paper: Annotated[PaperWidth | None, OptionOf(PaperOptions)] = None,
+    search_again: Annotated[
+        bool, Help("Also search new mappings of both runs on one core for each change that would turn the order.")
+    ] = False,
+    jobs: int = 1,
+    paper: Annotated[PaperWidth | None, Paper(("output",))] = None,
 ) -> "pandas.DataFrame":
     """Table of the differences of run `b` from run `a`. It has a row for each layer, term and memory, the row with the
     largest difference first.
 
     Each run is a folder, a file layers.jsonl, or `FOLDER:DESIGN`, a design of a space. If a design has several
-    networks, `network` selects one. `output` is a folder for the table as CSV and JSON, and a figure. `paper` is the
-    width of figures for a paper, `column` or `page`; None draws figures for a report. Energies are in pJ. Raises
-    InputError for runs that cannot be compared, ArtifactError for a run that is missing or damaged.
+    networks, `network` selects one. `search_again` searches new mappings of both runs, with `jobs` threads, for each
+    change that would turn the order; the column `assumes` has the result. `output` is a folder for the table as CSV and
+    JSON, and a figure. `paper` is the width of figures for a paper, `column` or `page`; None draws figures for a
+    report. Energies are in pJ. Raises InputError for runs that cannot be compared or searched again, ArtifactError for
+    a run that is missing or damaged, MappingError if a new search finds no mapping.
     """
     from tilewright.results.two_runs import comparison_table
 
-    compared = _compared(a, b, network, output, paper)
+    compared = _compared(a, b, network, search_again, jobs)
     if output is not None:
-        _write(compared, Path(output), paper)
+        _write(compared, Path(output))
     return comparison_table(compared)
 
 
-def _ledger(given: str, network: str) -> "RunLedger":
-    """Ledger of the run or the design that the text names. Raises InputError and ArtifactError."""
-    path = Path(given)
-    folder, _, design = given.rpartition(":")
-    if folder and not path.exists():
-        from tilewright.designs.design_ledger import ledger_of_design
-
-        return ledger_of_design(Path(folder), design, network)
-    if network:
-        raise InputError([Problem("applies only to designs of a space", path="--network", value=network)])
-    if path.name == LAYERS and not (path.parent / SUMMARY).is_file():
-        return _of_one_core(path.parent, None)
-    folder_of_run = path.parent if path.name in (LAYERS, SUMMARY, SCHEDULE) else existing_run(path)
-    flow, summary = read_any_summary(folder_of_run)
-    return ledger_of_several_cores(folder_of_run) if flow == MULTI else _of_one_core(folder_of_run, summary)
-
-
-def _of_one_core(folder: Path, summary: "dict[str, object] | None") -> "RunLedger":
-    from tilewright.results.run_ledger import ledger_of_layers
-
-    artifact = read_artifact(folder / LAYERS, "tilewright/layers")
-    records = records_of(artifact, folder / LAYERS)
-    costs = costs_of_run(folder, artifact.provenance, summary)
-    return ledger_of_layers(folder.name, records, summary, artifact.provenance, costs)
-
-
-def _write(compared: "RunComparison", folder: Path, paper: PaperWidth | None) -> list[Path]:
+def _write(compared: "RunComparison", folder: Path) -> list[Path]:
     """Write the table as CSV and JSON, and the figure; returns the paths."""
     from tilewright.results.paper_tables import write_table
     from tilewright.results.two_runs import COLUMNS, comparison_object, comparison_table
@@ -121,6 +134,6 @@ def _write(compared: "RunComparison", folder: Path, paper: PaperWidth | None) ->
     make_folder(folder)
     table, data = folder / f"{STEM}.csv", folder / f"{STEM}.json"
     write_atomically(data, sealed_document(document_text(comparison_object(compared))))
-    with writing(folder), drawn_for(paper):
+    with writing(folder):
         tables = write_table(comparison_table(compared), table, COLUMNS)
         return [*tables, data, *write_comparison_figure(compared, folder / STEM)]

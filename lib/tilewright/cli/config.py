@@ -22,15 +22,18 @@ from tilewright.cli.config_files import (
     DESCRIPTIONS,
     SPACE,
     Globs,
+    ambiguity,
     expand_choices,
     expand_run,
     find_file,
     is_glob,
+    is_in_folder,
     is_system,
     known_files,
     mapping_for,
     matching,
     name_of,
+    nearest_known,
     some_of,
 )
 from tilewright.cli.config_folders import KEY, RESULTS, logs_folder, results_folder
@@ -71,8 +74,8 @@ def says_nothing(entry: Mapping[str, Any], values: Mapping[str, Any]) -> bool:
     searched, cutting, schedules = ({parameter.name for parameter in parameters_of(kind)} for kind in kinds)
     if "pipeline" in entry or values.keys() & ({FUSION_KEY} | cutting | (schedules - searched)):
         return False
-    is_file = [find_file("mapping", name).is_file() for name in (OPEN_MAPPING, mapping_for(entry["hardware"]))]
-    return is_file == [True, False]
+    names = (OPEN_MAPPING, mapping_for(entry["hardware"]))
+    return [is_in_folder("mapping", name) for name in names] == [True, False]
 
 
 DRAWN = frozenset(parameter.name for parameter in parameters_of(ScheduleFigureOptions))
@@ -192,8 +195,10 @@ class _Reader:
             name = name_of(SPACE, file.name)
             if not file.is_file():
                 place, known = known_files(SPACE, value)
-                near = nearest_name(value, known)
+                near = nearest_known(SPACE, value, known)
                 self._note(f"no such {SPACE} file in {place}", (key,), value=repr(value), nearest=near)
+            elif message := ambiguity(SPACE, value):
+                self._note(message, (key,), value=repr(value))
             elif not re.fullmatch(NAME_PATTERN, name):
                 self._note("not a name for a file", (key,), value=repr(name), allowed="letters, digits, _ . + -")
             elif found.setdefault(name, str(file)) != str(file):
@@ -268,7 +273,7 @@ class _Reader:
         if len(self.problems) > before:
             return None
         described = (name, flow, names["hardware"], names["workload"], names["mapping"])
-        return Run(*described, options, stages, strict, settings, _has_figures(values))
+        return Run(*described, options, stages, strict, settings, _has_figures(values), values.get("paper"))
 
     def _tell_unused(
         self,
@@ -351,7 +356,7 @@ class _Reader:
 
     def _file(self, kind: str, path: tuple[str, ...], entry: dict[str, Any]) -> str:
         """Name of an input file of a run. The file is added to `files`. A name without a suffix is looked up in
-        config/<kind>/.
+        config/<kind>/ and its subfolders.
         """
         value = entry.get(kind)
         if value is None and kind == "mapping" and entry.get(FUSION_KEY) == SEARCHED:
@@ -365,9 +370,10 @@ class _Reader:
         name = name_of(kind, file.name)
         if not file.is_file():
             place, known = known_files(kind, value)
-            # The name of a file in a subfolder includes the subfolder; users forget it easily.
-            near = next((other for other in known if other.endswith(f"/{value}")), nearest_name(value, known))
+            near = nearest_known(kind, value, known)
             self._note(f"no such {kind} file in {place}", (*path, kind), value=repr(value), nearest=near)
+        elif message := ambiguity(kind, value):
+            self._note(message, (*path, kind), value=repr(value))
         elif not re.fullmatch(NAME_PATTERN, name):
             self._note("not a name for a file", (*path, kind), value=repr(name), allowed="letters, digits, _ . + -")
         elif self.files[kind].setdefault(name, str(file)) != str(file):

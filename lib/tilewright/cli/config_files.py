@@ -6,10 +6,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tilewright.base.artifacts.digests import input_digest, said_digest
-from tilewright.base.errors import InputError
+from tilewright.base.artifacts.files import nearest_file
+from tilewright.base.errors import InputError, nearest_name
 from tilewright.base.json_values import JsonObject
 from tilewright.base.yamlfile import YamlDocument, load_yaml, table
 from tilewright.hardware.core_paths import (
@@ -20,10 +21,6 @@ from tilewright.hardware.core_paths import (
     core_ids_of,
     find_core_file,
 )
-
-if TYPE_CHECKING:
-    pass
-
 
 DESCRIPTIONS: dict[str, tuple[str, ...]] = {
     "hardware": (".yaml", ".yml"),
@@ -38,13 +35,42 @@ SUFFIXES = {**DESCRIPTIONS, SPACE: (".yaml", ".yml")}
 
 
 def find_file(kind: str, value: str) -> Path:
-    """File that a run names. A path with a suffix is returned unchanged. A name without suffix is looked up in
-    config/<kind>/; the first suffix with which a file exists is added.
+    """File that a run names. A path with a suffix is returned unchanged. A name without suffix is looked up by
+    `files_named`; if there is no such file, the result is the file that would have the name in config/<kind>/.
     """
     if value.endswith(SUFFIXES[kind]):
         return Path(value)
-    candidates = [Path("config") / kind / f"{value}{suffix}" for suffix in SUFFIXES[kind]]
-    return next((path for path in (*candidates, Path(value)) if path.is_file()), candidates[0])
+    return next(iter(files_named(kind, value)), _in_folder(kind, value)[0])
+
+
+def files_named(kind: str, value: str) -> list[Path]:
+    """Files that a name without suffix can mean. This is one file if config/<kind>/ has it; the first suffix with which
+    a file exists is added. Otherwise these are all files of this name in subfolders, in the order of their paths. More
+    than one file means that the name is ambiguous.
+    """
+    direct = next((path for path in (*_in_folder(kind, value), Path(value)) if path.is_file()), None)
+    if direct is not None:
+        return [direct]
+    if "/" in value:
+        return []
+    names = {path.name for path in _in_folder(kind, value)}
+    return sorted(path for path in Path("config", kind).rglob("*") if path.name in names and path.is_file())
+
+
+def ambiguity(kind: str, value: str) -> str:
+    """Message that a name can mean several files; '' if it means one file or none."""
+    found = files_named(kind, value)
+    names = " and ".join(map(str, found))
+    return f"several {kind} files have this name, {names}: add the folder to the name" if len(found) > 1 else ""
+
+
+def is_in_folder(kind: str, value: str) -> bool:
+    """Whether config/<kind>/ itself has a file of a name, which can begin with a subfolder."""
+    return any(path.is_file() for path in _in_folder(kind, value))
+
+
+def _in_folder(kind: str, value: str) -> list[Path]:
+    return [Path("config") / kind / f"{value}{suffix}" for suffix in SUFFIXES[kind]]
 
 
 def known_files(kind: str, value: str) -> tuple[Path, list[str]]:
@@ -56,6 +82,18 @@ def known_files(kind: str, value: str) -> tuple[Path, list[str]]:
     place = Path("config") / kind
     files = (path for path in place.rglob("*") if path.suffix in SUFFIXES[kind])
     return place, sorted(path.relative_to(place).with_name(name_of(kind, path.name)).as_posix() for path in files)
+
+
+def nearest_known(kind: str, value: str, known: Sequence[str]) -> str:
+    """Suggestion for a name or path without a file: a file of the same name in another subfolder, else the nearest of
+    the known files. Names of files in subfolders are compared with and without the subfolder.
+    """
+    if value.endswith(SUFFIXES[kind]):
+        return nearest_file(Path(value)) or nearest_name(value, known)
+    # The name of a file in a subfolder includes the subfolder; users forget it easily, or remember an earlier one.
+    last = value.rpartition("/")[2]
+    same = next((name for name in known if name.rpartition("/")[2] == last), "")
+    return same or nearest_name(value, [*known, *(name.rpartition("/")[2] for name in known)])
 
 
 def some_of(names: Sequence[str], shown: int = 8) -> str:

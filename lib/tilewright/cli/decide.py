@@ -15,17 +15,17 @@ from tilewright.cli.folder_kinds import kind_of_folder, said_of_folder
 from tilewright.cli.options import echo_json, echo_notices, echo_paths
 from tilewright.cli.space_path import space_path_in
 from tilewright.cli.terminal import echo_text
-from tilewright.cli.verb import ARGUMENT, Help, verb
+from tilewright.cli.verb import ARGUMENT, Help, Paper, verb
+from tilewright.results.sheet import PaperWidth, drawn_for, sheet_inches
 
 if TYPE_CHECKING:
-    from tilewright.designs.advice import Advices
     from tilewright.designs.answer import Answer
     from tilewright.designs.decision import Decision
     from tilewright.designs.decision_text import Commands, Statement
     from tilewright.designs.decision_trials import MappingBounds
     from tilewright.designs.space import Space
 
-TEXT, PAGE = "decision.md", "decision.html"
+TEXT, PAGE, TABLE = "decision.md", "decision.html", "decision-table.csv"
 BOUNDS = "bounds"
 """Name of the folder for the runs of --bounds within the folder of the exploration."""
 OBJECTIVES = ("energy", "latency", "EDP", "area")
@@ -38,7 +38,7 @@ class Decided:
     decision: "Decision"
     statements: "tuple[Statement, ...]"
     files: tuple[Path, ...]
-    """Paths of the page in Markdown and in HTML."""
+    """Paths of the page in Markdown and in HTML, and of the table for a paper."""
 
     def __repr__(self) -> str:
         from tilewright.designs.decision_text import decision_text
@@ -53,20 +53,23 @@ def _decided(
     from tilewright.designs.decision_page import decision_page
     from tilewright.designs.decision_text import Commands, decision_markdown, statements
     from tilewright.designs.space_reader import read_space
+    from tilewright.results.paper_tables import write_table
 
     folder = Path(folder)
     path = _space_path(folder, None if space is None else Path(space))
     read = read_space(path, [])
     decision = decision_of(_answer(read, path, folder), objective)
     commands = Commands(path, folder, decision.answer.exploration.networks)
-    further = [*_on_mappings(read, decision, commands, folder, objective, bounds, jobs)]
-    further += _next(read, decision, folder) if advice else []
+    with drawn_for(None):  # the reports of the runs below are no part of a paper
+        further = [*_on_mappings(read, decision, commands, folder, objective, bounds, jobs)]
+        further += _next(read, decision, folder, jobs) if advice else []
     made = statements(decision, commands, further)
     files = folder / TEXT, folder / PAGE
     with holding(folder):
         write_atomically(files[0], decision_markdown(decision, made))
         write_atomically(files[1], decision_page(decision, made))
-    return Decided(decision, made, files)
+        tables = () if sheet_inches() is None else write_table(decision.table, folder / TABLE)
+    return Decided(decision, made, (*files, *tables))
 
 
 def _show(found: Decided, as_json: bool) -> None:
@@ -85,7 +88,7 @@ def _show(found: Decided, as_json: bool) -> None:
 
     FOLDER is the folder of `tilewright explore`. The command prints the decision, and writes it to decision.md and
     decision.html in this folder. Each statement has the command that reproduces its numbers. The chosen design is also
-    run in full, as by `tilewright explore --show`, and single changes of its hardware are tried.
+    run in full, as by `tilewright explore --show`, and single changes and pairs of changes of its hardware are tried.
 
     Example: tilewright decide results/space/edge_sram --objective EDP
     """,
@@ -95,19 +98,21 @@ def _show(found: Decided, as_json: bool) -> None:
 def decide(
     folder: Annotated[FilePath, ARGUMENT],
     objective: Annotated[str, OneOf(OBJECTIVES), Help("Measure that the choice minimises.")] = "EDP",
-    advice: Annotated[bool, Help("Also run the choice, and try single changes of its hardware.")] = True,
+    advice: Annotated[bool, Help("Also run the choice, and try changes and pairs of changes of its hardware.")] = True,
     bounds: Annotated[
         bool, Help("Also search mappings of the choice and the runner-up with lower bounds; takes longer.")
     ] = False,
     space: Annotated[FilePath | None, Help("File of the space, if the folder does not name it.")] = None,
     jobs: int = 1,
+    paper: Annotated[PaperWidth | None, Paper()] = None,
 ) -> Decided:
     """Decision for the design of an explored space that has the least value of an objective, over all networks.
 
     `folder` is the folder of `tilewright.explore`, with a result for each design. The result has the decision and its
     statements; its text is the text of the decision. With `advice`, the chosen design is run in full, and single
-    changes of its hardware are tried. With `bounds`, mappings of the choice and the runner-up are searched with lower
-    bounds. `space` is the file of the space, if the folder does not name it.
+    changes and pairs of changes of its hardware are tried. With `bounds`, mappings of the choice and the runner-up are
+    searched with lower bounds. `space` is the file of the space, if the folder does not name it. With
+    `paper` (`column` or `page`), the table of the decision is also written as CSV, LaTeX and Markdown.
 
     Raises InputError if the folder has no exploration or if no design has results and meets all constraints.
     """
@@ -147,20 +152,15 @@ def _answer(space: "Space", path: Path, folder: Path) -> "Answer":
     return answer_of(exploration)
 
 
-def _next(space: "Space", decision: "Decision", folder: Path) -> "Iterator[Statement]":
-    """Statements on single changes of the hardware of the choice, from full runs of the choice."""
+def _next(space: "Space", decision: "Decision", folder: Path, jobs: int) -> "Iterator[Statement]":
+    """Statements on changes of the hardware of the choice, from full runs of the choice."""
+    from tilewright.cli.advise import run_and_changes
     from tilewright.cli.explore import shown_design
-    from tilewright.designs.decision_trials import next_statements
+    from tilewright.designs.decision_trials import FACTOR, next_changes, next_statements
 
     _, *runs = shown_design(space, folder, decision.choice.name)
-    return next_statements(space, decision, [(run, _advices(run)) for run in runs])
-
-
-def _advices(run: Path) -> "Advices":
-    from tilewright.cli.advise import advise
-    from tilewright.designs.decision_trials import FACTOR
-
-    return advise(run, FACTOR, search=False, mapping_changes=False)
+    found = [(run, next_changes(space, *run_and_changes(run, FACTOR), jobs)) for run in runs]
+    return next_statements(decision, found)
 
 
 def _on_mappings(

@@ -83,7 +83,7 @@ def _show(made: "tuple[_Found, list[Path]]", search: Given[TileOptions], as_json
     neighbouring tiles share: the data is recomputed (fully-recompute), kept for the next tile in the row but recomputed
     for the next row (h-cached-v-recompute), or kept for both (fully-cached).
 
-    Example: tilewright depth-first --hardware config/hardware/tpu_like.yaml --workload
+    Example: tilewright depth-first --hardware config/hardware/zigzag/tpu_like.yaml --workload
     config/workload/three_convolutions.yaml --tile-x 8 --tile-y 8 --tile-y 64
     """,
     run=_scheduled,

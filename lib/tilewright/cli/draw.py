@@ -5,10 +5,10 @@ from typing import Annotated
 
 from tilewright.base.artifacts.files import FilePath, writing
 from tilewright.cli.options import echo_paths, keep_font_cache_here
-from tilewright.cli.verb import ARGUMENT, Help, OptionOf, verb
+from tilewright.cli.verb import ARGUMENT, Help, Paper, verb
 from tilewright.hardware.source import AcceleratorSource, parse_accelerator
 from tilewright.hardware.system import MultiCoreAccelerator
-from tilewright.results.sheet import PaperOptions, PaperWidth, drawn_for
+from tilewright.results.sheet import PaperWidth
 
 
 @verb(
@@ -17,14 +17,14 @@ from tilewright.results.sheet import PaperOptions, PaperWidth, drawn_for
     For an accelerator with several cores, one figure shows its cores, links and buses. Each core file has another
     figure, with the name of the core file in its file name.
 
-    Example: tilewright draw config/hardware/tpu_like.yaml -o tpu_like.svg
+    Example: tilewright draw config/hardware/zigzag/tpu_like.yaml -o tpu_like.svg
     """,
     show=echo_paths,
 )
 def draw(
     hardware: Annotated[AcceleratorSource, ARGUMENT],
     output: Annotated[FilePath, Help("SVG file to write; a PNG file with the same name is written beside it.")],
-    paper: Annotated[PaperWidth | None, OptionOf(PaperOptions)] = None,
+    paper: Annotated[PaperWidth | None, Paper()] = None,
 ) -> list[Path]:
     """Draw the memories of a core above its array, as SVG and PNG; returns the paths of the files.
 
@@ -38,7 +38,7 @@ def draw(
     place = Path(output)
     stem = place.with_suffix("") if place.suffix in (".svg", ".png") else place
     accelerator = parse_accelerator(hardware)
-    with writing(stem), drawn_for(paper):
+    with writing(stem):
         if not isinstance(accelerator, MultiCoreAccelerator):
             return [*write_hierarchy_figure(accelerator.cores[0], stem)]
         from tilewright.results.multi.system_figure import write_system_figure

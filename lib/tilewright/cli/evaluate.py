@@ -272,8 +272,8 @@ def command(
     """Compute the costs of given mappings; loop orders are innermost first. With --json, the command prints one record
     per line.
 
-    Example: tilewright evaluate --hardware config/hardware/tpu_like.yaml --workload config/workload/resnet18.onnx
-    --mapping found.yaml --layer conv1
+    Example: tilewright evaluate --hardware config/hardware/zigzag/tpu_like.yaml --workload
+    config/workload/resnet18.onnx --mapping found.yaml --layer conv1
     """
     from tilewright.pipeline.stages.descriptions import Descriptions
 

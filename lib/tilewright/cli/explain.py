@@ -21,12 +21,11 @@ from tilewright.cli.options import (
     echo_paths,
     keep_font_cache_here,
     network_keywords,
-    refuse_paper,
 )
 from tilewright.cli.runs import existing_run, is_multi_run, made_of, records_of
 from tilewright.cli.terminal import echo_text
-from tilewright.cli.verb import ARGUMENT, Help, OptionOf, verb
-from tilewright.results.sheet import PaperOptions, PaperWidth, drawn_for, figure_suffixes, sheet_inches
+from tilewright.cli.verb import ARGUMENT, Help, Paper, verb
+from tilewright.results.sheet import PaperWidth, figure_suffixes, sheet_inches
 from tilewright.workload.network_options import NetworkOptions
 
 if TYPE_CHECKING:
@@ -42,7 +41,7 @@ _Given = Mapping[str, Path | None]
 """Path that the user gave for each of HARDWARE, WORKLOAD and MAPPING; None if no path was given."""
 
 
-def _show(found: "Bottlenecks", output: Path | None, only: Part, paper: PaperWidth | None, as_json: bool) -> None:
+def _show(found: "Bottlenecks", output: Path | None, only: Part, as_json: bool) -> None:
     if as_json:
         from tilewright.results.bottlenecks import bottlenecks_object
 
@@ -53,8 +52,7 @@ def _show(found: "Bottlenecks", output: Path | None, only: Part, paper: PaperWid
 
         echo_text(bottlenecks_text(found))
     if output:
-        with drawn_for(paper):
-            echo_paths(written_files(output, only, has_cores=found.cores is not None), as_json)
+        echo_paths(written_files(output, only, has_cores=found.cores is not None), as_json)
 
 
 @verb(
@@ -87,7 +85,7 @@ def explain(
     ] = None,
     only: Part = "",
     mapping: Annotated[FilePath | None, Help("Mapping of the run, if the command does not find it.")] = None,
-    paper: Annotated[PaperWidth | None, OptionOf(PaperOptions)] = None,
+    paper: Annotated[PaperWidth | None, Paper(("output",))] = None,
 ) -> "Bottlenecks":
     """Parts of the energy and the cycles of a run, or of one of its layers, and the memory port that limits each layer.
 
@@ -98,7 +96,6 @@ def explain(
     draws figures for a report. Energies are in pJ. Raises ArtifactError for a folder without a run,
     and InputError for a missing folder, for input files of another run, and for an unknown layer.
     """
-    refuse_paper(paper, ("-o", output))
     folder = Path(run)
     named = {HARDWARE: hardware, WORKLOAD: workload, MAPPING: mapping}
     given = {kind: None if path is None else Path(path) for kind, path in named.items()}
@@ -109,8 +106,7 @@ def explain(
         found = _of_one_core(folder, given, network_options or NetworkOptions())
     found = found.of_layer(layer) if layer else found
     if output is not None:
-        with drawn_for(paper):
-            write_bottlenecks(found, Path(output), only)
+        write_bottlenecks(found, Path(output), only)
     return found
 
 
@@ -133,12 +129,14 @@ def write_bottlenecks(found: "Bottlenecks", folder: Path, only: Part = "") -> li
     """
     make_folder(folder)
     if only != FIGURES:
-        from tilewright.results.bottlenecks import bottlenecks_object, port_table, share_table
+        from tilewright.results.bottlenecks import bottlenecks_object, port_table, share_table, totals_table
         from tilewright.results.paper_tables import write_table
 
-        write_table(share_table(found), folder / f"{BOTTLENECKS}.csv")
+        write_table(share_table(found), folder / f"{BOTTLENECKS}.csv", for_paper=totals_table(found))
         if found.cores is None:
-            write_table(port_table(found), folder / PORT_LIMITS)
+            ports = port_table(found)
+            limiting = ports[ports["rank"] == 1]
+            write_table(ports, folder / PORT_LIMITS, for_paper=limiting if len(limiting) else ports)
         else:
             write_table(found.cores.table, folder / CORE_CYCLES)
         write_atomically(folder / f"{BOTTLENECKS}.json", sealed_document(document_text(bottlenecks_object(found))))

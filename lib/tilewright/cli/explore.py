@@ -10,7 +10,6 @@ from tilewright.base.artifacts.files import FilePath, make_folder, write_atomica
 from tilewright.base.artifacts.folder_lock import holding
 from tilewright.base.errors import InputError, Problem, count_of, nearest_name
 from tilewright.base.harmless import ended_lines
-from tilewright.base.measures import MEASURES
 from tilewright.base.parameters import Limits
 from tilewright.base.unused import refuse_unused, unused_in, unused_option
 from tilewright.base.yamlfile import yaml_text
@@ -27,8 +26,8 @@ from tilewright.cli.options import (
 from tilewright.cli.parameter_options import store_of
 from tilewright.cli.space_path import write_space_path
 from tilewright.cli.terminal import echo, echo_text
-from tilewright.cli.verb import ARGUMENT, Help, OptionOf, Tell, silent, verb
-from tilewright.results.sheet import PaperOptions, PaperWidth, drawn_for
+from tilewright.cli.verb import ARGUMENT, Help, Paper, Tell, silent, verb
+from tilewright.results.sheet import PaperWidth
 
 if TYPE_CHECKING:
     import pandas
@@ -71,7 +70,7 @@ def _run(
     from tilewright.designs.design_cost import Sharing
     from tilewright.designs.space_reader import read_space
 
-    refuse_paper(paper, ("-o", output), ("a front", shard is None and show is None))
+    refuse_paper(paper, ("a front", shard is None and show is None))
     source = space if isinstance(space, dict) else Path(space)
     notices: list[str] = [*repeated_options()]
     read = read_space(source, notices)
@@ -85,8 +84,6 @@ def _run(
         echo_text(_told_before(read, folder), nl=True)
     sharing = Sharing(store_of(store))
     answer = _explored(source, read, folder, jobs, shard, gather, sharing, notices, show_progress)
-    if paper is not None and answer is not None and folder is not None:
-        _write_for_paper(answer, folder, paper)
     if str(sharing):
         tell([str(sharing)])
     return Explored(answer)
@@ -136,7 +133,7 @@ def explore(
     ] = None,
     store: "FilePath | Store | None" = None,
     strict: bool = False,
-    paper: Annotated[PaperWidth | None, OptionOf(PaperOptions)] = None,
+    paper: Annotated[PaperWidth | None, Paper(("output",))] = None,
 ) -> "pandas.DataFrame":
     """Table with the costs of every design of a space: one row for each design and network.
 
@@ -300,26 +297,14 @@ def _progress(space: "Space", shard: int | None, shown: bool) -> Any:
     return search_progress(total, space.name, shown, unit="designs", least=1)
 
 
-def _write_for_paper(answer: "Answer", folder: Path, paper: PaperWidth) -> None:
-    """Write the figures, and the table of the fronts with the values of the axes and the measures, for a paper."""
-    from tilewright.designs.figures import write_figures
-    from tilewright.designs.table_files import FRONT_STEM, front_table
-    from tilewright.results.paper_tables import write_table
-
-    columns = ("network", "design", *answer.exploration.axis_names, *MEASURES)
-    with drawn_for(paper):
-        write_figures(answer, folder)
-        write_table(front_table(answer), folder / f"{FRONT_STEM}.csv", columns)
-
-
 def _write(answer: "Answer", output: Path) -> None:
     """Write tables, figures and the page."""
-    from tilewright.designs.figures import write_figures
+    from tilewright.designs.figures import write_all_figures
     from tilewright.designs.page import write_page
     from tilewright.designs.table_files import write_tables
 
     make_folder(output)
     keep_font_cache_here()
     write_tables(answer, output)
-    write_figures(answer, output)
+    write_all_figures(answer, output)
     write_page(answer, output / PAGE)

@@ -52,7 +52,8 @@ def _show(found: Any, run: Path, form: str, output: Path | None, verbose: bool, 
                    layer; needs --hardware and --workload
     pickle         the same objects as a pickled list of dicts in one file
 
-    Example: tilewright export results/single/resnet18-tpu_like --hardware config/hardware/tpu_like.yaml -o found.yaml
+    Example: tilewright export results/single/resnet18-tpu_like --hardware config/hardware/zigzag/tpu_like.yaml -o
+    found.yaml
     """,
     show=_show,
 )

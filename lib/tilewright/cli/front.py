@@ -12,10 +12,11 @@ from tilewright.base.errors import InputError, Problem
 from tilewright.base.parameters import Limits
 from tilewright.base.unused import refuse_unused, unused_in
 from tilewright.cli.main import InterruptedRunError
-from tilewright.cli.options import echo_json, echo_paths, keep_font_cache_here, repeated_options
+from tilewright.cli.options import echo_json, echo_paths, keep_font_cache_here, refuse_paper, repeated_options
 from tilewright.cli.space_path import write_space_path
 from tilewright.cli.terminal import echo_text
-from tilewright.cli.verb import ARGUMENT, Help, Tell, silent, verb
+from tilewright.cli.verb import ARGUMENT, Help, Paper, Tell, silent, verb
+from tilewright.results.sheet import PaperWidth
 
 if TYPE_CHECKING:
     import pandas
@@ -34,10 +35,12 @@ def _answer(
     part: int | None,
     gather: bool,
     strict: bool,
+    paper: PaperWidth | None = None,
     tell: Tell = silent,
     show_progress: bool = False,
 ) -> "Answer | None":
     """Fronts and tables, which are also written into the folder. None if the costs of only one part were computed."""
+    refuse_paper(paper, ("a front", part is None))
     source, folder = Path(space), Path(output)
     read, notices = _read(source, part, strict)
     tell(unused_in(notices))
@@ -82,11 +85,13 @@ def front(
     ] = None,
     gather: Annotated[bool, Help("Compute no costs; find the fronts from the existing parts.")] = False,
     strict: bool = False,
+    paper: Annotated[PaperWidth | None, Paper()] = None,
 ) -> "pandas.DataFrame":
     """Table of the designs of a space that are on the Pareto front over all networks.
 
     The tables and the certificate are written to the folder `output`. With `part`, only the costs of the part with this
-    number are computed. With `gather`, the fronts are found from existing parts only. The `attrs` of the table list
+    number are computed. With `gather`, the fronts are found from existing parts only. `paper` (`column` or `page`) also
+    writes figures and tables for a paper. The `attrs` of the table list
     unused input. Raises InputError with all errors of the space, the networks and the mapping, and with `strict` for
     input without effect.
     """
@@ -94,7 +99,7 @@ def front(
 
     from tilewright.designs.table_files import front_table
 
-    answer = _answer(space, output, jobs, part, gather, strict)
+    answer = _answer(space, output, jobs, part, gather, strict, paper)
     return pandas.DataFrame() if answer is None else front_table(answer)
 
 
@@ -156,7 +161,7 @@ def _progress(title: str, total: int | None, unit: str, shown: bool) -> Any:
 def _written(found: "CompleteFront", source: Path, output: Path, notices: Sequence[str]) -> "Answer":
     """Fronts and tables, which are also written into the folder."""
     from tilewright.designs.answer import answer_of
-    from tilewright.designs.figures import write_figures
+    from tilewright.designs.figures import write_all_figures
     from tilewright.designs.page import write_page
     from tilewright.designs.table_files import write_front_tables
 
@@ -164,7 +169,7 @@ def _written(found: "CompleteFront", source: Path, output: Path, notices: Sequen
     keep_font_cache_here()
     answer = answer_of(replace(found.exploration, notices=tuple(notices)))
     write_front_tables(answer, output)
-    write_figures(answer, output)
+    write_all_figures(answer, output)
     write_page(answer, output / PAGE)
     write_space_path(source, output)
     return answer

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tilewright import __version__
-from tilewright.base.errors import TilewrightError, UnmetLimitError
+from tilewright.base.errors import InputError, TilewrightError, UnmetLimitError
 from tilewright.base.harmless import terminal
 from tilewright.cli import interruption
 from tilewright.cli.old_names import OLD_VERBS, now_called, with_current_options
@@ -193,13 +193,32 @@ def _note_repeated(command: click.Command, args: list[str]) -> None:
 
 
 @click.command(cls=_LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(__version__, prog_name=PROGRAM)
+@click.option(
+    "--version",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=lambda context, _, given: _say_version(context) if given else None,
+    help="Show the version and the installed plug-ins, and exit.",
+)
 def cli() -> None:
     """Find the best way to run neural networks on accelerators, and its costs.
 
-    Example: tilewright map --hardware config/hardware/tpu_like.yaml --workload config/workload/resnet18.onnx --mapping
-    config/mapping/tpu_like.yaml -o out
+    Example: tilewright map --hardware config/hardware/zigzag/tpu_like.yaml --workload config/workload/resnet18.onnx
+    --mapping config/mapping/zigzag/tpu_like.yaml -o out
     """
+
+
+def _say_version(context: click.Context) -> None:
+    """Print the version, then each installed plug-in with its package, and exit. Raises InputError if a plug-in cannot
+    be loaded.
+    """
+    from tilewright.cli.plug_ins import plug_in_lines  # here: most commands start faster
+
+    echo(f"{PROGRAM}, version {__version__}")
+    for line in plug_in_lines():
+        echo(line)
+    context.exit()
 
 
 def run(arguments: list[str] | None = None) -> None:
@@ -262,8 +281,7 @@ def _dispatch(given: list[str]) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except Exception as error:
-        _say_our_bug(error, verbose)
-        return OUR_BUG
+        return _say_unexpected(error, verbose)
 
 
 def _say_usage_error(error: click.ClickException) -> None:
@@ -288,9 +306,26 @@ def _print_traceback() -> None:
     echo_text(traceback.format_exc(), err=True)
 
 
-def _say_our_bug(error: Exception, verbose: bool) -> None:
+def _say_unexpected(error: Exception, verbose: bool) -> int:
+    """Print an error that tilewright does not raise itself; returns the exit code. The error is either a mistake in the
+    code of a plug-in, or a bug of tilewright.
+    """
+    from tilewright.cli.plug_ins import installed_text, problem_in_plug_in  # here: most commands start faster
+
+    if problem := problem_in_plug_in(error):
+        _say_user_error(InputError([problem]), verbose)
+        return USER_ERROR
+    _say_our_bug(error, verbose, installed_text())
+    return OUR_BUG
+
+
+def _say_our_bug(error: Exception, verbose: bool, plug_ins: str) -> None:
+    """Print an internal error. `plug_ins` names the installed plug-ins, which can also be its cause."""
     if verbose:
         _print_traceback()
     echo_text(f"internal error: {type(error).__name__}: {error}", err=True, nl=True)
     hint = "" if verbose else " Run again with -v for the traceback."
-    echo(f"This is a bug in tilewright {__version__}. Please report it.{hint}", err=True)
+    if plug_ins:
+        echo(f"This is a bug in a plug-in ({plug_ins}) or in tilewright {__version__}.{hint}", err=True)
+    else:
+        echo(f"This is a bug in tilewright {__version__}. Please report it.{hint}", err=True)

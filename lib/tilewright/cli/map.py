@@ -97,6 +97,7 @@ def _show(mapped: "MappedWorkload", output: Path | None, verbose: bool, as_json:
         bits_lines,
         coverage_lines,
         locality_lines,
+        plug_in_lines,
         power_lines,
         range_lines,
     )
@@ -110,6 +111,7 @@ def _show(mapped: "MappedWorkload", output: Path | None, verbose: bool, as_json:
         coverage_lines,
         locality_lines,
         range_lines,
+        plug_in_lines,
     )
     for line in (line for lines in told for line in lines(summary)):
         echo(line)
@@ -132,8 +134,8 @@ def _tried(mapped: "MappedWorkload") -> str:
 @verb(
     """Find the best mapping of every layer of a network on one core.
 
-    Example: tilewright map --hardware config/hardware/tpu_like.yaml --workload config/workload/resnet18.onnx
-    --mapping config/mapping/tpu_like.yaml -o out
+    Example: tilewright map --hardware config/hardware/zigzag/tpu_like.yaml --workload config/workload/resnet18.onnx
+    --mapping config/mapping/zigzag/tpu_like.yaml -o out
     """,
     run=_searched,
     show=_show,

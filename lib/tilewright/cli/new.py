@@ -42,7 +42,11 @@ def new(
     clock: Annotated[str, Help("Frequency of the clock.")] = "800 MHz",
     networks: Annotated[
         Sequence[str],
-        Help("Network of the configuration, as ONNX or YAML file; without it, no configuration.", flag="--network"),
+        Help(
+            "Network of the configuration, as ONNX or YAML file; without it, no configuration. The option can be given"
+            " several times.",
+            flag="--network",
+        ),
     ] = (),
 ) -> list[Path]:
     """Write the files of a new accelerator; returns their paths.

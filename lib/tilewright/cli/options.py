@@ -285,10 +285,10 @@ Part = Literal["", "tables", "figures"]
 
 
 def refuse_paper(paper: str | None, *needed: tuple[str, object]) -> None:
-    """Refuse `paper` if no figures are written: each of `needed` is an option that must be given, and its value."""
+    """Refuse `paper` if nothing is written for it: each of `needed` is an option that must be given, and its value."""
     missing = [option for option, value in needed if not value]
     if paper is not None and missing:
-        message = f"has no effect without {' and '.join(missing)}, because no figures are written"
+        message = f"has no effect without {' and '.join(missing)}, because nothing is written"
         raise InputError([Problem(message, path="--paper", value=str(paper))])
 
 

@@ -5,18 +5,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from tilewright.base.artifacts.files import FilePath, make_folder, writing
-from tilewright.base.errors import InputError
-from tilewright.cli.options import echo_json, echo_notices, keep_font_cache_here, refuse_paper
+from tilewright.base.errors import InputError, TilewrightError
+from tilewright.cli.options import echo_json, echo_notices, keep_font_cache_here
 from tilewright.cli.run_costs import point_of_run
+from tilewright.cli.run_ledgers import ledger_at
 from tilewright.cli.runs import read_unfinished, run_directories
 from tilewright.cli.terminal import echo_text
-from tilewright.cli.verb import ARGUMENT, Help, OptionOf, verb
-from tilewright.results.sheet import PaperOptions, PaperWidth, drawn_for
+from tilewright.cli.verb import ARGUMENT, Help, Paper, verb
+from tilewright.results.sheet import PaperWidth
 
 if TYPE_CHECKING:
     import pandas
 
     from tilewright.results.pareto import ComparableRuns
+    from tilewright.results.run_ledger import RunLedger
+    from tilewright.results.run_point import RunPoint
 
 
 def _compared(
@@ -24,30 +27,43 @@ def _compared(
     unfinished: FilePath | None,
     csv: FilePath | None,
     figures: FilePath | None,
-    paper: PaperWidth | None = None,
 ) -> "tuple[pandas.DataFrame, Sequence[ComparableRuns]]":
     """(table, groups of runs that are compared)."""
     from tilewright.results.paper_tables import write_table
     from tilewright.results.pareto import IN_PAPER, compare, pareto_table
+    from tilewright.results.ranking_turns import with_order_lines
 
-    refuse_paper(paper, ("--figures or --csv", figures or csv))
     rows = read_unfinished(None if unfinished is None else Path(unfinished))
     if not runs and not rows:
         raise InputError("give folders of runs")
     folders = run_directories(tuple(map(Path, runs))) if runs else []
-    groups = compare([point_of_run(folder) for folder in folders], rows)
+    points = [point_of_run(folder) for folder in folders]
+    groups = with_order_lines(compare(points, rows), lambda point: _ledger(folders[_place(points, point)]))
     table = pareto_table(groups)
     if csv:
-        with writing(Path(csv)), drawn_for(paper):
+        with writing(Path(csv)):
             write_table(table, Path(csv), IN_PAPER)
     if figures:
         keep_font_cache_here()
         from tilewright.results.pareto_figure import write_pareto_figures
 
         make_folder(Path(figures))
-        with writing(Path(figures)), drawn_for(paper):
+        with writing(Path(figures)):
             write_pareto_figures(groups, Path(figures))
     return table, groups
+
+
+def _ledger(folder: Path) -> "RunLedger | None":
+    """Ledger of the run in a folder; None if its records are missing or damaged."""
+    try:
+        return ledger_at(str(folder))
+    except TilewrightError:
+        return None
+
+
+def _place(points: "Sequence[RunPoint]", point: "RunPoint") -> int:
+    """Index of a point. Runs of one name in different folders can be equal, so the object itself is searched for."""
+    return next(index for index, one in enumerate(points) if one is point)
 
 
 def _show(
@@ -88,7 +104,7 @@ def pareto(
     ] = None,
     csv: Annotated[FilePath | None, Help("CSV file to write.")] = None,
     figures: Annotated[FilePath | None, Help("Folder for figures, one for each network.")] = None,
-    paper: Annotated[PaperWidth | None, OptionOf(PaperOptions)] = None,
+    paper: Annotated[PaperWidth | None, Paper(("figures", "csv"))] = None,
 ) -> "pandas.DataFrame":
     """Table of the runs in the folders, one row per run. It marks the Pareto front in energy, latency and area for each
     network.
@@ -97,4 +113,4 @@ def pareto(
     the table lists their names. `paper` is the width of figures for a paper, `column` or `page`; None draws figures for
     a report. Raises ArtifactError if no run is found, and InputError for damaged runs.
     """
-    return _compared(runs, unfinished, csv, figures, paper)[0]
+    return _compared(runs, unfinished, csv, figures)[0]

@@ -41,7 +41,7 @@ def _show(
 @verb(
     """Read a hardware FILE, with one or several cores.
 
-    Example: tilewright parse hardware config/hardware/tpu_like.yaml -o accelerator.json
+    Example: tilewright parse hardware config/hardware/zigzag/tpu_like.yaml -o accelerator.json
     """,
     run=_parsed,
     show=_show,

@@ -32,7 +32,7 @@ def _show(parsed: Mapping, output: Path | None, verbose: bool, as_json: bool) ->
 @verb(
     """Read a mapping FILE.
 
-    Example: tilewright parse mapping config/mapping/tpu_like.yaml -o mapping.json
+    Example: tilewright parse mapping config/mapping/zigzag/tpu_like.yaml -o mapping.json
     """,
     run=_parsed,
     show=_show,

@@ -13,7 +13,8 @@ from tilewright.base.profile import CORRECTED, ModelChoice
 from tilewright.base.unused import refuse_unused, to_tell
 from tilewright.cli.options import echo_json, network_keywords, repeated_options
 from tilewright.cli.terminal import echo_text
-from tilewright.cli.verb import ARGUMENT, Help, OptionOf, Tell, silent, verb
+from tilewright.cli.verb import ARGUMENT, Help, OptionOf, Paper, Tell, silent, verb
+from tilewright.results.sheet import PaperWidth
 from tilewright.workload.graph import Workload, WorkloadNode
 from tilewright.workload.network_options import NetworkOptions
 
@@ -79,8 +80,11 @@ def read_workload_file(
     strict: bool = False,
     network_options: NetworkOptions | None = None,
     model: Annotated[str, OptionOf(ModelChoice)] = CORRECTED.name,
+    paper: Annotated[PaperWidth | None, Paper(("table",))] = None,
 ) -> Workload:
-    """Workload in a file. Artifact, coverage, table of layers and drawing are written if their paths are given."""
+    """Workload in a file. Artifact, coverage, table of layers and drawing are written if their paths are given; with
+    `paper` (`column` or `page`), the drawing and the table are made for a paper.
+    """
     return _parsed(file, output, coverage, table, graph, name, strict, network_options, model)[0]
 
 
@@ -102,10 +106,10 @@ def _write(
     if coverage_output:
         write_document(Path(coverage_output), "tilewright/coverage", coverage.to_dict(), made_by)
     if table_output:
-        from tilewright.results.text_tables import write_csv
-        from tilewright.results.workload_tables import workload_table
+        from tilewright.results.paper_tables import write_table
+        from tilewright.results.workload_tables import IN_PAPER, workload_table
 
-        write_csv(workload_table(parsed), Path(table_output))
+        write_table(workload_table(parsed), Path(table_output), IN_PAPER)
     if graph_output:
         from tilewright.results.network_figure import write_network_figure
 

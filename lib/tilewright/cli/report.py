@@ -12,9 +12,9 @@ from tilewright.cli.options import Part, echo_paths, keep_font_cache_here
 from tilewright.cli.parameter_options import Named, parameter_keywords
 from tilewright.cli.runs import existing_run, is_multi_run, read_records, read_summary
 from tilewright.cli.terminal import echo_text
-from tilewright.cli.verb import ARGUMENT, Help, OptionOf, verb
+from tilewright.cli.verb import ARGUMENT, Help, Paper, verb
 from tilewright.results.schedule_options import ScheduleFigureOptions
-from tilewright.results.sheet import PaperOptions, PaperWidth, drawn_for
+from tilewright.results.sheet import PaperWidth
 
 
 def _show(paths: Sequence[Path], run: Path, verbose: bool, as_json: bool) -> None:
@@ -45,7 +45,7 @@ def report(
         Help("Layer whose loop nest is also drawn, as SVG and PNG.", flag="--loop-nest", metavar="LAYER"),
     ] = (),
     only: Part = "",
-    paper: Annotated[PaperWidth | None, OptionOf(PaperOptions)] = None,
+    paper: Annotated[PaperWidth | None, Paper()] = None,
     *,
     figure: Named[ScheduleFigureOptions],
 ) -> list[Path]:
@@ -58,8 +58,7 @@ def report(
     a finished run, and InputError for an unknown layer or setting.
     """
     options = figure()
-    with drawn_for(paper):
-        return _written(Path(run), output, tuple(loop_nests), only, options)
+    return _written(Path(run), output, tuple(loop_nests), only, options)
 
 
 def _written(

@@ -1,10 +1,13 @@
-"""Readers of runs on several cores: schedule with its costs, and ledger of energy and latency."""
+"""Readers of runs as ledgers of energy and latency, and of schedules with their costs."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tilewright.base.artifacts.envelope import read_artifact
-from tilewright.base.steps import COSTS, SCHEDULE, SUMMARY, cost_table
+from tilewright.base.errors import InputError, Problem
+from tilewright.base.steps import COSTS, LAYERS, MULTI, SCHEDULE, SUMMARY, cost_table
+from tilewright.cli.run_costs import costs_of_run
+from tilewright.cli.runs import existing_run, read_any_summary, records_of
 
 if TYPE_CHECKING:
     from tilewright.results.multi.result_tables import ScheduledRun
@@ -41,3 +44,29 @@ def ledger_of_run(name: str, run: "ScheduledRun") -> "RunLedger":
     from tilewright.results.run_ledger import ledger_of_schedule
 
     return ledger_of_schedule(name, run.artifact, run.summary, run.provenance, run.core_costs)
+
+
+def ledger_at(given: str, network: str = "") -> "RunLedger":
+    """Ledger of the run or the design that the text names. Raises InputError and ArtifactError."""
+    path = Path(given)
+    folder, _, design = given.rpartition(":")
+    if folder and not path.exists():
+        from tilewright.designs.design_ledger import ledger_of_design
+
+        return ledger_of_design(Path(folder), design, network)
+    if network:
+        raise InputError([Problem("applies only to designs of a space", path="--network", value=network)])
+    if path.name == LAYERS and not (path.parent / SUMMARY).is_file():
+        return _of_one_core(path.parent, None)
+    folder_of_run = path.parent if path.name in (LAYERS, SUMMARY, SCHEDULE) else existing_run(path)
+    flow, summary = read_any_summary(folder_of_run)
+    return ledger_of_several_cores(folder_of_run) if flow == MULTI else _of_one_core(folder_of_run, summary)
+
+
+def _of_one_core(folder: Path, summary: "dict[str, object] | None") -> "RunLedger":
+    from tilewright.results.run_ledger import ledger_of_layers
+
+    artifact = read_artifact(folder / LAYERS, "tilewright/layers")
+    records = records_of(artifact, folder / LAYERS)
+    costs = costs_of_run(folder, artifact.provenance, summary)
+    return ledger_of_layers(folder.name, records, summary, artifact.provenance, costs)

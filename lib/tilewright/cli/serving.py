@@ -60,8 +60,8 @@ def _profile(
     The inputs and outputs of every layer are in the top memory. Attention processes keys in blocks, as in `tilewright
     tokens`.
 
-    Example: tilewright serving --hardware core_with_clock.yaml --mapping config/mapping/tpu_like_vector.yaml --workload
-    config/workload/llama_3.1_8b_decode.yaml --format llmservingsim-1.1 --served-model-name
+    Example: tilewright serving --hardware core_with_clock.yaml --mapping config/mapping/zigzag/tpu_like_vector.yaml
+    --workload config/workload/llama_3.1_8b_decode.yaml --format llmservingsim-1.1 --served-model-name
     meta-llama/Llama-3.1-8B -o results/serving
     """,
     run=_profile,

@@ -12,7 +12,8 @@ from tilewright.cli.options import echo_json, echo_notices
 from tilewright.cli.run_costs import point_of_run
 from tilewright.cli.runs import read_any_summary, read_unfinished, run_directories
 from tilewright.cli.terminal import echo_text
-from tilewright.cli.verb import ARGUMENT, Help, verb
+from tilewright.cli.verb import ARGUMENT, Help, Paper, verb
+from tilewright.results.sheet import PaperWidth
 
 if TYPE_CHECKING:
     import pandas
@@ -41,14 +42,19 @@ def _read(
 
 def _table(summaries: Summaries, rows: Rows, csv: FilePath | None, parquet: FilePath | None) -> "pandas.DataFrame":
     """Table of the runs, which is also written to the files that are given."""
-    from tilewright.results.run_tables import runs_table
-    from tilewright.results.text_tables import write_csv, write_parquet
+    from tilewright.results.paper_tables import write_table
+    from tilewright.results.run_tables import IN_PAPER, runs_table
+    from tilewright.results.run_text import DONE
+    from tilewright.results.text_tables import write_parquet
 
     table = runs_table(**summaries, unfinished=rows)
-    for write, output in ((write_csv, csv), (write_parquet, parquet)):
-        if output:
-            with writing(Path(output)):
-                write(table, Path(output))
+    if csv:
+        with writing(Path(csv)):
+            are_done = not len(table) or table["state"].eq(DONE).all()
+            write_table(table, Path(csv), [name for name in IN_PAPER if name != "state" or not are_done])
+    if parquet:
+        with writing(Path(parquet)):
+            write_parquet(table, Path(parquet))
     return table
 
 
@@ -88,11 +94,13 @@ def summarize(
     ] = None,
     csv: Annotated[FilePath | None, Help("CSV file to write.")] = None,
     parquet: Annotated[FilePath | None, Help("Parquet file to write.")] = None,
+    paper: Annotated[PaperWidth | None, Paper(("csv",))] = None,
 ) -> "pandas.DataFrame":
     """Table with a row for each run in the folders, or for each finished run of a configuration.
 
-    `csv` and `parquet` are files to write. `unfinished` is a file with runs that have no result; the table lists their
-    names. Raises ArtifactError if no run is found, and InputError for damaged runs.
+    `csv` and `parquet` are files to write. With `paper` (`column` or `page`), the table is also written as LaTeX and
+    Markdown beside the CSV file. `unfinished` is a file with runs that have no result; the table lists their names.
+    Raises ArtifactError if no run is found, and InputError for damaged runs.
     """
     summaries, rows, _ = _read(runs, config, unfinished)
     return _table(summaries, rows, csv, parquet)

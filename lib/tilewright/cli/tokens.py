@@ -12,11 +12,11 @@ from tilewright.base.harmless import terminal_lines
 from tilewright.base.json_values import JsonObject
 from tilewright.base.parameters import Limits, OneOf, parameters_of
 from tilewright.base.unused import UNUSED, refuse_unused, unused_option, unused_rows
-from tilewright.cli.options import echo_json, keep_font_cache_here, refuse_paper
+from tilewright.cli.options import echo_json, keep_font_cache_here
 from tilewright.cli.parameter_options import Given, Named, parameter_keywords, store_of
 from tilewright.cli.terminal import echo_text
-from tilewright.cli.verb import MAPPING_FILE, Help, OptionOf, Tell, silent, verb
-from tilewright.results.sheet import PaperOptions, PaperWidth, drawn_for
+from tilewright.cli.verb import MAPPING_FILE, Help, Paper, Tell, silent, verb
+from tilewright.results.sheet import PaperWidth
 from tilewright.search.options import CnSearchOptions, CoreSearchOptions, SearchOptions
 from tilewright.tokens.strategies import BEST, CHOICES
 from tilewright.workload.language_models.request import DEFAULT_BLOCK
@@ -51,18 +51,15 @@ def _priced(
     strict: bool,
     jobs: int,
     store: "FilePath | Store | None",
-    paper: PaperWidth | None = None,
     tell: Tell = silent,
 ) -> "tuple[TokenCosts, list[Path]]":
     """(costs of tokens, paths of the written files)."""
-    refuse_paper(paper, ("-o", output))
     numbers = context_list(contexts, key_block) if isinstance(contexts, str) else _checked(contexts, "contexts")
     counts = _list(batches, "--batches") if isinstance(batches, str) else _checked(batches, "batches")
     given, cuts = (workload, hardware, mapping), (key_block, chunk, prompts)
     found, chosen, notices = _found(given, (numbers, counts), search, cuts, parallel, (jobs, store), strict)
     tell(notices)
-    with drawn_for(paper):
-        return found, _write(found, Path(output), chosen) if output else []
+    return found, _write(found, Path(output), chosen) if output else []
 
 
 def _show(priced: "tuple[TokenCosts, list[Path]]", verbose: bool, as_json: bool) -> None:
@@ -83,8 +80,8 @@ def _show(priced: "tuple[TokenCosts, list[Path]]", verbose: bool, as_json: bool)
     The inputs and outputs of every layer are in the top memory. Attention processes keys in blocks, and prompts are cut
     into chunks, so that one search of the layers is enough for all contexts. On several cores each layer is scheduled.
 
-    Example: tilewright tokens --hardware config/hardware/tpu_like_vector.yaml --mapping
-    config/mapping/tpu_like_vector.yaml --workload config/workload/qwen2.5_0.5b_decode.yaml --batches 1,16
+    Example: tilewright tokens --hardware config/hardware/zigzag/tpu_like_vector.yaml --mapping
+    config/mapping/zigzag/tpu_like_vector.yaml --workload config/workload/qwen2.5_0.5b_decode.yaml --batches 1,16
     """,
     run=_priced,
     show=_show,
@@ -117,7 +114,7 @@ def tokens(
     strict: bool = False,
     jobs: int = 1,
     store: "FilePath | Store | None" = None,
-    paper: Annotated[PaperWidth | None, OptionOf(PaperOptions)] = None,
+    paper: Annotated[PaperWidth | None, Paper(("output",))] = None,
 ) -> "TokenCosts":
     """Costs of tokens of a language model on one or several cores. `table` has a row for each batch size and context.
 
@@ -126,7 +123,7 @@ def tokens(
     effect; MappingError with the layers that have no mapping that fits, or no schedule.
     """
     given = (workload, hardware, mapping, contexts, batches, search.over(options))
-    return _priced(*given, prompts, key_block, chunk, parallel, output, strict, jobs, store, paper)[0]
+    return _priced(*given, prompts, key_block, chunk, parallel, output, strict, jobs, store)[0]
 
 
 def _found(
@@ -324,9 +321,10 @@ def _write(found: "TokenCosts", output: Path, options: CoreSearchOptions) -> lis
     from tilewright.base.artifacts.envelope import provenance, write_document
     from tilewright.results.paper_tables import write_table
     from tilewright.tokens.figure import write_token_figure
+    from tilewright.tokens.table import IN_PAPER
 
     make_folder(output)
-    tables = write_table(found.table, output / f"{TOKENS}.csv")
+    tables = write_table(found.table, output / f"{TOKENS}.csv", IN_PAPER)
     made_by = provenance("tokens", {}, encode(options))
     write_document(output / f"{TOKENS}.json", "tilewright/tokens", _document(found), made_by)
     figures = write_token_figure(found, output / TOKENS)

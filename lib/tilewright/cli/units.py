@@ -22,6 +22,7 @@ from tilewright.base.steps import (
     EXPORTS,
     FRONT,
     MULTI,
+    PAPER,
     REPORT,
     SINGLE,
     SPACE,
@@ -83,12 +84,12 @@ class Units:
 
     @cached_property
     def batched(self) -> frozenset[str]:
-        """Names of runs on one core that share jobs with other runs. These are the runs without figures and exports, if
-        a job makes more than one run.
+        """Names of runs on one core that share jobs with other runs. These are the runs without figures, paper and
+        exports, if a job makes more than one run.
         """
         if self.plan.runs_per_job <= 1:
             return frozenset()
-        return frozenset(run.name for run in self.plan.runs if not (run.figures or run.stages.exports))
+        return frozenset(run.name for run in self.plan.runs if not (run.figures or run.paper or run.stages.exports))
 
     def _batches(self, units: Mapping[str, Unit]) -> Iterator[Unit]:
         """Units for jobs that make several units one after another in one process: first input files, then runs."""
@@ -313,6 +314,9 @@ class Units:
             if run.figures:
                 files = _drawn(STEPS["figures"].writes)
                 yield self._unit("figures", folder, "figures", needs=(mapped, *described), files=files)
+            if run.paper:
+                wide: Said = {"paper": partial(str, run.paper)}
+                yield self._unit("paper", folder, "paper", wide, needs=(mapped, *described))
 
     def _jobs(self, run: Run) -> dict[str, Job]:
         """Jobs of a run on one core, by unit. A job is a verb with its arguments, as the rules call it."""
@@ -332,6 +336,7 @@ class Units:
         jobs = {name: self._job(f"{SINGLE}/{run.name}/{name}.log", *verb) for name, verb in words.items()}
         # If figures of a run were switched off, its old figures are removed, because they show an earlier result.
         undrawn = () if run.figures else _drawn([f"{SINGLE}/{run.name}/{name}" for name in STEPS["figures"].writes])
+        undrawn += () if run.paper else (f"{SINGLE}/{run.name}/{PAPER}",)
         return {**jobs, "report": jobs["report"]._replace(removes=undrawn)}
 
     def _path(self, file: str) -> str:
@@ -416,6 +421,9 @@ class Units:
             said: Said = {"options": partial(run.arguments, "report")}
             needs = [*tables, f"{folder}/allocate", schedule]
             yield self._unit("figures_multi", folder, "figures", said, needs, files)
+        if run.paper:
+            said = {"options": partial(run.arguments, "report"), "paper": partial(str, run.paper)}
+            yield self._unit("paper_multi", folder, "paper", said, [*tables, f"{folder}/allocate", schedule])
 
     def _described(self, run: Run) -> list[str]:
         """Names of the units that read hardware, workload and mapping of a run on several cores."""

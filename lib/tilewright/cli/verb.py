@@ -6,9 +6,11 @@ parameters stands for all options of this class. Some argument names, such as `n
 options that several verbs share.
 """
 
+import functools
 import inspect
 import types
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
 from inspect import Parameter as Keyword
@@ -26,10 +28,12 @@ from tilewright.cli.options import (
     network_options,
     only_option,
     pipeline_option,
+    refuse_paper,
     store_options,
     strict_option,
 )
 from tilewright.cli.parameter_options import Named, parameter_option, parameter_options
+from tilewright.results.sheet import PaperOptions, drawn_for
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
@@ -68,6 +72,18 @@ SYSTEM_FILE = Help("File or artifact of an accelerator of several cores.", is_re
 NETWORK_FILE = Help("ONNX or YAML file, or artifact.", is_required=True)
 MAPPING_FILE = Help("Mapping file or artifact.", is_required=True)
 """Help of the options for the input files of a verb. A Python function can take these inputs by other arguments."""
+
+
+class Paper(NamedTuple):
+    """Option --paper of a verb that writes figures or tables: `Annotated[PaperWidth | None, Paper("output")]`.
+
+    The verb, and the Python function, make all figures and tables for a paper of the given width.
+    """
+
+    needed: tuple[str, ...] = ()
+    """Names of the parameters that name files to write; at least one of them must be given. () if the verb always
+    writes files.
+    """
 
 
 class OptionOf(NamedTuple):
@@ -132,7 +148,8 @@ class Verb:
             if not (value is None or name in without or (value == () and name in defaults))
         }
         told = {**defaults, "tell": echo_notices, "show_progress": not values["as_json"], **given}
-        return _by_name(self.show, told, _by_name(self.run, told))
+        with _for_paper(self.signature, told):
+            return _by_name(self.show, told, _by_name(self.run, told))
 
     def _options(self, parameter: Keyword) -> Iterator[Decorator]:
         """Decorators that add the options of a parameter; none if only Python callers can give the parameter."""
@@ -143,6 +160,8 @@ class Verb:
         elif parameter.name in ("strict", *_SHARED) and not _marks(parameter.annotation, Help):
             shared: dict[str, Decorator] = {"strict": strict_option(self.strict), **_SHARED, **self.shared}
             yield shared[parameter.name]
+        elif _marks(parameter.annotation, Paper):
+            yield parameter_option(PaperOptions, parameter.name)
         elif declared := _marks(parameter.annotation, OptionOf):
             yield parameter_option(declared[0].kind, parameter.name, default=parameter.default)
         elif found := _marks(parameter.annotation, Argument):
@@ -187,10 +206,40 @@ def verb(
         own = inspect.signature(inner)
         told = (order.split(), strict, shared or {}, settings or {})
         DECLARED[function.__module__] = Verb(function, own, text, run or inner, show, *told)
-        _remove_help(function)
-        return function
+        made = _writing_for_paper(function, own) if "paper" in own.parameters else function
+        _remove_help(made)
+        return made
 
     return declare
+
+
+@contextmanager
+def _for_paper(signature: inspect.Signature, told: Mapping[str, Any]) -> Iterator[None]:
+    """Make figures and tables in this context for a paper, if a verb has the option --paper and it is given. Raises
+    InputError for an unknown width, and if no file is written.
+    """
+    marks = _marks(signature.parameters["paper"].annotation, Paper) if "paper" in signature.parameters else []
+    if not marks:
+        yield
+        return
+    given = [told.get(name) for name in marks[0].needed]
+    flags = " or ".join("-o" if name == "output" else f"--{name.replace('_', '-')}" for name in marks[0].needed)
+    refuse_paper(told.get("paper"), (flags, any(given) or not given))
+    with drawn_for(told.get("paper")):
+        yield
+
+
+def _writing_for_paper(function: Function, signature: inspect.Signature) -> Function:
+    """Function of a verb with the option --paper, whose figures and tables are made for the paper that is given."""
+
+    @functools.wraps(function)
+    def made(*arguments: Any, **keywords: Any) -> Any:
+        told = {**dict(zip(signature.parameters, arguments, strict=False)), **keywords}
+        with _for_paper(signature, told):
+            return function(*arguments, **keywords)
+
+    changed: Any = made
+    return changed  # type: ignore[no-any-return]
 
 
 def command_of(module: str) -> click.Command:

@@ -47,10 +47,32 @@ class Advice:
 
 @dataclass(frozen=True)
 class Together:
-    """Changes that help together, with the mappings of the run, if no single change helps."""
+    """Changes that save more together than alone, with the mappings of the run."""
 
     changes: tuple[FileChange, ...]
     outcome: Outcome
+    alone: tuple[Outcome, ...] = ()
+    """Costs with each of the changes alone; () if no single change helps."""
+
+    @property
+    def change(self) -> FileChange:
+        """All changes as one change."""
+        return FileChange.together(self.changes)
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """Result of trying pairs of changes of sizes, widths and array sides, with the mappings of the run."""
+
+    tried: int
+    """Number of pairs that were tried."""
+    changes: int
+    """Number of changes of which all pairs were tried."""
+    left_out: int
+    """Number of changes that save less alone, and of which no pairs were tried."""
+    best: Together | None
+    """Pair that saves most, among the pairs that save at least LEAST_GAIN more than the savings of their changes alone
+    add up to; None if there is no such pair."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -81,6 +103,10 @@ class Advices:
     """
     together: Together | None = None
     """Smallest set of changes that help together, if no single change helps; None if no set helps."""
+    pairs: Pairs | None = None
+    """Pairs of changes that were tried; None if none were."""
+    is_named: bool = False
+    """Whether only changes that the user named were tried."""
 
     @classmethod
     def of(
@@ -208,6 +234,16 @@ def advice_table(advices: Advices) -> "pandas.DataFrame":
     return pandas.DataFrame(rows)
 
 
+def paper_advice(advices: Advices) -> "pandas.DataFrame":
+    """Table of the changes that are reported, for a paper. The columns with gains name the objective."""
+    table = advice_table(advices)
+    if not advices.is_named:
+        reported = {number for number, _ in (*advices.helpful, *advices.spare)}
+        table = table[table["number"].isin(reported)]
+    gains = {f"{name}_gain": f"{advices.objective}_{name}_gain" for name in ("same_mapping", "new_search")}
+    return table[["number", "key", "before", "after", *gains]].rename(columns=gains)
+
+
 def advices_object(advices: Advices) -> JsonObject:
     """Advices as plain data."""
     return {
@@ -221,21 +257,31 @@ def advices_object(advices: Advices) -> JsonObject:
         else dict(zip((ENERGY_PJ, LATENCY_CYCLES), advices.known, strict=False)),
         "search_alone_gain": advices.search_gain,
         "helpful": [number for number, _ in advices.helpful],
-        "together": _together_object(advices),
+        "together": _together_object(advices, advices.together),
+        "pairs": _pairs_object(advices),
         "for_nothing": [number for number, _ in advices.spare],
         "changes": [_row(number, one, advices) for number, one in enumerate(advices.found, 1)],
     }
 
 
-def _together_object(advices: Advices) -> JsonObject | None:
-    if advices.together is None:
+def _together_object(advices: Advices, found: Together | None) -> JsonObject | None:
+    if found is None:
         return None
     return {
-        "keys": [one.key for one in advices.together.changes],
-        ENERGY_PJ: advices.together.outcome.energy_pj,
-        LATENCY_CYCLES: advices.together.outcome.latency_cycles,
-        "gain": advices.gain(advices.together.outcome),
+        "keys": [one.key for one in found.changes],
+        ENERGY_PJ: found.outcome.energy_pj,
+        LATENCY_CYCLES: found.outcome.latency_cycles,
+        "gain": advices.gain(found.outcome),
+        "alone_gains": [advices.gain(one) for one in found.alone],
     }
+
+
+def _pairs_object(advices: Advices) -> JsonObject | None:
+    pairs = advices.pairs
+    if pairs is None:
+        return None
+    best = _together_object(advices, pairs.best)
+    return {"tried": pairs.tried, "changes": pairs.changes, "left_out": pairs.left_out, "best": best}
 
 
 def _row(number: int, one: Advice, advices: Advices) -> JsonObject:

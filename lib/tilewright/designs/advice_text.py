@@ -2,9 +2,11 @@
 
 from collections.abc import Sequence
 
+from tilewright.base.errors import count_of
 from tilewright.base.harmless import ended_lines
-from tilewright.designs.advice import LEAST_GAIN, Advice, Advices
+from tilewright.designs.advice import LEAST_GAIN, Advice, Advices, Pairs, Together
 from tilewright.designs.changes import BANDWIDTH, SIZE, SPATIAL, FileChange
+from tilewright.designs.held_mappings import Outcome
 from tilewright.results.text_tables import NOTHING, render, text_table
 
 MOST_ROWS = 12
@@ -15,6 +17,8 @@ Rows = Sequence[tuple[int, Advice]]
 
 def advice_text(advices: Advices) -> str:
     """Text with the changes that help, the best first, and with the changes that take something away at no cost."""
+    if advices.is_named:
+        return _named(advices)
     helpful, spare = advices.helpful, advices.spare
     goal = advices.objective
     parts = [_files(advices)]
@@ -24,6 +28,7 @@ def advice_text(advices: Advices) -> str:
         parts += [f"No single change saves {LEAST_GAIN:.1%} of {goal}.\n", *_together_lines(advices)]
     if len(helpful) > MOST_ROWS:
         parts.append(f"  {len(helpful) - MOST_ROWS} other changes help less\n")
+    parts += _pair_lines(advices)
     if spare:
         title = "One change that takes something away at no cost: neither energy nor latency increases"
         parts.append("\n" + _losses(title, advices, spare))
@@ -38,6 +43,8 @@ def advice_text(advices: Advices) -> str:
             f" {_change(advices.search_gain)}: this gain comes from the search and is not counted for any change\n"
         )
     changes = [one.change for _, one in (*helpful[:MOST_ROWS], *spare)]
+    if advices.pairs is not None and advices.pairs.best is not None:
+        changes += advices.pairs.best.changes
     notes = (*assumptions_of(changes), *advices.notes)
     return "".join([*parts, ended_lines(notes, "note: ")])
 
@@ -54,6 +61,68 @@ def _together_lines(advices: Advices) -> list[str]:
     held = " ".join(advices.same_words.split())
     gain = _change(advices.gain(advices.together.outcome))
     return [ended_lines([f"Together, these changes do, {held}: {changes}: {gain} of {advices.objective}."])]
+
+
+def _named(advices: Advices) -> str:
+    """Text of the effect of changes that the user named."""
+    (one,) = advices.found
+    change, goal = one.change, advices.objective
+    held = " ".join(advices.same_words.split())
+    table = text_table("", ("", ""), (f"{goal}", "energy\n[pJ]", "latency\n[cycles]"))
+    table.add_row("run", "", "", *_costs(advices.now))
+    for words, outcome in ((held, one.same), ("new search", one.search)):
+        if outcome is not None:
+            table.add_row("changed", words, _change(advices.gain(outcome)), *_costs(outcome))
+    files = [f"{part.words} (line {part.line} of {part.file})" if part.line else part.words for part in change.single]
+    reasons = dict.fromkeys(one.reason for one in (one.same, one.search) if one is not None and one.reason)
+    notes = (*reasons, *assumptions_of([change]), *advices.notes)
+    return "".join([ended_lines(files), render(table), ended_lines(notes, "note: ")])
+
+
+def _costs(outcome: Outcome) -> tuple[str, str]:
+    """Energy and latency as texts; NOTHING if there are none."""
+    energy, latency, _ = outcome
+    return (NOTHING if energy is None else f"{energy:,.0f}", NOTHING if latency is None else f"{latency:,.0f}")
+
+
+def pair_words(advices: Advices, pair: Together) -> str:
+    """Words that compare the saving of a pair with the savings of its changes alone."""
+    alone = [advices.gain(one) or 0.0 for one in pair.alone]
+    told = " and ".join(f"{share(gain)}" if gain > 0 else "nothing" for gain in alone)
+    return f"save {share(advices.gain(pair.outcome) or 0.0)} of {advices.objective}; alone they save {told}"
+
+
+def is_tie(advices: Advices, pair: Together) -> bool:
+    """Whether two limits tie: the changes alone save no more than half of what they save together."""
+    alone = sum(max(advices.gain(one) or 0.0, 0.0) for one in pair.alone)
+    return alone <= (advices.gain(pair.outcome) or 0.0) / 2
+
+
+def extent_of_pairs(pairs: Pairs) -> str:
+    """Words for the pairs that were tried."""
+    kinds = "changes of sizes, widths and array sides"
+    of = f"the {pairs.changes} {kinds} that save most alone" if pairs.left_out else f"{pairs.changes} {kinds}"
+    return f"{count_of(pairs.tried, 'pair')} of {of}"
+
+
+def _pair_lines(advices: Advices) -> list[str]:
+    """Lines on the best pair of changes; [] if no pairs were tried."""
+    pairs = advices.pairs
+    if pairs is None:
+        return []
+    held = " ".join(advices.same_words.split())
+    if pairs.best is None:
+        text = (
+            f"Of {extent_of_pairs(pairs)}, none saves {LEAST_GAIN:.1%} of {advices.objective} more than its changes"
+            f" alone ({held})."
+        )
+    else:
+        text = (
+            f"{'Two limits tie: together' if is_tie(advices, pairs.best) else 'Together'}, {pairs.best.change.words}"
+            f" {pair_words(advices, pairs.best)} ({held}). Of {extent_of_pairs(pairs)}, this pair saves most, among"
+            f" those that save at least {LEAST_GAIN:.1%} more than their changes alone."
+        )
+    return [ended_lines([text])]
 
 
 def _files(advices: Advices) -> str:
@@ -105,6 +174,11 @@ def _names(number: int, one: Advice) -> tuple[str, str, str, str]:
     return str(number), change.key, f"{change.before} -> {change.after}{also}", str(change.line or NOTHING)
 
 
+def share(part: float) -> str:
+    """Share as text; a share that would be rounded to nothing is given as a bound."""
+    return f"{part:,.1%}" if part >= LEAST_GAIN / 2 else f"less than {LEAST_GAIN:.1%}"
+
+
 def _change(gain: float | None) -> str:
     """Decrease or increase of a quantity as text, for example "-3.2%"."""
     if gain is None:
@@ -116,6 +190,7 @@ def _change(gain: float | None) -> str:
 
 def assumptions_of(changes: Sequence[FileChange]) -> list[str]:
     """Sentences on simplifying assumptions behind the gains of changes that real hardware would not meet."""
+    changes = [part for change in changes for part in change.single]
     kinds = {
         change.kind for change in changes if not (change.is_sourced or (change.kind == BANDWIDTH and change.is_per_bit))
     }

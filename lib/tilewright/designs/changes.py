@@ -22,14 +22,18 @@ from tilewright.workload.graph import Workload
 from tilewright.workload.layer import Layer
 
 BANDWIDTH, SIZE, SIDE, ENERGY, LINK = "bandwidth", "size", "array side", "energy", "link"
-SPATIAL = "spatial mapping"
-"""Kinds of changes. SPATIAL is a change of a mapping file; the other kinds are changes of a hardware file."""
+SPATIAL, SET = "spatial mapping", "set of changes"
+"""Kinds of changes. SPATIAL is a change of a mapping file, and SET is several changes together; the other kinds are
+changes of a hardware file."""
 _ARRAYS = ("operational_array", "multipliers")
 _LINK_ENERGIES = ("energy_per_bit", "unit_energy_cost")
 _UNIT_ENERGIES = ("unit_energy", "multiplier_energy")
 _OLD_WIDTHS = {"r_bw": "min_r_granularity", "w_bw": "min_w_granularity"}
 """Keys of the smallest access of a port in older files, by the key of the width of the port."""
 _QUANTITY = re.compile(rf"\s*({NUMBER_PATTERN})(\s*\S*)\s*")
+SET_SIGN = " + "
+"""Text between the keys, and between the values, of changes that are made together."""
+_SET_NAMES = ("key", "before", "after")
 _SIGNIFICANT = 12
 """Number of digits to which a decimal number is rounded when it is written."""
 
@@ -65,10 +69,30 @@ class FileChange:
     """
     written: Any = None
     """Value that is written into the file if it differs from `after`, which is a text for people; else None."""
+    parts: "tuple[FileChange, ...]" = ()
+    """Changes that are made together; () for a single change."""
+
+    @classmethod
+    def together(cls, parts: "Sequence[FileChange]") -> "FileChange":
+        """Change that makes several changes together. `file` is '' if they are changes of several files."""
+        if len(parts) == 1:
+            return parts[0]
+        key, before, after = (SET_SIGN.join(str(getattr(one, name)) for one in parts) for name in _SET_NAMES)
+        files = {one.file for one in parts}
+        file, line = (parts[0].file, parts[0].line) if len(files) == 1 else ("", 0)
+        more = all(one.more for one in parts)
+        return cls(SET, parts[0].path, key, file, line, before, after, more, parts=tuple(parts))
+
+    @property
+    def single(self) -> "tuple[FileChange, ...]":
+        """Single changes of the set, or the change itself."""
+        return self.parts or (self,)
 
     @property
     def settings(self) -> tuple[tuple[KeyPath, Any], ...]:
         """Settings of the change, with paths in the file that is changed."""
+        if self.parts:
+            return tuple(setting for part in self.parts for setting in part.settings)
         return ((self.path, self.after if self.written is None else self.written), *self.also)
 
     @property
@@ -79,12 +103,14 @@ class FileChange:
     @property
     def system_settings(self) -> tuple[tuple[KeyPath, Any], ...]:
         """Settings of the change, with paths in an accelerator that includes its core files."""
+        if self.parts:
+            return tuple(setting for part in self.parts for setting in part.system_settings)
         return tuple(((*self.within, *path), value) for path, value in self.settings)
 
     @property
     def words(self) -> str:
         """Text of the change for people."""
-        return f"{self.key}: {self.before} -> {self.after}"
+        return " and ".join(f"{one.key}: {one.before} -> {one.after}" for one in self.single)
 
 
 def possible_changes(document: YamlDocument, factor: Fraction) -> tuple[FileChange, ...]:

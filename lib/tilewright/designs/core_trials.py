@@ -121,7 +121,8 @@ class ExplainedRun:
         nothing on the chip.
         """
         core, notes = self.core, []
-        of_array = any(one.change.key.startswith("operational_array.") for one in advices.found)
+        changed = [part for one in advices.found for part in one.change.single]
+        of_array = any(part.key.startswith("operational_array.") for part in changed)
         if core.operational_array.is_in_memory and of_array:
             notes.append("latencies are in cycles, but a changed array can also have another clock period")
         taken = {one.change.path[1] for _, one in advices.spare if one.change.path[0] == "memories"}

@@ -159,7 +159,12 @@ class Decision:
     @property
     def table(self) -> pandas.DataFrame:
         """Table of the designs that the decision names: the choice, the runner-up, and the best by each measure."""
-        rows = [{"role": role, "design": one.name, "values": one.values, **one.measures} for role, one in self.named]
+        names = self.answer.exploration.axis_names
+        values = self.front.rows.set_index("design")[list(names)]
+        rows = [
+            {"role": role, "design": one.name, **values.loc[one.name].to_dict(), **one.measures}
+            for role, one in self.named
+        ]
         return pandas.DataFrame(rows)
 
     @property

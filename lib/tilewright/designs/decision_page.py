@@ -32,5 +32,4 @@ def _sections(made: Sequence[Statement]) -> Iterator[str]:
             yield f"<h2>{html(topic)}</h2>"
         for one in own:
             yield f"<p>{html(one.text)}</p>"
-            if one.commands:
-                yield f"<pre>{html(chr(10).join(one.commands))}</pre>"
+            yield from (f"<pre>{html(command)}</pre>" for command in one.commands)

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from tilewright.base.errors import count_of
 from tilewright.base.harmless import ended_lines, markdown, terminal
+from tilewright.designs.advice_text import share
 from tilewright.designs.axis_ends import LEAST_GAIN, end_sentence
 from tilewright.designs.decision import CLOSE, LARGEST_FACTOR, Decision, Price, RatedDesign
 from tilewright.designs.results import SUMMED
@@ -143,11 +144,6 @@ def _markdown_row(cells: Sequence[str]) -> str:
 def _networks(decision: Decision) -> str:
     networks = decision.answer.exploration.networks
     return networks[0] if len(networks) == 1 else f"{', '.join(networks)} together"
-
-
-def share(part: float) -> str:
-    """Share as text; a share that would be rounded to nothing is given as a bound."""
-    return f"{part:,.1%}" if part >= LEAST_GAIN / 2 else f"less than {LEAST_GAIN:.1%}"
 
 
 def _value(decision: Decision, key: str, design: RatedDesign) -> str:

@@ -1,4 +1,4 @@
-"""Statements of a decision that need more than the results of the space: the next change, and bounds of mappings."""
+"""Statements of a decision that need more than the results of the space: the next changes, and bounds of mappings."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -7,12 +7,14 @@ from pathlib import Path
 from tilewright.base.errors import KeyPath
 from tilewright.base.proof import gap_to
 from tilewright.designs.advice import LEAST_GAIN, Advices
-from tilewright.designs.advice_text import assumptions_of
+from tilewright.designs.advice_text import assumptions_of, extent_of_pairs, is_tie, pair_words, share
 from tilewright.designs.changes import FileChange
 from tilewright.designs.core_trials import OUTERMOST
 from tilewright.designs.decision import Decision
-from tilewright.designs.decision_text import CERTAINTY, NEXT, Commands, Statement, command_line, share
+from tilewright.designs.decision_text import CERTAINTY, NEXT, Commands, Statement, command_line
+from tilewright.designs.held_mappings import Outcome
 from tilewright.designs.space import Space
+from tilewright.designs.trials import TrialEngine, advices_of, tried, with_pairs
 
 FACTOR = 2
 """Factor by which a number of the hardware of the choice is multiplied or divided."""
@@ -21,25 +23,44 @@ _EQUAL = 1e-9
 
 
 @dataclass(frozen=True)
-class NextChange:
-    """Single change of the hardware of the choice that saves most of the objective of the search, for one network."""
+class TriedChange:
+    """Change of numbers of the hardware of the choice, with the costs after it, for one network."""
 
     change: FileChange
-    gain: float
-    """Share of the objective that the change saves with the same mappings."""
-    notes: tuple[str, ...]
-    """Simplifying assumptions behind the gain."""
+    same: Outcome
+    """Costs with the mappings of the run."""
+    search: Outcome | None
+    """Costs of a run with the change; None if no new search is possible for this run."""
 
 
-def next_change(space: Space, advices: Advices) -> NextChange | None:
-    """Change that saves most, among the changes of numbers that neither an axis nor a law of the space sets; None if
-    none of them saves LEAST_GAIN."""
+@dataclass(frozen=True)
+class NextChanges:
+    """Changes to try next on a run of the choice, among numbers that neither an axis nor a law of the space sets."""
+
+    advices: Advices
+    """Advice on all these numbers, with pairs."""
+    single: TriedChange | None
+    """Single change that saves most; None if none saves LEAST_GAIN."""
+    set: TriedChange | None
+    """Pair of changes that saves more than its changes alone, or the smallest set that helps if no single change does;
+    None if there is none."""
+
+
+def next_changes(space: Space, run: TrialEngine, changes: Sequence[FileChange], jobs: int = 1) -> NextChanges:
+    """Changes to try next on a run, each tried with the mappings of the run and with a new search."""
     varied = _varied(space)
-    for _, one in advices.helpful:
-        if not any(_overlap(path, own) for path, _ in one.change.system_settings for own in varied):
-            clock = [note for note in advices.notes if OUTERMOST not in note]
-            return NextChange(one.change, advices.hardware_gain(one) or 0.0, (*assumptions_of([one.change]), *clock))
-    return None
+    free = [one for one in changes if not any(_overlap(path, own) for path, _ in one.system_settings for own in varied)]
+    advices = with_pairs(run, advices_of(run, free, search=False, jobs=jobs), jobs)
+    single = next((one.change for _, one in advices.helpful), None)
+    found = advices.together or (None if advices.pairs is None else advices.pairs.best)
+    both = (None if one is None else _tried(run, one) for one in (single, None if found is None else found.change))
+    return NextChanges(advices, *both)
+
+
+def _tried(run: TrialEngine, change: FileChange) -> TriedChange:
+    """Change with its costs."""
+    trial = tried(run, change, search=True)
+    return TriedChange(change, trial.same, trial.search)
 
 
 def _varied(space: Space) -> set[KeyPath]:
@@ -54,25 +75,83 @@ def _overlap(one: KeyPath, other: KeyPath) -> bool:
     return one[:length] == other[:length]
 
 
-def next_statements(space: Space, decision: Decision, runs: Sequence[tuple[Path, Advices]]) -> Iterator[Statement]:
-    """Statements on the next change, one for each run of the choice with the advice on it."""
-    for run, advices in runs:
-        again = (command_line("advise", run, "--no-search", "--no-mapping-changes"),)
-        found = next_change(space, advices)
-        if found is None:
-            text = (
-                f"{run.name}: no number of the hardware of {decision.choice.name} that the space does not vary saves"
-                f" {LEAST_GAIN:.1%} of {advices.objective}, if it alone is multiplied or divided by {FACTOR}."
-            )
-        else:
-            notes = f" Assumed: {'; '.join(found.notes)}." if found.notes else ""
-            held = " ".join(advices.same_words.split())
-            text = (
-                f"{run.name}: {found.change.words} saves {share(found.gain)} of {advices.objective} with the {held}."
-                " No other number that the space does not vary saves more if it alone is multiplied or divided by"
-                f" {FACTOR}.{notes}"
-            )
-        yield Statement(NEXT, text, again)
+def next_statements(decision: Decision, runs: Sequence[tuple[Path, NextChanges]]) -> Iterator[Statement]:
+    """Statements on the next change and on the next set of changes, for each run of the choice."""
+    for run, found in runs:
+        yield _single_statement(decision, run, found)
+        yield _set_statement(run, found)
+
+
+def _single_statement(decision: Decision, run: Path, found: NextChanges) -> Statement:
+    advices, single = found.advices, found.single
+    ranking = command_line("advise", run, "--no-search", "--no-mapping-changes")
+    if single is None:
+        text = (
+            f"{run.name}: no number of the hardware of {decision.choice.name} that the space does not vary saves"
+            f" {LEAST_GAIN:.1%} of {advices.objective}, if it alone is multiplied or divided by {FACTOR}."
+        )
+        return Statement(NEXT, text, (ranking,))
+    text = (
+        f"{run.name}: {single.change.words} saves {share(advices.gain(single.same) or 0.0)} of {advices.objective} with"
+        f" the {_held(advices)}. {_after_search(advices, single)} No other number that the space does not vary saves"
+        f" more with the {_held(advices)} if it alone is multiplied or divided by {FACTOR}.{_assumed(advices, single)}"
+    )
+    return Statement(NEXT, text, (ranking, _again(run, single)))
+
+
+def _set_statement(run: Path, found: NextChanges) -> Statement:
+    advices, pairs, chosen = found.advices, found.advices.pairs, found.set
+    assert pairs is not None
+    extent = f"{extent_of_pairs(pairs)}, among the numbers that the space does not vary"
+    if chosen is None:
+        text = (
+            f"{run.name}: of {extent}, none saves {LEAST_GAIN:.1%} of {advices.objective} more than its changes alone."
+        )
+        return Statement(NEXT, text)
+    if advices.together is not None:
+        gain = share(advices.gain(chosen.same) or 0.0)
+        text = (
+            f"{run.name}: together, {chosen.change.words} save {gain} of {advices.objective} with the {_held(advices)},"
+            f" although no single change helps. {_after_search(advices, chosen)}"
+        )
+    else:
+        assert pairs.best is not None
+        text = (
+            f"{run.name}: {'two limits tie; ' if is_tie(advices, pairs.best) else ''}together, {chosen.change.words}"
+            f" {pair_words(advices, pairs.best)}, with the {_held(advices)}. {_after_search(advices, chosen)} Of"
+            f" {extent}, this pair saves most, among those that save at least {LEAST_GAIN:.1%} more than their changes"
+            f" alone."
+        )
+    return Statement(NEXT, text + _assumed(advices, chosen), (_again(run, chosen),))
+
+
+def _held(advices: Advices) -> str:
+    """Words for the choices that stay the same."""
+    return " ".join(advices.same_words.split())
+
+
+def _again(run: Path, one: TriedChange) -> str:
+    """Command that makes a change, and searches again."""
+    keys = ",".join(part.key for part in one.change.single)
+    return command_line("advise", run, "--together", keys)
+
+
+def _after_search(advices: Advices, one: TriedChange) -> str:
+    """Sentence on a run with the change."""
+    if one.search is None:
+        return "No run with the change was made."
+    gain = advices.gain(one.search)
+    if gain is None:
+        return f"A run with the change has no result: {one.search.reason}."
+    if abs(gain) < _EQUAL:
+        return f"A run with the change has the same {advices.objective}."
+    return f"A run with the change has {share(abs(gain))} {'less' if gain > 0 else 'more'} {advices.objective}."
+
+
+def _assumed(advices: Advices, one: TriedChange) -> str:
+    """Sentence on the simplifying assumptions behind a change."""
+    notes = [*assumptions_of([one.change]), *(note for note in advices.notes if OUTERMOST not in note)]
+    return f" Assumed: {'; '.join(notes)}." if notes else ""
 
 
 @dataclass(frozen=True)

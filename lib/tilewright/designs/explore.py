@@ -19,6 +19,7 @@ from tilewright.base.processes import in_processes
 from tilewright.designs.clocks import Clocks
 from tilewright.designs.design_cost import Sharing
 from tilewright.designs.exploration import Exploration
+from tilewright.designs.fixed_units import fixed_unit_lines
 from tilewright.designs.memory_axes import slower_with_more_memory
 from tilewright.designs.parts import SHARD_SCHEMA, ShardDigests, SpacePart, shards_of
 from tilewright.designs.results import MEASURES, OK
@@ -47,6 +48,7 @@ def assumptions(space: Space) -> tuple[str, ...]:
     return (
         model,
         f"For each layer: the {search}",
+        *fixed_unit_lines(space),
         _kept(options),
         "Layers run one after another; a network is the sum of its layers.",
     )

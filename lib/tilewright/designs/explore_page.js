@@ -128,7 +128,7 @@ function drawScatter() {
   points(front, "Pareto front", { symbol: "diamond", size: front.length > 200 ? 7 : 10, line: { width: 1.5, color: colour("front") } }, colour("front"));
   Plotly.react("scatter", traces, layout({
     xaxis: axisOf(view.column(xKey), x, at("xlog").checked), yaxis: axisOf(view.column(yKey), y, at("ylog").checked),
-    margin: { l: 60, r: 20, t: 64, b: 50 }, legend: { orientation: "h", x: 0, y: 1.02, yanchor: "bottom" }, hovermode: "closest", uirevision: xKey + yKey,
+    margin: { l: 60, r: 20, t: window.innerWidth < 600 ? 116 : 64, b: 50 }, legend: { orientation: "h", x: 0, y: 1.02, yanchor: "bottom" }, hovermode: "closest", uirevision: xKey + yKey,
     coloraxis: { colorscale: colourScale(), colorbar: barOf(column) },
     showlegend: true,
   }), config);

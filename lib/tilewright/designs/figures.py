@@ -31,7 +31,7 @@ from tilewright.results.pareto_figure import (
     number_points,
     scale_axes,
 )
-from tilewright.results.sheet import WIDTHS_INCHES, sheet_inches
+from tilewright.results.sheet import WIDTHS_INCHES, drawn_for, sheet_inches
 from tilewright.results.words import short_layer_name, short_names
 
 MOST_POINTS = 5000
@@ -76,6 +76,13 @@ def write_figures(answer: Answer, folder: Path) -> tuple[Path, ...]:
         for path in set(before) - set(found):
             path.unlink()
     return tuple(found)
+
+
+def write_all_figures(answer: Answer, folder: Path) -> tuple[Path, ...]:
+    """Write the figures of a report, which the page links to, and if the sheet has a width also those for a paper."""
+    with drawn_for(None):
+        found = write_figures(answer, folder)
+    return found if sheet_inches() is None else (*found, *write_figures(answer, folder))
 
 
 def front_figure(answer: Answer, front: Front, drawn: pandas.DataFrame) -> Figure:

@@ -477,7 +477,7 @@ class _Reader:
             where = self.document.dotted(setter.place)
             message = (
                 "fixes the factors of spatial mappings, so a larger array has unused units;"
-                f" {where} can set larger arrays"
+                f" {where} can set larger arrays; without spatial_mapping, the search fills each array"
             )
             self.problems.notice(("mapping",), message)
 

@@ -18,7 +18,8 @@ from tilewright.designs.columns import (
 )
 from tilewright.designs.front import Front
 from tilewright.designs.front_odds import FRONT_PROBABILITY
-from tilewright.designs.results import ALL_NETWORKS
+from tilewright.designs.results import ALL_NETWORKS, MEASURES
+from tilewright.results.paper_tables import write_table
 from tilewright.results.text_tables import write_csv, write_parquet
 
 SPACE_STEM, FRONT_STEM = "space", "front"
@@ -75,15 +76,24 @@ def write_tables(answer: Answer, folder: Path) -> tuple[Path, ...]:
 
 
 def write_front_tables(answer: Answer, folder: Path) -> tuple[Path, ...]:
-    """Write `front.csv` and `front.parquet` into a folder. Returns the paths."""
-    return _written(front_table(answer), folder / FRONT_STEM)
+    """Write `front.csv` and `front.parquet` into a folder, for a paper also with the values of the axes and the
+    measures as LaTeX and Markdown. Returns the paths.
+    """
+    table, stem = front_table(answer), folder / FRONT_STEM
+    columns = ("network", "design", *answer.exploration.axis_names, *MEASURES)
+    return (*write_table(table, stem.with_suffix(".csv"), columns), _as_parquet(table, stem))
 
 
 def _written(table: pandas.DataFrame, stem: Path) -> tuple[Path, ...]:
-    csv, parquet = stem.with_suffix(".csv"), stem.with_suffix(".parquet")
+    csv = stem.with_suffix(".csv")
     write_csv(table, csv)
-    write_parquet(table, parquet)
-    return csv, parquet
+    return csv, _as_parquet(table, stem)
+
+
+def _as_parquet(table: pandas.DataFrame, stem: Path) -> Path:
+    path = stem.with_suffix(".parquet")
+    write_parquet(table, path)
+    return path
 
 
 def _with_objectives(front: Front) -> pandas.DataFrame:

@@ -6,16 +6,18 @@ design of a space. The result of the new search is also evaluated on the unchang
 the search from the gain of the change.
 """
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import combinations
 from typing import Any, Protocol
 
 from tilewright.base.errors import InputError, KeyPath, MappingError, Problem
 from tilewright.base.json_values import JsonObject
 from tilewright.base.processes import in_processes
-from tilewright.designs.advice import Advice, Advices, together
-from tilewright.designs.changes import FileChange
+from tilewright.designs.advice import LEAST_GAIN, Advice, Advices, Pairs, Together, together
+from tilewright.designs.changes import BANDWIDTH, LINK, SIDE, SIZE, FileChange
 from tilewright.designs.held_mappings import Held, Outcome
 from tilewright.hardware.source import parse_accelerator
 from tilewright.hardware.text_edits import with_values
@@ -150,6 +152,58 @@ def _tried(run: TrialEngine, search: Callable[[Any], Found] | None, settings: Se
     except (InputError, MappingError) as error:
         same = Outcome.refused(error)
     return Trial(same, *search(accelerator)) if search else Trial(same)
+
+
+def tried(run: TrialEngine, change: FileChange, search: bool) -> Trial:
+    """Trial of one change, with a new search if one is wanted and possible for this run."""
+    return _trials(run, search and not run.not_searched)(change.system_settings)
+
+
+def named_advices(run: TrialEngine, changes: Sequence[FileChange], *, search: bool) -> Advices:
+    """Effect on a run of several changes that are made together. Raises InputError as `advices_of` does."""
+    _check(run)
+    change = FileChange.together(changes)
+    searches = search and not run.not_searched
+    notes = [run.not_searched] if search and run.not_searched else []
+    made = Advices.of(run.objective, run.now, [tried(run, change, search).of(change)], searches, notes, run.same_words)
+    return replace(made, is_named=True, notes=(*made.notes, *run.notes(made)))
+
+
+def with_pairs(run: TrialEngine, made: Advices, jobs: int = 1) -> Advices:
+    """Advice with the pair of changes that saves most, among the pairs that save more than their changes alone.
+
+    Only sizes, widths and array sides are limits that can tie. If there are more than `run.most_sets` pairs, all pairs
+    of the changes that save most alone are tried.
+    """
+    ranked = [
+        one for one in made.found if one.change.more and one.change.kind in _LIMITS and made.gain(one.same) is not None
+    ]
+    count = len(ranked)
+    while math.comb(count, 2) > run.most_sets:
+        count -= 1
+    chosen = sorted(ranked, key=lambda one: -(made.gain(one.same) or 0.0))[:count]
+    pairs = list(combinations(chosen, 2))
+    settings = [(*one.change.system_settings, *other.change.system_settings) for one, other in pairs]
+    with in_processes(partial(_trials, run, False), len(pairs), jobs) as work:
+        outcomes = [trial.same for trial in work(settings)]
+    best = _best_pair(made, pairs, outcomes)
+    return replace(made, pairs=Pairs(len(pairs), count, len(ranked) - count, best))
+
+
+_LIMITS = (BANDWIDTH, SIZE, SIDE, LINK)
+"""Kinds of changes of which pairs are tried."""
+
+
+def _best_pair(made: Advices, pairs: Sequence[tuple[Advice, Advice]], outcomes: Sequence[Outcome]) -> Together | None:
+    """Pair that saves most, the first of equal ones, among those that save more than their changes alone add up to."""
+    found, most = None, 0.0
+    for (one, other), outcome in zip(pairs, outcomes, strict=True):
+        alone = [made.gain(advice.same) or 0.0 for advice in (one, other)]
+        gain = made.gain(outcome)
+        if gain is not None and gain > most and gain >= sum(max(part, 0.0) for part in alone) + LEAST_GAIN:
+            same = [advice.same for advice in (one, other) if advice.same is not None]
+            found, most = Together((one.change, other.change), outcome, tuple(same)), gain
+    return found
 
 
 def _same_with(run: TrialEngine, changes: Sequence[FileChange]) -> Outcome:

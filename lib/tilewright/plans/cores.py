@@ -1,9 +1,10 @@
 """Search for the cores of parts of layers: cores of an earlier plan are adopted, and improved step by step."""
 
+import math
 import random
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -15,6 +16,7 @@ from tilewright.multicore.allocation.space import AllocationSpace
 from tilewright.multicore.scheduling.schedule import Schedule
 from tilewright.multicore.scheduling.simulate import Scheduler
 from tilewright.pipeline.stages.multi.run import MultiCoreProblem
+from tilewright.plans.arrangements import Shape, arrangements
 from tilewright.plans.detours import DetourSteps, Layers
 
 LayerCores = tuple[tuple[int, ...], ...]
@@ -146,9 +148,10 @@ class CoreSearch:
         clock: Clock = time.monotonic,
         by_off_chip: Layers = (),
         recut: Sequence[int] = (),
+        shapes: Mapping[int, Shape] | None = None,
     ) -> None:
         self.space, self.objective, self._judge, self._draw, self._clock = space, objective, judge, draw, clock
-        self._recut = recut
+        self._recut, self._shapes = recut, shapes or {}
         self.best: PartCores | None = None
         self.by_off_chip = by_off_chip
         self.figures: PlanFigures | None = None
@@ -222,8 +225,9 @@ class CoreSearch:
 
     def _spread(self, cores: list[int], part: int) -> None:
         """Spread the parts of a layer over some of the allowed cores: the fastest cores, or random cores. Consecutive
-        parts go to different cores in turn, or in blocks to the same core. At random, later layers with the same number
-        of parts and the same cores are spread in the same way.
+        parts go to different cores in turn, or in blocks to the same core. The parts of a layer that several loops cut
+        are arranged in one of all ways (`arrangements`). At random, later layers with the same number of parts and the
+        same cores are spread in the same way.
         """
         draw, choices = self._draw, self.space.choices[part]
         layer = self.space.parts[part][0]
@@ -239,10 +243,14 @@ class CoreSearch:
         count = draw.randint(1, len(choices))
         ordered = sorted(choices, key=lambda core: (int(self.space.runtime_cycles[part, core]), draw.random()))
         chosen = ordered[:count] if draw.random() < 0.7 else draw.sample(choices, count)
-        in_blocks = draw.random() < 0.3
+        parts, shape = len(self._parts_of[layer]), self._shapes.get(layer, ())
+        if len(shape) > 1 and math.prod(shape) == parts:
+            places = draw.choice(arrangements(shape, min(count, parts)))
+        elif draw.random() < 0.3:
+            places = tuple(place * count // parts for place in range(parts))
+        else:
+            places = tuple(place % count for place in range(parts))
         for other in layers:
-            members = self._parts_of[other]
-            for place, member in enumerate(members):
-                core = chosen[place * count // len(members) if in_blocks else place % count]
-                if core in self.space.choices[member]:
-                    cores[member] = core
+            for place, member in zip(places, self._parts_of[other], strict=True):
+                if chosen[place] in self.space.choices[member]:
+                    cores[member] = chosen[place]

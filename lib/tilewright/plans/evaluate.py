@@ -4,10 +4,12 @@ Plans share work: mappings of computation nodes are cached for all plans, by cos
 """
 
 import itertools
+import math
 import random
 import time
 import zlib
-from collections import OrderedDict
+from collections import Counter, OrderedDict
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
 from tilewright.base.errors import InputError, MappingError
@@ -18,12 +20,15 @@ from tilewright.multicore.nodes.cut_memory import CutMemory
 from tilewright.multicore.nodes.generation import build_cn_graph
 from tilewright.multicore.nodes.pieces import data_pieces
 from tilewright.multicore.nodes.tiling_options import network_tiling
+from tilewright.multicore.scheduling.core_costs import CoreCostRow
 from tilewright.multicore.scheduling.cost_classes import cost_classes
 from tilewright.multicore.scheduling.options import ScheduleSettings
 from tilewright.pipeline.stages.multi.core_mapping import KnownRows, map_core
 from tilewright.pipeline.stages.multi.items import CostedCnProblem, SystemProblem
 from tilewright.pipeline.stages.multi.kept_operands import class_needs
 from tilewright.pipeline.stages.multi.run import MultiCoreProblem, allocate, multi_core_problem
+from tilewright.plans.block_cores import block_shapes, block_starts
+from tilewright.plans.blocks import Machine
 from tilewright.plans.cores import (
     Clock,
     CoreSearch,
@@ -39,12 +44,26 @@ from tilewright.plans.detours import detour_steps
 from tilewright.plans.plan import Plan, layers_of, planned_mapping
 from tilewright.plans.reloads import moved_again_bits
 from tilewright.search.options import CnSearchOptions
+from tilewright.workload.layer import OUTPUT
 
 MOST_NODES = 60_000
 """Largest number of computation nodes of a plan. Larger plans are not evaluated, because each schedule takes seconds.
 """
 REMEMBERED = 4
 """Number of plans whose computation nodes are cached, so that a plan can be scheduled again with other cores."""
+
+
+@dataclass(frozen=True)
+class Rival:
+    """Latency that the plan for a network of one layer must beat. A plan that cannot beat it is not scheduled."""
+
+    latency_cycles: int
+    machine: Machine
+    """Off-chip port, and number of cores that can run the layer."""
+
+
+class _BeatenError(MappingError):
+    """A lower bound of a plan is not below the latency of its rival."""
 
 
 @dataclass(frozen=True)
@@ -64,6 +83,11 @@ class Task:
     """Whether to search for cores also with the allocation search of a run."""
     as_given: bool = False
     """Whether to evaluate only the allocation in `cores`."""
+    spread: tuple[int, ...] = ()
+    """Positions of layers whose parts are also tried on fewer cores, arranged in several ways (`block_starts`)."""
+    on_every_count: bool = False
+    """Whether every number of cores on which a core runs few parts is tried for the layers in `spread`."""
+    rival: Rival | None = None
     seed: int = 0
     time_left_s: float | None = None
     """Time in seconds after which no further allocation is tried. None: no limit."""
@@ -85,6 +109,10 @@ class PlanOutcome:
     """[layer] Number of bits that the schedule moves again: bits of all moves of the layer's data after the
     first move.
     """
+    busiest_cycles: int = 0
+    """Cycles in which the busiest core of the schedule runs parts."""
+    most_parts: int = 0
+    """Largest number of parts that one core runs."""
 
 
 class PlanEvaluator:
@@ -108,18 +136,18 @@ class PlanEvaluator:
         self._cuts = CutMemory(problem.workload)
         self._costed: OrderedDict[object, CostedCnProblem] = OrderedDict()
 
-    def costed(self, plan: Plan) -> CostedCnProblem:
+    def costed(self, plan: Plan, rival: Rival | None = None) -> CostedCnProblem:
         """Network cut into CNs by a plan, with the costs of the CNs. Raises InputError if the network cannot be cut in
-        this way.
+        this way, and MappingError if the plan cannot beat its rival.
         """
         found = self._costed.get(plan.cut)
         if found is None:
-            found = self._costed[plan.cut] = self._cut(plan)
+            found = self._costed[plan.cut] = self._cut(plan, rival)
             if len(self._costed) > REMEMBERED:
                 self._costed.popitem(last=False)
         return found
 
-    def _cut(self, plan: Plan) -> CostedCnProblem:
+    def _cut(self, plan: Plan, rival: Rival | None) -> CostedCnProblem:
         workload, accelerator = self.problem.workload, self.problem.accelerator
         mapping = planned_mapping(self.problem.mapping, self._nodes, plan)
         tiling = network_tiling(workload, mapping, accelerator, plan.tiling_options())
@@ -128,33 +156,43 @@ class PlanEvaluator:
             raise InputError(f"has {count:,} computation nodes, more than {MOST_NODES:,}")
         graph = build_cn_graph(workload, tiling, self._cuts)
         data_pieces(workload, graph, known=self._cuts)  # caches the pieces of this graph for later calls
-        needs = class_needs(graph, workload, cost_classes(graph, workload, mapping))
-        given = (graph, workload, mapping, accelerator)
-        costs = {
-            name: map_core(*given, name, self.search, needs=needs, known=self.known)
-            for name in accelerator.distinct_cores
-        }
+        classes = cost_classes(graph, workload, mapping)
+        needs = class_needs(graph, workload, classes)
+
+        def costs_of(only: Collection[int] | None = None) -> dict[str, tuple[CoreCostRow, ...]]:
+            given = (graph, workload, mapping, accelerator)
+            return {
+                name: map_core(*given, name, self.search, needs=needs, known=self.known, only=only)
+                for name in accelerator.distinct_cores
+            }
+
+        if rival is not None:
+            first = int(classes.of_cn[0])
+            rows = [row for found in costs_of((first,)).values() for row in found if not row.reason]
+            _check_rival(rows, int((classes.of_cn == first).sum()), rival)
+        costs = costs_of()
         described = SystemProblem(workload, accelerator, mapping)
         return CostedCnProblem(described, graph, costs, self.search.model)
 
-    def multi_core_problem(self, plan: Plan) -> MultiCoreProblem:
+    def multi_core_problem(self, plan: Plan, rival: Rival | None = None) -> MultiCoreProblem:
         """Problem of allocation and scheduling for a plan. Raises InputError if no core is allowed for some part of a
-        layer.
+        layer, and MappingError if the plan cannot beat its rival.
         """
-        return multi_core_problem(self.costed(plan), plan.settings(self.given))
+        return multi_core_problem(self.costed(plan, rival), plan.settings(self.given))
 
     def evaluate(self, task: Task) -> PlanOutcome:
         """Best schedule that the search for cores finds for a plan."""
         start_s = self._clock()
         try:
-            problem = self.multi_core_problem(task.plan)
+            problem = self.multi_core_problem(task.plan, task.rival)
         except (InputError, MappingError) as error:
             return PlanOutcome(task.plan, None, reason=str(error).partition("\n")[0])
         draw = random.Random(zlib.crc32(repr((task.seed, task.plan)).encode()))
         by_off_chip = problem.options.layers_by_off_chip
         judge = SchedulingJudge(problem)
         recut = recut_parts(problem.space, task.cores)
-        search = CoreSearch(problem.space, judge, self.objective, draw, self._clock, by_off_chip, recut)
+        shapes = block_shapes(task.plan, problem.space)
+        search = CoreSearch(problem.space, judge, self.objective, draw, self._clock, by_off_chip, recut, shapes)
         begins = starts(problem.space, task.cores, task.thorough)
         if task.as_given:
             begins = itertools.islice(begins, 1)
@@ -162,6 +200,10 @@ class PlanEvaluator:
             if task.as_given and layer_cores(problem.space, start, len(self._nodes)) != task.cores:
                 return PlanOutcome(task.plan, None, reason="a layer cannot run on its given cores")
             search.look_at(start)
+        if task.spread:
+            chosen = {layer: shapes[layer] for layer in task.spread}
+            for start in block_starts(problem.space, chosen, task.on_every_count, search.best):
+                search.look_at(start)
         end = None if task.time_left_s is None else start_s + task.time_left_s
         search.improve(task.tries, end, detour_steps(problem.assembled.problem) if task.detours else None)
         left = None if end is None else end - self._clock()
@@ -174,7 +216,11 @@ class PlanEvaluator:
         ids = tuple(self._nodes[layer].node_id for layer in search.by_off_chip)
         again = moved_again_bits(problem.assembled.problem, judge.recorded(search.best, search.by_off_chip))
         plan = replace(task.plan, by_off_chip=ids)
-        return PlanOutcome(plan, search.figures, cores, search.evaluations, moved_again=again)
+        load = Counter[int]()
+        for part, core in enumerate(search.best):
+            load[core] += int(problem.space.runtime_cycles[part, core])
+        most = max(Counter(search.best).values())
+        return PlanOutcome(plan, search.figures, cores, search.evaluations, "", again, max(load.values()), most)
 
     def _by_engine(self, problem: MultiCoreProblem, time_left_s: float | None) -> tuple[PartCores, ...]:
         """Tuple with the allocation that the default allocation search of a run finds; empty if no allocation has a
@@ -188,6 +234,25 @@ class PlanEvaluator:
         if found.stopped_by == INTERRUPTED:
             raise KeyboardInterrupt  # ends the whole search of plans, not only this one
         return (problem.space.part_cores(found.chosen.genome),)
+
+
+def _check_rival(rows: Sequence[CoreCostRow], count: int, rival: Rival) -> None:
+    """Raise MappingError if `count` equal CNs take as long as a rival. `rows` has their costs on each kind of core.
+
+    Two lower bounds count: the time of the CNs on all cores, and the time of their streams at the off-chip port.
+    """
+    if not rows:
+        return
+    of = rival.machine
+    work = math.ceil(count / of.cores) * min(row.total0_cycles for row in rows)
+    inward = min(sum(one.bits for one in row.streams if one.operand != OUTPUT) for row in rows)
+    outward = min(sum(one.bits for one in row.streams if one.operand == OUTPUT) for row in rows)
+    reading, writing = count * inward / of.read_bits_per_cycle, count * outward / of.write_bits_per_cycle
+    widest = max(of.read_bits_per_cycle, of.write_bits_per_cycle)
+    both = count * (inward + outward) / widest if of.shares_port else 0.0
+    least = max(work, math.floor(max(reading, writing, both)))
+    if least >= rival.latency_cycles:
+        raise _BeatenError(f"not scheduled: takes {least:,} cycles or more, and a plan with fewer cycles is known")
 
 
 def _node_count(layer: object) -> int:

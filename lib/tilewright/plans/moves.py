@@ -34,6 +34,10 @@ RELOADS = "reloads"
 """Kind of steps that change the tiles, parts or stack of a layer whose data are moved more than once."""
 MERGED = "merged"
 """Kind of steps that give a layer fewer parts if it has more parts than cores."""
+BLOCKS = "blocks"
+"""Kind of steps that cut a layer into blocks along several dimensions."""
+BEST_BLOCKS = 16
+"""Number of cuts into blocks, the best by estimates, from which a step draws."""
 Change = Callable[["PlanMoves", PlanOutcome], Plan | None]
 
 
@@ -56,8 +60,8 @@ def written_parts(tiles: LayerTiles) -> int:
 class PlanMoves:
     """Random steps from one plan to another. Kinds of steps that have improved plans before are drawn more often."""
 
-    def __init__(self, space: PlanSpace, ends: Sequence[int], draw: random.Random) -> None:
-        self.space, self.draw = space, draw
+    def __init__(self, space: PlanSpace, ends: Sequence[int], draw: random.Random, objective: str = "latency") -> None:
+        self.space, self.draw, self.objective = space, draw, objective
         self.blocks = tuple(zip((0, *(end + 1 for end in ends[:-1])), ends, strict=True))
         self.kinds: dict[str, Change] = {
             "tiles": PlanMoves._other_tiles,
@@ -67,6 +71,9 @@ class PlanMoves:
         }
         if space.fixed.stacks is None and len(space.layers) > 1:
             self.kinds |= {"cut": PlanMoves._other_cut}
+        self._cuttable = [place for place, one in enumerate(space.layers) if len(one.blocks) > 1]
+        if self._cuttable and (space.has_many_cores or len(space.layers) == 1):
+            self.kinds |= {BLOCKS: PlanMoves._other_blocks}
         alone = ("cores", DETOURS) if space.fixed.by_off_chip is None and space.is_on_several_cores else ("cores",)
         self.kinds |= {RELOADS: PlanMoves._fewer_reloads, MERGED: PlanMoves._merged_parts}
         self.gain = dict.fromkeys((*self.kinds, *alone), FIRST_GAIN)
@@ -95,7 +102,9 @@ class PlanMoves:
         if kind != "cores":
             changed = self.kinds[kind](self, parent)
             if changed is not None and changed != parent.plan:
-                return kind, Task(changed, parent.cores, FEW_TRIES, seed=seed)
+                pairs = enumerate(zip(changed.tiles, parent.plan.tiles, strict=True))
+                spread = tuple(place for place, (new, old) in pairs if new.between != old.between)
+                return kind, Task(changed, parent.cores, FEW_TRIES, seed=seed, spread=spread if kind == BLOCKS else ())
         return "cores", Task(parent.plan, parent.cores, MANY_TRIES, seed=seed)
 
     def learn(self, kind: str, gain: float, schedules: int) -> None:
@@ -165,6 +174,36 @@ class PlanMoves:
         if not (in_image and one.rows):
             return one.tiles(parts, 1).between
         return one.parts_along(one.image_dimension(parts, written_tiles(one, plan.tiles[place])), parts)
+
+    def _other_blocks(self, parent: PlanOutcome) -> Plan | None:
+        """Plan in which one layer, or all layers equal to it, are cut into other blocks: one of the best by estimates,
+        or the present blocks with the next larger or smaller number of parts along one dimension.
+        """
+        place = self.draw.choice(self._cuttable)
+        one, now = self.space.layers[place], parent.plan.tiles[place]
+        if self.draw.random() < 0.5:
+            counts = one.best_blocks(self.draw.randrange(BEST_BLOCKS), self.objective).counts
+        else:
+            written = {loop.dimension: loop.tiles for loop in now.between if isinstance(loop.tiles, int)}
+            present = tuple(written.get(name, 1) for name in one.block_dimensions)
+            axis, step = self.draw.randrange(len(present)), self.draw.choice((-1, 1))
+            tried = sorted({cut.counts[axis] for cut in one.blocks})
+            counts = (*present[:axis], _next_of(tried, present[axis], step), *present[axis + 1 :])
+        if counts not in {cut.counts for cut in one.blocks}:  # too many blocks
+            return None
+        alike = [place]
+        if self.draw.random() < 0.4:
+            alike = self._alike[one.layer.operator_type, one.layer.loop_sizes, one.channels]
+        outwards = self.draw.random() < 0.5
+        return parent.plan.with_tiles(
+            {
+                other: LayerTiles(
+                    self.space.layers[other].in_blocks(counts, 1, outwards).between, parent.plan.tiles[other].within
+                )
+                for other in alike
+                if self.space.layers[other].block_dimensions == one.block_dimensions
+            }
+        )
 
     def _fewer_reloads(self, parent: PlanOutcome) -> Plan | None:
         """Plan with other tiles, parts or stacks for a layer whose data are moved more than once; at random, also for

@@ -12,11 +12,14 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from tilewright.base.errors import MappingError
+from tilewright.base.objectives import OBJECTIVES, Powers
 from tilewright.base.processes import in_processes
 from tilewright.multicore.allocation.evaluate import INTERRUPTED, TIME_BUDGET
 from tilewright.pipeline.configuration.fusion_options import FusionOptions
+from tilewright.plans.block_queue import BlockQueue
+from tilewright.plans.blocks import Blocks
 from tilewright.plans.cores import PlanFigures
-from tilewright.plans.evaluate import PlanOutcome, Task
+from tilewright.plans.evaluate import PlanOutcome, Rival, Task
 from tilewright.plans.moves import FEW_TRIES, MANY_TRIES, PlanMoves
 from tilewright.plans.plan import LayerTiles, Plan
 from tilewright.plans.segments import PART_RULES, SEGMENT_TILES, Segment, blocks, candidates, compose
@@ -45,8 +48,18 @@ COMPOSED = 3
 """Number of compositions of segments, for each rule of candidate selection, that are evaluated as whole plans."""
 COMPOSED_TRIES = 120
 """Number of allocations that are tried for each composition. Later plans begin with the best of these allocations."""
+BLOCK_TIME_SHARE, BLOCK_COUNT_SHARE = 0.9, 0.5
+"""Largest shares of the time and of the number of plans that the search uses for blocks, if the network is one layer.
+"""
+BLOCK_BATCH = 2
+"""Number of cuts into blocks that are chosen before any of them is evaluated."""
+BLOCK_RANKS = 2
+"""Number of cuts into blocks that are tried for each layer of a network of several layers, the best by estimates."""
+REFINED_BLOCKS = 3
+"""Number of the best cuts into blocks that are evaluated on every number of cores, and in another order of parts."""
 LAYER_BY_LAYER_RULES = (PartRule(1.0, True), *PART_RULES)
-START, LAYER_BY_LAYER, UNIFORM, COMPOSITION = "start", "layer by layer", "uniform", "composition"
+START, LAYER_BY_LAYER, BLOCKS, UNIFORM = "start", "layer by layer", "blocks", "uniform"
+COMPOSITION = "composition"
 """Origins of plans that do not come from a step of `PlanMoves`."""
 
 
@@ -147,7 +160,8 @@ class FusionSearch:
         if self.given is not None:
             (self.started,) = self._look_at([self.given], START)
         self._look_at(self._layer_by_layer(), LAYER_BY_LAYER)
-        rules = self._uniform()
+        self._blocks()
+        rules = self._uniform() if len(self.space.layers) > 1 else []
         if self.space.fixed.stacks is None:
             self._look_at(self._compositions(rules), COMPOSITION)
         self._step_by_step()
@@ -180,6 +194,11 @@ class FusionSearch:
         """Number of plans that can still be evaluated."""
         return self.options.nb_plans - len(self.tried) - self.segments
 
+    @property
+    def _all(self) -> tuple[int, ...]:
+        """Positions of all layers."""
+        return tuple(range(len(self.space.layers)))
+
     def _layer_by_layer(self) -> list[Task]:
         """Tasks that evaluate plans in which every layer is a stack. The first task also uses the allocation search of
         a run.
@@ -203,6 +222,55 @@ class FusionSearch:
         if self.space.fixed.selection is not None:
             return [plan]
         return [replace(plan, selection=selection) for selection in SELECTIONS]
+
+    def _blocks(self) -> None:
+        """Try plans in which every layer is a stack, cut into blocks along several dimensions.
+
+        The blocks with the best estimates come first. A network of several layers gets such plans only if there are
+        many cores. If the network is one layer, all its cuts into blocks can be tried: the search goes on until the
+        estimates of all further cuts are above the latency of the best plan, or until the shares of time and plans for
+        this step are used.
+        """
+        if self.space.fixed.stacks is not None or not any(one.blocks for one in self.space.layers):
+            return
+        if len(self.space.layers) > 1:
+            if not self.space.has_many_cores:
+                return  # the costs of further parts take more time than they save
+            plans = dict.fromkeys(self.space.in_blocks(rank, self.options.objective) for rank in range(BLOCK_RANKS))
+            self._look_at([Task(plan, spread=self._all) for plan in plans], BLOCKS)
+            return
+        until, most = self._until(BLOCK_TIME_SHARE), len(self.tried) + int(BLOCK_COUNT_SHARE * self._left)
+        found: list[tuple[PlanOutcome, Blocks]] = []
+        queue = BlockQueue(self.space.layers[0].blocks, self.options.objective)
+        while len(self.tried) < most and not self._is_past(until):
+            cuts = queue.next(min(BLOCK_BATCH, most - len(self.tried)), self.best)
+            if not cuts:
+                break
+            outcomes = self._look_at([self._block_task(cut) for cut in cuts], BLOCKS, until)
+            for outcome, cut in zip(outcomes, cuts, strict=False):
+                queue.learn(outcome, cut)
+                if outcome.figures is not None:
+                    found.append((outcome, cut))
+        best = sorted(found, key=lambda pair: self._rank(pair[0]))[:REFINED_BLOCKS]
+        tasks = [self._block_task(cut, outwards, True) for _, cut in best for outwards in (True, False)]
+        self._look_at(tasks[: max(0, self._left)], BLOCKS)
+
+    def _block_task(self, cut: Blocks, outwards: bool = False, on_every_count: bool = False) -> Task:
+        (one,) = self.space.layers
+        plan = self.space.plan([one.in_blocks(cut.counts, 1, outwards)], (0,))
+        rival = None
+        if self.best is not None and self.best.figures is not None and one.machine is not None:
+            is_latency = OBJECTIVES[self.options.objective] == Powers(latency=1)
+            rival = Rival(self.best.figures.latency_cycles, one.machine) if is_latency else None
+        return Task(plan, spread=self._all, on_every_count=on_every_count, rival=rival)
+
+    def _until(self, share: float) -> float | None:
+        """Elapsed time at which a step ends that can use a share of the time that is left; None without a limit."""
+        left = self._seconds_left()
+        return None if left is None else self._elapsed() + share * left
+
+    def _is_past(self, until: float | None) -> bool:
+        return self._is_over() or (until is not None and self._elapsed() >= until)
 
     def _uniform(self) -> list[PartRule]:
         """Try plans that cut all layers by the same rule. Returns the part rules of the best plans."""
@@ -229,7 +297,9 @@ class FusionSearch:
                 for segment in segments:
                     tiles += segment.tiles
                     ends += [segment.last] if segment.is_fused else range(segment.first, segment.last + 1)
-                tasks.append(Task(self.space.plan(tiles, ends, selection), tries=COMPOSED_TRIES, thorough=True))
+                spread = self._all if self.space.has_many_cores else ()
+                plan = self.space.plan(tiles, ends, selection)
+                tasks.append(Task(plan, tries=COMPOSED_TRIES, thorough=True, spread=spread))
         return tasks
 
     @property
@@ -244,7 +314,7 @@ class FusionSearch:
         known: dict[object, list[Segment]] = {}
         wanted: list[SegmentTask] = []
         alike = Likeness(self.work.problem)
-        for segment in candidates(self.space, self._ends, rules):
+        for segment in candidates(self.space, self._ends, rules, self.options.objective):
             if len(self._ends) == 1:
                 continue  # the segment is the whole network, which was evaluated before
             key = alike.of(segment)
@@ -253,22 +323,20 @@ class FusionSearch:
             known.setdefault(key, []).append(segment)
         groups = list(known.values())
         wanted = wanted[: max(0, int(SEGMENT_COUNT_SHARE * self._left))]
-        until = None
-        if self.options.fusion_time_budget_s is not None:
-            until = self._elapsed() + SEGMENT_TIME_SHARE * (self._seconds_left() or 0.0)
+        until = self._until(SEGMENT_TIME_SHARE)
         for members, found in zip(groups, self._work(wanted), strict=False):
             self.segments += 1
             self.evaluations += found.evaluations
             for selection, figures in found.figures.items():
                 costs[selection].update(dict.fromkeys(members, figures))
             self._say()
-            if self._is_over() or (until is not None and self._elapsed() >= until):
+            if self._is_past(until):
                 break
         return costs
 
     def _step_by_step(self) -> None:
         draw = random.Random(self.options.seed)
-        moves = PlanMoves(self.space, self._ends, draw)
+        moves = PlanMoves(self.space, self._ends, draw, self.options.objective)
         while self.best is not None and not self._is_over() and self._left > 0:
             batch = [self._step(moves, draw, number) for number in range(min(BATCH, self._left))]
             parents = [parent for _, parent, _ in batch]
@@ -309,8 +377,12 @@ class FusionSearch:
         plan = replace(ordered[-1].plan, tiles=tuple(tiles), by_off_chip=tuple(sorted(by_off_chip)))
         return Task(plan, ordered[-1].cores, FEW_TRIES)
 
-    def _look_at(self, tasks: Sequence[Task], origin: str | Sequence[str]) -> list[PlanOutcome]:
-        """Evaluate tasks and record their outcomes. If the search ends early, the last outcomes are missing."""
+    def _look_at(
+        self, tasks: Sequence[Task], origin: str | Sequence[str], until: float | None = None
+    ) -> list[PlanOutcome]:
+        """Evaluate tasks and record their outcomes. If the search ends early, or if `until` seconds have elapsed, the
+        last outcomes are missing.
+        """
         outcomes: list[PlanOutcome] = []
         if self._is_over():
             return outcomes
@@ -323,7 +395,7 @@ class FusionSearch:
         for outcome in self._work(tasks):
             outcomes.append(outcome)
             self._keep(outcome, next(origins))
-            if self._is_over():
+            if self._is_past(until):
                 break
         return outcomes
 

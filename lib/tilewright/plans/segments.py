@@ -6,6 +6,7 @@ overlap in time, and that data can stay on chip between segments. Therefore comp
 the search for plans of the complete network.
 """
 
+import itertools
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -46,6 +47,8 @@ class Segment:
     tiles: tuple[LayerTiles, ...]
     is_fused: bool
     """Whether all layers of the segment are one stack; if not, each layer is a stack."""
+    in_blocks: bool = False
+    """Whether the layers are cut into blocks, which are also tried on fewer cores."""
 
 
 def blocks(space: PlanSpace) -> tuple[int, ...]:
@@ -59,23 +62,26 @@ def blocks(space: PlanSpace) -> tuple[int, ...]:
     return (*ends, last)
 
 
-def candidates(space: PlanSpace, ends: Sequence[int], rules: Sequence[PartRule] = PART_RULES) -> list[Segment]:
-    """Segments that are tried, the shortest first."""
+def candidates(
+    space: PlanSpace, ends: Sequence[int], rules: Sequence[PartRule] = PART_RULES, objective: str = "latency"
+) -> list[Segment]:
+    """Segments that are tried, the shortest first. Layers are cut by the rules, or into the blocks with the best
+    estimate for the objective if there are many cores.
+    """
     starts = [0, *(end + 1 for end in ends[:-1])]
     found: dict[Segment, None] = {}
     for length in range(1, min(LONGEST, len(ends)) + 1):
         for block in range(len(ends) - length + 1):
             first, last = starts[block], ends[block + length - 1]
             members = space.layers[first : last + 1]
-            for rule in rules:
-                if length == 1:
-                    tiles = tuple(one.cut_by(rule, 1) for one in members)
-                    found[Segment(first, last, tiles, False)] = None
-                if len(members) == 1:
-                    continue
-                for rows in SEGMENT_TILES:
-                    tiles = tuple(one.cut_by(rule, rows) for one in members)
-                    found[Segment(first, last, tiles, True)] = None
+            all_rows = (*((1,) if length == 1 else ()), *(SEGMENT_TILES if len(members) > 1 else ()))
+            in_blocks = space.has_many_cores and any(one.blocks for one in members)
+            for rule, rows in itertools.product((*rules, *((None,) if in_blocks else ())), all_rows):
+                tiles = tuple(
+                    one.in_ranked_blocks(0, rows, objective) if rule is None else one.cut_by(rule, rows)
+                    for one in members
+                )
+                found[Segment(first, last, tiles, rows > 1, rule is None)] = None
     return list(found)
 
 

@@ -2,11 +2,13 @@
 
 import itertools
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 from tilewright.hardware.core import Core
+from tilewright.hardware.system import MultiCoreAccelerator
 from tilewright.mapping.constraints import MappingConstraints, TilingEntry
 from tilewright.mapping.dataflows import constraints_on_core
 from tilewright.mapping.runnable import core_choice
@@ -14,6 +16,7 @@ from tilewright.mapping.words import ALL_TILES
 from tilewright.multicore.nodes.tiling import loops_over_cores
 from tilewright.multicore.nodes.weights import network_input_operands, weight_bits, weight_capacity_bits
 from tilewright.pipeline.stages.multi.items import SystemProblem
+from tilewright.plans.blocks import Blocks, Machine, machine, uniform_blocks
 from tilewright.plans.plan import LayerTiles, Loops, Plan, layers_of
 from tilewright.workload.graph import WorkloadNode
 from tilewright.workload.layer import OUTPUT, Layer
@@ -25,8 +28,13 @@ the first dimension that is neither a channel, a column nor the batch is used.
 COLUMNS = ("OX",)
 CHANNELS = ("K", "G", "H")
 """Dimensions of channels. If a layer is cut along one of them, different parts read different weights."""
+BATCH = "B"
 HEADS = ("G", "H")
 """Dimensions of channels along which different parts also read different inputs."""
+MANY_CORES = 8
+"""Number of cores from which a network of several layers is also cut into blocks along several dimensions. With fewer
+cores, the costs of the further parts take more time than blocks save.
+"""
 SELECTIONS = ("latency", "memory")
 ALL_ROWS = 1 << 30
 """Number of tiles that is larger than the number of rows of any layer, so that each tile is a single row."""
@@ -89,6 +97,12 @@ class LayerSpace:
     """Loops over parts that the mapping file fixes; None: the parts are searched."""
     within: Loops | None = None
     """Loops over tiles that the mapping file fixes; None: the tiles are searched."""
+    third: str = ""
+    """Further dimension of the output, besides rows and channels, along which blocks are cut: heads or the batch; '' if
+    there is no such dimension.
+    """
+    machine: Machine | None = None
+    """System for the estimates of blocks; None if no core can run the layer."""
 
     @property
     def layer(self) -> Layer:
@@ -132,6 +146,46 @@ class LayerSpace:
             return (1,)
         size = self.size(self.rows)
         return tuple(sorted({min(count, size) for count in TILE_COUNTS}))
+
+    @cached_property
+    def block_dimensions(self) -> tuple[str, ...]:
+        """Dimensions along which the layer is cut into blocks: rows, channels, and heads or the batch."""
+        return tuple(name for name in (self.rows, *self.channels[:1], self.third) if name)
+
+    @cached_property
+    def blocks(self) -> tuple[Blocks, ...]:
+        """Cuts into blocks, with estimates; empty if the parts are fixed or if only one core can run the layer."""
+        if self.between is not None or self.machine is None or self.cores < 2:
+            return ()
+        return uniform_blocks(self.layer, self.block_dimensions, self.machine)
+
+    def in_ranked_blocks(self, rank: int, tiles: int, objective: str) -> LayerTiles:
+        """Tiles of the layer: the blocks with this rank (0: the best) by their estimates, each in tiles of rows. If
+        there are no blocks, the layer is one part.
+        """
+        if not self.blocks:
+            return self.tiles(1, tiles)
+        return self.in_blocks(self.best_blocks(rank, objective).counts, tiles)
+
+    def best_blocks(self, rank: int, objective: str) -> Blocks:
+        """Blocks with this rank by their estimates (0: the best), or the last blocks. There must be blocks."""
+        if objective not in self._ranked:
+            self._ranked[objective] = sorted(self.blocks, key=lambda cut: cut.rank(objective))
+        return self._ranked[objective][min(rank, len(self.blocks) - 1)]
+
+    @cached_property
+    def _ranked(self) -> dict[str, list[Blocks]]:
+        """Cuts into blocks, the best first, by objective."""
+        return {}
+
+    def in_blocks(self, counts: Sequence[int], tiles: int, outwards: bool = False) -> LayerTiles:
+        """Tiles of the layer: blocks with these numbers of parts along `block_dimensions`, each in tiles of rows.
+
+        The innermost loop over blocks is the loop over rows, or the loop over the last dimension if `outwards`.
+        """
+        pairs = [(name, count) for name, count in zip(self.block_dimensions, counts, strict=True) if count > 1]
+        loops = tuple(TilingEntry(name, count) for name, count in (pairs[::-1] if outwards else pairs))
+        return LayerTiles(loops if self.between is None else self.between, self.rows_within(tiles))
 
     def tiles(self, parts: int, tiles: int, along_rows: bool = False) -> LayerTiles:
         """Tiles of the layer: the layer is cut into parts between cores, along channels or rows, and each part into
@@ -212,6 +266,11 @@ class PlanSpace:
     """Whether the system has several cores, so that data can move between cores."""
 
     @property
+    def has_many_cores(self) -> bool:
+        """Whether some layer can run on many cores, so that fewer cores and blocks are tried more often."""
+        return any(one.cores >= MANY_CORES for one in self.layers)
+
+    @property
     def node_ids(self) -> tuple[int, ...]:
         """Ids of the layers, in the order of the network."""
         return tuple(layer.node.node_id for layer in self.layers)
@@ -247,6 +306,10 @@ class PlanSpace:
         tiles = [one.tiles(1, 1) if rule is None else one.cut_by(rule, 1) for one in self.layers]
         return self.plan(tiles, range(len(self.layers)))
 
+    def in_blocks(self, rank: int, objective: str) -> Plan:
+        """Plan in which every layer is a stack, cut into the blocks with this rank (0: the best) by their estimates."""
+        return self.plan([one.in_ranked_blocks(rank, 1, objective) for one in self.layers], range(len(self.layers)))
+
     def uniform(self, tiles: int, rule: PartRule, selection: str = "") -> Plan:
         """Plan with all layers in one stack, each with the same number of tiles of rows."""
         return self.plan([one.cut_by(rule, tiles) for one in self.layers], (), selection)
@@ -276,7 +339,8 @@ def _layer_space(problem: SystemProblem, node: WorkloadNode) -> LayerSpace:
     assert layer is not None
     entry = problem.mapping.constraints_for(layer)
     output = [name for name in dict(layer.operand_dimensions)[OUTPUT] if layer.size_of.get(name, 1) > 1]
-    runs_on = [problem.accelerator.core_of[one] for one in core_choice(node, entry, problem.accelerator).core_ids]
+    allowed = core_choice(node, entry, problem.accelerator).core_ids
+    runs_on = [problem.accelerator.core_of[one] for one in allowed]
     cores = len(runs_on)
     bits = weight_bits(layer, network_input_operands(node, problem.workload))
 
@@ -285,10 +349,11 @@ def _layer_space(problem: SystemProblem, node: WorkloadNode) -> LayerSpace:
         return bits > 0 or name not in HEADS or layer.size_of[name] < cores, -layer.size_of[name]
 
     channels = sorted((name for name in output if name in CHANNELS), key=channel_order)
-    others = [name for name in output if name not in (*CHANNELS, *COLUMNS, "B")]
+    others = [name for name in output if name not in (*CHANNELS, *COLUMNS, BATCH)]
     rows = next((name for name in ROWS if name in output), others[0] if others else "")
     columns = next((name for name in COLUMNS if name in output), "")
     room = weight_capacity_bits(node, entry, problem.accelerator, 1.0) or 0
+    third = next((name for name in (*channels[1:], *(name for name in output if name == BATCH)) if name != rows), "")
     return LayerSpace(
         node,
         rows,
@@ -299,7 +364,28 @@ def _layer_space(problem: SystemProblem, node: WorkloadNode) -> LayerSpace:
         room,
         tuple(_unit(layer, entry, core, name) for name in channels[:1] for core in runs_on),
         *_fixed_loops(layer, entry),
+        third,
+        _machine(problem.accelerator, layer, entry, allowed),
     )
+
+
+def _machine(
+    accelerator: MultiCoreAccelerator, layer: Layer, entry: MappingConstraints, allowed: Sequence[int]
+) -> Machine | None:
+    """System for the estimates of a layer that the cores `allowed` can run; None if there is no such core. If the cores
+    differ, the core file that most of them use counts.
+    """
+    if not allowed:
+        return None
+    files = Counter(accelerator.place_of[core_id].file_name for core_id in allowed)
+    core = accelerator.distinct_cores[files.most_common(1)[0][0]]
+    unrolling: dict[str, int] = {}
+    for tried in constraints_on_core(entry, layer, core)[:1]:
+        for _, loops in tried.spatial_mapping:
+            for name, factor in loops:
+                unrolling[name] = unrolling.get(name, 1) * factor
+    link = {name: operand for name, operand in entry.memory_operand_links if name in layer.operands}
+    return machine(accelerator, core, len(allowed), unrolling, link)
 
 
 def _unit(layer: Layer, entry: MappingConstraints, core: Core, dimension: str) -> int:

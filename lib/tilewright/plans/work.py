@@ -84,7 +84,8 @@ class PlanWorker:
         evaluations = 0
         for selection in task.selections:
             plan = Plan(task.segment.tiles, stacks, selection, task.prefetch, task.prefetch_results)
-            found: PlanOutcome = evaluator.evaluate(Task(plan))
+            spread = tuple(range(len(plan.tiles))) if task.segment.in_blocks else ()
+            found: PlanOutcome = evaluator.evaluate(Task(plan, spread=spread))
             evaluations += found.evaluations
             if found.figures is not None:
                 figures[selection] = found.figures
@@ -117,4 +118,4 @@ class Likeness:
         if place not in self._of_part:
             part = likeness(part_of_network(self._problem, self._nodes, *place))
             self._of_part[place] = self._numbers.setdefault(part, len(self._numbers))
-        return self._of_part[place], segment.tiles, segment.is_fused
+        return self._of_part[place], segment.tiles, segment.is_fused, segment.in_blocks

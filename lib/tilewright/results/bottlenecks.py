@@ -264,6 +264,15 @@ def share_table(found: Bottlenecks) -> "pandas.DataFrame":
     return pandas.DataFrame(found.shares, columns=list(Share._fields))
 
 
+def totals_table(found: Bottlenecks) -> "pandas.DataFrame":
+    """Table with a row for each cause, summed over the layers. The columns are those of `share_table` without the
+    layer.
+    """
+    table = share_table(found)
+    causes = [name for name in table if name not in ("layer", "value")]
+    return table.groupby(causes, sort=False, dropna=False)["value"].sum().reset_index()
+
+
 def port_table(found: Bottlenecks) -> "pandas.DataFrame":
     """Table with a row for each layer and port: the use of the port, the latency of the layer with this port twice as
     wide, and the rank of the port by this latency.

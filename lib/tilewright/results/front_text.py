@@ -39,6 +39,9 @@ def front_lines(summary: Mapping[str, Any]) -> Iterator[str]:
     if miss is None:
         yield "the bounds of the layers do not limit how far the complete front can be from these points"
         return
+    if front.is_complete:
+        yield "this front is complete: a point is as good in both measures as each mapping that the searches cover"
+        return
     yield (
         "for each mapping that the bounds of the layers cover, a point has"
         f" at most {miss:.2%} more energy and at most {miss:.2%} more cycles"
@@ -62,3 +65,22 @@ def front_table(summary: Mapping[str, Any]) -> "pandas.DataFrame | None":
         for place, one in enumerate(stated["points"])
     ]
     return pandas.DataFrame(rows)
+
+
+def front_columns(summary: Mapping[str, Any]) -> dict[str, Any]:
+    """Columns of a table of runs on the front: its size, its largest miss, the knee and both ends; {} without one."""
+    stated = summary.get("front", {})
+    if "points" not in stated:
+        return {}
+    front = front_of(stated)
+    knee, last, first = front.ends.chosen, front.ends.energy, front.ends.latency
+    return {
+        "front_points": len(front.points),
+        "front_largest_miss": front.stated_miss,
+        "front_knee_energy_pj": knee.energy_pj,
+        "front_knee_latency_cycles": knee.latency_cycles,
+        "front_least_energy_pj": last.energy_pj,
+        "front_least_energy_latency_cycles": last.latency_cycles,
+        "front_least_latency_cycles": first.latency_cycles,
+        "front_least_latency_energy_pj": first.energy_pj,
+    }

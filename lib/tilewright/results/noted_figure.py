@@ -14,9 +14,12 @@ from matplotlib.figure import Figure
 if TYPE_CHECKING:
     import pandas
 
-SMALL_TEXT, PANEL_TEXT, TITLE_TEXT = "text of a mark", "text of a panel", "title"
-"""Ids of texts (`Artist.set_gid`): a number or a name on a mark, which a paper leaves out if there is no room; a text
-above a panel and a title of a diagram, which a paper has in the caption.
+SMALL_TEXT, NUMBER_TEXT, PANEL_TEXT, TITLE_TEXT = (
+    *("text of a mark", "number of a point", "text of a panel", "title"),
+)
+"""Ids of texts (`Artist.set_gid`): a number or a name on a mark, which a paper leaves out if there is no room; a number
+beside a point, which a paper leaves out if it overlaps another; a text above a panel and a title of a diagram, which a
+paper has in the caption.
 """
 
 

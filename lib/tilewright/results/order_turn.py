@@ -1,11 +1,12 @@
 """Changes of one uncertain number that turn the order of two runs: the smallest one, found exactly.
 
 A mapping fixes the accesses, the MACs and the cycles. The energy of a run is then linear in the energy of a MAC, of an
-access of each memory, and in the clock period; its latency is linear in the clock period. Mappings are held.
+access of each memory, and in the clock period; its latency is linear in the clock period. Mappings are held. Numbers of
+another kind, such as bandwidths, override `changes`, `difference`, `share` and `turning_factor`.
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -23,9 +24,14 @@ MEASURES = ("energy", "latency", "EDP")
 NAMES = ("A", "B")
 LARGEST_FACTOR = 10.0
 """Largest factor, up or down, on a number without a known range; a larger change is not named."""
+MAC_ENERGY, MEMORY_ENERGY, CLOCK, BANDWIDTH = "energy of a MAC", "energy of memories", "clock", "bandwidth"
+"""Kinds of uncertain numbers."""
 NEGLIGIBLE = 1e-9
 """Relative difference below which two values, or two numbers, count as equal."""
-HELD = "the changes above hold the mappings and their cycles: new searches with a changed number can move the factors"
+HELD = (
+    "the changes above hold the mappings, and cycles follow only a changed bandwidth: new searches with a changed"
+    " number can move the factors (`tilewright compare --search-again` finds them)"
+)
 
 
 class LinearFigure(NamedTuple):
@@ -67,6 +73,10 @@ class UncertainNumber:
     values: tuple[float, ...]
     """Present values in `unit`; () if the number stands for several values."""
     unit: str
+    kind: str
+    """Kind of the number: MAC_ENERGY, MEMORY_ENERGY, CLOCK or BANDWIDTH."""
+    parts: tuple[tuple[str, ...], tuple[str, ...]]
+    """Names of the parts of each core that have the number; () for a run that does not have it."""
     runs: tuple[ChangedRun, ChangedRun]
     low: float
     """Smallest factor on the number."""
@@ -82,6 +92,15 @@ class UncertainNumber:
         """Value of the second run minus the value of the first run, for a factor on the number."""
         at = 1 / factor if self.is_inverse else factor
         return self.runs[1 - first].value(measure, at) - self.runs[first].value(measure, at)
+
+    def changes(self, measure: str) -> bool:
+        """Whether the value of a run in a measure depends on the number."""
+        return measure in self.measures and any(any(run.polynomial(measure)[:2]) for run in self.runs)
+
+    def share(self, measure: str, factor: float, first: int) -> float:
+        """Difference of the second run from the first run for a factor, as a share of the value of the first run."""
+        at = 1 / factor if self.is_inverse else factor
+        return self.difference(measure, factor, first) / self.runs[first].value(measure, at)
 
     def turning_factor(self, measure: str, first: int) -> float | None:
         """Factor nearest to 1, as a ratio, at which both runs are equal and beyond which the order is turned; None if
@@ -122,14 +141,26 @@ class OrderTurn:
     """Difference at `nearest_end`, as a share of the value of the first run there."""
     number_count: int = 0
     """Number of uncertain numbers that change the measure."""
+    bandwidth: Turn | None = None
+    """Smallest change of the bandwidth of an off-chip memory, by up to LARGEST_FACTOR; None if none turns the order.
+
+    A faster clock speeds up all cycles, a bandwidth only some: such a change is never smaller than one of a clock.
+    """
+    has_bandwidths: bool = False
+    """Whether bandwidths were considered."""
     others: str = ""
     """Numbers that were not considered, and why; '' if all were."""
 
 
-def order_turns(a: RunLedger, b: RunLedger) -> tuple[OrderTurn, ...]:
-    """Changes that would turn the order of two runs in energy, latency and EDP. Equal runs have no entry."""
+def order_turns(
+    a: RunLedger, b: RunLedger, bandwidths: Sequence[UncertainNumber] | None = None
+) -> tuple[OrderTurn, ...]:
+    """Changes that would turn the order of two runs in energy, latency and EDP. Equal runs have no entry.
+
+    `bandwidths` are further numbers: those of off-chip memories, which need the cost model. None if they are not known.
+    """
     numbers = tuple(uncertain_numbers(a, b))
-    return tuple(filter(None, (_order_turn(measure, numbers, a, b) for measure in MEASURES)))
+    return tuple(filter(None, (_order_turn(measure, numbers, a, b, bandwidths) for measure in MEASURES)))
 
 
 def uncertain_numbers(a: RunLedger, b: RunLedger) -> Iterator[UncertainNumber]:
@@ -144,26 +175,55 @@ def uncertain_numbers(a: RunLedger, b: RunLedger) -> Iterator[UncertainNumber]:
     yield from _clock_numbers(pair)
 
 
-def _order_turn(measure: str, numbers: Sequence[UncertainNumber], a: RunLedger, b: RunLedger) -> OrderTurn | None:
+def _order_turn(
+    measure: str,
+    numbers: Sequence[UncertainNumber],
+    a: RunLedger,
+    b: RunLedger,
+    bandwidths: Sequence[UncertainNumber] | None,
+) -> OrderTurn | None:
     now = [run.value(measure, 1.0) for run in _unchanged((a, b))]
     first = int(now[1] < now[0])
     if not now[first] or now[1 - first] <= now[first] * (1 + NEGLIGIBLE):
         return None
-    apply = [one for one in numbers if _changes(one, measure)]
-    found = [Turn(one, factor) for one in apply if (factor := one.turning_factor(measure, first)) is not None]
-    inside = [turn for turn in found if turn.number.low <= turn.factor <= turn.number.high]
+    apply = [one for one in numbers if one.changes(measure)]
+    inside = _within_ranges(apply, measure, first)
     best = min(inside, key=_size_of_change, default=None)
+    has_bandwidths = bandwidths is not None and measure != "energy"
+    wider = [one for one in bandwidths or () if has_bandwidths and one.changes(measure)]
+    bandwidth = min(_within_ranges(wider, measure, first), key=_size_of_change, default=None)
     ends: list[tuple[float, Turn]] = []
     if not any(turn.number.has_range for turn in inside):
         ranged = [one for one in apply if one.has_range]
-        ends = [(_left(one, measure, end, first), Turn(one, end)) for one in ranged for end in (one.low, one.high)]
+        ends = [(one.share(measure, end, first), Turn(one, end)) for one in ranged for end in (one.low, one.high)]
     left, end = min(ends, key=lambda pair: pair[0], default=(0.0, None))
-    others = (
-        ""
-        if all(ledger.run.costs for ledger in (a, b))
-        else "energies without a range are not known here, and not considered"
+    others = _not_considered(measure, all(ledger.run.costs for ledger in (a, b)), bandwidths is None)
+    return OrderTurn(
+        measure=measure,
+        first=first,
+        difference=now[1 - first] / now[first] - 1,
+        turn=best,
+        nearest_end=end,
+        left=left,
+        number_count=len(apply),
+        bandwidth=bandwidth,
+        has_bandwidths=has_bandwidths,
+        others=others,
     )
-    return OrderTurn(measure, first, now[1 - first] / now[first] - 1, best, end, left, len(apply), others)
+
+
+def _within_ranges(numbers: Iterable[UncertainNumber], measure: str, first: int) -> list[Turn]:
+    """Changes that turn the order, one for each number that can within its limits."""
+    found = [Turn(one, factor) for one in numbers if (factor := one.turning_factor(measure, first)) is not None]
+    return [turn for turn in found if turn.number.low <= turn.factor <= turn.number.high]
+
+
+def _not_considered(measure: str, has_costs: bool, lacks_bandwidths: bool) -> str:
+    """Text on the numbers that matter for a measure and are not considered; '' if all are."""
+    energies = [] if has_costs or measure == "latency" else ["energies without a range"]
+    bandwidths = ["bandwidths"] if lacks_bandwidths and measure != "energy" else []
+    found = [*energies, *bandwidths]
+    return f"{' and '.join(found)} are not known here, and not considered" if found else ""
 
 
 def _size_of_change(turn: Turn) -> tuple[float, bool]:
@@ -171,19 +231,9 @@ def _size_of_change(turn: Turn) -> tuple[float, bool]:
     return round(abs(math.log(turn.factor)), 9), turn.factor < 1
 
 
-def _left(number: UncertainNumber, measure: str, factor: float, first: int) -> float:
-    """Difference of the second run from the first run for a factor, as a share of the value of the first run."""
-    return number.difference(measure, factor, first) / number.runs[first].value(measure, factor)
-
-
 def _beyond(factor: float) -> float:
     """Factor that is a hair further from 1."""
     return factor * (1 + NEGLIGIBLE if factor > 1 else 1 - NEGLIGIBLE)
-
-
-def _changes(number: UncertainNumber, measure: str) -> bool:
-    """Whether the value of a run in a measure depends on the number."""
-    return measure in number.measures and any(any(run.polynomial(measure)[:2]) for run in number.runs)
 
 
 # numbers --------------------------------------------------------------------------------------------------------------
@@ -227,7 +277,8 @@ def _array_numbers(pair: tuple[RunLedger, RunLedger]) -> Iterator[UncertainNumbe
     for places in _places(is_shared):
         value = units[places[0]]
         if value and any(energies[place] for place in places):
-            yield _energy_number(pair, "energy of a MAC", places, energies, (value,), "pJ")
+            parts = _parts(dict.fromkeys(places, ("array",)))
+            yield _energy_number(pair, (MAC_ENERGY, MAC_ENERGY), parts, energies, (value,), "pJ")
 
 
 def _memory_numbers(pair: tuple[RunLedger, RunLedger]) -> Iterator[UncertainNumber]:
@@ -239,13 +290,13 @@ def _memory_numbers(pair: tuple[RunLedger, RunLedger]) -> Iterator[UncertainNumb
             [part for part in ledger.run.cost_parts if (part.law, part.low, part.high) == (law, low, high)]
             for ledger in pair
         ]
-        energies = [sum(part.energy_pj for part in own) for own in parts]
-        places = tuple(place for place in (0, 1) if energies[place])
+        energies = (sum(part.energy_pj for part in parts[0]), sum(part.energy_pj for part in parts[1]))
         values, unit = _common_value([memory for memory in costs if memory.law == law])
         memories = dict.fromkeys(part.memory for own in parts for part in own)
-        if places:
+        if any(energies):
             name = f"energy of {', '.join(memories)} ({law})"
-            yield _energy_number(pair, name, places, (energies[0], energies[1]), values, unit, (low, high))
+            own = _parts({place: [part.memory for part in parts[place]] for place in (0, 1) if energies[place]})
+            yield _energy_number(pair, (MEMORY_ENERGY, name), own, energies, values, unit, (low, high))
     yield from _plain_numbers(pair, {law for law, _, _ in ranges})
 
 
@@ -265,11 +316,12 @@ def _plain_numbers(pair: tuple[RunLedger, RunLedger], ranged: set[str]) -> Itera
         energies = [0.0, 0.0]
         for place, part in group:
             energies[place] += _energies(pair, (ACCESSES,), part.name)[place]
-        places = tuple(place for place in (0, 1) if energies[place])
         values, unit = _common_value([part for _, part in group])
-        if places:
-            names = ", ".join(dict.fromkeys(part.name for _, part in group))
-            yield _energy_number(pair, f"energy of {names}", places, (energies[0], energies[1]), values, unit)
+        if any(energies):
+            name = f"energy of {', '.join(dict.fromkeys(part.name for _, part in group))}"
+            own = {place: [part.name for at, part in group if at == place] for place in (0, 1) if energies[place]}
+            both = (energies[0], energies[1])
+            yield _energy_number(pair, (MEMORY_ENERGY, name), _parts(own), both, values, unit)
 
 
 def _clock_numbers(pair: tuple[RunLedger, RunLedger]) -> Iterator[UncertainNumber]:
@@ -286,6 +338,8 @@ def _clock_numbers(pair: tuple[RunLedger, RunLedger]) -> Iterator[UncertainNumbe
             name=f"clock of {NAMES[place]}{'' if by_time else f' relative to that of {NAMES[1 - place]}'}",
             values=(float(ledger.run.clock_frequency_mhz or 0.0),) if by_time else (),
             unit="MHz" if by_time else "",
+            kind=CLOCK,
+            parts=_parts({place: (CLOCK,)}),
             runs=(runs[0], runs[1]),
             low=1 / LARGEST_FACTOR,
             high=LARGEST_FACTOR,
@@ -296,18 +350,25 @@ def _clock_numbers(pair: tuple[RunLedger, RunLedger]) -> Iterator[UncertainNumbe
 
 def _energy_number(
     pair: tuple[RunLedger, RunLedger],
-    name: str,
-    places: tuple[int, ...],
+    names: tuple[str, str],
+    parts: tuple[tuple[str, ...], tuple[str, ...]],
     energies_pj: tuple[float, float],
     values: tuple[float, ...],
     unit: str,
     limits: tuple[float, float] | None = None,
 ) -> UncertainNumber:
-    """Number on which the energies of the runs in `places` depend."""
-    parts = (energies_pj[0] if 0 in places else 0.0, energies_pj[1] if 1 in places else 0.0)
+    """Number on which energies of runs depend. `names` are its kind and its name; `parts` are its parts in each run."""
+    kind, name = names
+    places = [place for place in (0, 1) if parts[place]]
+    scaled = (energies_pj[0] if 0 in places else 0.0, energies_pj[1] if 1 in places else 0.0)
     low, high = limits or (1 / LARGEST_FACTOR, LARGEST_FACTOR)
     text = f"{name} in {' and '.join(NAMES[place] for place in places)}"
-    return UncertainNumber(text, values, unit, _scaled(pair, parts), low, high, limits is not None)
+    return UncertainNumber(text, values, unit, kind, parts, _scaled(pair, scaled), low, high, limits is not None)
+
+
+def _parts(of_runs: Mapping[int, Sequence[str]]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Names of parts of both runs, from the names by place of the run."""
+    return tuple(of_runs.get(0, ())), tuple(of_runs.get(1, ()))
 
 
 def _places(is_shared: bool) -> tuple[tuple[int, ...], ...]:
@@ -343,12 +404,14 @@ def _common_value(parts: Sequence[MemoryPart]) -> tuple[tuple[float, ...], str]:
 
 def turn_lines(turns: Sequence[OrderTurn], by_time: bool) -> tuple[str, ...]:
     """Sentences on what would turn the order, one for each measure, and on what is held; () without measures."""
-    lines = tuple(_line(one, by_time) for one in turns)
+    lines = tuple(turn_line(one, by_time) for one in turns)
     return (*lines, HELD) if lines else ()
 
 
 def turn_object(one: OrderTurn) -> JsonObject:
-    """Change that would turn the order in a measure, as plain data. At the exact factor both runs are equal."""
+    """Change that would turn the order in a measure, as plain data. At the exact factor both runs are equal;
+    at that of a bandwidth, the order is turned.
+    """
 
     def of(turn: Turn | None) -> JsonObject | None:
         if turn is None:
@@ -368,15 +431,17 @@ def turn_object(one: OrderTurn) -> JsonObject:
         "first": NAMES[one.first],
         "difference": one.difference,
         "change": of(one.turn),
+        "bandwidth_change": of(one.bandwidth),
         "nearest_end": of(one.nearest_end),
         "difference_at_nearest_end": one.left if one.nearest_end else None,
     }
 
 
-def _line(one: OrderTurn, by_time: bool) -> str:
+def turn_line(one: OrderTurn, by_time: bool) -> str:
+    """Sentence on what would turn the order in one measure."""
     first, second = NAMES[one.first], NAMES[1 - one.first]
     unit = "" if one.measure == "energy" else " in seconds" if by_time else " in cycles"
-    said = f"{one.measure}{unit}: {second} is {_percent(one.difference)} above {first}"
+    said = f"{one.measure}{unit}: {second} is {percent(one.difference)} above {first}"
     if one.turn is not None:
         said += f"; {second} would be first with {change_text(one.turn)}"
     else:
@@ -384,8 +449,18 @@ def _line(one: OrderTurn, by_time: bool) -> str:
     if one.nearest_end is not None:
         number, factor = one.nearest_end
         end = f"at {factor:.4g} times the {number.name}{_from_to(number, factor, is_bound=False)} {second} is still"
-        said += f"; no known range turns the order: {end} {_percent(one.left)} above"
-    return said + (f"; {one.others}" if one.others and one.measure != "latency" else "")
+        said += f"; no known range turns the order: {end} {percent(one.left)} above"
+    said += _bandwidth_text(one)
+    return said + (f"; {one.others}" if one.others else "")
+
+
+def _bandwidth_text(one: OrderTurn) -> str:
+    """Text on the bandwidths of off-chip memories; '' if they were not considered."""
+    if not one.has_bandwidths:
+        return ""
+    if one.bandwidth is None:
+        return f"; no bandwidth of an off-chip memory, changed by up to {LARGEST_FACTOR:g} times, turns the order"
+    return f"; {NAMES[1 - one.first]} would also be first with {change_text(one.bandwidth)}"
 
 
 def _limits(one: OrderTurn) -> str:
@@ -406,10 +481,17 @@ def _from_to(number: UncertainNumber, factor: float, is_bound: bool = True) -> s
     """Present and changed value. The changed value is rounded outward if it is a bound."""
     if not number.values:
         return ""
+    if number.kind == BANDWIDTH:
+        return f" ({number.values[0]:,.0f} -> {whole_bits(number, factor):,} {number.unit})"
     both = ", read and write" if len(number.values) > 1 else ""
     before = " and ".join(f"{value:.4g}" for value in number.values)
     changed = (outward(value * factor, factor) if is_bound else value * factor for value in number.values)
     return f" ({before} -> {' and '.join(f'{value:.4g}' for value in changed)} {number.unit}{both})"
+
+
+def whole_bits(number: UncertainNumber, factor: float) -> int:
+    """Bandwidth in bits per cycle for a factor on it, rounded down."""
+    return max(1, int(number.values[0] * factor * (1 + NEGLIGIBLE)))
 
 
 def outward(value: float, factor: float, digits: int = 3) -> float:
@@ -421,5 +503,6 @@ def outward(value: float, factor: float, digits: int = 3) -> float:
     return float(f"{rounded:.{digits + 1}g}")
 
 
-def _percent(share: float) -> str:
+def percent(share: float) -> str:
+    """Text of a positive share in percent."""
     return f"{share:,.1%}" if share >= 0.0005 else "less than 0.1%"

@@ -22,14 +22,14 @@ from matplotlib.ticker import FixedLocator, FuncFormatter
 from matplotlib.transforms import Bbox
 
 from tilewright.base.errors import InputError, Problem
-from tilewright.results.noted_figure import PANEL_TEXT, SMALL_TEXT, TITLE_TEXT, NotedFigure
+from tilewright.results.noted_figure import NUMBER_TEXT, PANEL_TEXT, SMALL_TEXT, TITLE_TEXT, NotedFigure
 from tilewright.results.number_axes import LEAST_LABELS, DistinctFormatter, labels, number_axis
 from tilewright.results.sheet import PAGE_INCHES
 
 LEAST_POINTS, MOST_POINTS, TICK_POINTS, LABEL_POINTS = 6.0, 7.5, 6.5, 7.0
 MARGIN_INCHES, GAP_INCHES, PAGE_HEIGHT_INCHES = 0.04, 0.1, 9.0
 """Margin of the page, gap between panels, and the intended largest height of a figure."""
-LEAST_PLOT_INCHES, LEAST_HEIGHT_INCHES = 1.2, 0.3
+LEAST_PLOT_INCHES, LEAST_HEIGHT_INCHES = 1.1, 0.3
 """Smallest width of a panel beside another panel, and smallest height of a panel, without its texts."""
 HEIGHT_TO_WIDTH, CATEGORY_SCALE = 0.72, 0.8
 """Largest ratio of height to width of a panel with numbers on both axes; scale of the height of a panel with a row for
@@ -71,6 +71,7 @@ def fit_to_sheet(figure: NotedFigure, width_inches: float) -> str:
     _remove_texts(figure)
     empty = list(_remove_empty(panels))
     panels = [panel for panel in panels if panel.first in figure.axes]
+    _move_legends(figure)
     caption = [*_caption(figure, panels), *empty]
     _label_axes(figure, panels)
     _limit_fonts(figure)
@@ -82,6 +83,7 @@ def fit_to_sheet(figure: NotedFigure, width_inches: float) -> str:
                 text.set_visible(False)
         else:
             break
+    caption += _hide_numbers(figure)
     return _lines(caption)
 
 
@@ -196,19 +198,21 @@ def _avoid_exponents(axis: Axis) -> None:
     """Write large and small numbers of an axis in a unit with a power of ten, and those of a logarithmic axis as
     powers, instead of as 1e+06.
     """
+    formatter = axis.get_major_formatter()
+    scale = formatter.scale if isinstance(formatter, DistinctFormatter) else 1.0
     low, high = axis.get_view_interval()
     if not any("e" in text for text in labels(axis) if text.strip("+-.e0123456789") == ""):
         return
     if axis.get_scale() == "log":
-        axis.set_major_formatter(FuncFormatter(_power_text))
+        axis.set_major_formatter(FuncFormatter(lambda value, _: _power_text(value / scale)))
         return
-    power = 3 * math.floor(math.log10(max(abs(low), abs(high))) / 3)
-    axis.set_major_formatter(DistinctFormatter(10.0**power))
+    power = 3 * math.floor(math.log10(max(abs(low), abs(high)) / scale) / 3)
+    axis.set_major_formatter(DistinctFormatter(scale * 10.0**power))
     factor, text = f"10{_superscript(power)}", axis.label.get_text()
     axis.label.set_text(text.replace("[", f"[{factor} ") if "[" in text else f"{text} [{factor}]")
 
 
-def _power_text(value: float, _: int | None = None) -> str:
+def _power_text(value: float) -> str:
     """Text of a number on a logarithmic axis, such as 10⁶ or 5·10⁶; plain between 0.01 and 1000."""
     power = math.floor(math.log10(value) + 1e-9)
     if -2 <= power <= 3:
@@ -226,7 +230,7 @@ def _limit_fonts(figure: NotedFigure) -> None:
         axes.tick_params(labelsize=TICK_POINTS, pad=2)
         for axis in (axes.xaxis, axes.yaxis):
             axis.label.set_fontsize(LABEL_POINTS)
-            axis.labelpad = 2
+            axis.labelpad = 2 if axis is axes.xaxis else 4
     for text in figure.findobj(Text):
         assert isinstance(text, Text)
         text.set_fontsize(min(max(float(text.get_fontsize()), LEAST_POINTS), MOST_POINTS))
@@ -389,6 +393,37 @@ def _thin_out(axis: Axis) -> None:
             return
         step = 2 if len(places) > LEAST_LABELS + 1 else len(places) - 1
         axis.set_major_locator(FixedLocator(places[::step]))
+
+
+def _move_legends(figure: NotedFigure) -> None:
+    """Move the entries of legends within panels, which would hide marks, to the legend below the figure."""
+    known = {str(handle.get_label()) for handle in figure.handles}
+    for axes in figure.axes:
+        legend = axes.get_legend()
+        if legend is None:
+            continue
+        title = legend.get_title().get_text()
+        for handle, text in zip(legend.legend_handles, legend.get_texts(), strict=True):
+            label = " ".join(filter(None, [title, text.get_text()]))
+            if handle is not None and label not in known:
+                known.add(label)
+                handle.set_label(label)
+                figure.handles += (handle,)
+        legend.remove()
+
+
+def _hide_numbers(figure: NotedFigure) -> list[str]:
+    """Hide numbers of points that overlap other numbers. Returns the line of the caption that says so, if some do."""
+    drawn, is_hidden = _renderer(figure), False
+    kept: list[Bbox] = []
+    for text in [text for axes in figure.axes for text in axes.texts if text.get_gid() == NUMBER_TEXT]:
+        box = text.get_window_extent(drawn)
+        if any(box.overlaps(other) for other in kept):
+            text.set_visible(False)
+            is_hidden = True
+        else:
+            kept.append(box)
+    return ["Numbers that would overlap others are left out of the figure"] if is_hidden else []
 
 
 def _small_texts(figure: NotedFigure) -> list[Text]:

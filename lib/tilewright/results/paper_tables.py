@@ -12,12 +12,15 @@ from typing import TYPE_CHECKING, Any
 from tilewright.base.artifacts.files import write_atomically
 from tilewright.base.harmless import latex, markdown
 from tilewright.base.measures import EDP_PJ_CYCLES
-from tilewright.results.sheet import sheet_inches
+from tilewright.results.latex_layout import SIZES, TableLayout, layout_of, pieces
+from tilewright.results.sheet import PAGE_INCHES, sheet_inches
 from tilewright.results.text_tables import NOTHING, write_csv
 
 if TYPE_CHECKING:
     import pandas
 
+_SCALED = r"\resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{%"
+"""Begin of a box that is scaled to its place if it is wider."""
 QUANTITY = "quantity"
 """Name of the column that says what the numbers of a row are; such a table is one table for each quantity."""
 _ENERGIES = ((1e12, "J"), (1e9, "mJ"), (1e6, "µJ"), (1e3, "nJ"), (1.0, "pJ"))
@@ -44,13 +47,16 @@ class PaperTable:
     """Headings with units."""
     are_numbers: tuple[bool, ...]
     rows: tuple[tuple[str, ...], ...]
+    same: tuple[str, ...] = ()
+    """Headings and texts of columns with the same text in all rows, which are not in `rows`."""
 
     @classmethod
     def of(cls, table: "pandas.DataFrame") -> "PaperTable":
         """Table with the units that its largest values need: all columns of one kind (such as energies) have one unit,
         so that their numbers can be compared.
         """
-        units = _units(table)
+        units, same = _units(table), _same(table)
+        table = table.drop(columns=list(same))
         headings, numbers, columns = [], [], []
         for name in map(str, table.columns):
             values = table[name].tolist()
@@ -59,33 +65,81 @@ class PaperTable:
             headings.append(heading)
             numbers.append(is_number)
             columns.append(_number_cells(values, factor) if is_number else [*map(_text, values)])
-        return cls(tuple(headings), tuple(numbers), tuple(zip(*columns, strict=True)))
+        told = tuple(f"{_words(name)} {text}" for name, text in same.items())
+        return cls(tuple(headings), tuple(numbers), tuple(zip(*columns, strict=True)), told)
 
     def markdown(self) -> str:
         """Table in Markdown."""
         aligned = "|".join("---:" if is_number else "---" for is_number in self.are_numbers)
         lines = [_joined(self.headings, markdown), f"|{aligned}|", *(_joined(row, markdown) for row in self.rows)]
-        return "".join(f"{line}\n" for line in lines)
+        lines += ["", markdown(self._note)] if self.same else []
+        return _lines(lines)
 
-    def latex(self) -> str:
-        """Table in LaTeX, for the package booktabs."""
-        kinds = "".join("r" if is_number else "l" for is_number in self.are_numbers)
-        signed = (
-            (_with_minus(cell) if is_number else cell for cell, is_number in zip(row, self.are_numbers, strict=True))
+    @property
+    def _note(self) -> str:
+        """Sentence on the columns with the same text in all rows."""
+        return f"In all rows: {'; '.join(self.same)}."
+
+    def latex(self, inches: float | None = None) -> str:
+        """Table in LaTeX, for the package booktabs. If a width is given, the table has the largest font in which it
+        fits, if need be with lines in the cells of texts.
+        """
+        if not self.headings:
+            return "% no columns\n"
+        if inches is None:
+            plain = TableLayout(SIZES[0], tuple((one,) for one in self.headings), (None,) * len(self.headings))
+            return _lines(self._tabular(plain))
+        layout = layout_of(self.headings, self.rows, self.are_numbers, inches)
+        is_scaled = not layout.does_fit
+        if is_scaled:
+            layout = layout_of(self.headings, self.rows, self.are_numbers, PAGE_INCHES)
+        lines = self._tabular(layout)
+        if is_scaled:
+            lines = [_SCALED, *lines, "}"]
+            needed = f"% needs more than {inches:g} inches: place it in table*, or leave out columns; else it is scaled"
+            lines.insert(0, f"{needed} (package graphicx)")
+        if layout.is_taller_than_page(self.rows):
+            lines.insert(0, f"% {len(self.rows)} rows are taller than a page: leave out rows")
+        if layout.size.command:
+            gap = rf"\setlength{{\tabcolsep}}{{{layout.size.gap_points:g}pt}}"
+            lines = [rf"\begingroup{layout.size.command}{gap}", *lines, r"\endgroup"]
+        told = [f"% {latex(self._note)}"] if self.same else []
+        return _lines([f"% {inches:g} inches wide", *told, *lines])
+
+    def _tabular(self, layout: TableLayout) -> list[str]:
+        """Lines of the table in a layout."""
+        kinds = [
+            "r" if is_number else "l" if points is None else rf">{{\raggedright\arraybackslash}}p{{{points:.1f}pt}}"
+            for is_number, points in zip(self.are_numbers, layout.wrapped_points, strict=True)
+        ]
+        body = [
+            [
+                latex(_with_minus(cell)) if is_number else latex(cell) if points is None else _breakable(cell)
+                for cell, is_number, points in zip(row, self.are_numbers, layout.wrapped_points, strict=True)
+            ]
             for row in self.rows
-        )
-        head, *body = (" & ".join(map(latex, row)) + r" \\" for row in (self.headings, *signed))
-        lines = [
-            r"% \usepackage{booktabs,textcomp}",
-            rf"\begin{{tabular}}{{{kinds}}}",
+        ]
+        heads = [map(latex, row) for row in layout.heading_rows]
+        packages = "booktabs,textcomp" if not any(layout.wrapped_points) else "array,booktabs,textcomp"
+        return [
+            rf"% \usepackage{{{packages}}}",
+            rf"\begin{{tabular}}{{{''.join(kinds)}}}",
             r"\toprule",
-            head,
+            *(" & ".join(row) + r" \\" for row in heads),
             r"\midrule",
-            *body,
+            *(" & ".join(row) + r" \\" for row in body),
             r"\bottomrule",
             r"\end{tabular}",
         ]
-        return "".join(f"{line}\n" for line in lines)
+
+
+def _lines(lines: Sequence[str]) -> str:
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _breakable(cell: str) -> str:
+    """Cell of a text in LaTeX, in which a line may end after a sign within a name."""
+    return r"\allowbreak{}".join(latex(piece) for piece in pieces(cell))
 
 
 def _with_minus(cell: str) -> str:
@@ -93,15 +147,17 @@ def _with_minus(cell: str) -> str:
     return cell if cell == NOTHING else cell.replace("-", "−")
 
 
-def write_table(table: "pandas.DataFrame", path: Path, columns: Sequence[str] = ()) -> tuple[Path, ...]:
+def write_table(
+    table: "pandas.DataFrame", path: Path, columns: Sequence[str] = (), for_paper: "pandas.DataFrame | None" = None
+) -> tuple[Path, ...]:
     """Write a table as CSV, and for a paper also as Markdown and LaTeX, which have only `columns` if some are given.
-    Returns the paths.
+    Returns the paths. `for_paper` is the table for the paper; None takes the same table.
     """
     write_csv(table, path)
     paths = [path]
     if sheet_inches() is not None:
-        for end, shown in paper_tables(table, columns):
-            for suffix, text in ((".md", shown.markdown()), (".tex", shown.latex())):
+        for end, shown in paper_tables(table if for_paper is None else for_paper, columns):
+            for suffix, text in ((".md", shown.markdown()), (".tex", shown.latex(sheet_inches()))):
                 paths.append(path.with_name(f"{path.stem}{end}{suffix}"))
                 write_atomically(paths[-1], text)
     return tuple(paths)
@@ -124,6 +180,16 @@ def paper_tables(table: "pandas.DataFrame", columns: Sequence[str] = ()) -> Iter
         yield f"-{quantity}", PaperTable.of(_with_content(renamed))
 
 
+def _same(table: "pandas.DataFrame") -> dict[str, str]:
+    """Columns of texts with the same text in all of several rows; one column of texts stays."""
+    if len(table) < 2:
+        return {}
+    columns = {str(name): table[name].tolist() for name in table.columns}
+    texts = {name: cells for name, cells in columns.items() if all(isinstance(cell, str) for cell in cells)}
+    found = {name: cells[0] for name, cells in texts.items() if len(set(cells)) == 1}
+    return found if len(found) < len(texts) else dict([*found.items()][1:])
+
+
 def _with_content(table: "pandas.DataFrame") -> "pandas.DataFrame":
     full = [name for name in table if not all(_is_missing(value) or value == "" for value in table[name].tolist())]
     return table[full]
@@ -143,7 +209,8 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def _unit_end(name: str) -> str:
+def unit_end(name: str) -> str:
+    """End of the name of a column that says its unit, one of UNITS; '' if it has none."""
     return next((end for end in UNITS if name.endswith(end)), "")
 
 
@@ -152,7 +219,7 @@ def _units(table: "pandas.DataFrame") -> dict[str, tuple[float, str]]:
     largest: dict[str, float] = {}
     for name in map(str, table.columns):
         values = [abs(value) for value in table[name].tolist() if _is_number(value) and math.isfinite(value)]
-        end = _unit_end(name)
+        end = unit_end(name)
         largest[end] = max([largest.get(end, 0.0), *values])
     return {
         end: next((unit for unit in UNITS[end] if largest[end] >= unit[0]), UNITS[end][-1]) for end in largest if end
@@ -163,7 +230,7 @@ def _heading(name: str, units: Mapping[str, tuple[float, str]]) -> tuple[float, 
     """(value of the unit of a column of numbers, heading with the unit)."""
     if _is_share(name):
         return 0.01, f"{_words(name)} [%]"
-    if end := _unit_end(name):
+    if end := unit_end(name):
         factor, unit = units[end]
         words = "EDP" if name == EDP_PJ_CYCLES else _words(name.removesuffix(end))
         return factor, f"{words} [{unit}]"
@@ -171,7 +238,7 @@ def _heading(name: str, units: Mapping[str, tuple[float, str]]) -> tuple[float, 
 
 
 def _is_share(name: str) -> bool:
-    return name.endswith(("_share", "gap")) or name.startswith(("share", "mac_utilization"))
+    return name.endswith(("_share", "gap", "_gain")) or name.startswith(("share", "mac_utilization"))
 
 
 def _words(name: str) -> str:

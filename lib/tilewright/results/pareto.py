@@ -75,6 +75,8 @@ class ComparableRuns:
     """Indices of the non-dominated runs that dominate each run; () for a non-dominated run."""
     not_compared: tuple[str, ...] = ()
     """Runs of the network without a result, which might dominate others."""
+    order_lines: tuple[str, ...] = ()
+    """Sentences on what would turn the order of the two best runs in each measure; () if this was not computed."""
 
     @cached_property
     def front_probabilities(self) -> tuple[float, ...]:
@@ -370,4 +372,4 @@ def _group_text(group: ComparableRuns) -> str:
             "yes" if group.on_front(index) else "no",
             others or "-",
         )
-    return render(table) + ended_lines(group.lines)
+    return render(table) + ended_lines((*group.lines, *group.order_lines))

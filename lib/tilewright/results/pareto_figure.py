@@ -14,7 +14,7 @@ from tilewright.results.canvas import GREY
 from tilewright.results.figure_files import figure_style, save_figure
 from tilewright.results.figure_layout import OPERAND_COLOURS, unit_for
 from tilewright.results.figures import CYCLE_UNITS, ENERGY_UNIT
-from tilewright.results.noted_figure import NotedFigure
+from tilewright.results.noted_figure import NUMBER_TEXT, NotedFigure
 from tilewright.results.number_axes import number_axis
 from tilewright.results.pareto import ComparableRuns, figures_of, pareto_table
 from tilewright.results.run_point import run_label
@@ -161,6 +161,7 @@ def number_points(axes: Axes, x: np.ndarray, y: np.ndarray, sizes: Sequence[floa
             ha="center",
             va="center",
             zorder=3,
+            gid=NUMBER_TEXT,
         )
 
 

@@ -33,6 +33,9 @@ def _maker(file: ReportFile) -> Any:
 def _written(file: ReportFile, content: Any, path: Path) -> tuple[Path, ...]:
     """Paths of the written files: the file, and others of the same figure or table; () if there is no content."""
     if content is None:
+        if file.of_some_runs:  # of an earlier run in this folder
+            for old in (path, path.with_suffix(".png")):
+                old.unlink(missing_ok=True)
         return ()
     if path.suffix == ".svg":
         from tilewright.results.figure_files import save_figure

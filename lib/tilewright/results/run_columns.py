@@ -14,6 +14,7 @@ from tilewright.base.steps import MULTI, SINGLE
 from tilewright.cost.ledger import LATENCY_TERMS, energy_columns, energy_terms
 from tilewright.multicore.scheduling.energy_ledger import ON_CORE, further_terms, moved_pj, term_pj, terms_of_summary
 from tilewright.results.columns import ABSENT, Column, Columns, row_of
+from tilewright.results.front_text import front_columns
 from tilewright.results.proof_text import run_proof
 from tilewright.results.records import Summary
 from tilewright.results.run_text import DONE, bits_text, range_columns, setting_of
@@ -205,6 +206,15 @@ BUILT_IN: tuple[RunColumn, ...] = (
         "Number of layers with a proof, and the largest gap of the other layers; lower bound of the objective of the"
         " network, in the units of the objective, and the gap to this bound; the mappings over which the proofs hold.",
         run_proof,
+        flow=SINGLE,
+    ),
+    Columns(
+        "front_points, front_largest_miss, front_knee_energy_pj, front_knee_latency_cycles, front_least_energy_pj,"
+        " front_least_energy_latency_cycles, front_least_latency_cycles, front_least_latency_energy_pj",
+        "Pareto front of the network, only with `front`: number of points; the largest share by which a mapping can be"
+        " better than each point in both measures (empty if not bounded); energy and latency of the knee and of both"
+        " ends.",
+        front_columns,
         flow=SINGLE,
     ),
     Column("cn_count", "Number of computation nodes.", _given("cn_count"), flow=MULTI),

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tilewright.base.harmless import ended_lines
-from tilewright.base.measures import EDP_PJ_CYCLES, ENERGY_PJ, LATENCY_CYCLES
+from tilewright.base.measures import AREA_MM2, EDP_PJ_CYCLES, ENERGY_PJ, LATENCY_CYCLES, LATENCY_S
 from tilewright.results.records import Summary
 from tilewright.results.run_columns import BASELINES, run_row
 from tilewright.results.tables import COSTED_HEADING, costed_text
@@ -16,6 +16,13 @@ from tilewright.results.words import worse_words
 
 if TYPE_CHECKING:  # pandas is slow to load, and tables for the terminal need none
     import pandas
+
+
+IN_PAPER = (
+    "run", "workload", "hardware", "state", "objective", "operand_bits", ENERGY_PJ, LATENCY_CYCLES, LATENCY_S,
+    EDP_PJ_CYCLES, AREA_MM2,
+)  # fmt: skip
+"""Columns of the table of runs in a paper; `state` is left out if all runs are done."""
 
 
 def runs_table(

@@ -9,6 +9,9 @@ from tilewright.base.errors import count_of
 from tilewright.base.measures import AREA_MM2, ENERGY_PJ
 from tilewright.base.objectives import OBJECTIVES, reduction_of
 from tilewright.base.units import energy_text
+from tilewright.cost.energy_terms import ENERGY_TERMS
+from tilewright.cost.latency_terms import ENTERED as LATENCY_TERMS
+from tilewright.cost.ledger import energy_terms, term_words
 from tilewright.hardware.system import lacks_unit
 
 SHOWN_ROWS = 6
@@ -87,6 +90,22 @@ def range_lines(summary: Mapping[str, Any]) -> Iterator[str]:
         area = ranges[AREA_MM2]
         more = f", area {area[0]:.4g} to {area[1]:.4g} mm²" if area else ""
         yield f"within the ranges of costs: energy {energy_text(low, 4)} to {energy_text(high, 4)}{more}"
+
+
+def plug_in_lines(summary: Mapping[str, Any]) -> Iterator[str]:
+    """Lines on the terms of installed plug-ins in the energy and in the latency of a run on one core."""
+    energies, cycles = energy_terms(summary), summary["latency_breakdown_cycles"]
+    found = [name for name in ENERGY_TERMS.names if name in energies]
+    if found:
+        total = summary[ENERGY_PJ]
+        told = [
+            f"{term_words(name)} {energy_text(energies[name], 4)}"
+            + (f" ({share_text(energies[name] / total)})" if total else "")
+            for name in found
+        ]
+        yield f"the energy includes the terms of plug-ins: {', '.join(told)}"
+    if told := [f"{term_words(name)} {cycles[name]:,} cycles" for name in LATENCY_TERMS.names if name in cycles]:
+        yield f"the latency includes the terms of plug-ins: {', '.join(told)}"
 
 
 def range_columns(summary: Mapping[str, Any]) -> dict[str, float]:

@@ -1,4 +1,4 @@
-"""Sheet of paper for which figures are drawn: one column or the full width of a page, or none for figures of reports.
+"""Sheet of paper for which figures and tables are made: one column or the full width of a page, or none for reports.
 
 This module imports no large packages.
 """
@@ -20,15 +20,19 @@ _DRAWN_FOR: ContextVar[float | None] = ContextVar("sheet_inches", default=None)
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PaperOptions(Parameters):
-    """Option of the verbs that draw figures: figures for a paper instead of figures for a report."""
+    """Option of the verbs that write figures or tables: files for a paper."""
 
     paper: PaperWidth | None = None
-    """Draw figures for a paper, 3.4 inches wide (column) or 7 inches wide (page): PDF, SVG, caption and numbers."""
+    """Write for a paper, 3.4 inches wide (column) or 7 inches wide (page): figures as PDF and SVG, tables as LaTeX and
+    Markdown.
+    """
 
 
 @contextmanager
 def drawn_for(paper: PaperWidth | None) -> Iterator[None]:
-    """Draw all figures in this context for a paper, if it has a width. Raises InputError for another width."""
+    """Make all figures and tables in this context for a paper, if it has a width. Raises InputError for another
+    width.
+    """
     width = PaperOptions(paper=paper).paper
     token = _DRAWN_FOR.set(None if width is None else WIDTHS_INCHES[width])
     try:

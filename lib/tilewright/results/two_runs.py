@@ -18,11 +18,12 @@ from tilewright.base.measures import AREA_MM2, ENERGY_PJ, LATENCY_CYCLES
 from tilewright.base.units import PICOJOULES_A_MICROJOULE, energy_text, size_text
 from tilewright.cost.ledger import ACCESSES
 from tilewright.results.certain_order import order_notice
-from tilewright.results.order_turn import OrderTurn, order_turns, turn_lines, turn_object
+from tilewright.results.order_turn import OrderTurn, UncertainNumber, order_turns, turn_lines, turn_object
 from tilewright.results.pareto import BY_TIME, COSTED, ComparableRuns, objectives_of, uncertain_run
 from tilewright.results.run_ledger import ENERGY, LATENCY, QUANTITIES, LedgerPlace, RunLedger, renamed, words_of_term
 from tilewright.results.run_point import RunPoint
 from tilewright.results.run_text import area_text
+from tilewright.results.searched_turn import SearchedTurn, searched_lines, searched_object
 from tilewright.results.text_tables import render, text_table
 from tilewright.results.uncertainty import SAMPLES, energy_range_pj, less_energy_probability
 from tilewright.results.unlike_runs import unlike_causes
@@ -59,6 +60,10 @@ class RunComparison:
     b: RunLedger
     notices: tuple[str, ...]
     """Notices on differences of the runs that limit what the comparison can show."""
+    bandwidths: tuple[UncertainNumber, ...] | None = None
+    """Bandwidths of off-chip memories as uncertain numbers; None if they are not known."""
+    searched: tuple[SearchedTurn, ...] | None = None
+    """Changes that turn the order with the mappings of both runs searched again; None without new searches."""
 
     @property
     def runs(self) -> tuple[RunPoint, RunPoint]:
@@ -117,12 +122,13 @@ class RunComparison:
     @cached_property
     def turns(self) -> tuple[OrderTurn, ...]:
         """Changes that would turn the order in energy, latency and EDP; none where the runs are equal."""
-        return order_turns(self.a, self.b)
+        return order_turns(self.a, self.b, self.bandwidths)
 
     @property
     def turn_lines(self) -> tuple[str, ...]:
         """Sentences on what would turn the order."""
-        return turn_lines(self.turns, by_time=all(run.latency_s for run in self.runs))
+        lines = turn_lines(self.turns, by_time=all(run.latency_s for run in self.runs))
+        return lines if self.searched is None else (*lines, *searched_lines(self.searched))
 
     @property
     def lines(self) -> tuple[str, ...]:
@@ -192,6 +198,7 @@ def comparison_object(comparison: RunComparison) -> JsonObject:
         "assumes": comparison.assumption,
         "notes": list(comparison.notices),
         "turns": [turn_object(one) for one in comparison.turns],
+        **_searched_objects(comparison),
         "totals": {
             quantity: {"a": total.a, "b": total.b, "difference": total.difference}
             for quantity in QUANTITIES
@@ -199,6 +206,11 @@ def comparison_object(comparison: RunComparison) -> JsonObject:
         },
         "differences": [dict(zip(COLUMNS, row, strict=True)) for row in _rows(comparison)],
     }
+
+
+def _searched_objects(comparison: RunComparison) -> JsonObject:
+    """New searches as plain data; {} without new searches."""
+    return {} if comparison.searched is None else {"searched_turns": list(map(searched_object, comparison.searched))}
 
 
 def _rows(comparison: RunComparison) -> list[tuple[Any, ...]]:

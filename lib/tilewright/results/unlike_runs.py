@@ -11,7 +11,7 @@ from tilewright.results.run_point import RunPoint, run_label
 
 CLOCKS, STATIC_POWER, MAC_ENERGY, SOURCES = "clocks", "static power", "MAC energy", "sources"
 OFF_CHIP_ENERGY, FREE_WORK, FREE_ENERGY, FREE_PORTS = "off-chip energy", "free work", "free energy", "free ports"
-UNKNOWN_COSTS = "unknown costs"
+UNKNOWN_COSTS, MODELS = "unknown costs", "models"
 
 
 class UnlikeCause(NamedTuple):
@@ -31,10 +31,23 @@ def unlike_causes(runs: Sequence[RunPoint]) -> tuple[UnlikeCause, ...]:
 
 
 def causes_by_network(runs: Sequence[RunPoint]) -> tuple[tuple[str, tuple[UnlikeCause, ...]], ...]:
-    """Causes among all runs of each network with at least one cause, for tables that list runs of all options."""
+    """Causes among all runs of each network with at least one cause, for tables that list runs of all options. If runs
+    have different models, this is a cause, and the other causes are those among the runs of each model.
+    """
     networks = dict.fromkeys(run.workload for run in runs)
-    found = ((name, unlike_causes([run for run in runs if run.workload == name])) for name in networks)
+    found = ((name, _by_model([run for run in runs if run.workload == name])) for name in networks)
     return tuple((name, causes) for name, causes in found if causes)
+
+
+def _by_model(runs: Sequence[RunPoint]) -> tuple[UnlikeCause, ...]:
+    by_model: dict[str, list[RunPoint]] = {}
+    for run in runs:
+        by_model.setdefault(run.model, []).append(run)
+    if len(by_model) < 2:
+        return unlike_causes(runs)
+    names = _by_value(runs, lambda run: f"model {run.model}")
+    models = UnlikeCause(MODELS, f"models differ, so rank only runs of the same model: {_listed(names)}")
+    return (models, *(cause for own in by_model.values() for cause in unlike_causes(own)))
 
 
 def cause_lines(runs: Sequence[RunPoint]) -> tuple[str, ...]:

@@ -13,6 +13,17 @@ from tilewright.workload.onnx.coverage import Coverage, OperatorCoverage
 _LONGEST_NOTE = 400
 """Longest notice below the table, in characters. Longer notices are cut; the artifact has the full text."""
 _WIDTH = 150
+IN_PAPER = (
+    "layer",
+    "operator_type",
+    "repeats",
+    "mac_count",
+    "operation_count",
+    "weight_bits",
+    "input_bits",
+    "output_bits",
+)
+"""Columns of the table of layers in a paper."""
 
 
 def workload_table(workload: Workload) -> pandas.DataFrame:

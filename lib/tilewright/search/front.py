@@ -23,7 +23,9 @@ MOST_POINTS = 200
 """Largest number of points of the front of a network that are kept."""
 THINNED = 0.001
 """Largest share by which thinning moves a point, unless more than MOST_POINTS points would remain."""
-_MOST_SUMS = 4000
+COMPLETE = 2e-9
+"""Largest miss that is only rounding."""
+_MOST_SUMS = 16_000
 """Largest number of sums that are kept while the layers are added."""
 _MOST_WEIGHTS = 128
 """Largest number of lines of the front of a network."""
@@ -69,11 +71,19 @@ class BoundedFront:
     """Proven lines, by ascending weight. The first has weight 0: the lower bound of the energy."""
     least_latency_cycles: float
     """Lower bound of the latency."""
+    swept_miss: float | None = field(default=None, metadata=LEFT_OUT)
+    """Largest miss that the sweeps over the labels have proven; None without a proof."""
 
     @property
     def largest_miss(self) -> float:
         """Share x so that for every covered mapping, a point has at most x more energy and at most x more cycles."""
-        return max(misses(self.points, self.lines, self.least_latency_cycles))
+        by_lines = max(misses(self.points, self.lines, self.least_latency_cycles))
+        return by_lines if self.swept_miss is None else min(by_lines, self.swept_miss)
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether the points are the complete front: a point is as good as each covered mapping in both measures."""
+        return self.largest_miss <= COMPLETE
 
     @property
     def stated_miss(self) -> float | None:
@@ -129,7 +139,8 @@ class BoundedFront:
 
 def front_of(stated: JsonObject) -> BoundedFront:
     """Front from the JSON object of a record or of a summary, which also contains values that follow from the front."""
-    return decode(BoundedFront, {name: stated[name] for name in ("points", "lines", "least_latency_cycles")})
+    names = ("points", "lines", "least_latency_cycles", "swept_miss")
+    return decode(BoundedFront, {name: stated[name] for name in names if name in stated})
 
 
 def columns(points: Sequence[FrontPoint]) -> tuple[Values, Values]:
@@ -176,24 +187,28 @@ def network_front(layers: Sequence[tuple[BoundedFront, int]]) -> BoundedFront:
     """
     energy, latency = np.zeros(1), np.zeros(1)
     steps: list[tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]] = []
-    share = THINNED / (2 * len(layers))
+    share, thinned = THINNED / (2 * max(1, len(layers))), 1.0
     for front, count in layers:
         own_energy, own_latency = columns(front.points)
         sums = (energy[:, None] + count * own_energy).ravel(), (latency[:, None] + count * own_latency).ravel()
         kept = on_staircase(*sums)
-        kept = kept[_thinned(sums[0][kept], sums[1][kept], share, _MOST_SUMS)]
+        chosen, used = _thinned(sums[0][kept], sums[1][kept], share, _MOST_SUMS)
+        kept, thinned = kept[chosen], thinned * (1 + used)
         steps.append(np.divmod(kept, len(own_energy)))  # type: ignore[arg-type]
         energy, latency = sums[0][kept], sums[1][kept]
+    chosen, used = _thinned(energy, latency, THINNED / 2, MOST_POINTS)
     points = [
-        FrontPoint(float(energy[place]), float(latency[place]), None, _choice(steps, int(place)))
-        for place in _thinned(energy, latency, THINNED / 2, MOST_POINTS)
+        FrontPoint(float(energy[place]), float(latency[place]), None, _choice(steps, int(place))) for place in chosen
     ]
+    # Each layer of a mapping is matched within the miss of the layer, so the sum is matched within the largest one.
+    missed = max((front.largest_miss for front, _ in layers), default=0.0)
+    swept = (1 + missed) * thinned * (1 + used) - 1
     weights = _weights([front for front, _ in layers])
     levels = sum((count * front.support(weights) for front, count in layers), np.zeros(len(weights)))
     least = math.fsum(count * front.least_latency_cycles for front, count in layers)
     pairs = zip(weights.tolist(), (levels * (1 - ROUNDING)).tolist(), strict=True)
     lines = tuple(SupportingLine(*pair) for pair in pairs)
-    return BoundedFront(tuple(points), lines, least * (1 - ROUNDING))
+    return BoundedFront(tuple(points), lines, least * (1 - ROUNDING), swept if math.isfinite(swept) else None)
 
 
 def _choice(steps: Sequence[tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]], place: int) -> tuple[int, ...]:
@@ -213,9 +228,12 @@ def _weights(fronts: Sequence[BoundedFront]) -> Values:
     return weights
 
 
-def _thinned(energy: Values, latency: Values, share: float, most: int) -> list[int]:
-    """Indexes of at most `most` points. Each dropped point has a kept point with less energy and at most `share` more
-    cycles; `share` grows until the points are few enough. Both ends and the point of least EDP are kept."""
+def _thinned(energy: Values, latency: Values, share: float, most: int) -> tuple[list[int], float]:
+    """(indexes of at most `most` points, largest miss of a dropped point).
+
+    Each dropped point has a kept point with less energy and at most `share` more cycles; `share` grows until the points
+    are few enough. Both ends and the point of least EDP are kept.
+    """
     always = {0, int(np.argmin(energy_delay_product(energy, latency))), len(energy) - 1}
     while True:
         kept, place = set(always), 1
@@ -223,5 +241,19 @@ def _thinned(energy: Values, latency: Values, share: float, most: int) -> list[i
             place = int(np.searchsorted(latency, latency[place] * (1 + share), side="right"))
             kept.add(place - 1)
         if len(kept) <= max(most, len(always)):
-            return sorted(kept)
+            chosen = sorted(kept)
+            return chosen, float(unmatched(energy, latency, energy[chosen], latency[chosen]).max(initial=0.0))
         share *= 2
+
+
+def unmatched(energy: Values, latency: Values, point_energy: Values, point_latency: Values) -> Values:
+    """Least share x for each pair of energy (pJ) and latency (cycles), so that a point has at most x more energy and at
+    most x more cycles than this pair. The points form a staircase, by ascending latency."""
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        # Along the staircase, the ratio of energies falls and the ratio of latencies grows. The least value of the
+        # larger ratio is where they cross.
+        place = np.searchsorted(-point_energy / point_latency, -energy / latency)
+        after = np.append(point_latency, np.inf)[place] / latency
+        before = np.append(np.inf, point_energy)[place] / energy
+    share: Values = np.minimum(after, np.where(np.isnan(before), 1.0, before)) - 1  # 0 / 0: nothing to miss
+    return share

@@ -8,8 +8,10 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
+from tilewright.base.compiled import cache_directory
 from tilewright.base.harmless import terminal
 
 Advance = Callable[[int], None]
@@ -64,7 +66,11 @@ def search_progress(
 
     Nothing is shown if the total is less than `least`. A terminal shows nothing in the first `after_s` seconds, or in
     the first QUIET_S seconds if the total is not known. Any thread can call the yielded function.
+
+    If no kernel has been compiled yet, this is told first, because the compilation takes longer than most searches.
     """
+    if shown and (told := compilation_text(cache_directory())):
+        print(told, file=sys.stderr, flush=True)
     if not shown or (total_orders is not None and total_orders < least):
         yield lambda orders: None
     elif sys.stderr.isatty():
@@ -72,6 +78,16 @@ def search_progress(
             yield _bar(total_orders, title, stack, unit, QUIET_S if total_orders is None else after_s)
     else:
         yield _log_lines(total_orders, title, unit)
+
+
+def compilation_text(kernels: Path | None) -> str:
+    """Text on the compilation that the first search begins with; '' if the folder `kernels` has compiled kernels.
+    `kernels` is None if there is no place to keep them.
+    """
+    what = "compiling the numeric functions of this version: a minute of processor time or more"
+    if kernels is None:
+        return f"{what}, in every run, because neither a checkout nor a writable environment can keep them"
+    return "" if any(kernels.glob("*.o")) else f"{what}, only in the first run of each verb"
 
 
 def _log_lines(total_orders: int | None, title: str, unit: str) -> Advance:

@@ -1,5 +1,6 @@
 """Figure of time and energy per token and of the time to the first token of a language model, over the context."""
 
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -8,8 +9,11 @@ from matplotlib.figure import Figure
 
 from tilewright.base.json_values import JsonObject
 from tilewright.results.figure_files import figure_style, save_figure
+from tilewright.results.figure_layout import Unit, unit_for
+from tilewright.results.figures import CYCLE_UNITS
 from tilewright.results.noted_figure import NotedFigure
 from tilewright.results.number_axes import number_axis
+from tilewright.results.paper_tables import UNITS, unit_end
 from tilewright.tokens.table import TokenCosts
 
 
@@ -23,25 +27,32 @@ def token_figure(found: TokenCosts) -> Figure:
     data do not fit into the memory.
     """
     has_time = "time_per_token_s" in found.rows[0]
-    unit, suffix = ("s", "_s") if has_time else ("cycles", "_cycles")
-    panels = [(f"time_per_token{suffix}", f"time per token [{unit}]"), ("energy_per_token_pj", "energy per token [pJ]")]
+    suffix = "_s" if has_time else "_cycles"
+    panels = [(f"time_per_token{suffix}", "time per token"), ("energy_per_token_pj", "energy per token")]
     if f"time_to_first_token{suffix}" in found.rows[0]:
-        panels.append((f"time_to_first_token{suffix}", f"time to first token, one request [{unit}]"))
+        panels.append((f"time_to_first_token{suffix}", "time to first token, one request"))
     with figure_style():
         figure = NotedFigure(figsize=(4.2 * len(panels), 3.6), layout="constrained")
         axes = figure.subplots(1, len(panels), squeeze=False)[0]
         for axis, (column, label) in zip(axes, panels, strict=True):
             is_prompt = column.startswith("time_to_first_token")  # of one request, whatever the batch
             _draw(axis, found.rows if not is_prompt else _of_smallest_batch(found.rows), column)
-            axis.set(xlabel="tokens of context", ylabel=label, xscale="log", yscale="log")
-            for one in (axis.xaxis, axis.yaxis):
-                number_axis(one)
+            values = [row[column] for row in found.rows if row[column]]
+            scale, unit = unit_for(math.sqrt(min(values) * max(values)), _units(column))
+            axis.set(xlabel="tokens of context", ylabel=f"{label} [{unit}]", xscale="log", yscale="log")
+            number_axis(axis.xaxis)
+            number_axis(axis.yaxis, scale=scale)
             axis.grid(visible=True, which="major", alpha=0.3)
         axes[0].legend(title="batch", fontsize="small")
         title = f"{found.model} on {found.core}; hollow: does not fit {found.memory}"
         figure.suptitle(title)
         figure.note(title, (), lambda: found.table)
     return figure
+
+
+def _units(column: str) -> Sequence[Unit]:
+    """Units of a column, the largest first."""
+    return CYCLE_UNITS if column.endswith("_cycles") else UNITS[unit_end(column)]
 
 
 def _of_smallest_batch(rows: Sequence[dict[str, Any]]) -> list[JsonObject]:

@@ -38,6 +38,13 @@ if TYPE_CHECKING:
     import pandas
 
 
+IN_PAPER = (
+    "batch", "context", "fits", "time_per_token_s", "time_per_token_cycles", "energy_per_token_pj", "tokens_per_joule",
+    "bound_by", "bound_by_share", "time_to_first_token_s", "time_to_first_token_cycles", "prompt_energy_pj",
+)  # fmt: skip
+"""Columns of the table in a paper."""
+
+
 @dataclass
 class TokenCurves:
     """Costs of a model on one or several cores, for any context and batch."""

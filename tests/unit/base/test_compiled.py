@@ -30,7 +30,7 @@ PACKAGE = Path(tilewright.__file__).parent
 def problem() -> Problem:
     """A convolution of ResNet-18 on a weight-stationary core."""
     layer = parse_workload("config/workload/resnet18.onnx").layers_in_order[1].layer
-    core = parse_accelerator("config/hardware/tpu_like.yaml").cores[0]
+    core = parse_accelerator("config/hardware/zigzag/tpu_like.yaml").cores[0]
     assert layer is not None
     links = MappingConstraints("any").memory_operand_links
     unrolling = (("D1", (("K", 32),)), ("D2", (("C", 32),)))

@@ -52,11 +52,46 @@ def test_the_first_advice_is_what_it_says(run: Path, tmp_path: Path, capsys: pyt
     assert [found.gain(one.search) for one in found.found] == [row["new_search_gain"] for row in data["changes"]]
 
 
+def test_changes_that_are_made_together_cost_what_is_told(
+    run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A run of the written file, which has both changes, costs what the new search costs."""
+    changes = json.loads(_output(["advise", str(run), *GIVEN, "--no-search", "--no-mapping-changes", "--json"], capsys))
+    keys = [one["key"] for one in changes["changes"] if one["gives"] == "more" and one["kind"] != "energy"][:2]
+    written = tmp_path / "both.yaml"
+    named = ["advise", str(run), *GIVEN, "--together", ",".join(keys)]
+    (told,) = json.loads(_output([*named, "--json"], capsys))["changes"]
+    text = _output([*named, "--write", "1", str(written)], capsys)
+    assert all(key in text for key in keys)
+    assert f"{told['new_search_latency_cycles']:,.0f}" in text
+    new = [str(written) if one == str(HARDWARE) else one for one in GIVEN]
+    assert main(["map", "--preset", "zigzag", *new, "--lpf-limit", "3", "--no-store", "-o", str(tmp_path / "new")]) == 0
+    summary = json.loads((tmp_path / "new/summary.json").read_text())["payload"]
+    assert summary["latency_cycles"] == told["new_search_latency_cycles"]
+    assert summary["energy_pj"] == told["new_search_energy_pj"]
+
+
+def test_pairs_are_tried_on_demand(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The text and the JSON have their number."""
+    options = ["advise", str(run), *GIVEN, "--no-search", "--no-mapping-changes"]
+    assert json.loads(_output([*options, "--json"], capsys))["pairs"] is None
+    pairs = json.loads(_output([*options, "--pairs", "--json"], capsys))["pairs"]
+    assert pairs["tried"] == pairs["changes"] * (pairs["changes"] - 1) // 2 > 0
+    assert f"{pairs['tried']} pairs of {pairs['changes']} changes" in _output([*options, "--pairs"], capsys)
+
+
+def _output(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> str:
+    """What a command prints."""
+    capsys.readouterr()
+    assert main(arguments) == 0
+    return capsys.readouterr().out
+
+
 def test_a_changed_mapping_file_gives_what_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Each change of a spatial mapping: the written file, run by itself, has its energy and its latency."""
     config = TINY.parents[2] / "config"
-    mapping = config / "mapping/eyeriss_like.yaml"
-    given = ["--hardware", str(config / "hardware/eyeriss_like.yaml"), "--workload", str(WORKLOAD)]
+    mapping = config / "mapping/zigzag/eyeriss_like.yaml"
+    given = ["--hardware", str(config / "hardware/zigzag/eyeriss_like.yaml"), "--workload", str(WORKLOAD)]
     options = ["--preset", "zigzag", "--lpf-limit", "2", "--no-store"]
     folder, out, changed = tmp_path / "run", tmp_path / "advice", tmp_path / "changed.yaml"
     assert main(["map", *given, "--mapping", str(mapping), *options, "-o", str(folder)]) == 0
@@ -112,6 +147,12 @@ def test_what_is_taken_away_loses_nothing(run: Path) -> None:
         (["--hardware", str(TINY / "hardware/wide.yaml"), *GIVEN[2:]], "is not the hardware of the run"),
         ([*GIVEN, "--factor", "1"], "factor: not a factor, got 1 (allowed: a whole number or a fraction above 1"),
         ([*GIVEN, "--factor", "1e9999999999"], "not a factor"),
+        (
+            [*GIVEN, "--together", "operational_array.sizes.9"],
+            "together: no such change, got operational_array.sizes.9",
+        ),
+        ([*GIVEN, "--together", "a,a"], "together: no such change, got a"),
+        ([*GIVEN, "--together", "a", "--pairs"], "--pairs: has no effect, because --together names the changes to try"),
         ([*GIVEN, "--write", "0", "no.yaml"], "write: there is no change with this number, got 0 (allowed: 1 to "),
     ],
 )
@@ -137,7 +178,12 @@ def test_descriptions_of_an_older_run_are_asked_for(
 def test_another_in_memory_array_has_another_clock(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Which cycles do not show."""
     config = TINY.parents[2] / "config"
-    inputs = ["--hardware", str(config / "hardware/aimc.yaml"), "--mapping", str(config / "mapping/aimc.yaml")]
+    inputs = [
+        "--hardware",
+        str(config / "hardware/zigzag/aimc.yaml"),
+        "--mapping",
+        str(config / "mapping/zigzag/aimc.yaml"),
+    ]
     inputs += ["--workload", str(WORKLOAD)]
     folder = str(tmp_path / "run")
     assert (

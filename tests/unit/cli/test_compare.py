@@ -197,3 +197,33 @@ def test_the_header_says_what_differs(tmp_path: Path, capsys: pytest.CaptureFixt
         capsys.readouterr()
         assert main(["compare", *(str(tmp_path / name) for name in pair)]) == 0
         assert told in capsys.readouterr().out
+
+
+def test_mappings_are_searched_again_on_request(runs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The text and the file say at which factor new searches turn the order; without the option they do not."""
+    hardware = (TINY / "hardware" / "narrow.yaml").read_text()
+    (tmp_path / "costly.yaml").write_text(hardware.replace("unit_energy: 0.5", "unit_energy: 0.75"))
+    descriptions = ["--workload", str(TINY / "workload/two_layers.yaml"), "--mapping", str(TINY / "mapping/free.yaml")]
+    arguments = ["--hardware", str(tmp_path / "costly.yaml"), *descriptions, *ZIGZAG, "--lpf-limit", "3", "--no-store"]
+    assert main(["map", *arguments, "-o", str(tmp_path / "costly")]) == 0
+    capsys.readouterr()
+    assert main(["compare", str(runs / "narrow"), str(tmp_path / "costly")]) == 0
+    assert "searched again" not in capsys.readouterr().out
+    again = ["--search-again", "--jobs", "2", "-o", str(tmp_path / "compared")]
+    assert main(["compare", str(runs / "narrow"), str(tmp_path / "costly"), *again]) == 0
+    text = capsys.readouterr().out
+    written = json.loads((tmp_path / "compared" / "comparison.json").read_text())["searched_turns"]
+    assert [one["measure"] for one in written] == ["energy", "EDP"]
+    for one in written:
+        assert f"searched again, {one['measure']}: B is first with at least" in text
+        assert one["number"] == "energy of a MAC in A"
+        assert one["factor"] == pytest.approx(1.5, rel=0.02)
+    assert main(["compare", str(runs / "wide"), str(runs / "wide"), "--search-again"]) == 0
+    assert "no search was needed" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("run", ["several", "lanes:lanes-2"])
+def test_only_runs_on_one_core_are_searched_again(runs: Path, run: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """A schedule and a design of a space are refused."""
+    assert main(["compare", str(runs / run), str(runs / run), "--search-again"]) == 2
+    assert "cannot be searched again: it is not the folder of a run of" in capsys.readouterr().err

@@ -35,11 +35,11 @@ def test_default_configuration() -> None:
     assert len(plan.runs) == 16
     whole = [run for run in plan.runs if run.strict]
     assert [run.name for run in whole] == [
-        f"{name}-tpu_like_vector" for name in ("resnet18", "mobilenetv2", "bert_tiny")
+        f"{name}-systolic_vector_45nm" for name in ("resnet18", "mobilenetv2", "bert_tiny")
     ]
     assert {run.options.model for run in whole} == {"corrected"}
     assert [run.name for run in plan.runs if run.options.preset == "zigzag"] == ["resnet18-tpu_like-zigzag"]
-    assert {"resnet18-tpu_like", "bert_tiny-cube_3d"} < {run.name for run in plan.runs}
+    assert {"resnet18-systolic_45nm", "bert_tiny-cube_45nm"} < {run.name for run in plan.runs}
     assert all(run.mapping == run.hardware for run in plan.runs)
     assert plan.files["workload"]["bert_tiny"] == "config/workload/bert_tiny.onnx"
 
@@ -149,6 +149,52 @@ def test_dots_belong_to_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     assert (run.hardware, run.mapping) == ("tpu_like.v2", "tpu_like.v2")
     swept = {"workload": "tpu_like", "hardware": "tpu_like", "mapping": ["tpu_like", "tpu_like.v2"]}
     assert names(plan_of({"sweeps": {"s": swept}}))[1] == "tpu_like-tpu_like-mapping-tpu_like.v2"
+
+
+@pytest.fixture
+def folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A project with files in subfolders: `core` in one, `twin` in two, `top` beside and in a subfolder."""
+    monkeypatch.chdir(tmp_path)
+    for kind in ("hardware", "mapping"):
+        for name in ("a/core", "a/twin", "b/twin", "top", "b/top"):
+            file = tmp_path / "config" / kind / f"{name}.yaml"
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(f"name: {file.stem}\n")
+    (tmp_path / "net.yaml").write_text("[]\n")
+
+
+@pytest.mark.parametrize(
+    ("name", "file"), [("core", "a/core"), ("b/twin", "b/twin"), ("top", "top"), ("b/top", "b/top")]
+)
+def test_names_of_files_in_subfolders(folders: None, name: str, file: str) -> None:
+    """A name is a file beside, else the only one below; its mapping comes from the same subfolder; runs have short
+    names."""
+    plan = plan_of({"sweeps": {"s": {"workload": "net.yaml", "hardware": [name]}}})
+    stem = name.rpartition("/")[2]
+    assert names(plan) == [f"net-{stem}"]
+    assert plan.files["hardware"] == {stem: f"config/hardware/{file}.yaml"}
+    assert plan.files["mapping"] == {stem: f"config/mapping/{file}.yaml"}
+
+
+def test_names_that_mean_no_file_or_several(folders: None) -> None:
+    """An ambiguous name names all files; a file that moved is found by its old name and by its old path."""
+    places = {
+        "a": "twin",
+        "b": "core/core",
+        "c": "cor",
+        "d": "config/hardware/core.yaml",
+        "e": "config/hardware/cre.yaml",
+    }
+    said = problems_of({"runs": {key: {"workload": "net.yaml", "hardware": place} for key, place in places.items()}})
+    for part in (
+        "runs.a.hardware: several hardware files have this name, config/hardware/a/twin.yaml and"
+        " config/hardware/b/twin.yaml: add the folder to the name, got 'twin'",
+        "runs.b.hardware: no such hardware file in config/hardware, got 'core/core' (did you mean 'a/core'?)",
+        "runs.c.hardware: no such hardware file in config/hardware, got 'cor' (did you mean 'core'?)",
+        "got 'config/hardware/core.yaml' (did you mean 'config/hardware/a/core.yaml'?)",
+        "runs.e.hardware: no such hardware file in config/hardware, got 'config/hardware/cre.yaml'",
+    ):
+        assert part in said
 
 
 def test_unknown_keys_hide_nothing() -> None:

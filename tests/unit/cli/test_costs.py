@@ -43,7 +43,7 @@ def test_a_memory_is_explained_step_by_step(capsys: pytest.CaptureFixture[str]) 
     assert len(row["steps"]) == 6
     (exact,) = tilewright.cost_library(["auto_cost_extraction"], size=65536, width=64)
     assert exact["read_energy_pj"] == 2.19637
-    rows = tilewright.cost_library(hardware=ROOT / "config" / "hardware" / "tpu_like.yaml")
+    rows = tilewright.cost_library(hardware=ROOT / "config" / "hardware" / "zigzag" / "tpu_like.yaml")
     assert {row["law"] for row in rows} == {"numbers of the file"}
     assert tilewright.cost_library(["hbm2"], width=512)[0]["read_energy_pj"] == pytest.approx(512 * 3.9)
 

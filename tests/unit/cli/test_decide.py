@@ -56,7 +56,10 @@ def refused(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> str:
 def expected_in(statement: Statement, command: str) -> set[str]:
     """Texts of a statement that the output of its command has: designs, values, the change with its gain, axes."""
     wanted = set(re.findall(r"lanes-\d+", statement.text))
-    if change := re.search(r": (\S+): \S+ -> \S+ saves (?:less than )?([\d.]+%)", statement.text):
+    if "--together" in command:
+        gains = re.findall(r"(?:saves?|has) (?:less than )?([\d.]+%) (?:of|less|more)", statement.text)
+        wanted = {*shlex.split(command)[-1].split(","), *gains}
+    elif change := re.search(r": (\S+): \S+ -> \S+ saves (?:less than )?([\d.]+%)", statement.text):
         wanted = {change[1], change[2]}
     elif statement.text.startswith("Axis "):  # the summary of the exploration has one sentence for all measures
         begin, end = statement.text.split(", the least ")
@@ -82,7 +85,8 @@ def test_each_printed_command_reproduces_its_statement(out: Path, capsys: pytest
                 assert "After a search with bounds" in outputs[command]
             else:
                 assert {one for one in expected_in(statement, command) if one not in outputs[command]} == set()
-    again = tilewright.decide(out)
+    assert any("--together" in command for command in outputs)
+    again = tilewright.decide(out, jobs=2)
     assert [path.read_bytes() for path in again.files] == page
 
 

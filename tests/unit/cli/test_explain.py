@@ -172,9 +172,9 @@ def test_a_network_of_which_an_in_memory_array_leaves_out_a_layer(tmp_path: Path
         "   loop_dims: [B, K], loop_sizes: [1, 8], operand_precision: {W: 8, I: 8, O: 16, O_final: 8},\n"
         "   operand_source: {I: 1, W: 1}}\n"
     )
-    network, mapping = tmp_path / "net.yaml", config / "mapping/aimc.yaml"
+    network, mapping = tmp_path / "net.yaml", config / "mapping/zigzag/aimc.yaml"
     network.write_text(text)
-    given = {"hardware": config / "hardware/aimc.yaml", "workload": network}
+    given = {"hardware": config / "hardware/zigzag/aimc.yaml", "workload": network}
     mapped = tilewright.map(**given, mapping=mapping, model="corrected", lpf_limit=2, output=tmp_path / "run")
     assert [record.layer.name for record in mapped.records] == ["first", "second"]
     found = tilewright.explain(tmp_path / "run", **given, mapping=mapping)
@@ -224,13 +224,13 @@ def test_a_core_that_runs_a_part_of_the_network(tmp_path: Path, capsys: pytest.C
     """Under `corrected` the run knows the layers that its core runs; its network is the whole one all the same."""
     results, network = tmp_path / "results", TINY.parents[2] / "config/workload/bert_tiny.onnx"
     hardware, parsed = (
-        TINY.parents[2] / "config/hardware/tpu_like.yaml",
+        TINY.parents[2] / "config/hardware/zigzag/tpu_like.yaml",
         results / "workload/bert/corrected/workload.json",
     )
     assert main(["parse", "workload", str(network), "--model", "corrected", "-o", str(parsed)]) == 0
     artifact = results / "hardware/tpu_like/accelerator.json"
     assert main(["parse", "hardware", str(hardware), "-o", str(artifact)]) == 0
-    run, mapping = results / "single/run", TINY.parents[2] / "config/mapping/tpu_like.yaml"
+    run, mapping = results / "single/run", TINY.parents[2] / "config/mapping/zigzag/tpu_like.yaml"
     given = ["--hardware", str(hardware), "--workload", str(parsed)]
     arguments = [*given, "--mapping", str(mapping), "--preset", "zigzag", "--model", "corrected"]
     arguments += ["--lpf-limit", "2", "--no-store"]

@@ -15,7 +15,7 @@ from tilewright.cli.main import main
 from tests.unit.cli.multi_core import GA, cut_and_cost, given, inputs, write_network
 
 PROJECT = Path(__file__).resolve().parents[3]
-HARDWARE, MAPPING = (str(PROJECT / "config" / kind / "tpu_like.yaml") for kind in ("hardware", "mapping"))
+HARDWARE, MAPPING = (str(PROJECT / "config" / kind / "zigzag" / "tpu_like.yaml") for kind in ("hardware", "mapping"))
 WORKLOAD = str(PROJECT / "tests" / "workflow" / "tiny" / "workload" / "two_layers.yaml")
 SPACE = {
     "accelerator": str(PROJECT / "config" / "hardware" / "systolic" / "systolic.yaml"),

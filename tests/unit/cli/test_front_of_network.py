@@ -2,14 +2,20 @@
 
 import csv
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 import tilewright
 import yaml
+from tilewright.base.artifacts.envelope import read_artifact, write_document, write_rows
 from tilewright.base.errors import InputError, UnmetLimitError
+from tilewright.base.report_files import ONE_CORE_FILES
 from tilewright.cli.main import main
+from tilewright.results.front_figure import front_figure
+from tilewright.results.report_writing import write_report
+from tilewright.results.reported_mapping import ReportedMapping
 
 EXAMPLES = Path(__file__).parents[3] / "docs/examples"
 FILES = [f"--{name}={EXAMPLES / file}.yaml" for name, file in
@@ -117,6 +123,50 @@ def test_limits_that_make_no_sense_are_refused(options: dict[str, Any], message:
     given: dict[str, Any] = {name: str(EXAMPLES / f"{name}.yaml") for name in ("workload", "mapping")}
     with pytest.raises(InputError, match=message):
         tilewright.map(hardware=str(EXAMPLES / "accelerator.yaml"), **given, **options, output=tmp_path)
+
+
+def test_audit_repeats_a_chosen_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Equal as it is; different where a line, a point or the chosen point was changed and sealed again."""
+    run = tmp_path / "run"
+    mapped(run, "--latency-slack=1%")
+    audit = ["audit", str(run), "--share", "100%"]
+    assert main(audit) == 0
+    files = {name: (run / name).read_bytes() for name in ("layers.jsonl", "summary.json")}
+
+    def layers(change: Callable[[dict[str, Any]], None]) -> None:
+        artifact = read_artifact(run / "layers.jsonl")
+        rows = list(artifact.payload)
+        change(rows[1]["search"]["front"])
+        write_rows(run / "layers.jsonl", artifact.schema, rows, artifact.provenance)
+
+    def summary(change: Callable[[dict[str, Any]], None]) -> None:
+        artifact = read_artifact(run / "summary.json")
+        change(artifact.payload["front"])
+        write_document(run / "summary.json", artifact.schema, artifact.payload, artifact.provenance)
+
+    changes = (
+        (layers, lambda front: front["lines"][0].update(level_pj=front["lines"][0]["level_pj"] * 1.001), "level_pj"),
+        (layers, lambda front: front["points"][0].update(energy_pj=front["points"][0]["energy_pj"] * 0.999), "points"),
+        (summary, lambda front: front.update(point_of_run=1), "point_of_run"),
+    )
+    for where, change, told in changes:
+        where(change)
+        capsys.readouterr()
+        assert main(audit) == 1
+        assert told in capsys.readouterr().out
+        for name, content in files.items():
+            (run / name).write_bytes(content)
+
+
+def test_the_report_has_a_figure_only_with_a_front(whole: tuple[Path, dict[str, Any]], tmp_path: Path) -> None:
+    """Its numbers are the points; the figure of an earlier run does not stay beside one without a front."""
+    row = [file for file in ONE_CORE_FILES if file.name == "front.svg"]
+    assert len(write_report(row, ReportedMapping((), whole[1]), tmp_path)) == 2
+    numbers = front_figure(whole[1]).numbers()
+    assert numbers["energy_pj"].tolist() == [one["energy_pj"] for one in whole[1]["front"]["points"]]
+    without = {name: value for name, value in whole[1].items() if name != "front"}
+    assert write_report(row, ReportedMapping((), without), tmp_path) == []
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_run_without_a_front_has_no_table(tmp_path: Path) -> None:

@@ -81,8 +81,22 @@ def test_asked_twice_it_ends_at_once() -> None:
 
 def test_the_command_itself(tmp_path: Path) -> None:
     """`python -m tilewright`, at moments from its first import on: one line at most, and never a traceback of ours."""
-    command = [sys.executable, "-m", "tilewright", "map", "--hardware", "config/hardware/tpu_like.yaml", "--workload"]
-    command += ["config/workload/resnet18.onnx", "--mapping", "config/mapping/tpu_like.yaml", "-o", str(tmp_path)]
+    command = [
+        sys.executable,
+        "-m",
+        "tilewright",
+        "map",
+        "--hardware",
+        "config/hardware/zigzag/tpu_like.yaml",
+        "--workload",
+    ]
+    command += [
+        "config/workload/resnet18.onnx",
+        "--mapping",
+        "config/mapping/zigzag/tpu_like.yaml",
+        "-o",
+        str(tmp_path),
+    ]
     for delay_s in (0.25, 0.5):
         process = subprocess.Popen([*command, "--no-store"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         time.sleep(delay_s)

@@ -11,8 +11,8 @@ from tilewright.cli.main import GROUPS, VERBS, cli, main
 from tilewright.cli.old_names import OLD_VERBS
 
 PROJECT = Path(__file__).resolve().parents[3]
-HARDWARE = str(PROJECT / "config" / "hardware" / "tpu_like.yaml")
-MAPPING = str(PROJECT / "config" / "mapping" / "tpu_like.yaml")
+HARDWARE = str(PROJECT / "config" / "hardware" / "zigzag" / "tpu_like.yaml")
+MAPPING = str(PROJECT / "config" / "mapping" / "zigzag" / "tpu_like.yaml")
 TINY = PROJECT / "tests" / "workflow" / "tiny"
 TINY_NETWORK = str(TINY / "workload" / "two_layers.yaml")
 TINY_CORE = str(TINY / "hardware" / "narrow.yaml")

@@ -6,8 +6,8 @@ import pytest
 from tilewright.cli.main import main
 
 NETWORK = "config/workload/mobilenetv2.onnx"
-TPU = Path("config/hardware/tpu_like.yaml")
-MAPPING = Path("config/mapping/tpu_like.yaml")
+TPU = Path("config/hardware/zigzag/tpu_like.yaml")
+MAPPING = Path("config/mapping/zigzag/tpu_like.yaml")
 SHORT = """\
 - name: default
   spatial_mapping:

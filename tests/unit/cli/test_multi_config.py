@@ -226,7 +226,7 @@ def test_all_problems_at_once() -> None:
             "baselines": "yes",
             "runs": {
                 "a": wrong,
-                "b": {**RUN, "nb_ga_individuls": 3, "hardware": "quad_core", "exploit_data_locality": True},
+                "b": {**RUN, "nb_ga_individuls": 3, "hardware": "quad_cores", "exploit_data_locality": True},
                 "c": {**SINGLE_RUN, "hint_loops": [["OY", "all"]]},
                 "d": {**RUN, "hardware": "tpu_like"},
                 "e": {**SINGLE_RUN, "hardware": "multi/quad_core"},
@@ -250,7 +250,7 @@ def test_all_problems_at_once() -> None:
         "runs.a.model: unknown model profile, got 'corected'",
         "runs.a.strict: wrong kind of value, got 1",
         "runs.b.nb_ga_individuls: unknown key (did you mean 'nb_ga_individuals'?)",
-        "runs.b.hardware: no such hardware file in config/hardware, got 'quad_core' (did you mean 'multi/quad_core'?)",
+        "runs.b.hardware: no such hardware file in config/hardware, got 'quad_cores' (did you mean 'quad_core'?)",
         "runs.b.exploit_data_locality: this key is only for runs with flow: single",
         "runs.c.hint_loops: this key is only for runs with flow: multi",
         "runs.d.hardware: is the file of one core; flow: multi needs an accelerator of several cores, got 'tpu_like'",

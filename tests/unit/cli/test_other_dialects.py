@@ -119,8 +119,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def _arguments(verb: str, role: str, sample: Path, folder: Path) -> list[str]:
     one_core = verb in ("map", "depth-first", "tokens", "attention")
     files = {
-        "mapping": CONFIG / "mapping" / "tpu_like.yaml",
-        "hardware": CONFIG / "hardware" / ("tpu_like.yaml" if one_core else "multi/quad_core.yaml"),
+        "mapping": CONFIG / "mapping" / "zigzag" / "tpu_like.yaml",
+        "hardware": CONFIG / "hardware" / ("zigzag/tpu_like.yaml" if one_core else "multi/quad_core.yaml"),
         "workload": folder / "head.onnx",
     }
     files[role] = sample
@@ -159,7 +159,7 @@ def test_a_mapping_of_stream_2_is_told_as_such(folder: Path, capsys: pytest.Capt
 
 def _two_cores(folder: Path) -> Path:
     """An accelerator whose cores run all operators."""
-    shutil.copy(CONFIG / "hardware" / "tpu_like_vector.yaml", folder / "core.yaml")
+    shutil.copy(CONFIG / "hardware" / "zigzag" / "tpu_like_vector.yaml", folder / "core.yaml")
     shutil.copy(CONFIG / "hardware" / "multi" / "cores" / "offchip.yaml", folder / "offchip.yaml")
     text = """
 name: two

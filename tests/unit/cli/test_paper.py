@@ -1,8 +1,14 @@
-"""`--paper`: where it has no effect, it is refused, and no file is written."""
+"""`--paper`: which files it writes, from the command and from Python; where it has no effect, it is refused."""
 
+import os
+import re
+import shutil
 from pathlib import Path
 
 import pytest
+import tilewright
+import yaml
+from tilewright.base.errors import InputError
 from tilewright.cli.main import main
 
 WITHOUT_FIGURES = (
@@ -10,7 +16,94 @@ WITHOUT_FIGURES = (
     (["compare", "RUN", "RUN"], "-o"),
     (["pareto", "RUN"], "--figures or --csv"),
     (["explore", "space.yaml"], "-o"),
+    (["summarize", "RUN"], "--csv"),
+    (["advise", "RUN"], "-o"),
+    (["parse", "workload", "RUN"], "--table"),
+    (["front", "space.yaml", "-o", "RUN", "--part", "0"], "a front"),
 )
+ROOT = Path(__file__).resolve().parents[3]
+TINY = ROOT / "tests/workflow/tiny"
+NO_PAPER = {"figure_files.py": 1, "table_files.py": 1, "map.py": 1, "paper_tables.py": 1}
+"""Modules that write CSV files without a form for a paper, with the number of calls: numbers of a figure, the table of
+all designs, the front of a network, and the CSV file beside a table for a paper."""
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a run."""
+    folder = tmp_path_factory.mktemp("runs") / "100%_narrow"
+    given = {"hardware": TINY / "hardware/narrow.yaml", "mapping": TINY / "mapping/free.yaml"}
+    tilewright.map(**given, workload=TINY / "workload/two_layers.yaml", lpf_limit=3, output=folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def space(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The file of a space of two designs."""
+    folder = tmp_path_factory.mktemp("space")
+    for name in ("hardware/wide.yaml", "mapping/free.yaml", "workload/two_layers.yaml"):
+        shutil.copy(TINY / name, folder / Path(name).name)
+    path = folder / "lanes.yaml"
+    axes = {"lanes": {"path": "operational_array.sizes.0", "values": [2, 4]}}
+    given = {"accelerator": "wide.yaml", "mapping": "free.yaml", "networks": ["two_layers.yaml"]}
+    path.write_text(yaml.safe_dump({**given, "axes": axes, "options": {"lpf_limit": 3}}))
+    return path
+
+
+def test_tables_of_runs(run: Path, tmp_path: Path) -> None:
+    """Each verb writes its table as CSV, LaTeX and Markdown, without powers of ten; names are escaped."""
+    calls = {
+        "summary": ["summarize", str(run), "--csv", str(tmp_path / "summary.csv")],
+        "pareto": ["pareto", str(run), "--csv", str(tmp_path / "pareto.csv")],
+        "advice": ["advise", str(run), "--no-search", "--no-mapping-changes", "-o", str(tmp_path)],
+        "comparison-energy_pj": ["compare", str(run), str(run), "-o", str(tmp_path)],
+        "ports": ["explain", str(run), "--only", "tables", "-o", str(tmp_path)],
+        "layers": ["report", str(run), "--only", "tables", "-o", str(tmp_path)],
+        "work": ["parse", "workload", str(TINY / "workload/two_layers.yaml"), "--table", str(tmp_path / "work.csv")],
+    }
+    for stem, call in calls.items():
+        assert main([*call, "--paper", "column"]) == 0
+        latex, text = ((tmp_path / f"{stem}{end}").read_text() for end in (".tex", ".md"))
+        assert r"\toprule" in latex
+        assert text.startswith("| ")
+        assert not re.search(r"\de[+-]\d", latex + text)
+    assert r"100\%\_narrow" in (tmp_path / "summary.tex").read_text()
+    assert "EDP same mapping gain" in (tmp_path / "advice.md").read_text()
+
+
+def test_tables_of_spaces(space: Path, tmp_path: Path) -> None:
+    """The fronts of `explore` and `front`, and the decision; the pages and figures of the report stay."""
+    out = tmp_path / "out"
+    tilewright.explore(space, out, paper="column")
+    assert {"front.tex", "front.md", "front-two_layers-column.pdf", "front-two_layers.svg"} <= set(os.listdir(out))
+    tilewright.decide(out, advice=False, paper="column")
+    assert r"lanes-{}" in (out / "decision-table.tex").read_text()
+    tilewright.front(space, tmp_path / "front", paper="page")
+    assert {"front.tex", "front-two_layers-page.pdf", "front.html"} <= set(os.listdir(tmp_path / "front"))
+    tilewright.explore(space, tmp_path / "plain")
+    assert not [name for name in os.listdir(tmp_path / "plain") if name.endswith((".tex", ".pdf"))]
+
+
+def test_every_table_has_a_form_for_a_paper() -> None:
+    """A module that writes a CSV file writes it by `write_table`."""
+    found = {}
+    for path in (ROOT / "lib/tilewright").rglob("*.py"):
+        count = len(re.findall(r"(?<!def )\bwrite_csv\(", path.read_text()))
+        found |= {path.name: count} if count else {}
+    assert found == NO_PAPER
+
+
+def test_python_writes_and_refuses_what_the_command_does(run: Path, tmp_path: Path) -> None:
+    """A width without a file to write, and an unknown width, are errors."""
+    with pytest.raises(InputError, match="--paper: has no effect without --csv"):
+        tilewright.summarize([run], paper="column")
+    table = tilewright.pareto([run], csv=tmp_path / "pareto.csv", figures=tmp_path, paper="page")
+    assert len(table) == len(tilewright.summarize([run], csv=tmp_path / "summary.csv", paper="page")) == 1
+    tilewright.compare(run, run, output=tmp_path, paper="page")
+    tilewright.explain(run, output=tmp_path, only="tables", paper="page")
+    assert {"pareto.tex", "summary.tex", "ports.tex", "two_layers-page.pdf"} <= set(os.listdir(tmp_path))
+    with pytest.raises(InputError, match="allowed: column, page"):
+        tilewright.report(run, paper="colum")  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(("given", "needed"), WITHOUT_FIGURES)
@@ -25,7 +118,7 @@ def test_no_figures_are_written(given: list[str], needed: str, capsys: pytest.Ca
 
 def test_an_unknown_width(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """With the widths that there are, and the nearest."""
-    core = Path(__file__).resolve().parents[3] / "config" / "hardware" / "tpu_like.yaml"
+    core = Path(__file__).resolve().parents[3] / "config" / "hardware" / "zigzag" / "tpu_like.yaml"
     assert main(["draw", str(core), "-o", str(tmp_path / "a.svg"), "--paper", "colum"]) == 2
     assert "allowed: column, page) (did you mean 'column'?)" in capsys.readouterr().err
     assert not list(tmp_path.iterdir())

@@ -200,9 +200,9 @@ def test_rows_of_evaluate_are_no_run(away: Path, made: Path, capsys: pytest.Capt
 def test_the_whole_network_is_kept(model: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Also the operators that the core does not run: a run that is made again says the same of them."""
     config = TINY.parents[2] / "config"
-    words = ["--hardware", str(config / "hardware/edge_tpu_like.yaml"), "--preset", "zigzag", "--model", model]
+    words = ["--hardware", str(config / "hardware/zigzag/edge_tpu_like.yaml"), "--preset", "zigzag", "--model", model]
     words += ["--lpf-limit", "2"]
     words += ["--workload", str(config / "workload/bert_tiny.onnx"), "--no-store", "-o", str(tmp_path / "run")]
-    assert main(["map", *words, "--mapping", str(config / "mapping/edge_tpu_like.yaml")]) == 0
+    assert main(["map", *words, "--mapping", str(config / "mapping/zigzag/edge_tpu_like.yaml")]) == 0
     assert main(["audit", "--share", "1", str(tmp_path / "run")]) == 0
     assert "all equal, bit by bit" in capsys.readouterr().out

@@ -9,8 +9,10 @@ import yaml
 from tilewright.base.errors import InputError
 from tilewright.cli.main import main
 
+from benchmarks.shipped import shipped
+
 PROJECT = Path(__file__).resolve().parents[3]
-MAPPING = PROJECT / "config" / "mapping" / "tpu_like_vector.yaml"
+MAPPING = PROJECT / "config" / "mapping" / "zigzag" / "tpu_like_vector.yaml"
 
 
 @pytest.fixture
@@ -58,7 +60,7 @@ def deformable_network(folder: Path) -> Path:
 
 def hardware(name: str) -> list[str]:
     """The option for a core of the project."""
-    return ["--hardware", str(PROJECT / "config" / "hardware" / f"{name}.yaml")]
+    return ["--hardware", str(shipped("hardware", name))]
 
 
 def test_what_is_not_costed_is_told(arguments: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -123,7 +125,7 @@ def test_strict_passes_where_everything_is_costed(arguments: list[str], capsys: 
 
 def test_strict_in_python(tmp_path: Path) -> None:
     """The same from Python."""
-    core = yaml.safe_load((PROJECT / "config" / "hardware" / "tpu_like.yaml").read_text())
+    core = yaml.safe_load((PROJECT / "config" / "hardware" / "zigzag" / "tpu_like.yaml").read_text())
     options = api_options()
     with pytest.raises(InputError, match="strict forbids: 1 Relu"):
         tilewright.map_workload(small_network(tmp_path), core, MAPPING, options, strict=True)
@@ -169,7 +171,7 @@ def test_validate_holds_a_mapping_against_the_files_beside_it(
     """Loops and entries that no layer of the workload uses are told, and are problems with --strict."""
     mapping = tmp_path / "mapping.yaml"
     mapping.write_text(MAPPING_OF_ONE)
-    hardware = [str(PROJECT / "config" / "hardware" / "tpu_like.yaml")] if with_hardware else []
+    hardware = [str(PROJECT / "config" / "hardware" / "zigzag" / "tpu_like.yaml")] if with_hardware else []
     files = [*hardware, str(mapping), str(PROJECT / "config" / "workload" / "bert_tiny.onnx")]
     assert main(["validate", *files]) == 0
     told = capsys.readouterr().err

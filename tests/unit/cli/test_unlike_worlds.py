@@ -17,7 +17,7 @@ WORKLOAD = [
         "operand_source": {"W": 0, "I": 0},
     }
 ]
-MAPPING = "config/mapping/tpu_like.yaml"
+MAPPING = "config/mapping/zigzag/tpu_like.yaml"
 CLOCKS_MHZ = {"fast": 1000, "slow": 250}
 
 
@@ -25,7 +25,7 @@ CLOCKS_MHZ = {"fast": 1000, "slow": 250}
 def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Two runs of one core at two clocks, whose MACs take unlike energies."""
     folder = tmp_path_factory.mktemp("worlds")
-    text = Path("config/hardware/tpu_like.yaml").read_text("utf-8")
+    text = Path("config/hardware/zigzag/tpu_like.yaml").read_text("utf-8")
     for name, mhz in CLOCKS_MHZ.items():
         hardware = folder / f"{name}.yaml"
         own = text.replace("name: tpu_like", f"name: {name}\nclock_frequency: {mhz} MHz")

@@ -15,7 +15,8 @@ LOOP_VARIABLE = "entry"
 def called_as_machine_code() -> Iterator[tuple[Path, str]]:
     """(module, name of the kernel) of each call of `native_function`."""
     for path in sorted(PACKAGE.rglob("*.py")):
-        for node in ast.walk(ast.parse(path.read_text())):
+        source = path.read_text()
+        for node in ast.walk(ast.parse(source)) if "native_function" in source else ():
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "native_function":
                 assert isinstance(node.args[0], ast.Name)
                 yield path.relative_to(PACKAGE), node.args[0].id

@@ -24,7 +24,9 @@ def test_problems_of_all_three_files_come_at_once(capsys: pytest.CaptureFixture[
 
 def test_a_mapping_for_another_array_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     """A mapping that names an array dimension the core lacks is told with file, line and what the core has."""
-    code = run_map("config/hardware/tpu_like.yaml", "config/workload/resnet18.onnx", "config/mapping/cube_3d.yaml")
+    code = run_map(
+        "config/hardware/zigzag/tpu_like.yaml", "config/workload/resnet18.onnx", "config/mapping/cube_3d.yaml"
+    )
     assert code == 2
     said = capsys.readouterr().err
     assert "config/mapping/cube_3d.yaml:" in said
@@ -47,7 +49,7 @@ def test_a_mapping_for_another_array_is_refused(capsys: pytest.CaptureFixture[st
 def test_an_impossible_given_mapping_is_refused(spatial: tuple, order: tuple, told: str) -> None:
     """A given mapping is taken as it is or refused in words; it is never capped or guessed."""
     layer = parse_workload("config/workload/resnet18.onnx").layers_in_order[1].layer
-    core = parse_accelerator("config/hardware/tpu_like.yaml").cores[0]
+    core = parse_accelerator("config/hardware/zigzag/tpu_like.yaml").cores[0]
     with pytest.raises(MappingError) as raised:
         evaluate(layer, core, LINKS, spatial, order)
     assert told in str(raised.value)
@@ -56,7 +58,7 @@ def test_an_impossible_given_mapping_is_refused(spatial: tuple, order: tuple, to
 def test_links_must_be_complete_and_one_to_one() -> None:
     """An operand without a memory operand, or two with the same, is refused."""
     layer = parse_workload("config/workload/resnet18.onnx").layers_in_order[1].layer
-    core = parse_accelerator("config/hardware/tpu_like.yaml").cores[0]
+    core = parse_accelerator("config/hardware/zigzag/tpu_like.yaml").cores[0]
     for links, told in (((("O", "O"), ("W", "I2")), "no entry for operand I"),
                         ((("O", "O"), ("W", "I2"), ("I", "I2")), "two operands")):  # fmt: skip
         with pytest.raises(MappingError, match=told):

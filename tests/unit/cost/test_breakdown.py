@@ -21,7 +21,7 @@ LINKS = MappingConstraints("any").memory_operand_links
 def evaluated() -> tuple[Problem, Workspace]:
     """A problem and the workspace of one of its orders."""
     layer = parse_workload("config/workload/resnet18.onnx").layers_in_order[1].layer
-    core = parse_accelerator("config/hardware/tpu_like.yaml").cores[0]
+    core = parse_accelerator("config/hardware/zigzag/tpu_like.yaml").cores[0]
     assert layer is not None
     problem = prepare(layer, core, LINKS, (("D1", (("K", 32),)), ("D2", (("C", 32),))), SearchOptions()).arrays
     workspace = new_workspace()

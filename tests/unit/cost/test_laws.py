@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 from tilewright.base.profile import SWITCHES as PACKAGE_SWITCHES
 
+from tests.members import members
 from tests.plain.laws import (
     BUSY_PORTS,
     LAWS,
@@ -22,7 +23,7 @@ from tests.plain.laws import (
 from tests.plain.problems import random_problem
 from tests.plain.switches import SWITCHES
 
-CASES = 500
+CASES = members(500, 200)
 PARTS = 10
 NOT_OF_A_MAPPING = {
     "independent_spatial_candidates",

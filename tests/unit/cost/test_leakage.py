@@ -28,7 +28,7 @@ from tilewright.search.options import SearchOptions
 from tests.unit.cost.engine_cases import LINKS, constraints, gemm, network, register_core
 from tests.unit.multi_core.runs import DUO, branches, run, write_accelerator, write_mapping
 
-EXAMPLE = Path(__file__).parents[3] / "config/hardware/tpu_like.yaml"
+EXAMPLE = Path(__file__).parents[3] / "config/hardware/zigzag/tpu_like.yaml"
 LAYER = gemm(C=4, D=6, K=4)
 LINES = ("--cn-define-mode", "1", "--hint-loops", '[["OY", "all"]]')
 

@@ -16,6 +16,7 @@ from tilewright.search.evaluate import evaluate, evaluate_prepared, prepare
 from tilewright.search.options import SearchOptions
 from tilewright.workload.layer import Layer
 
+from tests.members import members
 from tests.unit.cost.engine_cases import (
     LINKS,
     Order,
@@ -361,7 +362,7 @@ def draw_record(data: st.DataObject, model: str) -> tuple[Layer, LayerRecord] | 
 
 
 @pytest.mark.parametrize("model", [REFERENCE, "corrected"])
-@settings(max_examples=200, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+@settings(max_examples=members(200, 80), deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_breakdowns_sum_and_nothing_is_negative(model: str, data: st.DataObject) -> None:
     """Energy by link and MACs sum to the total, parts of latency too; no figure is negative; no MAC works more than all
@@ -386,7 +387,7 @@ def test_breakdowns_sum_and_nothing_is_negative(model: str, data: st.DataObject)
     assert record.mac_utilization["with_stalls"] <= record.mac_utilization["spatial"] <= 1
 
 
-@settings(max_examples=200, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+@settings(max_examples=members(200, 80), deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 @given(st.data())
 def test_memories_are_never_overfull(data: st.DataObject) -> None:
     """With factors that divide, what all operands keep in a memory is at most its size (one element more or less
@@ -408,7 +409,7 @@ def test_memories_are_never_overfull(data: st.DataObject) -> None:
         assert all(0 <= share <= 1 for share in shares)
 
 
-@settings(max_examples=200, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+@settings(max_examples=members(200, 80), deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 @given(st.data())
 def test_corrected_never_reads_back_what_was_never_written(data: st.DataObject) -> None:
     """Under `corrected` no partial sum comes back at a level where no accumulation in time is left (V = 1)."""

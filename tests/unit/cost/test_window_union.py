@@ -13,6 +13,7 @@ from tilewright.cost.problem import PROBLEM_DTYPE, new_record
 from tilewright.cost.workspace import new_workspace
 from tilewright.search.evaluate import evaluate
 
+from tests.members import members
 from tests.plain.time_line import marked_cycles, union_on_time_line
 from tests.unit.cost.engine_cases import LINKS, gemm, small_core
 
@@ -42,14 +43,14 @@ def closed_form(links: Activities, consistent: bool = False) -> int:
     return int(window_union(problem, ws, len(links)))
 
 
-@settings(max_examples=300, deadline=None, derandomize=True)
+@settings(max_examples=members(300, 120), deadline=None, derandomize=True)
 @given(activities())
 def test_closed_form_equals_time_line(links: Activities) -> None:
     """For nested periods and any windows the closed form counts the marked cycles of the time line."""
     assert closed_form(links) == union_on_time_line(links)
 
 
-@settings(max_examples=300, deadline=None, derandomize=True)
+@settings(max_examples=members(300, 120), deadline=None, derandomize=True)
 @given(activities())
 def test_consistent_union_leaves_out_first_windows(links: Activities) -> None:
     """With `consistent_window_union`: cycles marked on a time line of the whole layer, on which each link's first

@@ -26,6 +26,7 @@ from tilewright.results.recorded_mappings import mapping_entries
 from tilewright.results.records import layers_in_order
 from tilewright.search.options import SearchOptions
 
+from benchmarks.shipped import shipped
 from tests.plain.tally import Tally
 
 CONFIG = Path(__file__).resolve().parents[3] / "config"
@@ -56,7 +57,7 @@ def try_advices(seed: int, count: int = 20, networks: tuple[str, ...] = NETWORKS
     rng, tally = random.Random(seed), Tally()
     base, options = rng.choice(ACCELERATORS), random_options(rng)
     workload = network(rng.choice(networks), options.model)
-    hardware, given = CONFIG / "hardware" / f"{base}.yaml", CONFIG / "mapping" / f"{base}.yaml"
+    hardware, given = shipped("hardware", base), shipped("mapping", base)
     mapping = parse_mapping(rng.choice((given, [{"name": "default"}])))
     try:
         mapped = map_workload(workload, hardware, mapping, options)
@@ -168,7 +169,7 @@ def try_mapping_changes(seed: int, count: int = 5, networks: tuple[str, ...] = N
     rng, tally = random.Random(seed), Tally()
     base, options = rng.choice(ACCELERATORS), random_options(rng)
     workload = network(rng.choice(networks), options.model)
-    hardware, given = CONFIG / "hardware" / f"{base}.yaml", CONFIG / "mapping" / f"{base}.yaml"
+    hardware, given = shipped("hardware", base), shipped("mapping", base)
     mapping, document = parse_mapping(given), load_yaml(given)
     try:
         mapped = map_workload(workload, hardware, mapping, options)

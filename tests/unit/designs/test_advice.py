@@ -14,6 +14,7 @@ from tilewright.designs.changes import FileChange, possible_changes, scaled
 from tilewright.designs.held_mappings import Outcome
 from tilewright.hardware.dotted_paths import key_path
 
+from benchmarks.shipped import shipped
 from tests.unit.designs.advice_cases import CONFIG, try_advices, try_mapping_changes
 
 
@@ -58,7 +59,7 @@ def test_numbers_are_scaled_as_they_are_written(value: Any, factor: Fraction, is
 
 def test_changes_name_their_place() -> None:
     """Key, file and line of every number, more before less; a word is no narrower than its smallest part."""
-    file = CONFIG / "hardware" / "tpu_like.yaml"
+    file = CONFIG / "hardware" / "zigzag" / "tpu_like.yaml"
     changes = possible_changes(load_yaml(file), Fraction(2))
     lines = file.read_text().splitlines()
     for one in changes:
@@ -80,7 +81,7 @@ def test_changes_name_their_place() -> None:
 @pytest.mark.parametrize("name", ["tpu_like", "edge_tpu_like", "cube_3d", "aimc", "dimc"])
 def test_a_key_can_be_pasted_into_a_design_space(name: str) -> None:
     """It is the path of the number there; so is the spelling of messages."""
-    document = load_yaml(CONFIG / "hardware" / f"{name}.yaml")
+    document = load_yaml(shipped("hardware", name))
     changes = possible_changes(document, Fraction(2))
     assert any(change.key.endswith("sizes.0") for change in changes)
     for change in changes:

@@ -58,11 +58,11 @@ def network() -> Workload:
 
 
 @pytest.mark.parametrize("number", range(len(OPTIONS)))
-@pytest.mark.parametrize("mapping", [None, CONFIG / "mapping" / "tpu_like.yaml"], ids=["free", "given"])
+@pytest.mark.parametrize("mapping", [None, CONFIG / "mapping" / "zigzag" / "tpu_like.yaml"], ids=["free", "given"])
 def test_costs_are_those_of_map(network: Workload, mapping: Path | None, number: int) -> None:
     """Also which designs fit nothing or are none, and why nothing fits; whatever was evaluated before."""
     rng = random.Random(number)
-    base = load_yaml(CONFIG / "hardware" / "tpu_like.yaml").data
+    base = load_yaml(CONFIG / "hardware" / "zigzag" / "tpu_like.yaml").data
     evaluator = NetworkEvaluator(network, mapping, OPTIONS[number])
     seen = set()
     for _ in range(25):

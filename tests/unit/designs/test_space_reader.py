@@ -266,7 +266,7 @@ def test_a_fixed_mapping_of_arrays_that_vary(tmp_path: Path) -> None:
     read_space(path, notices)
     assert notices == [
         f"{path}:4 mapping: fixes the factors of spatial mappings, so a larger array has unused units; "
-        "axes.rows.path can set larger arrays"
+        "axes.rows.path can set larger arrays; without spatial_mapping, the search fills each array"
     ]
     (tmp_path / "map.yaml").write_text("- {name: default}\n")
     notices.clear()

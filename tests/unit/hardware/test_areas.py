@@ -88,7 +88,7 @@ def test_a_file_says_whether_its_areas_are_in_mm2(data: dict, unit: str, mm2: fl
 
 def test_areas_without_a_unit_are_noted_where_they_stand() -> None:
     """At the first area of the file, by those who check it."""
-    file = ROOT / "config" / "hardware" / "eyeriss_like.yaml"
+    file = ROOT / "config" / "hardware" / "zigzag" / "eyeriss_like.yaml"
     notices: list[str] = []
     check_hardware_file(load_yaml(file), notices)
     (notice,) = notices
@@ -101,7 +101,7 @@ def test_areas_without_a_unit_are_noted_where_they_stand() -> None:
 
 def test_areas_of_the_examples_of_zigzag_are_no_mm2() -> None:
     """Those of the Eyeriss-like core add up to 311, in no unit that anyone knows."""
-    (found,) = parse_accelerator(ROOT / "config" / "hardware" / "eyeriss_like.yaml").cores
+    (found,) = parse_accelerator(ROOT / "config" / "hardware" / "zigzag" / "eyeriss_like.yaml").cores
     area = core_area(found)
     assert area.mm2 is None
     assert area.note == "area without a unit (311.2): not compared; if it is in mm2, write area_unit: mm2"
@@ -128,7 +128,7 @@ def test_the_outermost_memory_of_a_core_alone_is_off_the_chip_unless_it_has_an_a
 
 def test_an_in_memory_core_names_the_memories_that_its_area_leaves_out(tmp_path: Path) -> None:
     """As in the reference they count as none; the number stands, and beside it what it lacks, also of several cores."""
-    path = Path(__file__).parents[3] / "config/hardware/aimc.yaml"
+    path = Path(__file__).parents[3] / "config/hardware/zigzag/aimc.yaml"
     found = parse_accelerator(path).cores[0]
     area = core_area(found)
     assert area.mm2 == pytest.approx(2.2878123152749223, rel=1e-12)

@@ -168,7 +168,7 @@ def test_a_file_of_a_further_kind_runs_whole(tmp_path: Path, monkeypatch: pytest
     """Neither digital nor in memory: its layers without weights run, its areas stay without a unit, its files, checks
     and exports have the same numbers as those of a digital array, but for the energy of operations."""
     (tmp_path / "net.yaml").write_text(LAYERS)
-    hardware, mapping = str(EXAMPLES / "hardware/tpu_like.yaml"), str(EXAMPLES / "mapping/tpu_like.yaml")
+    hardware, mapping = str(EXAMPLES / "hardware/zigzag/tpu_like.yaml"), str(EXAMPLES / "mapping/zigzag/tpu_like.yaml")
     inputs = ["--hardware", hardware, "--workload", str(tmp_path / "net.yaml")]
     found = []
     for kind in ("digital", "doubled"):

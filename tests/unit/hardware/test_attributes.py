@@ -34,7 +34,7 @@ RETENTION = Attribute(
 )
 ENTRIES = {ENTERED.owner: {"refresh": f"{__name__}:REFRESH", "retention": f"{__name__}:RETENTION"}}
 LINES = ("--cn-define-mode", "1", "--hint-loops", '[["OY", "all"]]')
-EXAMPLE = Path(__file__).parents[3] / "config/hardware/tpu_like.yaml"
+EXAMPLE = Path(__file__).parents[3] / "config/hardware/zigzag/tpu_like.yaml"
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from tilewright.hardware.core import Memory
 from tilewright.hardware.source import parse_accelerator
 
 CONFIG = Path(__file__).resolve().parents[3] / "config" / "hardware"
-TPU = yaml.safe_load((CONFIG / "tpu_like.yaml").read_text())
+TPU = yaml.safe_load((CONFIG / "zigzag" / "tpu_like.yaml").read_text())
 
 
 def core(

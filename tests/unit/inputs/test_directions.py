@@ -9,7 +9,7 @@ from tilewright.cli.main import main
 from tilewright.hardware.system_reader import read_core_file
 from tilewright.hardware.yaml_reader import accelerator_of
 
-TPU = Path("config/hardware/tpu_like.yaml").read_text()
+TPU = Path("config/hardware/zigzag/tpu_like.yaml").read_text()
 DRAM = '"I1, fh", "I1, tl", "I2, fh", "I2, tl", "O, fh", "O, tl", "O, fl", "O, th"'
 
 
@@ -101,6 +101,6 @@ def test_verbs_tell_it_before_anything_is_computed(
     said = capsys.readouterr()
     assert said.err == f"error: {path}:61 memories.dram.ports: no port carries 'O, fl', which every layer needs\n"
     assert "no problems" not in said.out
-    described = ["--workload", "config/workload/resnet18.onnx", "--mapping", "config/mapping/tpu_like.yaml"]
+    described = ["--workload", "config/workload/resnet18.onnx", "--mapping", "config/mapping/zigzag/tpu_like.yaml"]
     assert main(["map", "--hardware", str(path), *described, "--no-store"]) == 2
     assert capsys.readouterr().err == said.err

@@ -12,7 +12,7 @@ from tilewright.workload.graph import Workload
 from tilewright.workload.source import read_network
 
 TYPES = ("Softmax", "LayerNormalization", "Attention", "LSTM")
-CORE = "config/hardware/tpu_like_vector.yaml"
+CORE = "config/hardware/zigzag/tpu_like_vector.yaml"
 
 
 def tensor(name: str, *shape: int) -> Any:

@@ -11,7 +11,7 @@ from tilewright.mapping.yaml_reader import read_mapping
 from tilewright.pipeline.stages.run import map_workload
 from tilewright.workload.yaml_reader import workload_of
 
-TPU = Path("config/hardware/tpu_like.yaml").read_text()
+TPU = Path("config/hardware/zigzag/tpu_like.yaml").read_text()
 LAYER = """\
 - id: 0
   name: conv

@@ -5,7 +5,7 @@ from tilewright.base.errors import InputError
 from tilewright.pipeline.stages import Descriptions
 from tilewright.pipeline.stages.run import read_problem
 
-HARDWARE, WORKLOAD = "config/hardware/tpu_like.yaml", "config/workload/resnet18.onnx"
+HARDWARE, WORKLOAD = "config/hardware/zigzag/tpu_like.yaml", "config/workload/resnet18.onnx"
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,8 @@ from tilewright.mapping.file_checks import check_mapping_against_core
 from tilewright.mapping.yaml_reader import mapping_of, read_mapping
 from tilewright.workload.yaml_reader import read_workload_yaml, workload_of
 
+from tests.members import members
+
 HARDWARE = """\
 name: small
 memories:
@@ -66,7 +68,7 @@ WORKLOAD = """\
 CONFIG = Path(__file__).resolve().parents[3] / "config"
 SPACE = f"""\
 accelerator: {CONFIG}/hardware/systolic/systolic.yaml
-mapping: {CONFIG}/mapping/tpu_like.yaml
+mapping: {CONFIG}/mapping/zigzag/tpu_like.yaml
 networks: [{CONFIG}/workload/mobilenetv2.onnx]
 axes:
   rows: {{path: operational_array.sizes.0, values: [8, 16]}}
@@ -127,7 +129,7 @@ def test_the_unchanged_file_is_valid(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=members(100, 40), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(data=st.data())
 def test_changed_values_are_read_or_refused(kind: str, data: st.DataObject) -> None:
     """Replacing, deleting or adding values anywhere gives a result or InputError with problems that print."""
@@ -151,7 +153,7 @@ def test_changed_values_are_read_or_refused(kind: str, data: st.DataObject) -> N
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=members(100, 40), deadline=None)
 @given(
     start=st.integers(0, 2000),
     length=st.integers(0, 30),
@@ -169,7 +171,7 @@ def test_changed_text_is_read_or_refused(kind: str, start: int, length: int, ins
     assert {file for file in files if not file.startswith(f"{CONFIG}/")} <= {"f.yaml"}, "or one that it names"
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=members(50, 20), deadline=None)
 @given(name=st.text(max_size=5), dimension=st.integers(0, 99))
 def test_a_mapping_is_checked_against_any_core(name: str, dimension: int) -> None:
     """The check of a mapping against a core returns problems, and raises nothing."""

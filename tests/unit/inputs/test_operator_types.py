@@ -18,7 +18,7 @@ from tests.unit.cost.engine_cases import convolution, gemm, small_core
 from tests.unit.mapping.vector_layers import binary, max_pool, relu
 
 ROOT = Path(__file__).resolve().parents[3]
-TPU_LIKE = yaml.safe_load((ROOT / "config" / "hardware" / "tpu_like.yaml").read_text())
+TPU_LIKE = yaml.safe_load((ROOT / "config" / "hardware" / "zigzag" / "tpu_like.yaml").read_text())
 
 
 def core_with(operator_types: Any) -> Core:

@@ -114,7 +114,8 @@ def test_keys_are_those_of_the_schemas() -> None:
 def test_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Each of the files of `map` at once, an ONNX model, a pipeline, and a configuration."""
     mapping, hardware, network = (
-        f"config/{name}" for name in ("mapping/tpu_like.yaml", "hardware/tpu_like.yaml", "workload/resnet18.onnx")
+        f"config/{name}"
+        for name in ("mapping/zigzag/tpu_like.yaml", "hardware/zigzag/tpu_like.yaml", "workload/resnet18.onnx")
     )
     assert main(["map", "--hardware", mapping, "--workload", network, "--mapping", hardware, "--no-store"]) == 2
     said = capsys.readouterr().err.splitlines()

@@ -23,7 +23,10 @@ NETWORKS = ["bert_tiny", "resnet18"]
 def arguments(network: str) -> list[str]:
     """The arguments of the scripts for one core: shipped files."""
     config = PROJECT / "config"
-    hardware, mapping = config / "hardware" / "tpu_like.yaml", config / "mapping" / "tpu_like.yaml"
+    hardware, mapping = (
+        config / "hardware" / "zigzag" / "tpu_like.yaml",
+        config / "mapping" / "zigzag" / "tpu_like.yaml",
+    )
     model = config / "workload" / f"{network}.onnx"
     return ["--accelerator", str(hardware), "--model", str(model), "--mapping", str(mapping)]
 

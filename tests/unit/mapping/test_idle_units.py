@@ -7,7 +7,7 @@ import yaml
 from tilewright.cli.main import main
 
 CONFIG = Path(__file__).resolve().parents[3] / "config"
-HARDWARE, MAPPING = CONFIG / "hardware/eyeriss_like.yaml", CONFIG / "mapping/eyeriss_like.yaml"
+HARDWARE, MAPPING = CONFIG / "hardware/zigzag/eyeriss_like.yaml", CONFIG / "mapping/zigzag/eyeriss_like.yaml"
 NETWORK = CONFIG.parent / "tests/workflow/tiny/workload/two_layers.yaml"
 
 

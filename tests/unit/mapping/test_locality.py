@@ -18,6 +18,7 @@ from tilewright.workload.graph import Workload
 from tilewright.workload.layer import activation_operand, weight_operand
 from tilewright.workload.onnx import read_onnx
 
+from tests.members import members
 from tests.unit.cost.engine_cases import LINKS, convolution, gemm, memory, one_input, tpu_like
 from tests.unit.mapping.locality_cases import (
     SWAPPED,
@@ -33,7 +34,7 @@ from tests.unit.mapping.locality_cases import (
     product,
 )
 
-many = settings(max_examples=200, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+many = settings(max_examples=members(400, 80), deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 
 
 # networks -------------------------------------------------------------------------------------------------------------
@@ -248,7 +249,7 @@ def test_the_play_finds_faults_of_the_reference() -> None:
     memory, of operands that do not fit, of memories that exist more than once."""
     found: Counter[str] = Counter()
 
-    @settings(many, max_examples=200)
+    @settings(many, max_examples=members(400, 80))
     @given(networks(), cores())
     def collect(workload: Workload, core: Core) -> None:
         complaints = play(workload, core, mapping(), find_memory_reach(workload, core, mapping(), REFERENCE))

@@ -12,7 +12,7 @@ from tests.unit.cost.engine_cases import LINKS, gemm
 
 Links = tuple[tuple[str, str], ...]
 
-HARDWARE = Path(__file__).parents[3] / "config/hardware/aimc.yaml"
+HARDWARE = Path(__file__).parents[3] / "config/hardware/zigzag/aimc.yaml"
 OTHER_WAY = (("O", "O"), ("W", "I1"), ("I", "I2"))
 
 
@@ -43,9 +43,9 @@ def test_each_width_once_with_its_layers(
 
 def test_a_run_says_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Once for all layers."""
-    hardware, mapping = tmp_path / "core.yaml", HARDWARE.parents[1] / "mapping/aimc.yaml"
+    hardware, mapping = tmp_path / "core.yaml", HARDWARE.parents[2] / "mapping/zigzag/aimc.yaml"
     hardware.write_text(HARDWARE.read_text().replace("input_precision: [8, 8]", "input_precision: [4, 8]"))
-    network = HARDWARE.parents[1] / "workload/fsrcnn.yaml"
+    network = HARDWARE.parents[2] / "workload/fsrcnn.yaml"
     inputs = ["--hardware", str(hardware), "--mapping", str(mapping), "--workload", str(network)]
     assert (
         main(["map", "--preset", "zigzag", *inputs, "--lpf-limit", "2", "--no-store", "-o", str(tmp_path / "out")]) == 0

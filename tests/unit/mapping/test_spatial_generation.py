@@ -18,7 +18,7 @@ from tilewright.workload.layer import Layer
 from tilewright.workload.yaml_reader import workload_of
 
 LINKS = (("O", "O"), ("W", "I2"), ("I", "I1"))
-TPU = Path("config/hardware/tpu_like.yaml").read_text()
+TPU = Path("config/hardware/zigzag/tpu_like.yaml").read_text()
 
 
 def layer(**sizes: int) -> Layer:

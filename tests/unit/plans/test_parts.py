@@ -148,5 +148,27 @@ def test_parts_of_one_core_are_made_one() -> None:
     assert {(1, 1), (0, 2)} <= seen
 
 
+def test_steps_cut_layers_into_blocks() -> None:
+    """Along rows and channels at once, with at most four blocks a core; tiles within a core stay, and so do layers that
+    only one core can run."""
+    space = mobilenet()
+    plan = space.plan([one.tiles(4, 1) for one in space.layers], ())
+    moves = PlanMoves(space, blocks(space), random.Random(0))
+    assert "blocks" not in moves.kinds, "four cores are few for a network of several layers"
+    dimensions = set()
+    for _ in range(40):
+        changed = PlanMoves._other_blocks(moves, PlanOutcome(plan, None, ())) or plan
+        assert changed.stacks == plan.stacks
+        for one, now, before in zip(space.layers, changed.tiles, plan.tiles, strict=True):
+            assert now.within == before.within
+            if now != before:
+                counts = {loop.dimension: int(loop.tiles) for loop in now.between}
+                assert one.cores > 1
+                assert set(counts) <= set(one.block_dimensions)
+                assert tuple(counts.get(name, 1) for name in one.block_dimensions) in {cut.counts for cut in one.blocks}
+                dimensions.add(len(counts))
+    assert 2 in dimensions
+
+
 def _parts(tiles: LayerTiles) -> int:
     return next((int(loop.tiles) for loop in tiles.between if isinstance(loop, TilingEntry)), 1)

@@ -192,7 +192,7 @@ def test_a_network_without_layers_passes():
 def test_lanes_that_do_not_divide_move_whole_lanes_at_least():
     """49 rows over 32 lanes are 24.5 in each of 2 passes: the model moves 600 of 600.25 elements at a time, which is no
     fault, also under `corrected`, where latency counts 25 lanes."""
-    core = read_accelerator(PROJECT / "config" / "hardware" / "tpu_like.yaml").cores[0]
+    core = read_accelerator(PROJECT / "config" / "hardware" / "zigzag" / "tpu_like.yaml").cores[0]
     unrolling = (("D1", (("OY", 32),)), ("D2", (("OX", 32),)))
     for model in ("zigzag-3.9.1", "corrected"):
         options = SearchOptions(model=model)

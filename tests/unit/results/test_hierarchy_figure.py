@@ -68,7 +68,7 @@ def test_files_have_the_same_bytes_every_time(core: Core, tmp_path: Path) -> Non
 
 def test_verb_draws_files_and_says_what_is_wrong(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """An .svg with a .png beside it; a file that is missing or cannot be written is the user's error."""
-    source = str(HARDWARE / "tpu_like.yaml")
+    source = str(HARDWARE / "zigzag" / "tpu_like.yaml")
     assert main(["draw", source, "-o", str(tmp_path / "core.svg")]) == 0
     assert sorted(path.name for path in tmp_path.iterdir()) == ["core.png", "core.svg"]
     assert main(["draw", str(tmp_path / "none.yaml"), "-o", str(tmp_path / "x.svg")]) == 2

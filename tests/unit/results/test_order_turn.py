@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 import tilewright
-from tilewright.cli.compare import _ledger
+from tilewright.cli.run_ledgers import ledger_at
 from tilewright.cli.runs import read_records, read_summary
 from tilewright.cost.record import LayerRecord
 from tilewright.hardware.core import Core
@@ -102,7 +102,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> list[Ran]:
         found.append(
             Ran(
                 document,
-                _ledger(str(output), ""),
+                ledger_at(str(output), ""),
                 [placed.record for placed in layers_in_order(read_records(output), read_summary(output))],
             )
         )

@@ -32,6 +32,7 @@ from tilewright.results.multi.memory_figure import link_figure, memory_figure
 from tilewright.results.multi.system_figure import system_figure
 from tilewright.results.nest_figure import nest_figure
 from tilewright.results.noted_figure import NotedFigure
+from tilewright.results.number_axes import number_axis
 from tilewright.results.paper_figure import LEAST_POINTS, fit_to_sheet
 from tilewright.results.pareto import compare
 from tilewright.results.pareto_figure import pareto_figure
@@ -143,7 +144,7 @@ def test_diagrams_over_a_page(make_network: Network, tmp_path: Path) -> None:
     with drawn_for("page"):
         records, _ = make_network(1)
         diagrams = [
-            hierarchy_figure(parse_accelerator(HARDWARE / "tpu_like.yaml").cores[0]),
+            hierarchy_figure(parse_accelerator(HARDWARE / "zigzag" / "tpu_like.yaml").cores[0]),
             *(system_figure(parse_accelerator(HARDWARE / f"multi/{name}.yaml")) for name in ("quad_mesh", "diana")),
             nest_figure(records[0]),
         ]
@@ -162,7 +163,7 @@ def test_diagrams_over_a_page(make_network: Network, tmp_path: Path) -> None:
 def test_a_diagram_that_needs_more_width_is_refused(tmp_path: Path) -> None:
     """With the width that it needs, and the option that has it."""
     with drawn_for("column"), pytest.raises(InputError, match=r"needs 4\.7 inches.*allowed: page"):
-        save_figure(hierarchy_figure(parse_accelerator(HARDWARE / "tpu_like.yaml").cores[0]), tmp_path / "h")
+        save_figure(hierarchy_figure(parse_accelerator(HARDWARE / "zigzag" / "tpu_like.yaml").cores[0]), tmp_path / "h")
     assert not list(tmp_path.iterdir())
 
 
@@ -241,3 +242,28 @@ def _check_files(paths: Sequence[Path], title: str, name: str) -> None:
     caption = paths[2].read_text()
     assert caption.startswith(title.rstrip(".")), name
     assert len(pandas.read_csv(paths[3])) >= 1, name
+
+
+@pytest.mark.parametrize("scale", ["log", "linear"])
+@pytest.mark.parametrize("unit", [1.0, 1e3, 1e6])
+def test_large_numbers_keep_the_unit_of_their_axis(scale: str, unit: float) -> None:
+    """Number times power of ten in the label times unit is the value at the place of the number."""
+    digits = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹", "0123456789")
+    with drawn_for("column"):
+        figure = NotedFigure(figsize=(4, 3))
+        axes = figure.subplots()
+        axes.plot([1, 2], [3e9, 8e13])
+        axes.set(xlabel="x", ylabel="energy [unit]", yscale=scale)
+        number_axis(axes.yaxis, scale=unit)
+        figure.note("title")
+        fit_to_sheet(figure, 3.4)
+    power = re.search(r"10([⁰¹²³⁴⁵⁶⁷⁸⁹]+) unit", axes.get_ylabel().replace("\n", " "))
+    factor = 10.0 ** int(power[1].translate(digits)) if power else 1.0
+    formatter, locations = axes.yaxis.get_major_formatter(), axes.yaxis.get_majorticklocs()
+    told = formatter.format_ticks(locations)
+    assert len(told) >= 2
+    for place, text in zip(locations, told, strict=True):
+        number, _, exponent = text.rpartition("10") if text[-1] in "⁰¹²³⁴⁵⁶⁷⁸⁹" else (text, "", "")
+        value = float(number.rstrip("·") or 1) * 10.0 ** int(exponent.translate(digits) or 0)
+        assert value * factor * unit == pytest.approx(place)
+        assert "e" not in text

@@ -9,6 +9,7 @@ import numpy as np
 import pandas
 import pytest
 from tilewright.base.harmless import latex
+from tilewright.results.latex_layout import POINTS_AN_INCH, SIZES, layout_of, pieces, text_points
 from tilewright.results.paper_tables import PaperTable, paper_tables, write_table
 from tilewright.results.sheet import drawn_for
 
@@ -29,9 +30,9 @@ TABLE = pandas.DataFrame(
 def read_latex(text: str) -> str:
     """Text that LaTeX prints for what `latex` made; raises ValueError for anything that is not known to be printed."""
     names = {"textbackslash": "\\", "textasciitilde": "~", "textasciicircum": "^", "textless": "<", "textgreater": ">"}
-    names |= {"textbar": "|", "char34": '"', "textasciigrave": "`", "textquotesingle": "'", "textmu": "µ"}
-    names |= {"texttwosuperior": "²", "textthreesuperior": "³", "textperiodcentered": "·", "texttimes": "×"}
-    names |= {"textminus": "−"}
+    names |= {"textbar": "|", "char34": '"', "textasciigrave": "`", "textquotesingle": "'"}
+    formulas = {r"\mu": "µ", "^2": "²", "^3": "³", r"\cdot": "·", r"\times": "×", "-": "−"}
+    text = re.sub(r"\\ensuremath\{(.*?)\}", lambda formula: formulas[formula[1]], text)
     found, place = "", 0
     token = re.compile(r"\\([A-Za-z]+(?:34)?)\{\}|\\([{}_%&#$])|\{([\[\]])\}|(-)\{\}|([^\\{}_%&#$~^\[\]<>|\"'`-])")
     while place < len(text):
@@ -122,6 +123,79 @@ def test_files(tmp_path: Path) -> None:
     assert [one.name for one in paths] == ["t.csv", "t.md", "t.tex"]
     assert path.read_bytes() == plain
     assert paths[1].read_text().splitlines()[0] == r"| layer | energy \[mJ\] |"
+
+
+def test_columns_with_one_text_are_told_below() -> None:
+    """They are in no row of a paper; one column of texts stays, and a single row keeps its columns."""
+    table = pandas.DataFrame({"network": ["a_b"] * 2, "design": ["x", "y"], "objective": ["EDP"] * 2, "rows": [8, 8]})
+    shown = PaperTable.of(table)
+    assert (shown.headings, shown.same) == (("design", "rows"), ("network a_b", "objective EDP"))
+    assert shown.markdown().endswith("\n\nIn all rows: network a_b; objective EDP.\n")
+    assert r"% In all rows: network a\_b; objective EDP." in shown.latex(3.4).splitlines()
+    assert PaperTable.of(table[["network", "rows"]]).headings == ("network", "rows")
+    assert PaperTable.of(table[:1]).headings == ("network", "design", "objective", "rows")
+    assert PaperTable.of(table[[]]).latex(3.4) == "% no columns\n"
+
+
+def random_table(seed: int) -> PaperTable:
+    """Table with columns of names and of numbers."""
+    rng = np.random.default_rng(seed)
+    words = ("memories", "dram", "rw_port_1", "bandwidth_max", "conv1", "least energy", "layer4.0.downsample")
+    names = {
+        f"name_{place}": [".".join(rng.choice(words, rng.integers(1, 4))) for _ in range(6)]
+        for place in range(rng.integers(1, 3))
+    }
+    ends = ("energy_pj", "latency_cycles", "area_mm2", "sram_kib", "stall_share")
+    numbers = {f"x_{end}": (10 ** rng.uniform(0, 9, 6)).tolist() for end in ends[: rng.integers(1, 6)]}
+    return PaperTable.of(pandas.DataFrame(names | numbers))
+
+
+@pytest.mark.parametrize("inches", [3.4, 7.0])
+def test_layouts_fit_their_width(inches: float) -> None:
+    """Widths of all columns and gaps add up to at most the width; a wider place needs no smaller font."""
+    kinds = set()
+    for seed in range(60):
+        table = random_table(seed)
+        layout = layout_of(table.headings, table.rows, table.are_numbers, inches)
+        wide = layout_of(table.headings, table.rows, table.are_numbers, 30.0)
+        assert (wide.size, any(wide.wrapped_points)) == (SIZES[0], False)
+        assert [" ".join(lines) for lines in layout.headings] == list(table.headings)
+        kinds.add((layout.does_fit, any(layout.wrapped_points)))
+        if not layout.does_fit:
+            continue
+        total = 2 * layout.size.gap_points * len(table.headings)
+        for place, wrapped in enumerate(layout.wrapped_points):
+            cells = [row[place] for row in table.rows]
+            if wrapped:
+                assert not table.are_numbers[place]
+                cells = [piece for cell in cells for piece in pieces(cell)]
+                assert ["".join(pieces(row[place])) for row in table.rows] == [row[place] for row in table.rows]
+            widest = max(text_points(text, layout.size) for text in (*cells, *layout.headings[place]))
+            assert wrapped is None or wrapped >= widest * (1 - 1e-9)
+            total += wrapped or widest
+        assert total <= inches * POINTS_AN_INCH * (1 + 1e-9)
+    assert kinds == {(True, False), (True, True), (False, False)} or inches == 7.0
+
+
+def test_a_table_without_room_is_scaled() -> None:
+    """A comment says where it has its full size; a long table is told, too."""
+    numbers = {f"long_heading_of_column_{place}": [1.5e6, 2.0] for place in range(12)}
+    text = PaperTable.of(pandas.DataFrame({"name": ["a", "b"], **numbers})).latex(3.4)
+    assert "% needs more than 3.4 inches: place it in table*" in text
+    assert r"\ifdim\width>\linewidth" in text
+    assert "% 200 rows are taller than a page" in PaperTable.of(pandas.DataFrame({"n": range(200)})).latex(3.4)
+
+
+@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="there is no pdflatex")
+def test_latex_fits_the_column(tmp_path: Path) -> None:
+    """LaTeX itself finds no table that is wider than its place."""
+    tables = "\n\n".join(random_table(seed).latex(3.4) for seed in range(60))
+    head = "\\documentclass{article}\\usepackage{array,booktabs,graphicx,textcomp}\\begin{document}\n"
+    box = "\\setlength{\\textwidth}{3.4in}\\setlength{\\linewidth}{3.4in}\\hsize=3.4in\\parindent=0pt\n"
+    (tmp_path / "t.tex").write_text(f"{head}{box}{tables}\\end{{document}}\n")
+    command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "t.tex"]
+    done = subprocess.run(command, cwd=tmp_path, check=True, capture_output=True, text=True)
+    assert "Overfull" not in done.stdout
 
 
 @pytest.mark.skipif(shutil.which("pdflatex") is None, reason="there is no pdflatex")

@@ -14,7 +14,7 @@ from tilewright.results.records import layers_in_order
 from tilewright.search.options import SearchOptions
 
 FOLDER = Path("config")
-HARDWARE, MAPPING = FOLDER / "hardware/tpu_like_vector.yaml", FOLDER / "mapping/tpu_like_vector.yaml"
+HARDWARE, MAPPING = FOLDER / "hardware/zigzag/tpu_like_vector.yaml", FOLDER / "mapping/zigzag/tpu_like_vector.yaml"
 STEP: dict[str, Any] = {
     "language_model": {
         "model_type": "llama",

@@ -12,10 +12,12 @@ from tilewright.results.unlike_runs import (
     FREE_PORTS,
     FREE_WORK,
     MAC_ENERGY,
+    MODELS,
     OFF_CHIP_ENERGY,
     SOURCES,
     STATIC_POWER,
     UNKNOWN_COSTS,
+    causes_by_network,
     unlike_causes,
 )
 
@@ -31,6 +33,17 @@ def test_runs_of_one_world_have_no_cause() -> None:
     """Nor has a single run."""
     assert unlike_causes((A, B)) == ()
     assert unlike_causes((A,)) == ()
+
+
+def test_runs_of_several_models_are_ranked_apart() -> None:
+    """A table names the models, and warns only of what differs among the runs of one model."""
+    other = replace(A, run="net-c", model="zigzag-3.9.1", costs=replace(COSTS, unit_energy_pj=0.04))
+    models = "models differ, so rank only runs of the same model: a, b: model corrected; c: model zigzag-3.9.1"
+    assert causes_by_network((A, B)) == ()
+    assert causes_by_network((A, B, other)) == (("net", ((MODELS, models),)),)
+    unlike = replace(B, costs=replace(COSTS, unit_energy_pj=0.5))
+    ((_, causes),) = causes_by_network((A, unlike, other))
+    assert [cause.kind for cause in causes] == [MODELS, MAC_ENERGY]
 
 
 @pytest.mark.parametrize(

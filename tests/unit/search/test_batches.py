@@ -30,6 +30,7 @@ from tilewright.search.loma import loma_batches
 from tilewright.search.loma_kernel import BATCH_ORDERS
 from tilewright.search.options import SearchOptions
 
+from tests.members import members
 from tests.plain.model import PlainModel
 from tests.plain.spatial import DoesNotFitError
 from tests.unit.cost.engine_cases import (
@@ -131,7 +132,7 @@ def test_complete_ordering_is_one_order() -> None:
 # costs ----------------------------------------------------------------------------------------------------------------
 
 
-@settings(max_examples=100, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+@settings(max_examples=members(100, 40), deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 @given(cases())
 def test_batch_costs_equal_single_evaluations(case: Case) -> None:
     """Rows cost what their orders cost alone, or fit neither here nor there; the reason is one of theirs."""
@@ -181,7 +182,7 @@ def given_case(data: st.DataObject) -> tuple[Case, PreparedProblem, PlainModel, 
     return case, prepared, model, data.draw(orders(model.temporal_sizes))
 
 
-@settings(max_examples=300, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+@settings(max_examples=members(300, 120), deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 @given(st.data())
 def test_given_boundaries_equal_plain_model(data: st.DataObject) -> None:
     """With any level boundaries, the kernel finds the costs of the plain model, or that they do not fit."""
@@ -210,7 +211,7 @@ def test_given_boundaries_equal_plain_model(data: st.DataObject) -> None:
     assert batch.level_boundaries(0) == tuple(tuple(bounds) for bounds in boundaries)
 
 
-@settings(max_examples=100, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+@settings(max_examples=members(100, 40), deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 @given(st.data())
 def test_boundaries_of_the_allocator_are_accepted(data: st.DataObject) -> None:
     """What the allocator chose, given as boundaries, fits and costs the same."""
@@ -279,7 +280,7 @@ def test_uneven_boundaries_are_refused_where_even_is_asked_for() -> None:
 # the best of a batch --------------------------------------------------------------------------------------------------
 
 
-@settings(max_examples=300, deadline=None, derandomize=True)
+@settings(max_examples=members(300, 120), deadline=None, derandomize=True)
 @given(st.lists(st.tuples(st.integers(1, 4), st.integers(1, 4), st.booleans()), max_size=12))
 def test_best_row_is_the_first_of_the_best(rows: list[tuple[int, int, bool]]) -> None:
     """Smaller objective, then (not for EDP) smaller other metric, then first; the rule for two candidates agrees."""

@@ -16,6 +16,7 @@ from tilewright.search.evaluate import PreparedProblem, prepare, workspace_of
 from tilewright.search.loma import loma_batches
 from tilewright.search.options import SearchOptions
 
+from tests.members import members
 from tests.unit.cost.engine_cases import LINKS, Case, cases, convolution, small_core
 
 MODELS = (REFERENCE.name, "corrected", *(f"corrected-{switch}" for switch in SWITCHES))
@@ -64,7 +65,7 @@ def check(batches: tuple[OrderBatch, ...], objective: str) -> None:
         verify(found.problem, found.workspace)
 
 
-@settings(max_examples=300, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+@settings(max_examples=members(300, 100), deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 @given(cases(), st.sampled_from(("energy", "latency", "EDP")), st.sampled_from(MODELS))
 def test_it_is_what_costing_all_orders_finds(case: Case, objective: str, model: str) -> None:
     """Under every objective and profile, whatever fits; bounds are bounds."""

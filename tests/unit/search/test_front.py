@@ -14,6 +14,7 @@ from tilewright.search.front import (
     columns,
     network_front,
     on_staircase,
+    unmatched,
 )
 
 from tests.unit.search.exact.exact_brute_force import space_of
@@ -38,7 +39,8 @@ def check_front(front: BoundedFront, energy: np.ndarray, latency: np.ndarray, wh
 
 @pytest.mark.parametrize(("allocation", "effort"), [("greedy", None), ("greedy", 2000), ("free", None)])
 def test_fronts_of_layers_hold_against_brute_force(allocation: str, effort: int | None) -> None:
-    """Every point is a mapping of the space, the ends are the optima, and the bounds hold for all mappings."""
+    """Every point is a mapping of the space, the bounds hold for all mappings, and the front is complete if no effort
+    ends it."""
     several = 0
     for where, _, prepared in problems(range(5000, 5012 if effort is None else 5006)):
         spaces = space_of(prepared, allocation)
@@ -55,8 +57,11 @@ def test_fronts_of_layers_hold_against_brute_force(allocation: str, effort: int 
         known = set(zip(energy.tolist(), latency.tolist(), strict=True))
         assert {(one.energy_pj, one.latency_cycles) for one in front.points} <= known, where
         if effort is None:
-            assert front.points[0].latency_cycles == latency.min(), where
-            assert front.points[-1].energy_pj == pytest.approx(energy.min(), rel=1e-9), where
+            kept = on_staircase(energy, latency)
+            own_energy, own_latency = columns(front.points)
+            assert front.is_complete, where
+            assert own_latency.tolist() == latency[kept].tolist(), where
+            assert own_energy.tolist() == pytest.approx(energy[kept].tolist(), rel=1e-9), where
         several += len(front.points) > 1
     assert several >= 2 or effort is not None
 
@@ -91,6 +96,8 @@ def test_fronts_of_networks_are_those_of_brute_force() -> None:
         )
         check_front(front, sums[:, 0], sums[:, 1], case)
         kept = on_staircase(sums[:, 0], sums[:, 1])
+        assert front.swept_miss is not None
+        assert front.swept_miss <= (1 + max(layer.largest_miss for layer, _ in layers)) * 1.0011 - 1, case
         own_energy, own_latency = columns(front.points)
         matched = (own_energy <= sums[kept, 0][:, None] * (1 + ROUNDED)) & (
             own_latency <= sums[kept, 1][:, None] * 1.0011
@@ -101,6 +108,26 @@ def test_fronts_of_networks_are_those_of_brute_force() -> None:
             for name in NAMES:
                 total = sum(n * getattr(one, name) for one, (_, n) in zip(chosen, layers, strict=True))
                 assert getattr(point, name) == pytest.approx(total, rel=1e-12), case
+
+
+def test_a_network_is_matched_within_the_largest_miss_of_its_layers() -> None:
+    """Layers whose sweeps prove more than their lines: sums of their mappings escape by at most the stated miss."""
+    rng = random.Random(19)
+    for case in range(20):
+        layers, mappings = [], []
+        for _ in range(3):
+            energy = np.array([rng.uniform(1, 3) for _ in range(30)])
+            latency = np.array([float(rng.randint(10, 40)) for _ in range(30)])
+            kept = on_staircase(energy, latency)
+            kept = kept[[place for place in range(len(kept)) if place in (0, len(kept) - 1) or rng.random() < 0.5]]
+            escape = unmatched(energy, latency, energy[kept], latency[kept]).max()
+            points = tuple(FrontPoint(float(energy[one]), float(latency[one])) for one in kept)
+            line = SupportingLine(0.0, float(energy.min()))
+            layers.append((BoundedFront(points, (line,), float(latency.min()), float(escape)), 1))
+            mappings.append(list(zip(energy.tolist(), latency.tolist(), strict=True)))
+        front = network_front(layers)
+        sums = np.array([np.sum(chosen, axis=0) for chosen in itertools.product(*mappings)])
+        check_front(front, sums[:, 0], sums[:, 1], case)
 
 
 NAMES = ("energy_pj", "latency_cycles")

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 from tilewright.cli.main import main
-from tilewright.search.progress import TimeLeft
+from tilewright.search import progress
+from tilewright.search.progress import TimeLeft, search_progress
 
 
 def test_the_first_part_says_nothing_of_the_others() -> None:
@@ -58,3 +59,23 @@ def test_a_search_with_bounds_shows_its_layers(
     assert done == sorted(done)
     assert done[-1] == 2
     assert "2 of 2 layers (100%)" in lines[-1]
+
+
+def test_a_first_run_says_that_it_compiles(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before any kernel is kept, also for a short search; not if nothing is shown, and not in later runs."""
+    folder = tmp_path / "kernels"
+    monkeypatch.setattr(progress, "cache_directory", lambda: folder)
+    with search_progress(1, "net", shown=False):
+        pass
+    assert capsys.readouterr().err == ""
+    with search_progress(1, "net", shown=True):
+        pass
+    assert capsys.readouterr().err.startswith("compiling the numeric functions of this version")
+    folder.mkdir()
+    (folder / "cost_block-1.o").write_bytes(b"")
+    with search_progress(1, "net", shown=True):
+        pass
+    assert capsys.readouterr().err == ""
+    assert "in every run" in progress.compilation_text(None)

@@ -9,6 +9,8 @@ from hypothesis import strategies as st
 from tilewright.base.objectives import OBJECTIVES, Powers
 from tilewright.search.run_bound import LayerBounds, run_bound
 
+from tests.members import members
+
 POWERS = (*OBJECTIVES.values(), Powers(energy=1, latency=2))
 Points = list[tuple[float, float]]
 SIZES = st.floats(1e-3, 1e9)
@@ -33,7 +35,7 @@ def least_of_network(layers: list[tuple[Points, int]], powers: Powers) -> float:
     )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=members(300, 120), deadline=None)
 @given(LAYERS, st.sampled_from(POWERS))
 def test_no_choice_of_mappings_is_below(layers: list[tuple[Points, int]], powers: Powers) -> None:
     """Under any objective, with exact bounds and with lower ones."""

@@ -24,6 +24,7 @@ from tilewright.search.options import SearchOptions
 from tilewright.search.store import Store, problem_key
 from tilewright.workload.layer import Layer
 
+from tests.members import members
 from tests.plain.model import PlainModel
 from tests.plain.spatial import DoesNotFitError
 from tests.unit.cost.engine_cases import (
@@ -330,7 +331,7 @@ def test_records_are_not_shared() -> None:
     assert map_layer(LAYERS[0], CORE, OPEN) == kept
 
 
-@settings(max_examples=120, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+@settings(max_examples=members(120, 50), deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 @given(cases(), st.booleans(), st.sampled_from([1, 3]), st.sampled_from([REFERENCE.name, "corrected"]))
 def test_search_ends_in_a_record_or_a_reason(case: Case, mixed: bool, count: int, model: str) -> None:
     """Whatever layer, core and given part of a mapping: a record that its own mapping reproduces, or a MappingError."""

@@ -234,14 +234,14 @@ def test_what_is_wrong_is_told(options: list[str], told: str, capsys: pytest.Cap
 
 def test_one_core_is_shared_in_no_way() -> None:
     """A name of a way is refused there."""
-    core = "config/hardware/tpu_like_vector.yaml", "config/mapping/tpu_like_vector.yaml"
+    core = "config/hardware/zigzag/tpu_like_vector.yaml", "config/mapping/zigzag/tpu_like_vector.yaml"
     with pytest.raises(InputError, match="needs several cores"):
         tilewright.tokens(step_of(MODELS["llama"]), *core, [8], parallel=TENSOR)
 
 
 def one_core_system() -> dict[str, Any]:
     """The TPU-like core as a system of one core, its DRAM off-chip."""
-    core = yaml.safe_load(Path("config/hardware/tpu_like_vector.yaml").read_text())
+    core = yaml.safe_load(Path("config/hardware/zigzag/tpu_like_vector.yaml").read_text())
     dram = core["memories"].pop("dram") | {"served_dimensions": ["D1"]}
     array = {"dimensions": ["D1"], "sizes": [1], "unit_energy": 0, "unit_area": 0}
     return {
@@ -258,9 +258,9 @@ def one_core_system() -> dict[str, Any]:
 def test_a_system_of_one_core_is_near_that_core() -> None:
     """Within three hundredths where weights come from the DRAM: whole tiles beside loops over all memories."""
     model = MODELS["llama"] | {"hidden_size": 256, "intermediate_size": 1024, "vocab_size": 1024}
-    given = {"workload": step_of(model), "mapping": "config/mapping/tpu_like_vector.yaml", "contexts": [128]}
+    given = {"workload": step_of(model), "mapping": "config/mapping/zigzag/tpu_like_vector.yaml", "contexts": [128]}
     given |= {"batches": [1, 8], "prompts": False, "key_block": 64, "chunk": 64, "model": "corrected", "lpf_limit": 3}
-    alone = tilewright.tokens(hardware="config/hardware/tpu_like_vector.yaml", **given)
+    alone = tilewright.tokens(hardware="config/hardware/zigzag/tpu_like_vector.yaml", **given)
     system = tilewright.tokens(hardware=one_core_system(), parallel=TENSOR, **given)
     for name in ("time_per_token_cycles", "energy_per_token_pj"):
         assert list(system.table[name]) == pytest.approx(list(alone.table[name]), rel=0.03)

@@ -8,21 +8,32 @@ from contextlib import contextmanager
 from os import PathLike
 from pathlib import Path
 
-from tilewright.base.errors import InputError, Problem, nearest_name
+from tilewright.base.errors import InputError, Problem, nearest_name, some_of
 
 FilePath = str | PathLike[str]
 YAML_SUFFIXES = (".yaml", ".yml")
 
 
 def existing_file(source: FilePath, what: str) -> Path:
-    """Path of `source`. If there is no such file, raises InputError with the nearest name in the same folder."""
+    """Path of `source`. If there is no such file, raises InputError with the nearest name in the same folder; if it
+    is a folder, with the names of its files."""
     path = Path(source)
     if path.is_file():
         return path
     if path.is_dir():
-        raise InputError([Problem(f"the {what} file is a folder", str(path))])
-    siblings = sorted(item.name for item in path.parent.iterdir()) if path.parent.is_dir() else []
-    raise InputError([Problem(f"no such {what} file", str(path), nearest=nearest_name(path.name, siblings))])
+        inside = [str(item) for item in sorted(path.iterdir()) if item.is_file() and not item.name.startswith(".")]
+        allowed = f"a file, such as {some_of(inside)}" if inside else "a file"
+        raise InputError([Problem("is a folder", str(path), allowed=allowed)])
+    raise InputError([Problem(f"no such {what} file", str(path), nearest=nearest_file(path))])
+
+
+def nearest_file(path: Path) -> str:
+    """Suggestion for a path without a file: the path of a file of the same name in a subfolder of its folder, else the
+    nearest name in its folder; '' if there is neither.
+    """
+    siblings = sorted(path.parent.iterdir()) if path.parent.is_dir() else []
+    moved = (item / path.name for item in siblings if os.path.isfile(item / path.name))
+    return str(next(moved, "")) or nearest_name(path.name, [item.name for item in siblings])
 
 
 def file_of(source: object) -> str:

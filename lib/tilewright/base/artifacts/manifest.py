@@ -18,6 +18,7 @@ Standard library only: the Snakefile imports this at every parse.
 
 import json
 import os
+import shutil
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -189,7 +190,10 @@ class Order(NamedTuple):
     def remove_earlier(self) -> None:
         """Delete files of an earlier result that this result possibly does not replace."""
         for file in (*(self.results / file for file in self.job.removes), *self._besides()):
-            file.unlink(missing_ok=True)
+            if file.is_dir() and not file.is_symlink():
+                shutil.rmtree(file)
+            else:
+                file.unlink(missing_ok=True)
 
     def _besides(self) -> list[Path]:
         """Existing files that only some units of this kind make. They can come from this result or from an earlier

@@ -199,6 +199,7 @@ _REPORT = "tilewright.results.*"
 _PRINTED = (_REPORT, "tilewright.peers.zigzag.exports.*")
 _OWN_PIPELINE = "tilewright.pipeline.stages.multi.pipeline"
 _ONE_CORE_CHECKS = ("tilewright.cli.check_certificates",)
+_FOR_PAPER = ("tilewright.results.paper_figure", "tilewright.results.paper_tables")
 _MULTI_REPORT = "tilewright.cli.report_multi"
 _READ_NETWORKS = "tilewright.workload.onnx.*"
 """Readers of ONNX files, for steps that look for the hardware of a run, but do not read its network."""
@@ -232,6 +233,14 @@ CODE_OF: dict[str, StepCode] = {
     "figures": StepCode(
         ("tilewright.cli.report", "tilewright.cli.explain", *makers_of(of_part(ONE_CORE_FILES, FIGURES))),
         without=(_MULTI_REPORT, _READ_NETWORKS),
+    ),
+    "paper": StepCode(
+        ("tilewright.cli.report", "tilewright.cli.explain", *_FOR_PAPER, *makers_of(ONE_CORE_FILES)),
+        without=(_MULTI_REPORT, _READ_NETWORKS),
+    ),
+    "paper_multi": StepCode(
+        ("tilewright.cli.report", "tilewright.cli.explain", *_FOR_PAPER, *makers_of(SEVERAL_CORES_FILES)),
+        without=(_READ_NETWORKS,),
     ),
     "check": StepCode(("tilewright.cli.check",), without=("tilewright.cli.check_multi", *_ONE_CORE_CHECKS)),
     "check_multi": StepCode(("tilewright.cli.check",), without=_ONE_CORE_CHECKS),

@@ -1,6 +1,6 @@
 """Audit of a run on one core: the layers are mapped again, and the totals are summed again."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property, partial
 from pathlib import Path
@@ -49,9 +49,11 @@ from tilewright.cli.described_run import (
 )
 from tilewright.cli.map import input_digests, pipeline_of, stated_pipeline
 from tilewright.cli.runs import records_of
-from tilewright.search.options import SearchOptions
+from tilewright.search.front import front_of
+from tilewright.search.options import MapOptions, SearchOptions
 
 if TYPE_CHECKING:
+    from tilewright.cost.record import LayerRecord
     from tilewright.pipeline.stages.descriptions import NetworkProblem
     from tilewright.pipeline.stages.pipeline import Pipeline
 
@@ -118,9 +120,32 @@ class OneCoreRun(Findings):
                 if len(names) == 1:
                     return [error]
                 return [row for name in names for row in self._mapped([name])]
+        if self._choice:
+            found = tuple(self._at_chosen_point(found))
         row_of = {name: record for record in found for name in record.names}
         none = MappingError("no record of a layer of this name")
         return [as_stored(record_row(row_of[name])) if name in row_of else none for name in names]
+
+    def _chosen_point(self) -> int:
+        """Index of the point that the options of the run choose from the stored front of its network."""
+        from tilewright.pipeline.stages.front_choice import chosen_point
+
+        options = MapOptions(**self._choice)
+        return chosen_point(front_of(self._stored_summary["front"]), options, self._problem.core)
+
+    def _at_chosen_point(self, found: "Sequence[LayerRecord]") -> "list[LayerRecord]":
+        """Records of layers at the chosen point, from records whose fronts were searched again."""
+        from tilewright.pipeline.stages.base import Control
+        from tilewright.pipeline.stages.front_choice import records_at
+
+        point = front_of(self._stored_summary["front"]).points[self._chosen_point()]
+        return records_at(self._problem, self._stored_summary, point, found, self._options, Control())
+
+    @cached_property
+    def _stored_summary(self) -> Mapping[str, Any]:
+        """Summary of the run. Raises InputError if there is none."""
+        stored: Mapping[str, Any] = read_artifact(self.folder / SUMMARY, "tilewright/single-summary").payload
+        return stored
 
     def _totals(self, item: AuditItem) -> Made:
         """Comparison of the stored summary with a new summary of the stored records."""
@@ -133,19 +158,19 @@ class OneCoreRun(Findings):
         except InputError as error:  # without a record for each layer, no totals
             return Made(item, (AuditDifference("summary", "there", str(error)),))
         # Notices of unused input are not results, so they are not compared.
-        return Made(item, tuple(differences({**stored, UNUSED: None}, {**again, UNUSED: None})))
+        found = list(differences({**stored, UNUSED: None}, {**again, UNUSED: None}))
+        if self._choice and (point := self._chosen_point()) != stored["front"]["point_of_run"]:
+            found.append(AuditDifference("summary.front.point_of_run", stored["front"]["point_of_run"], point))
+        return Made(item, tuple(found))
 
     def _read(self) -> "tuple[NetworkProblem, Pipeline]":
         """(network with its core, stages that map it). Raises InputError if input files or stages have changed."""
         from tilewright.pipeline.stages.descriptions import Descriptions
 
         stated = dict(self._made_by["options"])
-        if "choice" in stated:
-            raise InputError(
-                f"{self.folder}: its mappings were chosen from a Pareto front, which audit cannot repeat yet"
-            )
+        self._choice = stated.pop("choice", {})
         stages_stated = stated.pop("pipeline", None)
-        options = made_of(SearchOptions, stated)
+        options = self._options = made_of(SearchOptions, stated)
         files = self._files()
         pipeline = None
         if stages_stated is not None:

@@ -20,6 +20,7 @@ from tilewright.multicore.scheduling.options import ScheduleSettings
 from tilewright.pipeline.configuration.arguments import arguments_of
 from tilewright.pipeline.configuration.fusion_options import FusionOptions, PlanCount
 from tilewright.results.schedule_options import ScheduleFigureOptions
+from tilewright.results.sheet import PaperWidth
 from tilewright.search.options import CnSearchOptions, CoreSearchOptions, MapOptions
 
 FLOWS = (SINGLE, MULTI)
@@ -46,6 +47,10 @@ class FigureChoice(Parameters):
     """Write figures of the run as SVG and PNG files, and the loop nests as PDF. By default, only the page of results
     (`index.html`) has figures; `tilewright report` and `tilewright explain` write the files later. If a run sets an
     option for the drawing of the schedule (`plot_full_schedule`, `plot_data_transfer`), these files are always written.
+    """
+    paper: PaperWidth | None = None
+    """Write figures and tables of the run also for a paper, 3.4 inches wide (`column`) or 7 inches wide (`page`), into
+    the folder `report/paper` of the run.
     """
 
 
@@ -187,6 +192,8 @@ class Run:
     """Values of the keys in SETTINGS, by key; {} for a run on one core."""
     figures: bool = False
     """Whether figures of the run are written as files."""
+    paper: PaperWidth | None = None
+    """Width of the figures and tables of the run for a paper; None if none are written."""
     base: str = ""
     """Name of the run that is compared with this run, if this run is a baseline; '' otherwise."""
 

@@ -21,7 +21,7 @@ def config_schema() -> dict[str, Any]:
         "description": "Stages, or edits of the default pipeline; see docs/stages.md.",
     }
     files = {
-        kind: {"type": "string", "description": f"The {kind} file: a path, a name in config/{kind}/, or a glob."}
+        kind: {"type": "string", "description": f"The {kind} file: a path, a name below config/{kind}/, or a glob."}
         for kind in ("workload", "hardware", "mapping")
     }
     flow: dict[str, Any] = {

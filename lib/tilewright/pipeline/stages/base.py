@@ -41,7 +41,7 @@ def problem_of_stage(error: Exception, kind: type, name: str, made_items: bool) 
     if _is_told_by_tilewright(error):
         return None
     file = getattr(sys.modules.get(kind.__module__), "__file__", None)
-    if not made_items and _raised_by_tilewright_below(error, file):
+    if not made_items and raised_by_tilewright_below(error, file):
         return None
     return problem_in_code(error, Path(file) if file else None, path=name)
 
@@ -70,7 +70,7 @@ def problem_in_code(error: Exception, file: Path | None, shown: str = "", path: 
     return Problem(message, name, deepest.lineno or 0, path=path)
 
 
-def _raised_by_tilewright_below(error: Exception, file: str | None) -> bool:
+def raised_by_tilewright_below(error: Exception, file: str | None) -> bool:
     """Whether the innermost line of user code in the traceback called a stage of tilewright."""
     below = False
     for frame in traceback.extract_tb(error.__traceback__):

@@ -1,12 +1,15 @@
 """Choice of a point of a network's Pareto front: the run's mappings are then those of this point."""
 
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from tilewright.base.errors import InputError, Problem, UnmetLimitError
 from tilewright.base.json_values import JsonObject
 from tilewright.base.measures import ENERGY_PJ, LATENCY_CYCLES
 from tilewright.base.units import energy_text
+from tilewright.cost.record import LayerRecord
 from tilewright.hardware.core import Core
 from tilewright.hardware.static_power import clock_period_ns
 from tilewright.mapping.constraints import MappingConstraints, TemporalOrderingEntry
@@ -14,7 +17,7 @@ from tilewright.pipeline.stages.base import Control
 from tilewright.pipeline.stages.descriptions import NetworkProblem
 from tilewright.pipeline.stages.items import MappedWorkload
 from tilewright.pipeline.stages.pipeline import Pipeline
-from tilewright.pipeline.stages.run import default_pipeline, map_problem, summed_again
+from tilewright.pipeline.stages.run import default_pipeline, map_some_layers, summed_again
 from tilewright.search.front import BoundedFront, FrontPoint, PointMapping, front_of
 from tilewright.search.options import MapOptions, SearchOptions, budget_pj, share_of_percent
 from tilewright.workload.layer import Layer
@@ -59,7 +62,7 @@ def _energy_text(nearest: FrontPoint, limit: float, front: BoundedFront) -> str:
     bound = front.lines[0].level_pj
     return (
         f"no point of the front meets the energy budget of {energy_text(limit)}: the nearest point takes"
-        f" {energy_text(nearest.energy_pj)} ({nearest.energy_pj / limit - 1:.2%} more) and"
+        f" {energy_text(nearest.energy_pj)} ({_more(nearest.energy_pj / limit)}) and"
         f" {nearest.latency_cycles:,.0f} cycles; {_proof(bound, limit)}"
     )
 
@@ -69,9 +72,13 @@ def _deadline_text(nearest: FrontPoint, deadline_ms: float, period_ns: float, fr
     bound_ms = front.least_latency_cycles * period_ns / NS_A_MS
     return (
         f"no point of the front meets the deadline of {deadline_ms:g} ms: the nearest point takes {needed_ms:.6g} ms"
-        f" ({needed_ms / deadline_ms - 1:.2%} more, {nearest.latency_cycles:,.0f} cycles) and"
+        f" ({_more(needed_ms / deadline_ms)}, {nearest.latency_cycles:,.0f} cycles) and"
         f" {energy_text(nearest.energy_pj)}; {_proof(bound_ms, deadline_ms)}"
     )
+
+
+def _more(ratio: float) -> str:
+    return f"{ratio - 1:.2%} more" if ratio < 10 else f"{ratio:,.0f} times as much"
 
 
 def _proof(bound: float, limit: float) -> str:
@@ -95,27 +102,45 @@ def choose(
         raise InputError([Problem(message, value=", ".join(dict.fromkeys(lacking)))])
     front = front_of(stated)
     point = front.points[chosen_point(front, options, problem.core)]
-    layer_of = {node.layer.name: node.layer for node in problem.workload.layers_in_order if node.layer is not None}
-    entries: dict[str, MappingConstraints] = {}
-    fronts: dict[str, object] = {}
-    for (name, index, *_), place in zip(mapped.summary["layer_index"], point.of_layers, strict=True):
-        note = mapped.records[index].search["front"]
-        mapping = front_of(note).points[place].mapping
-        assert mapping is not None
-        layer = layer_of[name]
-        entries[name] = _constraints(problem.mapping.constraints_for(layer), layer, mapping, problem.core)
-        fronts[name] = note
-    given = replace(problem, mapping=replace(problem.mapping, entries=(*entries.values(), *problem.mapping.entries)))
-    plain = options.part(SearchOptions, temporal_mapping_search_engine="loma", lpf_limit=None, front=False)
-    found = map_problem(given, default_pipeline(plain), replace(control, on_record=None, show_progress=False))
-    records = [
-        replace(record, search={"front": fronts[record.names[0]]}, objective=options.objective)
-        for record in found.records
-    ]
+    records = records_at(problem, mapped.summary, point, mapped.records, options, control)
     again = summed_again(problem, stages, records)
     for name, value in ((ENERGY_PJ, point.energy_pj), (LATENCY_CYCLES, point.latency_cycles)):
         assert math.isclose(again.summary[name], value, rel_tol=1e-9), (name, again.summary[name], value)
     return again
+
+
+def records_at(
+    problem: NetworkProblem,
+    summary: Mapping[str, Any],
+    point: FrontPoint,
+    records: Sequence[LayerRecord],
+    options: SearchOptions,
+    control: Control,
+) -> list[LayerRecord]:
+    """Records of layers with the mappings of a point of the front of a network.
+
+    `records` are the results of the search for the fronts of these layers, which can be some layers of the network. The
+    costs of the mappings are computed again.
+    """
+    of_name = {name: record for record in records for name in record.names}
+    layer_of = {node.layer.name: node.layer for node in problem.workload.layers_in_order if node.layer is not None}
+    entries: dict[str, MappingConstraints] = {}
+    fronts: dict[str, object] = {}
+    for (name, *_), place in zip(summary["layer_index"], point.of_layers, strict=True):
+        if name not in of_name:
+            continue
+        fronts[name] = note = of_name[name].search["front"]
+        mapping = front_of(note).points[place].mapping
+        assert mapping is not None
+        layer = layer_of[name]
+        entries[name] = _constraints(problem.mapping.constraints_for(layer), layer, mapping, problem.core)
+    given = replace(problem, mapping=replace(problem.mapping, entries=(*entries.values(), *problem.mapping.entries)))
+    plain = options.part(SearchOptions, temporal_mapping_search_engine="loma", lpf_limit=None, front=False)
+    quiet = replace(control, on_record=None, show_progress=False)
+    return [
+        replace(record, search={"front": fronts[record.names[0]]}, objective=options.objective)
+        for record in map_some_layers(given, default_pipeline(plain), entries, quiet)
+    ]
 
 
 def _constraints(given: MappingConstraints, layer: Layer, mapping: PointMapping, core: Core) -> MappingConstraints:

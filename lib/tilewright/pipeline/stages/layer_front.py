@@ -1,19 +1,24 @@
 """Search for the Pareto front of a layer: repeated exact searches of energy + weight x latency, with proofs."""
 
-from collections.abc import Callable, Iterable, Iterator
+import math
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tilewright.base.artifacts.codec import encode
 from tilewright.base.proof import ROUNDING
 from tilewright.pipeline.stages.base import Control
 from tilewright.pipeline.stages.items import SpatialCandidate, TemporalProblem
 from tilewright.pipeline.stages.temporal import Best, with_boundaries
 from tilewright.search.batch import OrderBatch, cost_orders
 from tilewright.search.evaluate import Boundaries
+from tilewright.search.exact.front_sweep import OBJECTIVE as SWEPT
+from tilewright.search.exact.front_sweep import FrontSweep
+from tilewright.search.exact.rounds import Incumbent, Watch
+from tilewright.search.exact.staircase import Staircase
 from tilewright.search.front import (
+    COMPLETE,
     BoundedFront,
     FrontPoint,
     PointMapping,
@@ -26,16 +31,18 @@ from tilewright.search.front import (
 if TYPE_CHECKING:
     from tilewright.mapping.constraints import TemporalOrderingEntry
     from tilewright.search.exact.choice import Choice
-    from tilewright.search.exact.rounds import Incumbent
     from tilewright.search.exact.search import ExactResult
 
 MISS = 0.01
 """Largest miss at which the search of a front ends (`BoundedFront.largest_miss`)."""
 MOST_SEARCHES = 24
 """Largest number of searches between the two ends of a front."""
+FEW_LABELS, MORE_LABELS = 100_000, 200_000
+"""Largest effort of a sweep with the tolerance MISS after which another sweep tries to complete the front, and the
+effort of this further sweep."""
 EFFORT_SHARE, GAP = 4, 0.002
-"""Limits of a search between the ends: divisor of the effort of the layer, and largest gap at which the search ends. A
-search for an end has the effort of the layer, and ends when the optimum is proven."""
+"""Divisor of the effort of the layer for a search between the ends, and largest gap at which a search ends. The search
+for an end has the effort of the layer."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +63,7 @@ class _Met:
     energy_pj: float
     latency_cycles: float
     source: FrontSource
-    incumbent: "Incumbent"
+    incumbent: Incumbent
 
 
 @dataclass
@@ -64,7 +71,8 @@ class FrontSearch:
     """Front of one layer. `new_source` begins a new search over the same spatial mappings."""
 
     new_source: Callable[[str, float], FrontSource]
-    """Function of an objective and of the weight of the latency, in pJ per cycle."""
+    """Function of an objective and of the weight of the latency, in pJ per cycle. With '', spatial mappings have bounds
+    for every objective, and those with most lanes come first."""
     mapper: Best
     starts: int
     ordering: tuple["TemporalOrderingEntry", ...]
@@ -82,22 +90,53 @@ class FrontSearch:
             return None
         self.least_latency_cycles = latency.lower_bound
         self.lines = [SupportingLine(0.0, energy.lower_bound)]
+        missed, spent = self._sweep(MISS, self.mapper.effort)
+        if missed > MISS:
+            self._search_lines()
+        elif missed > COMPLETE and spent <= FEW_LABELS:
+            missed = min(missed, self._sweep(0.0, MORE_LABELS)[0])
+        self._raise_ends(missed)
+        lines = tuple(sorted(self.lines, key=lambda line: line.pj_a_cycle))
+        swept = missed if math.isfinite(missed) else None
+        return BoundedFront(self._points(), lines, self.least_latency_cycles, swept)
+
+    def _sweep(self, tolerance: float, effort: int | None) -> tuple[float, int]:
+        """(miss that a sweep proves with this tolerance, effort spent). The sweep adds its mappings to those met."""
+        limits = replace(self.mapper, effort=effort).limits
+        source = self.new_source("", 0.0)
+        known = Staircase(self.lines[0].level_pj, self.least_latency_cycles)
+        known.add(Incumbent(None, None, one.energy_pj, one.latency_cycles) for one in self.met)
+        watch = Watch.start(SWEPT, limits, self.control.stop, self.control.advance)
+        missed = FrontSweep(source.choices, self.ordering, self.mapper, watch, known, tolerance).run()
+        self.met += [
+            _Met(one.energy_pj, one.latency_cycles, source, one) for one in known.points if one.order is not None
+        ]
+        self.met = [self.met[place] for place in self._staircase()]
+        return missed, watch.spent
+
+    def _raise_ends(self, missed: float) -> None:
+        """Raise the bounds of both measures to those that the miss proves: no mapping is below an end by more."""
+        share = (1 - 2 * ROUNDING) / (1 + missed)
+        first, last = self.met[0], self.met[-1]
+        self.least_latency_cycles = max(self.least_latency_cycles, first.latency_cycles * share)
+        self.lines[0] = SupportingLine(0.0, max(self.lines[0].level_pj, last.energy_pj * share))
+
+    def _search_lines(self) -> None:
+        """Search for further lines and points where the lines allow the largest misses."""
         for _ in range(MOST_SEARCHES):
             weight = self._next_weight()
             if weight is None:
                 break
             result = self._search("energy", weight)
             if result is None:
-                return None
+                break
             self.lines.append(SupportingLine(weight, result.lower_bound * (1 - ROUNDING)))
-        lines = tuple(sorted(self.lines, key=lambda line: line.pj_a_cycle))
-        return BoundedFront(self._points(), lines, latency.lower_bound)
 
     def _search(self, objective: str, pj_a_cycle: float) -> "ExactResult | None":
         """Search for the least energy + `pj_a_cycle` x latency, or for the least latency."""
-        effort, largest_gap = self.mapper.effort, 0.0
+        effort, largest_gap = self.mapper.effort, min(self.mapper.largest_gap, GAP)
         if pj_a_cycle:
-            effort, largest_gap = None if effort is None else effort // EFFORT_SHARE, min(self.mapper.largest_gap, GAP)
+            effort = None if effort is None else effort // EFFORT_SHARE
         mapper = replace(self.mapper, objective=objective, effort=effort, largest_gap=largest_gap)
         source = self.new_source(objective, pj_a_cycle)
         found = mapper.search(iter(source.choices), self.starts, self.ordering, self.control)
@@ -156,9 +195,3 @@ class FrontSearch:
 
 def _as_tuples(boundaries: Boundaries | None) -> tuple[tuple[int, ...], ...] | None:
     return None if boundaries is None else tuple(tuple(bounds) for bounds in boundaries)
-
-
-def front_notes(front: BoundedFront | None) -> Iterator[tuple[str, object]]:
-    """Note with the front of a layer, for the record of the layer."""
-    if front is not None:
-        yield "front", {**encode(front), "largest_miss": front.stated_miss}

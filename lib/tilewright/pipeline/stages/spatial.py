@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from tilewright.search.exact.choice import Choice
     from tilewright.search.exact.search import ExactResult
     from tilewright.search.exact.space_floors import SpaceFloors
+    from tilewright.search.front import BoundedFront
 
 EFFORT_OF_ENDS, GAP_OF_ENDS = 8, 0.02
 """Limits of the search for each end of a layer's Pareto front (least energy, least latency): divisor of the effort, and
@@ -154,7 +155,7 @@ class _Spatial:
 
     def _choices(self, objective: str, pj_a_cycle: float = 0.0) -> "Iterator[Choice]":
         """Spatial mappings for one search for the least `objective`, whose energy contains `pj_a_cycle` for each cycle
-        of the latency."""
+        of the latency. With '', those with most lanes come first."""
         from tilewright.search.exact.choice import Choice
         from tilewright.search.exact.floors import tensor_floors
 
@@ -172,7 +173,7 @@ class _Spatial:
         """
         layer, known = self.problem.layer, {candidate.unrolling for candidate in self.starts}
         least = math.prod(size for _, size in layer.loop_sizes) / self.problem.core.operational_array.unit_count
-        ranked = None if self.ranked is None else self.ranked.by_bound(objective, pj_a_cycle)
+        ranked = self.ranked.by_bound(objective, pj_a_cycle) if self.ranked is not None and objective else None
         first = None if ranked is None else next(ranked, None)
         for candidate in self.starts:
             passes = passes_of(candidate.layer, candidate.unrolling)
@@ -300,49 +301,58 @@ class _Together(_Spatial):
             *found.notes(self.mapper.engine, allocation),
             ("spatial_mappings", counts),
             ("covers", self.covered.text),
-            *self._ends(found),
-            *self._front(found),
+            *self._trade_off(found),
         )
         best = replace(self.made[found.candidate], index=found.candidate)
         answer = ExactAnswer(found, best.unrolling, allocation, notes)
         stages = (*self.rest.stages[:place], answer, *self.rest.stages[place + 1 :])
         yield from replace(self.rest, stages=stages)(best)
 
-    def _ends(self, found: "ExactResult") -> Iterator[tuple[str, object]]:
-        """Note on the mappings with the least energy and the least latency, if the temporal mapper searches them.
+    def _trade_off(self, found: "ExactResult") -> Iterator[tuple[str, object]]:
+        """Notes on the mappings with the least energy and the least latency and on the Pareto front, if the temporal
+        mapper searches them. With a front, the two mappings are the ends of the front."""
+        mapper = self.mapper
+        if not isinstance(mapper, Best):
+            return
+        front = self._front(found, mapper) if mapper.front else None
+        if mapper.ends and all(OBJECTIVES[mapper.objective]):
+            chosen = FrontEnd(found.energy_pj, found.latency_cycles)
+            ends = self._ends(found, mapper) if front is None else replace(front.ends, chosen=chosen)
+            if ends is not None:
+                yield "ends", encode(ends)
+        if front is not None:
+            yield "front", {**encode(front), "largest_miss": front.stated_miss}
 
-        Each of these two mappings has a search of its own. The note has the better of the result of this search and
+    def _ends(self, found: "ExactResult", mapper: Best) -> FrontEnds | None:
+        """Mappings with the least energy and the least latency; None if a search finds no mapping.
+
+        Each of these two mappings has a search of its own. The result has the better of the result of this search and
         `found`, with the lower bound of this search.
         """
-        if not isinstance(self.mapper, Best) or not self.mapper.ends or not all(OBJECTIVES[self.mapper.objective]):
-            return
-        effort = None if self.mapper.effort is None else self.mapper.effort // EFFORT_OF_ENDS
-        mapper = replace(self.mapper, effort=effort, largest_gap=max(self.mapper.largest_gap, GAP_OF_ENDS))
+        effort = None if mapper.effort is None else mapper.effort // EFFORT_OF_ENDS
+        mapper = replace(mapper, effort=effort, largest_gap=max(mapper.largest_gap, GAP_OF_ENDS))
         ordering = self.problem.constraints.temporal_ordering
         ends = {}
         for goal, own in (("energy", found.energy_pj), ("latency", found.latency_cycles)):
             choices = replace(self, made=[], impossible=[])._choices(goal)
             end = replace(mapper, objective=goal).search(choices, len(self.starts), ordering, self.rest.control)
             if end is None:
-                return
+                return None
             best = end if end.value < own else found
             ends[goal] = FrontEnd(best.energy_pj, best.latency_cycles, min(end.lower_bound, own))
-        chosen = FrontEnd(found.energy_pj, found.latency_cycles)
-        yield "ends", encode(FrontEnds(**ends, chosen=chosen))
+        return FrontEnds(**ends, chosen=FrontEnd(found.energy_pj, found.latency_cycles))
 
-    def _front(self, found: "ExactResult") -> Iterator[tuple[str, object]]:
-        """Note on the Pareto front of the layer, if the temporal mapper searches it."""
-        if not isinstance(self.mapper, Best) or not self.mapper.front:
-            return
-        from tilewright.pipeline.stages.layer_front import FrontSearch, FrontSource, front_notes
+    def _front(self, found: "ExactResult", mapper: Best) -> "BoundedFront | None":
+        """Pareto front of the layer; None if a search finds no mapping."""
+        from tilewright.pipeline.stages.layer_front import FrontSearch, FrontSource
 
         def source(objective: str, pj_a_cycle: float) -> FrontSource:
             search = replace(self, made=[], impossible=[])
             return FrontSource(search._choices(objective, pj_a_cycle), search.made.__getitem__, search._prepared)
 
         ordering = self.problem.constraints.temporal_ordering
-        search = FrontSearch(source, self.mapper, len(self.starts), ordering, self.rest.control)
-        yield from front_notes(search.run(found, FrontSource((), self.made.__getitem__, self._prepared)))
+        search = FrontSearch(source, mapper, len(self.starts), ordering, self.rest.control)
+        return search.run(found, FrontSource((), self.made.__getitem__, self._prepared))
 
 
 def _the_item(item: Any) -> Iterator[Any]:

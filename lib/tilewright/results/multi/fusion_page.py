@@ -153,7 +153,7 @@ def _figure_rows(document: Mapping[str, Any]) -> Iterator[tuple[str, ...]]:
     covers = covered_by(document["lower_bound"])
     yield (f"lower bound over {covers}", *_figures(document["lower_bound"]))
     yield (
-        f"gap to the lower bound over {ALLOWED_ALLOCATIONS}",
+        f"gap to the lower bound over {ALLOWED_ALLOCATIONS} (other tilings may be faster)",
         *(f"{document[f'gap_{name}']:.1%}" for name in ("latency", "energy", "edp")),
     )
     if "gap_latency_if_copied" in document:

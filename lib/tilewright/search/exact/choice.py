@@ -39,11 +39,11 @@ class Choice:
 
     def bound(self, objective: str) -> float:
         """Lower bound of the objective for any loop order of this spatial mapping."""
-        return max(self.least, self._of_passes(self.passes, objective))
+        return max(self.least, self.of_passes(self.passes, objective))
 
     def rest_bound(self, objective: str) -> float:
         """Lower bound of the objective for any loop order of this and all later spatial mappings."""
-        return max(self.rest_least, self._of_passes(self.rest_passes, objective))
+        return max(self.rest_least, self.of_passes(self.rest_passes, objective))
 
     def priced(self, pj_a_cycle: float) -> "Choice":
         """Spatial mapping whose problem has an energy that contains `pj_a_cycle` for each cycle of the latency.
@@ -65,5 +65,6 @@ class Choice:
 
         return replace(self, make=make, pj_a_cycle=self.pj_a_cycle + pj_a_cycle)
 
-    def _of_passes(self, passes: float, objective: str) -> float:
+    def of_passes(self, passes: float, objective: str) -> float:
+        """Lower bound of any objective for any loop order with at least `passes` passes."""
         return rounds.bound_of_passes(self.layer, self.core, passes, self.floors, objective, self.pj_a_cycle)

@@ -78,7 +78,7 @@ def test_wrong_shape_is_told(data: Any) -> None:
 
 def test_figures_are_keys_of_their_owner() -> None:
     """An attribute stands beside the fields of a memory, where it is not the default; others are refused there."""
-    memory = parse_accelerator(CONFIG / "hardware" / "tpu_like.yaml").cores[0].memories[0]
+    memory = parse_accelerator(CONFIG / "hardware" / "zigzag" / "tpu_like.yaml").cores[0].memories[0]
     assert "leakage_mw" not in encode(memory)
     data = encode(replace(memory, figures=(("leakage_mw", 0.5),)))
     assert data == encode(memory) | {"leakage_mw": 0.5}

@@ -182,5 +182,5 @@ def test_a_step_sees_edits_of_the_code_that_it_runs(tmp_path: Path) -> None:
     ):
         assert {"search", "map", "cost"} <= steps_that_see(package, file)
         assert {"parse_workload", "report"} & steps_that_see(package, file) == set()
-    assert steps_that_see(package, "results/multi/schedule_viewer.js") == {"page", "report_multi"}
+    assert steps_that_see(package, "results/multi/schedule_viewer.js") == {"page", "report_multi", "paper_multi"}
     assert steps_that_see(package, "cli/warm_up.py") == set()

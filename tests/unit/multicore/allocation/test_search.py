@@ -21,11 +21,12 @@ from tilewright.multicore.allocation.space import AllocationSpace, LayerRequest,
 from tilewright.multicore.scheduling.problem import Integers
 from tilewright.multicore.scheduling.simulate import simulate
 
+from tests.members import WHOLE_FAMILIES, members
 from tests.unit.multicore.allocation.cases import brute_force, instance, non_dominated, space_of
 
 Judge = Callable[[Integers], tuple[int, float]]
-SEEDS = 40
-INSTANCES = (0, 4, 8, 9, 10, 13, 14, 16, 19, 21, 26)
+SEEDS = members(40, 20)
+INSTANCES = (0, 4, 8, 9, 10, 13, 14, 16, 19, 21, 26)[:: 1 if WHOLE_FAMILIES else 2]
 """Seeds of instances with 1296 to 4374 allocations, of which the genetic algorithm evaluates 544."""
 HIDDEN_OPTIMUM = 22
 """Another one of them, the hardest."""
@@ -65,12 +66,12 @@ def same(first: AllocationResult, second: AllocationResult) -> bool:
 
 @pytest.mark.parametrize("seed", INSTANCES)
 def test_genetic_algorithm_finds_the_optimum_in_95_percent_of_seeds(seed: int) -> None:
-    """Without evaluating everything, the least latency equals that of brute force in at least 38 of 40 seeds."""
+    """Without evaluating everything, the least latency equals that of brute force in 95 of 100 seeds."""
     assert optima_found(seed) >= 0.95 * SEEDS
 
 
 def test_genetic_algorithm_finds_a_hidden_optimum_in_most_seeds() -> None:
-    """The best of 4374 allocations is far from the next best ones; 544 evaluations find it in 24 of 40 seeds."""
+    """The best of 4374 allocations is far from the next best ones; 544 evaluations find it in 60 of 100 seeds."""
     assert optima_found(HIDDEN_OPTIMUM) >= 0.6 * SEEDS
 
 

@@ -12,6 +12,7 @@ from tilewright.multicore.nodes.tiling import Tiling, counted_loops, layer_tilin
 from tilewright.workload.graph import Workload
 from tilewright.workload.source import parse_workload
 
+from tests.members import members
 from tests.unit.multicore.nodes.brute_force import brute_force
 from tests.unit.multicore.nodes.networks import content_box
 from tests.unit.workload.onnx.graph_builder import GraphBuilder
@@ -108,7 +109,7 @@ def assert_reads(graph: CnGraph, expected: Mapping[tuple[int, str], set[int]]) -
         assert not elements or elements <= boxes[key]
 
 
-@settings(_FIXED, max_examples=150)
+@settings(_FIXED, max_examples=members(150, 60))
 @given(st.data())
 def test_random_graphs_equal_enumeration(data: st.DataObject) -> None:
     """Two to four operators of all families in chains and branches, cut at random."""

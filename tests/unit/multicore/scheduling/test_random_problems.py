@@ -14,6 +14,7 @@ from tilewright.multicore.scheduling.options import ScheduleOptions
 from tilewright.multicore.scheduling.schedule import Schedule
 from tilewright.multicore.scheduling.simulate import Scheduler, simulate
 
+from tests.members import members
 from tests.unit.multicore.scheduling.random_problems import random_problem
 from tests.unit.multicore.scheduling.slow_scheduler import SlowScheduler
 
@@ -57,7 +58,7 @@ def test_every_schedule_keeps_the_invariants(seed: int, options: ScheduleOptions
     assert check_schedule(problem, simulate(problem, allocation, options), options.has_barriers) == []
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=members(30, 12), deadline=None)
 @given(SEEDS, OPTIONS)
 def test_no_schedule_is_below_the_bounds(seed: int, options: ScheduleOptions) -> None:
     """Neither below the bounds over all allocations nor below those of its own one."""

@@ -31,7 +31,7 @@ LAYER = {
 def test_keys_for_several_cores_are_told_to_play_no_part(keys: dict[str, Any], said: list[str]) -> None:
     """A mapping file of a multi-core tool is read for one core, with a notice of what is not used of it."""
     mapping = [{"name": "default", "spatial_mapping": {"D1": ["K, 8"]}, **keys}]
-    read = read_problem(Descriptions("config/hardware/tpu_like.yaml", [LAYER], mapping), SearchOptions())
+    read = read_problem(Descriptions("config/hardware/zigzag/tpu_like.yaml", [LAYER], mapping), SearchOptions())
     notices = [notice for notice in read.notices if "single core" in notice]
     assert notices == [f"default.{key}: has no effect on a single core" for key in said]
     assert all(isinstance(notice, Unused) for notice in notices)

@@ -2,11 +2,12 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import cache
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from tilewright.multicore.scheduling.bounds.lower_bounds import lower_bounds
+from tilewright.multicore.scheduling.bounds.lower_bounds import LowerBounds, lower_bounds
 from tilewright.multicore.scheduling.options import CAUSAL, ScheduleSettings
 from tilewright.multicore.scheduling.result import ScheduleArtifact
 from tilewright.peers.stream import STREAM_2023
@@ -18,12 +19,24 @@ from tests.unit.results.multi.schedule_cases import every_category
 Summary = dict[str, Any]
 
 
+@cache
+def example() -> ScheduleArtifact:
+    """A schedule in which data move for every cause."""
+    return every_category().artifact
+
+
+@cache
+def bounds_of_example() -> LowerBounds:
+    """Its lower bounds, which take most of the time of a summary."""
+    return lower_bounds(example().problem)
+
+
 def checked(artifact: ScheduleArtifact, change: Callable[[Summary], None] = lambda summary: None) -> dict[str, bool]:
-    """Check -> whether it holds for the summary of a schedule, changed."""
+    """Check -> whether it holds for the summary of the example, of any schedule model, changed."""
     rows = len(artifact.problem.costs.runtime_cycles)
     energy = {"on_core_energy_pj": 1.0, "operational_energy_pj": 1.0, "memory_energy_pj": (), "term_energy_pj": ()}
     costs: Any = {"core": [SimpleNamespace(ideal_cycles=1, **energy) for _ in range(rows)]}
-    bounds = lower_bounds(artifact.problem) if artifact.schedule_model == CAUSAL else None
+    bounds = bounds_of_example() if artifact.schedule_model == CAUSAL else None
     summary = multi_summary(artifact, bounds, costs, "latency", {"settings": ScheduleSettings().stated()})
     summary["baselines"] = baseline_rows(summary, None, [])
     change(summary)
@@ -38,7 +51,7 @@ def carries_more(summary: Summary) -> None:
 @pytest.mark.parametrize(("model", "allowed"), [(CAUSAL, False), (STREAM_2023, True)])
 def test_links_carry_no_more_than_they_can_where_the_model_says_so(model: str, allowed: bool) -> None:
     """Streams of the other model have a link for the run of their node, whatever they need of it."""
-    artifact = replace(every_category().artifact, schedule_model=model)
+    artifact = replace(example(), schedule_model=model)
     assert checked(artifact)["uses"]
     assert checked(artifact, carries_more)["uses"] is allowed
 
@@ -58,7 +71,7 @@ def test_links_carry_no_more_than_they_can_where_the_model_says_so(model: str, a
 )
 def test_what_is_not_of_the_schedule_is_found(check: str, change: Callable[[Summary], None]) -> None:
     """Each number by the check that is for it, and by no other."""
-    artifact = every_category().artifact
+    artifact = example()
     assert all(checked(artifact).values())
     found = checked(artifact, change)
     assert [name for name, holds in found.items() if not holds] == [check]

@@ -27,7 +27,7 @@ from tests.unit.search.exact.exact_brute_force import (
 )
 
 HARDWARE = Path(__file__).parents[3] / "conformance/data/in_memory/hardware"
-EXAMPLES = Path(__file__).parents[4] / "config/hardware"
+EXAMPLES = Path(__file__).parents[4] / "config/hardware/zigzag"
 BITS = (("W", 4), ("I", 4), ("O", 16), ("O_final", 8))
 
 

@@ -13,9 +13,9 @@ from tilewright.tiles.depth_first.stack_cost import StackModel
 
 PROJECT = Path(__file__).resolve().parents[4]
 DATA = Path(__file__).parent / "data"
-HARDWARE = PROJECT / "config" / "hardware" / "meta_prototype_df.yaml"
+HARDWARE = PROJECT / "config" / "hardware" / "zigzag" / "meta_prototype_df.yaml"
 WORKLOAD = PROJECT / "config" / "workload" / "fsrcnn.yaml"
-MAPPING = PROJECT / "config" / "mapping" / "meta_prototype_df.yaml"
+MAPPING = PROJECT / "config" / "mapping" / "zigzag" / "meta_prototype_df.yaml"
 
 
 def rows(name: str) -> Iterator[dict[str, Any]]:

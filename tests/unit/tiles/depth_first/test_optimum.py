@@ -38,7 +38,7 @@ SIDES = {
 
 def core_of(name: str, shrink: int = 1) -> Core:
     """A core of the examples; smaller memories make small networks go further out."""
-    core = single_core(parse_accelerator(PROJECT / "config" / "hardware" / f"{name}.yaml"))
+    core = single_core(parse_accelerator(PROJECT / "config" / "hardware" / "zigzag" / f"{name}.yaml"))
     memories = [
         replace(memory, size_bits=memory.size_bits // shrink) if 4096 < memory.size_bits < 10**9 else memory
         for memory in core.memories

@@ -19,7 +19,7 @@ from tilewright.workload.layer import Layer
 
 from tests.unit.tiles.depth_first.fsrcnn import HARDWARE, MAPPING, PROJECT, WORKLOAD, model
 
-TPU = PROJECT / "config" / "hardware" / "tpu_like.yaml"
+TPU = PROJECT / "config" / "hardware" / "zigzag" / "tpu_like.yaml"
 
 
 def convolution(

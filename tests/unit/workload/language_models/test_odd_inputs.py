@@ -135,8 +135,8 @@ def test_odd_but_sound_steps_have_the_work_that_they_need(fields: dict[str, Any]
     assert work[0] == work[1] > 0
     found = tilewright.map(
         workload={"language_model": fields, **step},
-        hardware="config/hardware/tpu_like_vector.yaml",
-        mapping="config/mapping/tpu_like_vector.yaml",
+        hardware="config/hardware/zigzag/tpu_like_vector.yaml",
+        mapping="config/mapping/zigzag/tpu_like_vector.yaml",
         preset="zigzag",
         model="corrected",
         lpf_limit=1,
@@ -155,7 +155,7 @@ def test_loads_of_experts_that_are_none_are_refused(experts: Any, written: bool)
 def test_tokens_beyond_learned_positions_are_refused() -> None:
     """A curve of GPT-2 ends where its table of positions does; others say that they were made for fewer."""
     gpt2 = {"model_type": "gpt2", "n_embd": 8, "n_layer": 1, "n_head": 2, "n_positions": 16, "vocab_size": 9}
-    core = ("config/hardware/tpu_like_vector.yaml", "config/mapping/tpu_like_vector.yaml")
+    core = ("config/hardware/zigzag/tpu_like_vector.yaml", "config/mapping/zigzag/tpu_like_vector.yaml")
     with pytest.raises(InputError, match="was made for 16 tokens"):
         tilewright.tokens({"language_model": gpt2, "phase": "decode", "context": 1}, *core, [8, 17])
     llama = TINY_LLAMA | {"max_position_embeddings": 16}
@@ -168,7 +168,10 @@ def test_tokens_beyond_learned_positions_are_refused() -> None:
 def test_a_million_steps_of_a_recurrence_are_summed_without_being_listed() -> None:
     """The same total as of one step and of what does not repeat, and in no more time: energies times their number."""
     mamba = {"model_type": "mamba", "hidden_size": 8, "num_hidden_layers": 4, "vocab_size": 4, "state_size": 2}
-    core = {"hardware": "config/hardware/tpu_like_vector.yaml", "mapping": "config/mapping/tpu_like_vector.yaml"}
+    core = {
+        "hardware": "config/hardware/zigzag/tpu_like_vector.yaml",
+        "mapping": "config/mapping/zigzag/tpu_like_vector.yaml",
+    }
     step = {"language_model": mamba, "phase": "prefill", "tokens": 2**20}
     found = tilewright.map(workload=step, **core, preset="zigzag", model="corrected", lpf_limit=1)
     energy_of = {name: record.energy_pj for record in found.records for name in record.names}

@@ -7,7 +7,7 @@ import tilewright
 
 from tests.unit.workload.language_models.models import TINY_LLAMA
 
-HARDWARE = Path("config/hardware/edge_tpu_like.yaml")
+HARDWARE = Path("config/hardware/zigzag/edge_tpu_like.yaml")
 SRAM_BITS, BLOCKS = 16_777_216, 2
 MODEL = {**TINY_LLAMA, "num_hidden_layers": BLOCKS}
 
@@ -41,7 +41,7 @@ def test_the_cache_stays_where_it_fits(unified: Path, context: int) -> None:
     found = tilewright.map(
         workload=step,
         hardware=unified,
-        mapping="config/mapping/edge_tpu_like.yaml",
+        mapping="config/mapping/zigzag/edge_tpu_like.yaml",
         model="corrected",
         exploit_data_locality=True,
     )

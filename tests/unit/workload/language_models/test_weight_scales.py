@@ -17,7 +17,7 @@ from tests.unit.workload.language_models.models import PUBLISHED, TINY_LLAMA, fi
 GROUPS = {"weights": 4, "weight_group": 128, "weight_scale": 16, "weight_zero_point": 4}
 PRECISION = Precision(weights=4, weight_group=128, weight_scale=16, weight_zero_point=4)
 WITHOUT_LATENT = [name for name in PUBLISHED if not name.startswith("deepseek")]
-HARDWARE, MAPPING = "config/hardware/tpu_like_vector.yaml", "config/mapping/tpu_like_vector.yaml"
+HARDWARE, MAPPING = "config/hardware/zigzag/tpu_like_vector.yaml", "config/mapping/zigzag/tpu_like_vector.yaml"
 WORD_BITS = 64
 """Of the port of the DRAM."""
 OPTIONS = SearchOptions(model="corrected", lpf_limit=2)

@@ -5,6 +5,7 @@ from hypothesis import HealthCheck, given, note, settings
 from hypothesis import strategies as st
 from onnx.helper import make_node
 
+from tests.members import members
 from tests.unit.workload.onnx.dependency_checks import assert_dependencies, build_model
 from tests.unit.workload.onnx.graph_builder import GraphBuilder
 from tests.unit.workload.onnx.random_graphs import one_operator, random_graph
@@ -19,7 +20,7 @@ _FIXED = settings(
 def test_one_operator_depends_on_what_experiments_show(family: str) -> None:
     """Each family alone, over random shapes and attributes: equal where exact, contained where declared."""
 
-    @settings(_FIXED, max_examples=25)
+    @settings(_FIXED, max_examples=members(25, 10))
     @given(one_operator(family))
     def check(graph: GraphBuilder) -> None:
         note(repr(graph))
@@ -28,7 +29,7 @@ def test_one_operator_depends_on_what_experiments_show(family: str) -> None:
     check()
 
 
-@settings(_FIXED, max_examples=150)
+@settings(_FIXED, max_examples=members(150, 60))
 @given(random_graph())
 def test_chains_and_branches_compose(graph: GraphBuilder) -> None:
     """Two to four operators: the composed maps equal the experiment, or contain it behind normalisations."""

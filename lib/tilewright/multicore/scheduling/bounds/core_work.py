@@ -21,15 +21,17 @@ def core_work(classes: CnClasses, traffic: Sequence[TrafficLoad], ends: int, rou
     """The lower bound of `weighted_core_work` in cycles. This function also works if there are no CNs."""
     if not classes.count.any():
         return math.ceil(max((cycles for _, cycles in traffic), default=0.0) * (1 - SLACK))
-    return weighted_core_work(classes, traffic, ends, rounds).cycles
+    return weighted_core_work(classes, traffic, ends, rounds, cycles_only=True).cycles
 
 
-def weighted_core_work(classes: CnClasses, traffic: Sequence[TrafficLoad], ends: int, rounds: int = ROUNDS) -> Weighted:
+def weighted_core_work(
+    classes: CnClasses, traffic: Sequence[TrafficLoad], ends: int, rounds: int = ROUNDS, cycles_only: bool = False
+) -> Weighted:
     """The best lower bound by weights of cores and traffic, with its weights. There must be CNs.
 
     The first weights belong to the cores that are allowed for some CN, by number of the core; the other weights belong
     to the kinds of traffic. `ends` is the number of cycles before the first CN and after the last CN; `rounds` is the
-    number of steps of the search for weights.
+    number of steps of the search for weights, which ends earlier with `cycles_only` (`best_by_weights`).
     """
     present = np.flatnonzero(classes.count)
     used = np.flatnonzero(classes.allowed[present].any(axis=0))
@@ -52,7 +54,7 @@ def weighted_core_work(classes: CnClasses, traffic: Sequence[TrafficLoad], ends:
         loads: Floats = fixed + np.concatenate((on_core, taken[:, chosen] @ count))
         return loads
 
-    return best_by_weights(len(fixed), rounds, bound, load)
+    return best_by_weights(len(fixed), rounds, bound, load, cycles_only)
 
 
 def traffic_loads(

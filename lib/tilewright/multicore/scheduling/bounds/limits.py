@@ -180,15 +180,18 @@ def best_by_weights(
     rounds: int,
     bound: Callable[[Floats], tuple[float, Choice]],
     load: Callable[[Choice], Floats],
+    cycles_only: bool = False,
 ) -> Weighted:
     """Largest lower bound in cycles that a search over weights finds, rounded up. The weights of a bound sum to 1.
 
     `bound` returns the bound that follows from weights, and the choice that is cheapest at these weights. `load`
     returns the load that a choice puts on each resource. Any weights give a valid bound. The search makes `rounds`
-    steps; each step raises the weights of the most loaded resources.
+    steps; each step raises the weights of the most loaded resources. With `cycles_only`, the search ends when no
+    weights give another cycle: the cycles are the same as those of all steps, but the weights can differ.
     """
     logarithm, average, best = np.zeros(resources), np.zeros(resources), 0.0
     weights: Floats = np.full(resources, 1.0 / max(resources, 1))
+    ceiling = _Ceiling(resources)
     for step in range(1, rounds + 1):
         weight = np.exp(logarithm - logarithm.max())
         weight /= weight.sum()
@@ -198,7 +201,34 @@ def best_by_weights(
         if max(by_average, by_weight) > best:
             best, weights = max((by_average, average / average.sum()), (by_weight, weight), key=lambda found: found[0])
         loads = load(cheapest)
-        if not loads.any():
+        if not loads.any() or (cycles_only and _cycles(best) >= ceiling.cycles_with(loads)):
             break
         logarithm += loads / loads.max() * (2.0 / math.sqrt(step))
-    return Weighted(math.ceil(best * (1 - SLACK)), weights)
+    return Weighted(_cycles(best), weights)
+
+
+class _Ceiling:
+    """Upper limit of all bounds by weights, from the loads of choices.
+
+    A bound is at most the weighted load of any choice, thus at most the largest load of any mix of choices.
+    """
+
+    def __init__(self, resources: int) -> None:
+        self._mixes = np.zeros((2, resources))
+        """[mix, resource] Sum of the loads so far: each load once, and each load times the number of its step"""
+        self._shares = np.zeros((2, 1))
+        """[mix] Number of loads in the sum"""
+        self._least = math.inf
+
+    def cycles_with(self, loads: Floats) -> int:
+        """The limit in cycles, rounded up as bounds are, with the loads of one more choice."""
+        share = np.array([[1.0], [float(self._shares[0, 0]) + 1]])
+        self._mixes += share * loads
+        self._shares += share
+        self._least = min(self._least, float(loads.max()), float((self._mixes / self._shares).max(axis=1).min()))
+        return _cycles(self._least * (1 + SLACK / 10))
+
+
+def _cycles(bound: float) -> int:
+    """A bound by weights, rounded up to whole cycles."""
+    return math.ceil(bound * (1 - SLACK))

@@ -57,10 +57,12 @@ class CompulsoryMoves:
 
     def latency_cycles(self, rounds: int = _ROUNDS) -> int:
         """The best lower bound on latency by weights of links, in cycles: no link carries more than its width."""
-        return self.weighted(rounds).cycles if len(self.bits) else 0
+        return self.weighted(rounds, cycles_only=True).cycles if len(self.bits) else 0
 
-    def weighted(self, rounds: int = _ROUNDS) -> Weighted:
-        """The best lower bound, and its weight for each link. There must be at least one move."""
+    def weighted(self, rounds: int = _ROUNDS, cycles_only: bool = False) -> Weighted:
+        """The best lower bound, and its weight for each link. There must be at least one move. The search for weights
+        ends earlier with `cycles_only` (`best_by_weights`).
+        """
         move_of_way = np.repeat(np.arange(len(self.bits)), np.diff(self.start))
 
         def bound(weight: Floats) -> tuple[float, Integers]:
@@ -73,7 +75,7 @@ class CompulsoryMoves:
             loads: Floats = self.bits @ self.cycles_per_bit[ways[np.unique(move_of_way[ways], return_index=True)[1]]]
             return loads
 
-        return best_by_weights(self.cycles_per_bit.shape[1], rounds, bound, load)
+        return best_by_weights(self.cycles_per_bit.shape[1], rounds, bound, load, cycles_only)
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,6 +14,7 @@ from tilewright.pipeline.stages.multi.kept_operands import Needs, stream_buffers
 from tilewright.search.options import SearchOptions
 from tilewright.workload.graph import Workload
 
+from tests.members import members
 from tests.unit.multicore.nodes.networks import conv, read
 from tests.unit.multicore.scheduling.accelerators import BUS, OFFCHIP_PORT, all_pairs
 from tests.unit.pipeline.stages.multi.core_cases import ANY, core, cut, memory, system
@@ -103,7 +104,7 @@ def linked(cores: dict[str, Core], width: int) -> MultiCoreAccelerator:
     return replace(found, links=tuple(links))
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(members(12, 6)))
 def test_a_bound_is_no_larger_with_more_memory(seed: int) -> None:
     """The lower bound of the latency that runs state; random rows of convolutions on one to three random cores."""
     draw = random.Random(seed)

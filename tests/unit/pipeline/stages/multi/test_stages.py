@@ -123,7 +123,7 @@ def test_networks_are_read_with_their_tensors(network: Path) -> None:
 def test_what_a_parser_cannot_read_is_told_with_the_rest(network: Path) -> None:
     """A list for the parser of models, one core instead of several, and a mapping with a mistake: all of it."""
     stages = (StreamONNXModelParser(), AcceleratorParser(), SystemMappingParser())
-    wrong = Descriptions("config/hardware/tpu_like.yaml", LAYERS, [{"name": "default", "core_alocation": [0]}])
+    wrong = Descriptions("config/hardware/zigzag/tpu_like.yaml", LAYERS, [{"name": "default", "core_alocation": [0]}])
     with pytest.raises(InputError) as caught:
         list(run_stages(stages, wrong))
     text = str(caught.value)

@@ -292,7 +292,7 @@ def test_descriptions_are_read_together(tmp_path: Path) -> None:
     mapping.write_text("- name: a\n  core_alocation: [0]\n")
     workload = CONFIG / "workload" / "resnet18.onnx"
     with pytest.raises(InputError) as caught:
-        read_system_problem(Descriptions(CONFIG / "hardware" / "tpu_like.yaml", workload, mapping))
+        read_system_problem(Descriptions(CONFIG / "hardware" / "zigzag" / "tpu_like.yaml", workload, mapping))
     text = str(caught.value)
     assert "core_alocation" in text
     assert "several cores need" in text

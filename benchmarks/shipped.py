@@ -1,0 +1,14 @@
+"""Files of `config/` by name, in whichever subfolder they lie."""
+
+from pathlib import Path
+
+CONFIG = Path(__file__).resolve().parents[1] / "config"
+
+
+def shipped(kind: str, name: str) -> Path:
+    """The hardware or mapping file of a shipped core; a name may begin with its subfolder, as in systolic/systolic."""
+    own = CONFIG / kind / f"{name}.yaml"
+    if own.is_file() or "/" in name:
+        return own
+    (found,) = (CONFIG / kind).rglob(f"{name}.yaml")
+    return found

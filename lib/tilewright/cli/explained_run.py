@@ -1,0 +1,105 @@
+"""Runs on one core with all their inputs, for verbs that evaluate or search the mappings of a run again."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tilewright.base.artifacts.envelope import is_artifact, read_artifact
+from tilewright.base.artifacts.files import existing_file
+from tilewright.base.errors import InputError, Problem
+from tilewright.base.json_values import JsonObject
+from tilewright.base.steps import LAYERS, SUMMARY
+from tilewright.cli.described_run import (
+    HARDWARE,
+    MAPPING,
+    WORKLOAD,
+    DescribedRun,
+    core_in,
+    hardware_digest,
+    network_digest,
+)
+from tilewright.cli.runs import records_of
+from tilewright.workload.network_options import NetworkOptions
+
+if TYPE_CHECKING:
+    from tilewright.designs.core_trials import ExplainedRun
+    from tilewright.results.run_point import RunPoint
+    from tilewright.search.options import SearchOptions
+
+Given = dict[str, Path | None]
+"""Paths of the inputs of a run that the user gives, by kind; None for an input that is searched for."""
+
+
+def explained_run(
+    folder: Path, given: Given, network_options: NetworkOptions
+) -> "tuple[ExplainedRun, dict[str, Path]]":
+    """(run in a folder with its inputs, paths of these inputs)."""
+    from tilewright.base.artifacts.codec import encode
+    from tilewright.base.artifacts.digests import content_digest
+    from tilewright.designs.core_trials import ExplainedRun
+    from tilewright.hardware.whole_text import hardware_document
+    from tilewright.pipeline.sources import parse_mapping, parse_workload
+    from tilewright.results.records import layers_in_order
+
+    artifact = read_artifact(folder / LAYERS, "tilewright/layers")
+    summary = read_artifact(folder / SUMMARY, "tilewright/single-summary").payload
+    options = _options(artifact.provenance.get("options", {}), folder)
+    run = DescribedRun.of(folder, artifact.provenance, summary)
+    paths = paths_of_inputs(run, given, network_options)
+    network = parse_workload(paths[WORKLOAD], options.model, options=network_options)
+    run.check(WORKLOAD, network_digest(network, core_in(paths[HARDWARE])), str(paths[WORKLOAD]))
+    mapping = parse_mapping(paths[MAPPING])
+    run.check(MAPPING, content_digest(encode(mapping)), str(paths[MAPPING]))
+    placed = layers_in_order(records_of(artifact, folder / LAYERS), summary)
+    hardware = hardware_document(paths[HARDWARE]).data
+    return ExplainedRun(folder.name, placed, hardware, network, mapping, options), paths
+
+
+def run_with_inputs(place: str, run: "RunPoint") -> "ExplainedRun":
+    """Run in the folder `place`, whose mappings can be evaluated and searched on other hardware. Raises InputError if
+    this is no run of a search on one core, or if its inputs are not found.
+    """
+    path = Path(place)
+    folder = path.parent if path.name in (LAYERS, SUMMARY) else path
+    if run.is_of_several_cores or not (folder / SUMMARY).is_file():
+        message = "cannot be searched again: it is not the folder of a run of `tilewright map` on one core"
+        raise InputError([Problem(message, place, path="--search-again")])
+    return explained_run(folder, {HARDWARE: None, WORKLOAD: None, MAPPING: None}, NetworkOptions())[0]
+
+
+def paths_of_inputs(
+    run: DescribedRun, given: Given, network_options: NetworkOptions, is_system: bool = False
+) -> dict[str, Path]:
+    """Paths of the input files of a run, by kind. Raises InputError for files that are not found, for hardware of
+    another run, and for a hardware artifact without the text of the hardware file.
+    """
+    from tilewright.hardware.whole_text import text_in
+
+    hardware = given[HARDWARE]
+    if hardware is not None:
+        if is_artifact(existing_file(hardware, HARDWARE)) and not text_in(hardware):
+            message = (
+                "is an artifact without the text of its file, so it cannot be changed: give the hardware file instead"
+            )
+            raise InputError([Problem(message, str(hardware))])
+        run.check(HARDWARE, hardware_digest(hardware), str(hardware))
+    found = run.descriptions(given, network_options, is_system, is_changed=True)
+    missing = run.not_found({kind: found[kind] for kind in given})
+    if missing:
+        raise InputError(missing)
+    return {kind: path for kind, path in found.items() if path is not None}
+
+
+def _options(stated: JsonObject, folder: Path) -> "SearchOptions":
+    """Search options of a run. Raises InputError if the run used a pipeline of the user, because options do not
+    describe the stages of such a pipeline, and if mappings were chosen from a front."""
+    from tilewright.base.objectives import OBJECTIVES
+    from tilewright.base.parameters import made_of
+    from tilewright.search.options import SearchOptions
+
+    if "pipeline" in stated or stated.get("objective") not in OBJECTIVES:
+        message = "was made by a pipeline of the user, which cannot search mappings for a change"
+        raise InputError([Problem(message, str(folder))])
+    if chosen := stated.get("choice"):
+        message = "has mappings that were chosen from the front of the network: a new search would not choose them"
+        raise InputError([Problem(message, str(folder), value=", ".join(chosen) if isinstance(chosen, dict) else "")])
+    return made_of(SearchOptions, stated)

@@ -1,0 +1,71 @@
+"""Plug-ins on the command line: their list, and errors in their code, which are reported with file and line."""
+
+import sys
+import traceback
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+
+from tilewright.base.errors import InputError, Problem
+from tilewright.base.registry import KINDS, Registry, installed, package_of
+
+
+def plug_in_lines() -> Iterator[str]:
+    """Lines with the entry point, the object and the package of each installed plug-in, sorted by entry point.
+
+    Raises InputError for unknown kinds, for a name that two packages use, and, after the last line, for all objects
+    that cannot be loaded or have a fault.
+    """
+    problems: list[Problem] = []
+    for point, entry in installed().items():
+        yield f"plug-in {point}: {entry} of {package_of(point)}"
+        kind, _, name = point.partition(".")
+        try:
+            _registry(kind)[name]
+        except InputError as error:
+            problems += error.problems
+    if problems:
+        raise InputError(problems)
+
+
+def installed_text() -> str:
+    """Installed plug-ins with their packages, on one line; '' if there are none or if they cannot be listed."""
+    try:
+        return ", ".join(f"{point} of {package_of(point)}" for point in installed())
+    except InputError:
+        return ""
+
+
+def problem_in_plug_in(error: Exception) -> Problem | None:
+    """Problem that reports an error in the code of a plug-in, at the innermost line of its package in the traceback.
+    None if the traceback does not contain the code of an installed plug-in.
+    """
+    from tilewright.pipeline.stages.base import problem_in_code, raised_by_tilewright_below  # slow to load
+
+    try:
+        homes = {point: _home(entry) for point, entry in installed().items()}
+    except InputError:
+        return None
+    for frame in reversed(traceback.extract_tb(error.__traceback__)):
+        file = Path(frame.filename)
+        points = [point for point, home in homes.items() if home is not None and file.is_relative_to(home)]
+        if points and not raised_by_tilewright_below(error, frame.filename):
+            return problem_in_code(error, file, shown=str(file), path=f"plug-in {package_of(points[0])}")
+    return None
+
+
+def _registry(kind: str) -> Registry[object]:
+    module = import_module(KINDS[kind])
+    (registry,) = [value for value in vars(module).values() if isinstance(value, Registry)]
+    return registry
+
+
+def _home(entry: str) -> Path | None:
+    """Folder of the top-level package of an entry, or the file of a module outside of packages; None if it has not been
+    imported.
+    """
+    top = sys.modules.get(entry.partition(":")[0].partition(".")[0])
+    file = getattr(top, "__file__", None)
+    if file is None:
+        return None
+    return Path(file).parent if hasattr(top, "__path__") else Path(file)

@@ -1,0 +1,227 @@
+"""Bandwidths of off-chip memories as uncertain numbers: the recorded mappings are evaluated at each bandwidth.
+
+The energy of a bit is held, so that a word twice as wide takes twice the energy. Bandwidths are whole numbers of bits
+per cycle.
+"""
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+from tilewright.base.objectives import energy_delay_product
+from tilewright.designs.core_trials import ExplainedRun
+from tilewright.designs.held_mappings import Outcome
+from tilewright.hardware.core import Accelerator, Core, Memory, Port
+from tilewright.hardware.system import on_chip_memories
+from tilewright.results.order_turn import (
+    BANDWIDTH,
+    LARGEST_FACTOR,
+    NAMES,
+    NEGLIGIBLE,
+    ChangedRun,
+    LinearFigure,
+    UncertainNumber,
+)
+
+GRID_STEP = 1.3
+"""Ratio of neighbouring bandwidths at which the order of runs that share a memory is tried: there the difference of the
+runs need not be monotone, so a change that turns the order only between two neighbours can be missed.
+"""
+Runs = tuple[ExplainedRun, ExplainedRun]
+
+
+@dataclass(frozen=True)
+class BandwidthNumber(UncertainNumber):
+    """Bandwidth of an off-chip memory, of one run or of both."""
+
+    width_bits: int = field(kw_only=True)
+    """Widest port of the memory, in bits per cycle; the wider one of two memories."""
+    outcomes: "Callable[[float], tuple[Outcome, Outcome]]" = field(kw_only=True)
+    """Function from a factor on the bandwidth to the costs of the recorded mappings of both runs."""
+    seconds_a_cycle: tuple[float, float] = field(kw_only=True)
+    """Clock period of each run; 1 for both if a clock is not known."""
+
+    def changes(self, measure: str) -> bool:
+        """Whether the value of a run in a measure depends on the number, by the ends of its range."""
+        values = [self._values(measure, factor) for factor in (self.low, 1.0, self.high)]
+        return measure in self.measures and any(one != values[1] for one in values)
+
+    def difference(self, measure: str, factor: float, first: int) -> float:
+        """Value of the second run minus the value of the first run, for a factor on the number."""
+        values = self._values(measure, factor)
+        return values[1 - first] - values[first]
+
+    def share(self, measure: str, factor: float, first: int) -> float:
+        """Difference of the second run from the first run for a factor, as a share of the value of the first run."""
+        return self.difference(measure, factor, first) / self._values(measure, factor)[first]
+
+    def turning_factor(self, measure: str, first: int) -> float | None:
+        """Factor nearest to 1, as a ratio, that makes a whole number of bits per cycle and turns the order."""
+        found = [bits / self.width_bits for bits in self._turning_bits(measure, first)]
+        return min(found, key=lambda factor: abs(math.log(factor)), default=None)
+
+    def _turning_bits(self, measure: str, first: int) -> Iterator[int]:
+        """Nearest larger and nearest smaller bandwidth in bits per cycle that turns the order, where there is one.
+
+        With one memory the latency is monotone in the bandwidth, so only the ends of the range are tried first.
+        """
+
+        def is_turned(bits: int) -> bool:
+            return self.difference(measure, bits / self.width_bits, first) < 0
+
+        for grid in _grids(self.width_bits, is_fine=all(self.parts)):
+            before = self.width_bits
+            for bits in grid:
+                if is_turned(bits):
+                    yield _first_turned(before, bits, is_turned)
+                    break
+                before = bits
+
+    def _values(self, measure: str, factor: float) -> tuple[float, float]:
+        a, b = (
+            _value(measure, outcome, period)
+            for outcome, period in zip(self.outcomes(factor), self.seconds_a_cycle, strict=True)
+        )
+        return a, b
+
+
+def bandwidth_numbers(runs: Runs) -> tuple[BandwidthNumber, ...]:
+    """Bandwidths of the off-chip memories of two runs. Equal memories are one number.
+
+    Raises InputError if the cost model does not give the recorded costs of the mappings of a run.
+    """
+    memories = [[memory for memory in off_chip_memories(run.core) if _width_bits(memory)] for run in runs]
+    clocks = [run.core.clock_frequency_mhz for run in runs]
+    found: list[BandwidthNumber] = []
+    if all(len(own) == 1 for own in memories) and _is_same(memories[0][0], memories[1][0], clocks):
+        found.append(_number(runs, (memories[0][0], memories[1][0])))
+    else:
+        found += [_number(runs, (memory, None)) for memory in memories[0]]
+        found += [_number(runs, (None, memory)) for memory in memories[1]]
+    for number in found[:1]:
+        number.outcomes(1.0)
+    return tuple(found)
+
+
+def off_chip_memories(core: Core) -> list[Memory]:
+    """Memories of a core that are off the chip."""
+    on_chip = on_chip_memories(core)
+    return [memory for index, memory in enumerate(core.memories) if index not in on_chip]
+
+
+def with_bandwidth(core: Core, names: Sequence[str], factor: float) -> Core:
+    """Core with some memories `factor` times as wide, rounded down to whole bits per cycle, and the same energy per
+    bit.
+    """
+    memories = (_widened(memory, factor) if memory.name in names else memory for memory in core.memories)
+    return core if factor == 1 else replace(core, memories=tuple(memories))
+
+
+def _widened(memory: Memory, factor: float) -> Memory:
+    ports = tuple(_widened_port(port, factor) for port in memory.ports)
+    before, after = (_words_bits(own) for own in (memory.ports, ports))
+    energies = memory.read_energy_pj * after[0] / before[0], memory.write_energy_pj * after[1] / before[1]
+    return replace(memory, ports=ports, read_energy_pj=energies[0], write_energy_pj=energies[1])
+
+
+def _widened_port(port: Port, factor: float) -> Port:
+    width = max(1, int(port.bandwidth_max_bits * factor * (1 + NEGLIGIBLE)))
+    is_whole_word = port.bandwidth_min_bits == port.bandwidth_max_bits
+    least = width if is_whole_word else min(port.bandwidth_min_bits, width)
+    return replace(port, bandwidth_max_bits=width, bandwidth_min_bits=least)
+
+
+def _words_bits(ports: Sequence[Port]) -> tuple[int, int]:
+    """Widths of the words that are read and written; 1 if there are none."""
+    read, write = (
+        max((port.bandwidth_max_bits for port in ports if way in port.port_type), default=1)
+        for way in ("read", "write")
+    )
+    return read, write
+
+
+def _width_bits(memory: Memory) -> int:
+    return max((port.bandwidth_max_bits for port in memory.ports), default=0)
+
+
+def _is_same(one: Memory, other: Memory, clocks_mhz: Sequence[float]) -> bool:
+    """Whether two memories are the same part: equal bandwidth (per second if the clocks are known), and equal energies
+    per bit.
+    """
+    rates = clocks_mhz if all(clocks_mhz) else (1.0, 1.0)
+    pairs = [(_width_bits(one) * rates[0], _width_bits(other) * rates[1])]
+    bits = _words_bits(one.ports), _words_bits(other.ports)
+    pairs.append((one.read_energy_pj / bits[0][0], other.read_energy_pj / bits[1][0]))
+    pairs.append((one.write_energy_pj / bits[0][1], other.write_energy_pj / bits[1][1]))
+    return all(math.isclose(a, b, rel_tol=NEGLIGIBLE) for a, b in pairs)
+
+
+def _number(runs: Runs, memories: tuple[Memory | None, Memory | None]) -> BandwidthNumber:
+    first, second = (() if memory is None else (memory.name,) for memory in memories)
+    widths = {port.bandwidth_max_bits for memory in memories if memory is not None for port in memory.ports}
+    places = [place for place in (0, 1) if memories[place] is not None]
+    names = ", ".join(dict.fromkeys((*first, *second)))
+    clocks = [run.core.clock_frequency_mhz for run in runs]
+    periods = tuple(1e-6 / clock for clock in clocks) if all(clocks) else (1.0, 1.0)
+    still = ChangedRun(LinearFigure(0.0), LinearFigure(0.0))
+    return BandwidthNumber(
+        name=f"bandwidth of {names} in {' and '.join(NAMES[place] for place in places)}",
+        values=(float(max(widths)),) if len(widths) == 1 else (),
+        unit="b/cycle",
+        kind=BANDWIDTH,
+        parts=(first, second),
+        runs=(still, still),
+        low=math.ceil(max(widths) / LARGEST_FACTOR) / max(widths),
+        high=LARGEST_FACTOR,
+        measures=("latency", "EDP"),
+        width_bits=max(widths),
+        outcomes=_Outcomes(runs, (first, second)),
+        seconds_a_cycle=(periods[0], periods[1]),
+    )
+
+
+@dataclass(eq=False)
+class _Outcomes:
+    """Costs of the recorded mappings of two runs for a factor on a bandwidth, each evaluated once."""
+
+    runs: Runs
+    parts: tuple[tuple[str, ...], tuple[str, ...]]
+    found: dict[tuple[int, Core], Outcome] = field(default_factory=dict)
+
+    def __call__(self, factor: float) -> tuple[Outcome, Outcome]:
+        """Costs of both runs."""
+        return self._of(0, factor), self._of(1, factor)
+
+    def _of(self, place: int, factor: float) -> Outcome:
+        run, parts = self.runs[place], self.parts[place]
+        core = with_bandwidth(run.core, parts, factor) if parts else run.core
+        if (place, core) not in self.found:
+            self.found[place, core] = run.same(Accelerator(core.name, (core,)))
+        return self.found[place, core]
+
+
+def _value(measure: str, outcome: Outcome, seconds_a_cycle: float) -> float:
+    energy, cycles = outcome.energy_pj, outcome.latency_cycles
+    assert energy is not None
+    assert cycles is not None
+    latency = cycles * seconds_a_cycle
+    return {"energy": energy, "latency": latency}.get(measure, energy_delay_product(energy, latency))
+
+
+def _grids(width_bits: int, is_fine: bool) -> tuple[list[int], list[int]]:
+    """Bandwidths to try above and below a bandwidth, nearest first: only the ends of the range unless `is_fine`."""
+    limits = math.floor(width_bits * LARGEST_FACTOR), math.ceil(width_bits / LARGEST_FACTOR)
+    count = math.floor(math.log(LARGEST_FACTOR) / math.log(GRID_STEP)) if is_fine else 0
+    above = [math.floor(width_bits * GRID_STEP**step) for step in range(1, count + 1)]
+    below = [math.ceil(width_bits / GRID_STEP**step) for step in range(1, count + 1)]
+    both = [[*own, limit] for own, limit in ((above, limits[0]), (below, limits[1]))]
+    first, second = ([bits for bits in dict.fromkeys(own) if bits != width_bits] for own in both)
+    return first, second
+
+
+def _first_turned(before: int, bits: int, is_turned: Callable[[int], bool]) -> int:
+    """Bandwidth nearest to `before` that turns the order, between `before`, which does not, and `bits`, which does."""
+    while abs(bits - before) > 1:
+        middle = (before + bits) // 2
+        before, bits = (before, middle) if is_turned(middle) else (middle, bits)
+    return bits

@@ -1,0 +1,46 @@
+"""Units of the array that a mapping file can use: the same number in every design, also if the array is larger."""
+
+import math
+
+from tilewright.base.errors import count_of
+from tilewright.designs.space import Space
+from tilewright.mapping.yaml_reader import read_mapping
+from tilewright.search.options import SearchOptions
+
+ARRAY = "operational_array"
+
+
+def fixed_unit_lines(space: Space) -> tuple[str, ...]:
+    """Assumption about a space of one core in which the array varies and the mapping file fixes loops along it; () for
+    other spaces.
+
+    Raises InputError if the mapping file has mistakes.
+    """
+    if space.mapping is None or space.is_of_systems or not _array_varies(space):
+        return ()
+    most: dict[str, int] = {}
+    for entry in read_mapping(space.mapping).entries:
+        for side, loops in entry.spatial_mapping:
+            most[side] = max(most.get(side, 1), math.prod(factor for _, factor in loops))
+    if not most:
+        return ()
+    used = ", ".join(f"{count_of(units, 'unit')} along {side}" for side, units in sorted(most.items()))
+    registers = (
+        ", although registers beside them count when the memory of data between layers is chosen"
+        if _keeps_data(space)
+        else ""
+    )
+    return (
+        f"The array varies, but the mapping file fixes loops along it: in every design, entries with such loops use at"
+        f" most {used}. Further units of a larger array never compute for the layers of these entries{registers}.",
+    )
+
+
+def _keeps_data(space: Space) -> bool:
+    return isinstance(space.options, SearchOptions) and space.options.exploit_data_locality
+
+
+def _array_varies(space: Space) -> bool:
+    of_axes = (path for axis in space.axes for settings in axis.settings for path, _ in settings)
+    of_laws = (law.path for law in space.laws if law.path is not None)
+    return any(path[:2] == (ARRAY, "sizes") or path == (ARRAY,) for path in (*of_axes, *of_laws))

@@ -1,0 +1,52 @@
+"""Arrangements of the parts of a layer on cores: in turn, in runs of parts, or as a grid of neighbouring parts."""
+
+import itertools
+import math
+
+Shape = tuple[int, ...]
+"""Numbers of parts along the loops over the parts of a layer, innermost first."""
+
+
+def arrangements(shape: Shape, cores: int) -> list[tuple[int, ...]]:
+    """Arrangements of the parts of a layer on numbered cores. An arrangement has the core of each part, in the order of
+    the parts (the innermost loop counts fastest).
+
+    Parts go to the cores in turn, or consecutive parts go to the same core; for both, parts are counted along the
+    innermost or along the outermost loop. If several loops cut the layer, the cores also form grids, each core of which
+    runs a rectangle of neighbouring parts.
+    """
+    parts = math.prod(shape)
+    places = [tuple(reversed(place)) for place in itertools.product(*map(range, reversed(shape)))]
+    orders: list[list[int]] = [list(range(parts))]
+    if len(shape) > 1:
+        by_outermost = sorted(range(parts), key=lambda part: places[part])
+        orders.append([0] * parts)
+        for number, part in enumerate(by_outermost):
+            orders[1][part] = number
+    found = [tuple(number % cores for number in order) for order in orders]
+    found += [tuple(number * cores // parts for number in order) for order in orders]
+    for sides in _grids(shape, cores):
+        strides = [math.prod(sides[:axis]) for axis in range(len(sides))]
+        found.append(
+            tuple(
+                sum(at * side // of * stride for at, side, of, stride in zip(place, sides, shape, strides, strict=True))
+                for place in places
+            )
+        )
+    return list(dict.fromkeys(found))
+
+
+def _grids(shape: Shape, cores: int) -> list[Shape]:
+    """Sides of grids of exactly this number of cores, if each core of the grid gets a part, and none gets more parts
+    than it would in turn.
+    """
+    if len(shape) < 2:
+        return []
+    sides = (tuple(one for one in range(1, min(size, cores) + 1) if cores % one == 0) for size in shape)
+    most = math.ceil(math.prod(shape) / cores)
+    return [
+        grid
+        for grid in itertools.product(*sides)
+        if math.prod(grid) == cores
+        and math.prod(math.ceil(size / side) for size, side in zip(shape, grid, strict=True)) <= most
+    ]

@@ -1,0 +1,290 @@
+"""Blocks of layers: parts along rows, channels, and heads or the batch at once, with an estimate of their cycles.
+
+If each block of `a x b` runs on a core of its own, the input is read `b` times and the weights `a` times. Fewer cores
+read less but compute longer, and data that do not fit a core are read again. The estimate weighs these effects. It only
+decides which cuts are scheduled first; costs and schedules decide which cut is the best.
+"""
+
+import itertools
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache, lru_cache
+
+from tilewright.base.objectives import OBJECTIVES
+from tilewright.base.profile import CORRECTED
+from tilewright.hardware.core import Core
+from tilewright.hardware.hierarchy import top_memories
+from tilewright.hardware.system import BUS, OFFCHIP_PORT, Link, MultiCoreAccelerator
+from tilewright.hardware.system_links import offchip_ports
+from tilewright.workload.layer import FINAL_OUTPUT, OUTPUT, Layer
+from tilewright.workload.relevancy import operand_elements
+
+MOST_BLOCKS_A_CORE = 4
+"""Largest number of blocks of a layer that one core runs."""
+REMEMBERED_LAYERS = 64
+"""Number of different layers whose blocks are cached, because networks repeat their layers."""
+
+
+@dataclass(frozen=True)
+class Machine:
+    """Properties of a system, and of the cores that can run a layer, from which the estimate for the layer follows."""
+
+    cores: int
+    """Number of cores that can run the layer."""
+    unrolling: tuple[tuple[str, int], ...]
+    """Pairs (loop dimension, number of its indices that the array of a core processes at a time); empty if they are not
+    known.
+    """
+    array_units: int
+    """Number of units of the array of a core."""
+    rooms: tuple[tuple[int, tuple[str, ...]], ...]
+    """Pairs (capacity in bits, layer operands that share it), one for each top memory of a core."""
+    read_bits_per_cycle: float
+    """Largest rate of the data that leave the off-chip memory."""
+    write_bits_per_cycle: float
+    """Largest rate of the data that enter the off-chip memory."""
+    shares_port: bool
+    """Whether the data that leave the off-chip memory and the data that enter it share a port."""
+    is_heard: bool
+    """Whether a bus brings data from the off-chip memory, so that equal data for several cores are sent once."""
+
+
+@dataclass(frozen=True)
+class OnCores:
+    """Estimate for blocks on a number of cores."""
+
+    cores: int
+    port_cycles: float
+    """Cycles in which the off-chip port is busy."""
+    first_cycles: float
+    """Cycles until every core has the data of its first block; 0 if blocks start while their data arrive."""
+    core_cycles: float
+    """Cycles in which the array of the busiest core works, without stalls."""
+    last_cycles: float
+    """Cycles of a block that starts when all its data have arrived; 0 if blocks start while their data arrive."""
+    moved_bits: float
+    """Bits that the off-chip memory sends and receives."""
+
+    def cycles(self, stretch: float) -> float:
+        """Estimated latency in cycles. `stretch` is the time on a core, as a multiple of the time without stalls."""
+        port, core = self.port_cycles + stretch * self.last_cycles, self.first_cycles + stretch * self.core_cycles
+        return max(port, core)
+
+
+@dataclass(frozen=True)
+class Blocks:
+    """Cut of a layer into blocks of equal size. The last block along a dimension can be smaller."""
+
+    counts: tuple[int, ...]
+    """Number of parts along each dimension that can be cut; 1 for a dimension that is not cut."""
+    block_cycles: float
+    """Cycles in which the array of a core works for one block, without stalls."""
+    choices: tuple[OnCores, ...]
+    """Estimates, one for each smallest number of cores that run at most 1, 2, ... blocks each."""
+
+    @property
+    def parts(self) -> int:
+        """Number of blocks."""
+        return math.prod(self.counts)
+
+    def rank(self, objective: str, stretch: float = 1.0) -> tuple[float, ...]:
+        """Key of the order in which cuts are tried. It has the objective of the estimated off-chip traffic, in place of
+        the energy, and of the estimated latency. `stretch` is explained at `OnCores.cycles`.
+        """
+        pairs = ((one.cycles(stretch), one.moved_bits) for one in self.choices)
+        first = min((OBJECTIVES[objective].value(bits, cycles), cycles) for cycles, bits in pairs)
+        return *first, float(self.parts), *map(float, self.counts)
+
+    def least_cycles(self, stretch: float) -> float:
+        """Least estimated latency in cycles over all numbers of cores."""
+        return min(one.cycles(stretch) for one in self.choices)
+
+
+def machine(
+    accelerator: MultiCoreAccelerator, core: Core, cores: int, unrolling: Mapping[str, int], link: Mapping[str, str]
+) -> Machine:
+    """Machine for a layer that `cores` cores like `core` can run. `link` has the memory operand of each operand of the
+    layer.
+    """
+    off_chip = accelerator.offchip_core_id
+    read, write, shares_port = (None, None, True) if off_chip is None else offchip_ports(accelerator.core_of[off_chip])
+    outward = [one for one in accelerator.links if any(sender == off_chip for sender, _ in one.edges)]
+    inward = [one for one in accelerator.links if any(receiver == off_chip for _, receiver in one.edges)]
+    return Machine(
+        cores,
+        tuple(unrolling.items()),
+        math.prod(size for _, size in core.operational_array.dimensions),
+        tuple(
+            (memory.size_bits, tuple(name for name, operand in link.items() if operand in held))
+            for memory, held in top_memories(core)
+        ),
+        min(read or math.inf, _width(outward)),
+        min(write or math.inf, _width(inward)),
+        shares_port or any(one in inward for one in outward),
+        any(one.kind == BUS for one in outward),
+    )
+
+
+def _width(links: Sequence[Link]) -> float:
+    """Largest rate over links that begin or end at the off-chip core: all data use a link of the port, and one of the
+    other links. Infinite if there is no limit.
+    """
+    found = math.inf
+    for are_ports in (True, False):
+        widths = [one.bandwidth_bits_per_cycle for one in links if (one.kind == OFFCHIP_PORT) is are_ports]
+        limited = [width for width in widths if width is not None]
+        if widths and len(limited) == len(widths):
+            found = min(found, float(sum(limited)))
+    return found
+
+
+def uniform_blocks(layer: Layer, dimensions: Sequence[str], of: Machine) -> tuple[Blocks, ...]:
+    """All cuts of a layer into blocks along `dimensions`, with at most MOST_BLOCKS_A_CORE blocks for each core.
+
+    `dimensions` has at most three dimensions of the output: rows, channels, and heads or the batch. Two numbers of
+    parts that give the same parts count once. Dimensions after the second are only cut into equal parts.
+    """
+    return _uniform_blocks(replace(layer, name=""), tuple(dimensions), of)
+
+
+@lru_cache(maxsize=REMEMBERED_LAYERS)
+def _uniform_blocks(layer: Layer, dimensions: tuple[str, ...], of: Machine) -> tuple[Blocks, ...]:
+    most = MOST_BLOCKS_A_CORE * of.cores
+    estimate = _Estimate(layer, dimensions, of)
+    choices = [part_counts(layer.size_of[name], most, place > 1) for place, name in enumerate(dimensions)]
+    return tuple(estimate.of(counts) for counts in itertools.product(*choices) if math.prod(counts) <= most)
+
+
+def part_counts(size: int, most: int, evenly: bool = False) -> tuple[int, ...]:
+    """Numbers of parts, at most `most`, that give different sizes of parts, in rising order. With `evenly`, all parts
+    are equal.
+    """
+    found = {math.ceil(size / math.ceil(size / wanted)) for wanted in range(1, min(size, most) + 1)}
+    return tuple(sorted(count for count in found if not evenly or size % count == 0))
+
+
+def core_counts(parts: int, cores: int) -> tuple[int, ...]:
+    """Smallest numbers of cores that run at most 1, 2, ... parts each, in falling order, at most `cores`."""
+    counts = (math.ceil(parts / each) for each in range(1, MOST_BLOCKS_A_CORE + 1))
+    return tuple(dict.fromkeys(count for count in counts if count <= cores))
+
+
+class _Estimate:
+    """Estimate of the cycles and of the off-chip traffic of the blocks of one layer."""
+
+    def __init__(self, layer: Layer, dimensions: tuple[str, ...], of: Machine) -> None:
+        self.layer, self.dimensions, self.machine = layer, dimensions, of
+        self.unrolling = dict(of.unrolling)
+        self.bits = cache(self._bits)
+        self.sizes = tuple(layer.size_of[name] for name in dimensions)
+        whole = self.bits(self.sizes)
+        self.depends = {name: tuple(self._depends(name, place) for place in range(len(self.sizes))) for name in whole}
+        """Whether a block has other data of an operand if it differs in a dimension, by operand."""
+        self.written_bits = operand_elements(layer, OUTPUT, CORRECTED) * layer.bits_of[FINAL_OUTPUT]
+
+    def _bits(self, sizes: tuple[int, ...]) -> dict[str, int]:
+        """Bits of each operand of a block. Outputs have the width of partial sums if partial sums are wider."""
+        changed = dict(zip(self.dimensions, sizes, strict=True))
+        loops = tuple((name, changed.get(name, size)) for name, size in self.layer.loop_sizes)
+        block, width = replace(self.layer, loop_sizes=loops), self.layer.bits_of
+        wide = {OUTPUT: max(width[OUTPUT], width[FINAL_OUTPUT])}
+        return {name: operand_elements(block, name, CORRECTED) * wide.get(name, width[name]) for name in block.operands}
+
+    def _depends(self, operand: str, place: int) -> bool:
+        one = tuple(1 if place == other else size for other, size in enumerate(self.sizes))
+        return self.sizes[place] > 1 and self.bits(one)[operand] != self.bits(self.sizes)[operand]
+
+    def of(self, counts: tuple[int, ...]) -> Blocks:
+        """Cut with these numbers of parts along the dimensions."""
+        sizes = tuple(math.ceil(size / count) for size, count in zip(self.sizes, counts, strict=True))
+        parts, fits, block_cycles = math.prod(counts), self._fits(sizes), self._block_cycles(sizes)
+        streamed = 0.0 if fits else parts * self._streamed_bits(sizes)
+        inputs = sum(bits for name, bits in self.bits(sizes).items() if name != OUTPUT)
+        choices = []
+        for cores in core_counts(parts, self.machine.cores):
+            each = math.ceil(parts / cores)
+            read = self._copied_bits(sizes, counts, cores, each) if fits else streamed
+            first = min(read, cores * inputs) / self.machine.read_bits_per_cycle if fits else 0.0
+            last = block_cycles if fits else 0.0
+            port = self._port_cycles(read)
+            choices.append(OnCores(cores, port, first, each * block_cycles, last, read + self.written_bits))
+        return Blocks(counts, block_cycles, tuple(choices))
+
+    def _port_cycles(self, read_bits: float) -> float:
+        read, write = self.machine.read_bits_per_cycle, self.machine.write_bits_per_cycle
+        reading, writing = read_bits / read, self.written_bits / write
+        return reading + writing if self.machine.shares_port else max(reading, writing)
+
+    def _block_cycles(self, sizes: tuple[int, ...]) -> float:
+        """Cycles of a block on the array, without stalls."""
+        changed = dict(zip(self.dimensions, sizes, strict=True))
+        loops = [(name, changed.get(name, size)) for name, size in self.layer.loop_sizes]
+        unrolling = self.unrolling
+        if not any(name in unrolling for name, _ in loops):
+            return math.prod(size for _, size in loops) / max(self.machine.array_units, 1)
+        return float(math.prod(math.ceil(size / unrolling.get(name, 1)) for name, size in loops))
+
+    def _fits(self, sizes: tuple[int, ...]) -> bool:
+        """Whether all data of a block fit the memories of a core at the same time."""
+        bits = self.bits(sizes)
+        return all(sum(bits[name] for name in held) <= room for room, held in self.machine.rooms)
+
+    def _copied_bits(self, sizes: tuple[int, ...], counts: tuple[int, ...], cores: int, each: int) -> float:
+        """Bits of the inputs that all cores read, if the blocks of a core share what they have in common."""
+        if self.machine.is_heard:
+            return float(sum(bits for name, bits in self.bits(self.sizes).items() if name != OUTPUT))
+        bits = self.bits(sizes)
+
+        def bits_of(shape: tuple[int, ...]) -> int:
+            return sum(
+                bits[name]
+                * math.prod(along for along, differs in zip(shape, self.depends[name], strict=True) if differs)
+                for name in bits
+                if name != OUTPUT
+            )
+
+        shapes = itertools.product(*(range(1, min(count, each) + 1) for count in counts))
+        return float(cores * min(bits_of(shape) for shape in shapes if math.prod(shape) >= each))
+
+    def _streamed_bits(self, sizes: tuple[int, ...]) -> float:
+        """Bits of the inputs that a core reads for a block that does not fit.
+
+        The block reads its inputs once if its outputs or one of its inputs stay on the core. Otherwise it is run in
+        pieces along its first two dimensions, and reads its inputs again. Mappings are chosen by their cycles, and read
+        more if the array hides it; in pieces, the block is therefore assumed to read all that the port can send.
+        """
+        steps = [math.ceil(size / self._unrolling(place)) for place, size in enumerate(sizes[:2])]
+        least = math.inf
+        for pieces in itertools.product(*map(_divisors, steps)):
+            shorter = [step // count for step, count in zip(steps, pieces, strict=True)]
+            cut = [step * self._unrolling(place) for place, step in enumerate(shorter)]
+            bits = self.bits((*cut, *sizes[2:]))
+            if self._stays(bits, pieces):
+                read = float(math.prod(pieces) * sum(of for name, of in bits.items() if name != OUTPUT))
+                if math.prod(pieces) == 1:
+                    return read
+                least = min(least, read)
+        hidden = self._block_cycles(sizes) * self.machine.read_bits_per_cycle
+        return max(hidden, least if least < math.inf else 0.0)
+
+    def _unrolling(self, place: int) -> int:
+        return self.unrolling.get(self.dimensions[place], 1)
+
+    def _stays(self, bits: Mapping[str, int], pieces: Sequence[int]) -> bool:
+        """Whether the outputs of a piece, or an input that does not change from piece to piece along a dimension that
+        is not cut, fit a core.
+        """
+        for room, held in self.machine.rooms:
+            for name in held:
+                is_enough = name == OUTPUT or any(
+                    count == 1 and not differs for count, differs in zip(pieces, self.depends[name], strict=False)
+                )
+                if is_enough and bits[name] <= room:
+                    return True
+        return False
+
+
+@cache
+def _divisors(number: int) -> tuple[int, ...]:
+    return tuple(one for one in range(1, number + 1) if number % one == 0)

@@ -1,0 +1,156 @@
+"""Layout of a LaTeX table for a width: size of the font, lines of headings, and columns of texts with several lines.
+
+Widths are estimated from the widths of the letters of Computer Modern, which are at least those of Times.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import zip_longest
+
+POINTS_AN_INCH = 72.27
+"""TeX points an inch."""
+_LINE_SCALE, _PAGE_POINTS = 1.2, 9.0 * POINTS_AN_INCH
+_WIDE, _NARROW = frozenset("mwMW%@&"), frozenset("iljtfrI.,:;'|!()[]/-_ ")
+_PIECE = re.compile(r"[^_./,\- ]*[_./,\- ]?")
+"""Part of a text after which a line may end."""
+
+
+@dataclass(frozen=True)
+class FontSize:
+    """Size of the font of a table."""
+
+    command: str
+    """Command of LaTeX; '' for the size of the text."""
+    points: float
+    gap_points: float
+    """Half of the gap between columns."""
+    em_scale: float
+    """Width of letters relative to their size; small fonts are wider."""
+
+
+SIZES = (
+    FontSize("", 10.0, 6.0, 1.0),
+    FontSize(r"\small", 9.0, 5.0, 1.03),
+    FontSize(r"\footnotesize", 8.0, 4.0, 1.06),
+    FontSize(r"\scriptsize", 7.0, 2.5, 1.14),
+)
+"""Sizes from the largest to the smallest that can be read."""
+
+
+@dataclass(frozen=True)
+class TableLayout:
+    """Layout of the columns of a table."""
+
+    size: FontSize
+    headings: tuple[tuple[str, ...], ...]
+    """Lines of each heading."""
+    wrapped_points: tuple[float | None, ...]
+    """Width of each column whose cells have several lines; None for the other columns."""
+    does_fit: bool = True
+    """Whether the table fits the width."""
+
+    @property
+    def heading_rows(self) -> list[tuple[str, ...]]:
+        """Rows of the headings; the last line of each heading is in the last row."""
+        turned = zip_longest(*(reversed(lines) for lines in self.headings), fillvalue="")
+        return list(reversed(list(turned)))
+
+    def row_count(self, rows: Sequence[Sequence[str]]) -> int:
+        """Number of lines of the rows, as far as words can be broken everywhere."""
+        lines = 0
+        for row in rows:
+            most = 1
+            for cell, wrapped in zip(row, self.wrapped_points, strict=True):
+                if wrapped:
+                    most = max(most, -(-int(text_points(cell, self.size)) // int(wrapped)))
+            lines += most
+        return lines
+
+    def is_taller_than_page(self, rows: Sequence[Sequence[str]]) -> bool:
+        """Whether the table is taller than a page."""
+        lines = self.row_count(rows) + len(self.heading_rows)
+        return lines * self.size.points * _LINE_SCALE > _PAGE_POINTS
+
+
+def text_points(text: str, size: FontSize) -> float:
+    """Estimate of the width of a text, in TeX points."""
+    ems = sum(
+        0.9 if letter in _WIDE else 0.36 if letter in _NARROW else 0.77 if letter.isupper() else 0.54 for letter in text
+    )
+    return ems * size.points * size.em_scale
+
+
+def layout_of(
+    headings: Sequence[str], rows: Sequence[Sequence[str]], are_numbers: Sequence[bool], inches: float
+) -> TableLayout:
+    """Layout with the largest font in which the table fits the width, if need be with lines in columns of texts."""
+    columns = [*zip(*rows, strict=True)] if rows else [()] * len(headings)
+    room = inches * POINTS_AN_INCH
+    for size in SIZES:
+        lines, widths = _widths(headings, columns, size)
+        if _total(widths, size) <= room:
+            return TableLayout(size, lines, (None,) * len(headings))
+    for size in SIZES[-2:]:
+        lines, widths = _widths(headings, columns, size)
+        texts = [place for place, is_number in enumerate(are_numbers) if not is_number]
+        least = {place: _longest_piece(columns[place], lines[place], size) for place in texts}
+        spare = room - _total([0.0 if place in texts else width for place, width in enumerate(widths)], size)
+        if texts and sum(least.values()) <= spare:
+            wrapped = _shared(spare, {place: widths[place] for place in texts}, least)
+            return TableLayout(size, lines, tuple(wrapped.get(place) for place in range(len(headings))))
+    return TableLayout(SIZES[-1], _widths(headings, columns, SIZES[-1])[0], (None,) * len(headings), does_fit=False)
+
+
+def pieces(text: str) -> list[str]:
+    """Parts of a text after which a line may end."""
+    return [piece for piece in _PIECE.findall(text) if piece]
+
+
+def _widths(
+    headings: Sequence[str], columns: Sequence[Sequence[str]], size: FontSize
+) -> tuple[tuple[tuple[str, ...], ...], list[float]]:
+    """(lines of each heading, width of each column)."""
+    lines, widths = [], []
+    for heading, cells in zip(headings, columns, strict=True):
+        widest = max((text_points(cell, size) for cell in cells), default=0.0)
+        lines.append(_heading_lines(heading, widest, size))
+        widths.append(max(widest, *(text_points(line, size) for line in lines[-1])))
+    return tuple(lines), widths
+
+
+def _heading_lines(heading: str, room: float, size: FontSize) -> tuple[str, ...]:
+    """Lines of a heading that are no wider than the cells, if its words allow it. A unit has its own line if it does
+    not fit beside the words.
+    """
+    words = heading.partition(" [")[0].split(" ") + ([f"[{heading.partition(' [')[2]}"] if " [" in heading else [])
+    room = max(room, *(text_points(word, size) for word in words))
+    lines: list[str] = []
+    for word in words:
+        if lines and text_points(f"{lines[-1]} {word}", size) <= room:
+            lines[-1] += f" {word}"
+        else:
+            lines.append(word)
+    return tuple(lines)
+
+
+def _total(widths: Sequence[float], size: FontSize) -> float:
+    return sum(widths) + 2 * size.gap_points * len(widths)
+
+
+def _longest_piece(cells: Sequence[str], heading: Sequence[str], size: FontSize) -> float:
+    found = [text_points(piece, size) for cell in cells for piece in pieces(cell)]
+    return max([*found, *(text_points(line, size) for line in heading)])
+
+
+def _shared(spare: float, natural: dict[int, float], least: dict[int, float]) -> dict[int, float]:
+    """Widths of columns that are wider than they can be. The widest columns become narrower first."""
+    low, high = 0.0, max(natural.values())
+    for _ in range(40):
+        cap = (low + high) / 2
+        if sum(max(least[place], min(width, cap)) for place, width in natural.items()) <= spare:
+            low = cap
+        else:
+            high = cap
+    found = {place: max(least[place], min(width, low)) for place, width in natural.items()}
+    return {place: width for place, width in found.items() if width < natural[place]}

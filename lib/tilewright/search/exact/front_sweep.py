@@ -1,0 +1,397 @@
+"""Sweeps for the Pareto front of energy and latency of a layer: branch and bound in which known points dominate labels.
+
+A sweep expands the labels of the exact search, and drops each label whose bounds of energy and latency a known point
+matches within a tolerance (docs/proofs.md#sweeps). What remains of all dropped labels limits what the points can miss.
+"""
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from itertools import product
+from types import SimpleNamespace
+
+import numpy as np
+
+from tilewright.base.errors import MappingError
+from tilewright.cost.allocation_kernel import OUTPUT_INDEX
+from tilewright.cost.problem import IRRELEVANT
+from tilewright.mapping.temporal import LoopMultiset, loop_multiset
+from tilewright.search.batch import OrderBatch, cost_orders
+from tilewright.search.exact import rounds
+from tilewright.search.exact.bounds_kernel import TOLERANCE
+from tilewright.search.exact.candidate import Candidate, Ordering, likeness
+from tilewright.search.exact.choice import Choice
+from tilewright.search.exact.expansion_kernel import begin, expand_labels, next_generation
+from tilewright.search.exact.lattice_record import LABEL_FIELDS, PATH_BITS, PATH_SYMBOLS
+from tilewright.search.exact.rounds import CHUNK_LABELS, Incumbent, MultisetPart, Watch
+from tilewright.search.exact.search import MAKING
+from tilewright.search.exact.staircase import Staircase
+from tilewright.search.exact.tables import energy_floor
+from tilewright.search.front import Values, on_staircase
+from tilewright.search.loma import best_of_few_loops
+from tilewright.search.loma_kernel import matches
+from tilewright.search.options import ExactParameters
+
+OBJECTIVE = "EDP"
+"""Objective of the record of a sweep. Its labels have bounds of both measures."""
+WIDTHS = (64, 2048, 16384)
+"""Number of labels that each sweep keeps per generation."""
+_BLOCK = 256
+"""Number of complete labels whose costs are computed between two looks at the staircase."""
+_MADE_AT_ONCE = 128
+"""Number of spatial mappings that are made before they are swept."""
+
+
+class FrontPart(MultisetPart):
+    """All orders of one multiset of loops of one spatial mapping, with what the sweeps so far can have missed."""
+
+    miss = math.inf
+    """Largest share by which a mapping of this part can escape the known points."""
+
+    def sweep(self, known: Staircase, width: int, tolerance: float, *, bounds_only: bool = False) -> None:
+        """Expand all labels that no known point matches within `tolerance`, at most `width` labels per generation.
+
+        The mappings found are added to `known`. With `bounds_only`, the sweep is in a larger space, and only its orders
+        count as mappings. Raises MappingError if the problem is too large for the tables.
+        """
+        self._left = 0.0
+        if self.multiset.length == 0:
+            self._take_only(known)
+            self.miss = 0.0
+            return
+        if not self._has_tables():
+            return
+        search = self.search
+        search.best, search.best_share = known.largest_product(tolerance), 1 - TOLERANCE
+        before = int(search.nodes)
+        self._call(begin, 0)
+        is_complete = self._grow(known, width, tolerance)
+        self.nodes += int(search.nodes) - before
+        if is_complete:
+            self._finish(known, tolerance, bounds_only)
+        if math.isfinite(search.dropped_bound):  # the record was full: only the EDP of the dropped labels is known
+            self._left = max(self._left, math.sqrt(float(search.best / search.dropped_bound)) - 1)
+        if self.claims_bound:
+            self.miss = min(self.miss, self._left)
+
+    def _take_only(self, known: Staircase) -> None:
+        """Add the only mapping of a problem without temporal loops."""
+        only = best_of_few_loops(self.prepared, self.entries, OBJECTIVE, self.watch.stop)
+        if only.order is not None:
+            known.add([Incumbent(only.order, None, only.energy_pj, only.latency_cycles, self.candidate)])
+
+    def _grow(self, known: Staircase, width: int, tolerance: float) -> bool:
+        """Make all generations up to the labels that lack one loop; False if the time ends before."""
+        search = self.search
+        while search.generation < self.multiset.length - 1 and search.label_count[search.current]:
+            while search.cursor < search.label_count[search.current]:
+                if not self.watch.in_time():
+                    waiting = self._escapes(known, int(search.current), int(search.cursor))
+                    made = self._escapes(known, 1 - int(search.current))
+                    self._leave(waiting)
+                    self._leave(made)
+                    return False
+                before = int(search.nodes)
+                self._call(expand_labels, CHUNK_LABELS)
+                self._spend(int(search.nodes) - before)
+            self._keep(known, width, tolerance)
+            self._call(next_generation, 0)
+        return True
+
+    def _spend(self, labels: int) -> None:
+        self.watch.spent += labels
+        if self.watch.progress is not None:
+            self.watch.progress(labels)
+
+    def _leave(self, escapes: Values) -> None:
+        """Labels with these misses are not expanded."""
+        self._left = max(self._left, float(escapes.max(initial=0.0)))
+
+    def _escapes(self, known: Staircase, g: int, first: int = 0) -> Values:
+        """Misses of the labels of generation `g` from number `first` on."""
+        search, rows = self.search, slice(first, int(self.search.label_count[g]))
+        latency = search.label_latency_bound[g, rows]
+        energy = search.label_energy_bound[g, rows] + float(self.prepared.arrays.energy_pj_a_cycle) * latency
+        return known.misses(energy, latency)
+
+    def _keep(self, known: Staircase, width: int, tolerance: float) -> None:
+        """Keep the labels of the next generation that can escape the known points, `width` of those that can most."""
+        search = self.search
+        g = 1 - int(search.current)
+        escapes = self._escapes(known, g)
+        kept = np.flatnonzero(escapes > tolerance)
+        if len(kept) > width:
+            kept = np.sort(kept[np.argsort(-escapes[kept], kind="stable")[:width]])
+        is_left = np.ones(len(escapes), dtype=np.bool_)
+        is_left[kept] = False
+        self._leave(escapes[is_left])
+        for name, _, _ in LABEL_FIELDS:
+            column = search[f"label_{name}"]
+            column[g, : len(kept)] = column[g, kept]
+        search.label_count[g] = len(kept)
+
+    def _finish(self, known: Staircase, tolerance: float, bounds_only: bool) -> None:
+        """Compute the costs of the mappings of all labels that lack one loop, those that can escape most first."""
+        search = self.search
+        g = int(search.current)
+        escapes = self._escapes(known, g)
+        ranked = np.argsort(-escapes, kind="stable")
+        for first in range(0, len(ranked), _BLOCK):
+            block = ranked[first : first + _BLOCK]
+            escapes = self._escapes(known, g)[block]
+            self._leave(escapes[escapes <= tolerance])
+            block = block[escapes > tolerance]
+            if not len(block):
+                continue
+            if not self.watch.in_time():
+                self._leave(escapes)
+                self._leave(self._escapes(known, g)[ranked[first:]])
+                return
+            batch = self._batch(g, block)
+            self._spend(len(batch.orders))
+            if bounds_only:
+                self._leave_costs(known, batch)
+                batch = replace(batch, boundaries=None)
+            known.add(self._found(batch))
+
+    def _leave_costs(self, known: Staircase, batch: OrderBatch) -> None:
+        """Mappings of the larger space limit what a mapping of the space can escape."""
+        costs = cost_orders(batch)
+        self._leave(known.misses(costs.energy_pj[costs.fits], costs.latency_cycles[costs.fits]))
+
+    def _found(self, batch: OrderBatch) -> list[Incumbent]:
+        """Mappings of a batch that no other one of the batch dominates."""
+        if not len(batch.orders):
+            return []
+        costs = cost_orders(batch)
+        fitting = np.flatnonzero(costs.fits)
+        rows = fitting[on_staircase(costs.energy_pj[fitting], costs.latency_cycles[fitting])].tolist()
+        return [
+            Incumbent(
+                batch.loop_order(row),
+                batch.level_boundaries(row),
+                float(costs.energy_pj[row]),
+                float(costs.latency_cycles[row]),
+                self.candidate,
+            )
+            for row in rows
+        ]
+
+    def _batch(self, g: int, labels: np.ndarray) -> OrderBatch:
+        """All mappings of labels that lack one loop, which match the required temporal ordering."""
+        search, length = self.search, self.multiset.length
+        words = search.label_path[g, labels]
+        places = np.arange(length - 1)
+        orders = words[:, places // PATH_SYMBOLS] >> (PATH_BITS * (places % PATH_SYMBOLS)) & ((1 << PATH_BITS) - 1)
+        counts = [count for _, count in self.multiset.loops]
+        missing = np.array([np.bincount(row, minlength=len(counts)) for row in orders]).reshape(len(orders), -1)
+        last = (np.array(counts) - missing).argmax(axis=1)
+        orders = np.column_stack([orders, last]).astype(np.int64)
+        allowed = np.array([self._is_allowed(order) for order in orders.tolist()], dtype=np.bool_)
+        orders, labels = orders[allowed], labels[allowed]
+        loops = tuple(loop for loop, _ in self.multiset.loops)
+        if not self.free:
+            return OrderBatch(self.prepared, loops, orders)
+        rows, boundaries = self._closed(g, labels, orders)
+        return OrderBatch(self.prepared, loops, orders[rows], boundaries)
+
+    def _is_allowed(self, order: list[int]) -> bool:
+        search = self.search
+        if not search.pattern_length:
+            return True
+        stream = SimpleNamespace(
+            length=len(order),
+            order=order,
+            loop_dimension=search.loop_dimension,
+            loop_size=search.loop_size,
+            pattern_length=int(search.pattern_length),
+            pattern_dimension=search.pattern_dimension,
+            pattern_size=search.pattern_size,
+        )
+        return bool(matches.py_func(stream))
+
+    def _closed(self, g: int, labels: np.ndarray, orders: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Rows and boundaries: for each order, every choice of levels that are closed below its last loop."""
+        search, problem = self.search, self.prepared.arrays
+        operands = len(self.prepared.layer.operands)
+        counts = problem.level_count[:operands].astype(np.int64)
+        level = search.label_level[g, labels][:, :operands].astype(np.int64)
+        kinds = problem.kind[:operands][:, search.loop_dimension[orders[:, -1]]].T
+        most = np.where(kinds == IRRELEVANT, 0, counts - 1 - level)
+        rows, boundaries = [np.zeros(0, np.int64)], [np.zeros((0, operands, int(counts.max())), np.int64)]
+        for closed in product(*(range(int(column.max(initial=0)) + 1) for column in most.T)):
+            own = np.flatnonzero((np.array(closed) <= most).all(axis=1))
+            rows.append(own)
+            boundaries.append(self._boundaries_of(g, labels[own], level[own], np.array(closed), counts))
+        found = np.concatenate(boundaries)
+        if search.wide_final:
+            self._begin_early(found, orders[np.concatenate(rows)], int(counts[OUTPUT_INDEX]))
+        return np.concatenate(rows), found
+
+    def _boundaries_of(
+        self, g: int, labels: np.ndarray, level: np.ndarray, closed: np.ndarray, counts: np.ndarray
+    ) -> np.ndarray:
+        """[order, operand, level] Boundaries as numbers of loops, if `closed` levels end below the last loop."""
+        search, length = self.search, self.multiset.length
+        found = np.zeros((len(labels), len(counts), int(counts.max())), np.int64)
+        for o, count in enumerate(counts.tolist()):
+            for m in range(count - 1):
+                points = search.label_boundary[g, labels, int(search.first_boundary[o]) + m]
+                placed = np.where(m < level[:, o] + closed[o], length - 1, length)
+                found[:, o, m] = np.where(m < level[:, o], self._loops_at(points), placed)
+            found[:, o, count - 1] = length
+        return found
+
+    def _loops_at(self, points: np.ndarray) -> np.ndarray:
+        """Numbers of loops in the multisets of lattice points."""
+        search = self.search
+        symbols = range(int(search.symbol_count))
+        each = [points // int(search.stride[j]) % (int(search.multiplicity[j]) + 1) for j in symbols]
+        found: np.ndarray = np.sum(each, axis=0)
+        return found
+
+    def _begin_early(self, boundaries: np.ndarray, orders: np.ndarray, levels: int) -> None:
+        """Move boundaries of the output below the irrelevant loops directly under them."""
+        kinds = self.prepared.arrays.kind[OUTPUT_INDEX][self.search.loop_dimension[orders]]
+        for row, kind in zip(boundaries[:, OUTPUT_INDEX], kinds, strict=True):
+            for m in range(levels - 1):
+                while row[m] > 0 and kind[row[m] - 1] == IRRELEVANT:
+                    row[m] -= 1
+
+
+class FrontCandidate(Candidate):
+    """Spatial mapping in a sweep."""
+
+    energy_pj = 0.0
+    """Lower bound of the energy of every mapping of this candidate."""
+    latency_cycles = 0.0
+    """Lower bound of the latency."""
+    _relaxed_miss = math.inf
+
+    def _part(self, multiset: LoopMultiset, entries: Ordering, free: bool) -> FrontPart:
+        return FrontPart(self.prepared, self.index, multiset, entries, free, self.watch, self.floors)
+
+    @property
+    def front_parts(self) -> list[FrontPart]:
+        """Multisets of loops to order."""
+        return [part for part in self.parts if isinstance(part, FrontPart)]
+
+    def begin(self) -> None:
+        """Compute the bounds that need no labels."""
+        energy = 0.0
+        if self.watch.in_time():
+            self.watch.owner = None
+            self.watch.spent += math.prod(size + 1 for _, size in self.whole.loops)
+            loops = loop_multiset(self.prepared.spatial.temporal_sizes, None, ())
+            with suppress(MappingError):
+                energy = energy_floor(self.prepared, loops, self.watch.workspace)
+        self.energy_pj = rounds.bound_without_search(self.prepared, "energy", self.floors, energy)
+        self.latency_cycles = rounds.bound_without_search(self.prepared, "latency", self.floors)
+
+    def miss(self, known: Staircase) -> float:
+        """Largest share by which a mapping of this candidate can escape the known points."""
+        found = min(known.miss(self.energy_pj, self.latency_cycles), self._relaxed_miss)
+        if "parts" in self.__dict__:
+            found = min(found, max(part.miss for part in self.front_parts))
+        return found
+
+    def sweep(self, known: Staircase, width: int, tolerance: float) -> None:
+        """Sweep all parts, beginning with the larger space that bounds them all."""
+        try:
+            relaxed = None if self.entries or len(self.parts) == 1 else self.relaxed
+            if isinstance(relaxed, FrontPart):
+                relaxed.sweep(known, width, tolerance, bounds_only=True)
+                self._relaxed_miss = min(self._relaxed_miss, relaxed.miss)
+            for part in self.front_parts:
+                if self.miss(known) <= tolerance or not self.watch.in_time():
+                    return
+                if part.miss > tolerance:
+                    part.sweep(known, width, tolerance)
+        except MappingError as error:
+            self.refused = error
+
+
+@dataclass
+class FrontSweep:
+    """Sweeps over all spatial mappings of a layer."""
+
+    choices: Iterable[Choice]
+    ordering: Ordering
+    options: ExactParameters
+    """Options of the layer; the objective is not used."""
+    watch: Watch
+    known: Staircase
+    tolerance: float
+    """Miss at which a mapping counts as matched."""
+    _known_problems: set[object] = field(default_factory=set)
+    _settled_miss: float = 0.0
+
+    def __post_init__(self) -> None:
+        self._choices: Iterator[Choice] = iter(self.choices)
+
+    def run(self) -> float:
+        """Largest share by which a mapping of the layer can escape the known points, which the sweeps have extended."""
+        rounds.compile_kernels()
+        waiting: list[FrontCandidate] = []
+        fresh = self._make()
+        while fresh:
+            waiting += self._swept(fresh, WIDTHS[:1])
+            fresh = self._make()
+        waiting = self._swept(waiting, WIDTHS[1:])
+        return max([self._settled_miss, *(one.miss(self.known) for one in waiting)])
+
+    def _swept(self, candidates: list[FrontCandidate], widths: Sequence[int]) -> list[FrontCandidate]:
+        """Candidates that can still have a mapping that escapes after sweeps of these widths."""
+        for width in widths:
+            candidates = sorted(candidates, key=lambda one: -one.miss(self.known))
+            for candidate in candidates:
+                if not self.watch.in_time():
+                    return candidates
+                if candidate.refused is None and candidate.miss(self.known) > self.tolerance:
+                    candidate.sweep(self.known, width, self.tolerance)
+            candidates = [one for one in candidates if not self._is_settled(one.miss(self.known))]
+        return candidates
+
+    def _is_settled(self, miss: float) -> bool:
+        if miss > self.tolerance:
+            return False
+        self._settled_miss = max(self._settled_miss, miss)
+        return True
+
+    def _make(self) -> list[FrontCandidate]:
+        """Next candidates that can have a mapping that escapes the known points."""
+        made: list[FrontCandidate] = []
+        for choice in self._choices:
+            rest = self._miss(choice, choice.rest_passes)
+            if rest <= self.tolerance or not self.watch.in_time():
+                self._settled_miss = max(self._settled_miss, rest)
+                self._choices = iter(())
+                break
+            if self._is_settled(self._miss(choice, choice.passes)):
+                continue
+            candidate = self._candidate(choice)
+            if candidate is not None and not self._is_settled(candidate.miss(self.known)):
+                made.append(candidate)
+            if len(made) == _MADE_AT_ONCE:
+                break
+        return made
+
+    def _miss(self, choice: Choice, passes: float) -> float:
+        """Miss of a spatial mapping with at least `passes` passes, before it is made."""
+        return self.known.miss(choice.of_passes(passes, "energy"), choice.of_passes(passes, "latency"))
+
+    def _candidate(self, choice: Choice) -> FrontCandidate | None:
+        """Candidate of a choice; None if the choice is impossible or has the problem of an earlier choice."""
+        self.watch.spent += MAKING
+        prepared = choice.make()
+        key = None if prepared is None else likeness(prepared)
+        if prepared is None or key in self._known_problems:
+            return None
+        self._known_problems.add(key)
+        try:
+            candidate = FrontCandidate(prepared, choice.index, self.ordering, self.options, self.watch, choice.floors)
+        except MappingError:  # contradicts the ordering, as in the exact search
+            return None
+        candidate.begin()
+        return candidate

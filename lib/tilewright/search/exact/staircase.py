@@ -1,0 +1,67 @@
+"""Staircase of the known points of a Pareto front, and how far a mapping with given bounds can escape it."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from tilewright.base.objectives import energy_delay_product
+from tilewright.search.exact.bounds_kernel import TOLERANCE
+from tilewright.search.exact.rounds import Incumbent
+from tilewright.search.front import Values, on_staircase, unmatched
+
+_ROUNDED = 2 * TOLERANCE
+"""Largest miss that counts as rounding."""
+_UNLIMITED = 1e300
+
+
+@dataclass
+class Staircase:
+    """Known mappings of a layer that no other known mapping dominates, by ascending latency.
+
+    `least_energy_pj` and `least_latency_cycles` are lower bounds of all mappings of the layer.
+    """
+
+    least_energy_pj: float
+    least_latency_cycles: float
+    points: list[Incumbent] = field(default_factory=list)
+    energy: Values = field(default_factory=lambda: np.zeros(0))
+    """Energies of the points in pJ."""
+    latency: Values = field(default_factory=lambda: np.zeros(0))
+    """Latencies of the points in cycles."""
+
+    def add(self, found: Iterable[Incumbent]) -> None:
+        """Add mappings, and drop all mappings that another one dominates."""
+        points = [*self.points, *found]
+        energy = np.array([one.energy_pj for one in points])
+        latency = np.array([one.latency_cycles for one in points])
+        kept = on_staircase(energy, latency)
+        self.points = [points[place] for place in kept.tolist()]
+        self.energy, self.latency = energy[kept], latency[kept]
+
+    def misses(self, energy_pj: Values, latency_cycles: Values) -> Values:
+        """Least share x for each pair of bounds (pJ, cycles), so that every mapping with these bounds has a point with
+        at most x more energy and at most x more cycles."""
+        energy = np.maximum(energy_pj, self.least_energy_pj)
+        latency = np.maximum(latency_cycles, self.least_latency_cycles)
+        share = unmatched(energy, latency, self.energy, self.latency)
+        return np.where(share <= _ROUNDED, 0.0, share)
+
+    def miss(self, energy_pj: float, latency_cycles: float) -> float:
+        """`misses` of one pair of bounds."""
+        return float(self.misses(np.array([energy_pj]), np.array([latency_cycles]))[0])
+
+    def largest_product(self, tolerance: float) -> float:
+        """EDP (pJ cycles) that no mapping exceeds unless a point matches it within `tolerance` in both measures."""
+        if not len(self.energy) or self.end_miss > tolerance:
+            return _UNLIMITED
+        corners = energy_delay_product(self.energy[:-1], self.latency[1:])
+        return float(corners.max(initial=0.0))
+
+    @property
+    def end_miss(self) -> float:
+        """Larger share by which an end of the staircase can be above the lower bound of its measure."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ratios = self.energy[-1] / np.float64(self.least_energy_pj), self.latency[0] / self.least_latency_cycles
+        share = max(1.0 if np.isnan(one) else float(one) for one in ratios) - 1
+        return 0.0 if share <= _ROUNDED else share

@@ -1,0 +1,21 @@
+"""Files at the paths that people give."""
+
+from pathlib import Path
+
+import pytest
+from tilewright.base.artifacts.files import existing_file
+from tilewright.base.errors import InputError
+
+
+def test_a_folder_in_place_of_a_file(tmp_path: Path) -> None:
+    """Its files are named, without hidden ones and folders; an empty folder has none to name."""
+    (tmp_path / "inner").mkdir()
+    with pytest.raises(InputError) as raised:
+        existing_file(tmp_path / "inner", "hardware")
+    assert str(raised.value) == f"{tmp_path / 'inner'} is a folder (allowed: a file)"
+    for name in ("b.yaml", "a.yaml", ".hidden"):
+        (tmp_path / name).write_text("")
+    with pytest.raises(InputError) as raised:
+        existing_file(tmp_path, "hardware")
+    files = f"{tmp_path / 'a.yaml'}, {tmp_path / 'b.yaml'}"
+    assert str(raised.value) == f"{tmp_path} is a folder (allowed: a file, such as {files})"
