@@ -14,7 +14,7 @@ from tilewright.pipeline.stages.layer_front import FrontSearch, FrontSource
 from tilewright.pipeline.stages.temporal import Best
 from tilewright.search.batch import OrderBatch, cost_orders
 from tilewright.search.evaluate import PreparedProblem, prepare
-from tilewright.search.exact.candidate import Choice
+from tilewright.search.exact.choice import Choice
 from tilewright.search.exact.floors import NO_FLOORS
 from tilewright.search.front import BoundedFront, columns, network_front, on_staircase
 from tilewright.search.options import SearchOptions
@@ -50,12 +50,12 @@ def searched(prepared: PreparedProblem, allocation: str, effort: int | None) -> 
     """Front of the layer with one spatial mapping; None if no mapping fits."""
     mapper = Best(objective="EDP", allocation=allocation, front=True, effort=effort)
 
-    def source() -> Any:
+    def source(objective: str, pj_a_cycle: float) -> Any:
         choice = Choice(0, 1, 0.0, prepared.layer, prepared.core, NO_FLOORS, partial(_itself, prepared))
-        return FrontSource([choice], lambda _: SimpleNamespace(unrolling=()), lambda _: prepared)
+        return FrontSource([choice.priced(pj_a_cycle)], lambda _: SimpleNamespace(unrolling=()), lambda _: prepared)
 
-    found = mapper.search(iter(source().choices), 1, (), Control())
-    return None if found is None else FrontSearch(source, mapper, 1, (), Control()).run(found, source())
+    found = mapper.search(iter(source("EDP", 0.0).choices), 1, (), Control())
+    return None if found is None else FrontSearch(source, mapper, 1, (), Control()).run(found, source("EDP", 0.0))
 
 
 def _itself(prepared: PreparedProblem) -> PreparedProblem:

@@ -13,7 +13,7 @@ from tilewright.mapping.spatial_space import passes_of
 from tilewright.mapping.temporal import loop_multiset
 from tilewright.search.batch import CostedBatch, OrderBatch, best_row, cost_orders
 from tilewright.search.evaluate import PreparedProblem, prepare
-from tilewright.search.exact.candidate import Choice
+from tilewright.search.exact.choice import Choice
 from tilewright.search.exact.floors import tensor_floors
 from tilewright.search.exact.layer_bound import GoalBounds, layer_bounds
 from tilewright.search.exact.rounds import Incumbent

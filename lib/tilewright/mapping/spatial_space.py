@@ -1,4 +1,4 @@
-"""All spatial mappings that an exact search covers, made one at a time, in descending order of the number of lanes.
+"""All spatial mappings that an exact search covers, one at a time by number of lanes, or all at once as a table.
 
 An array dimension that the mapping file leaves open gets no loop dimension, one, or (if loops can be mixed) several.
 The factor of a loop dimension is a divisor of the size of the dimension, or a divisor of the largest factor that fits.
@@ -12,6 +12,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations, product
 
+import numpy as np
+import numpy.typing as npt
+
 from tilewright.base.profile import ModelProfile
 from tilewright.hardware.core import Core
 from tilewright.mapping.constraints import MappingConstraints, Unrolling
@@ -21,6 +24,7 @@ from tilewright.mapping.spatial_generation import (
     divisors,
     given_draft,
     hinted_dimensions,
+    inner_operands,
     limit_to_capacity,
     maximum_unrolling,
     size_limits,
@@ -28,6 +32,9 @@ from tilewright.mapping.spatial_generation import (
 from tilewright.workload.layer import Layer
 
 _Factors = tuple[tuple[str, int], ...]
+Lanes = npt.NDArray[np.int64]
+MOST_IN_TABLE = 200_000
+"""Largest number of spatial mappings in a table. Larger spaces are only listed one mapping at a time."""
 
 
 @dataclass(frozen=True)
@@ -39,6 +46,26 @@ class SpatialChoice:
     """Lower bound of the passes of this mapping, for any loop order."""
     rest_passes: float
     """Lower bound of the passes of this mapping and of all mappings that follow."""
+
+
+@dataclass(frozen=True)
+class SpatialTable:
+    """All spatial mappings of a space whose data fit the innermost memories."""
+
+    sides: tuple[str, ...]
+    """Array dimensions."""
+    dimensions: tuple[str, ...]
+    """Loop dimensions."""
+    lanes: Lanes
+    """[n, side, dimension] Factor by which spatial mapping n unrolls the loop dimension on the array dimension."""
+
+    def unrolling(self, place: int) -> dict[str, _Factors]:
+        """Loops on each array dimension."""
+        found: dict[str, _Factors] = dict.fromkeys(self.sides, ())
+        for side, dimension in np.argwhere(self.lanes[place] > 1).tolist():
+            factor = int(self.lanes[place, side, dimension])
+            found[self.sides[side]] += ((self.dimensions[dimension], factor),)
+        return found
 
 
 @dataclass(frozen=True)
@@ -70,6 +97,67 @@ class SpatialSpace:
                 if unrolling not in seen:
                     seen.add(unrolling)
                     yield SpatialChoice(unrolling, passes_of(self.layer, unrolling), rest)
+
+    def table(self) -> SpatialTable | None:
+        """All mappings of the space whose data fit the innermost memories, in an order that depends on nothing else.
+
+        None if the space has more than MOST_IN_TABLE mappings, or if the profile does not keep given factors. Raises
+        MappingError as iterating does.
+        """
+        if not self.profile.keep_given_unrolling:
+            return None
+        limits = maximum_unrolling(self.layer, self.core, self.constraints, self.profile)
+        given_limits = size_limits(self.layer, self.core)
+        draft = given_draft(self.layer, self.core, self.constraints, given_limits, self.profile)
+        check_given(draft, given_limits)
+        sides = tuple(name for name, _ in self.core.operational_array.dimensions)
+        dimensions = tuple(name for name, _ in self.layer.loop_sizes)
+        given = _lanes_of([{side: draft.get(side, {}) for side in sides}], sides, dimensions)
+        parts = []
+        for group in self._groups([name for name in sides if name not in draft]):
+            options = [self._options(name, limits, given_limits) for name in group]
+            if math.prod(len(choices) for choices in options) > MOST_IN_TABLE:
+                return None
+            parts.append(_lanes_of(list(self._fitting(group, options, draft)), sides, dimensions))
+        if math.prod(len(part) for part in parts) > MOST_IN_TABLE:
+            return None
+        sizes, lanes = np.array([self.layer.size_of[name] for name in dimensions]), given
+        for part in parts:
+            lanes = (lanes[:, None] * part[None]).reshape(-1, *given.shape[1:])
+            # Only given unrollings can be larger than the loop: they are spread over it.
+            added = lanes.prod(axis=1) > given.prod(axis=1)
+            lanes = lanes[~(added & (lanes.prod(axis=1) > sizes)).any(axis=1)]
+        return SpatialTable(sides, dimensions, lanes)
+
+    def of_table(self, table: SpatialTable, place: int) -> list[Unrolling]:
+        """Unrollings of one mapping of the table: one for each order of the array dimensions that matters."""
+        mapping = table.unrolling(place)
+        given = given_draft(self.layer, self.core, self.constraints, size_limits(self.layer, self.core), self.profile)
+        mapping |= {name: tuple(factors.items()) for name, factors in given.items()}
+        total: dict[str, int] = {}
+        for factors in mapping.values():
+            for dimension, factor in factors:
+                total[dimension] = total.get(dimension, 1) * factor
+        return [tuple((name, mapping[name]) for name in names) for names in self._orders(mapping, total)]
+
+    def _groups(self, sides: Sequence[str]) -> list[tuple[str, ...]]:
+        """Groups of open array dimensions. An innermost memory limits the lanes of one group only."""
+        groups: list[set[str]] = [{name} for name in sides]
+        for _, _, served in inner_operands(self.layer, self.core, self.constraints):
+            joined = [group for group in groups if group & set(served)]
+            groups = [group for group in groups if group not in joined]
+            groups += [set[str]().union(*joined)] if joined else []
+        return sorted(tuple(name for name in sides if name in group) for group in groups)
+
+    def _fitting(
+        self, group: tuple[str, ...], options: Sequence[Sequence[_Factors]], given: dict[str, dict[str, int]]
+    ) -> Iterator[dict[str, dict[str, int]]]:
+        """Loops on the array dimensions of a group, reduced to the capacity of the innermost memories."""
+        for chosen in product(*options):
+            draft = {name: dict(factors) for name, factors in given.items()}
+            draft |= {name: dict(factors) for name, factors in zip(group, chosen, strict=True)}
+            cut = limit_to_capacity(draft, self.layer, self.core, self.constraints, self.profile, frozenset(given))
+            yield {name: cut[name] for name in group}
 
     @property
     def _iterations(self) -> int:
@@ -128,6 +216,19 @@ class SpatialSpace:
         used = [dimension for factors in mapping.values() for dimension, _ in factors]
         ragged = any(used.count(d) > 1 and self.layer.size_of[d] % lanes for d, lanes in total.items())
         return list(dict.fromkeys((given_first, array) if ragged else (given_first,)))
+
+
+def _lanes_of(drafts: Sequence[dict[str, dict[str, int]]], sides: Sequence[str], dimensions: Sequence[str]) -> Lanes:
+    """[n, side, dimension] Different factors of the drafts, in the order in which they first occur."""
+    lanes = np.ones((len(drafts), len(sides), len(dimensions)), np.int64)
+    side_of, place_of = {name: i for i, name in enumerate(sides)}, {name: i for i, name in enumerate(dimensions)}
+    for n, draft in enumerate(drafts):
+        for side, factors in draft.items():
+            for dimension, factor in factors.items():
+                lanes[n, side_of[side], place_of[dimension]] = factor
+    _, first = np.unique(lanes.reshape(len(drafts), -1), axis=0, return_index=True)
+    found: Lanes = lanes[np.sort(first)]
+    return found
 
 
 def passes_of(layer: Layer, unrolling: Unrolling) -> int:

@@ -2,9 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
-
-import pandas
+from typing import TYPE_CHECKING, Any
 
 from tilewright.base.errors import count_of, some_of
 from tilewright.base.json_values import JsonObject
@@ -14,6 +12,9 @@ from tilewright.cost.record import LayerRecord
 from tilewright.results.proof_text import price_line
 from tilewright.search.front import front_of
 from tilewright.search.run_bound import FrontEnd
+
+if TYPE_CHECKING:
+    import pandas
 
 
 def front_lines(summary: Mapping[str, Any]) -> Iterator[str]:
@@ -49,11 +50,13 @@ def front_lines(summary: Mapping[str, Any]) -> Iterator[str]:
     )
 
 
-def front_table(summary: Mapping[str, Any]) -> pandas.DataFrame | None:
+def front_table(summary: Mapping[str, Any]) -> "pandas.DataFrame | None":
     """Points of the front as a table, from the least latency to the least energy; None if the run has no front."""
     stated = summary.get("front", {})
     if "points" not in stated:
         return None
+    import pandas
+
     rows = [
         {
             ENERGY_PJ: one[ENERGY_PJ],

@@ -12,7 +12,7 @@ from tilewright.pipeline.stages.base import Control
 from tilewright.pipeline.stages.items import SpatialCandidate, TemporalProblem
 from tilewright.pipeline.stages.temporal import Best, with_boundaries
 from tilewright.search.batch import OrderBatch, cost_orders
-from tilewright.search.evaluate import Boundaries, PreparedProblem
+from tilewright.search.evaluate import Boundaries
 from tilewright.search.exact.front_sweep import OBJECTIVE as SWEPT
 from tilewright.search.exact.front_sweep import FrontSweep
 from tilewright.search.exact.rounds import Incumbent, Watch
@@ -30,7 +30,7 @@ from tilewright.search.front import (
 
 if TYPE_CHECKING:
     from tilewright.mapping.constraints import TemporalOrderingEntry
-    from tilewright.search.exact.candidate import Choice
+    from tilewright.search.exact.choice import Choice
     from tilewright.search.exact.search import ExactResult
 
 MISS = 0.01
@@ -70,7 +70,9 @@ class _Met:
 class FrontSearch:
     """Front of one layer. `new_source` begins a new search over the same spatial mappings."""
 
-    new_source: Callable[[], FrontSource]
+    new_source: Callable[[str, float], FrontSource]
+    """Function of an objective and of the weight of the latency, in pJ per cycle. With '', spatial mappings have bounds
+    for every objective, and those with most lanes come first."""
     mapper: Best
     starts: int
     ordering: tuple["TemporalOrderingEntry", ...]
@@ -101,7 +103,7 @@ class FrontSearch:
     def _sweep(self, tolerance: float, effort: int | None) -> tuple[float, int]:
         """(miss that a sweep proves with this tolerance, effort spent). The sweep adds its mappings to those met."""
         limits = replace(self.mapper, effort=effort).limits
-        source = self.new_source()
+        source = self.new_source("", 0.0)
         known = Staircase(self.lines[0].level_pj, self.least_latency_cycles)
         known.add(Incumbent(None, None, one.energy_pj, one.latency_cycles) for one in self.met)
         watch = Watch.start(SWEPT, limits, self.control.stop, self.control.advance)
@@ -136,9 +138,8 @@ class FrontSearch:
         if pj_a_cycle:
             effort = None if effort is None else effort // EFFORT_SHARE
         mapper = replace(self.mapper, objective=objective, effort=effort, largest_gap=largest_gap)
-        source = self.new_source()
-        choices = (priced(choice, pj_a_cycle) if pj_a_cycle else choice for choice in source.choices)
-        found = mapper.search(iter(choices), self.starts, self.ordering, self.control)
+        source = self.new_source(objective, pj_a_cycle)
+        found = mapper.search(iter(source.choices), self.starts, self.ordering, self.control)
         if found is not None:
             self._take(found, source, pj_a_cycle)
         return found
@@ -190,24 +191,6 @@ class FrontSearch:
             one.source.made(incumbent.candidate).unrolling, batch.loop_order(0), _as_tuples(batch.level_boundaries(0))
         )
         return FrontPoint(float(costs.energy_pj[0]), float(costs.latency_cycles[0]), mapping)
-
-
-def priced(choice: "Choice", pj_a_cycle: float) -> "Choice":
-    """Spatial mapping whose problem has an energy that contains `pj_a_cycle` for each cycle of the latency.
-
-    The least energy is then the least weighted sum of energy and latency, and its lower bound proves a line.
-    """
-
-    def make() -> PreparedProblem | None:
-        problem = choice.make()
-        if problem is None:
-            return None
-        arrays = problem.arrays.copy()
-        arrays.term_pj_a_cycle[0] += pj_a_cycle
-        arrays.energy_pj_a_cycle += pj_a_cycle
-        return replace(problem, arrays=arrays)
-
-    return replace(choice, make=make, pj_a_cycle=choice.pj_a_cycle + pj_a_cycle)
 
 
 def _as_tuples(boundaries: Boundaries | None) -> tuple[tuple[int, ...], ...] | None:

@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import product
+from itertools import chain, product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -26,7 +26,7 @@ from tilewright.mapping.spatial_generation import (
     size_limits,
     spatial_candidates,
 )
-from tilewright.mapping.spatial_space import SpatialChoice, SpatialSpace, passes_of
+from tilewright.mapping.spatial_space import SpatialChoice, SpatialSpace, SpatialTable, passes_of
 from tilewright.pipeline.stages.base import Rest, Same, Stage, is_own
 from tilewright.pipeline.stages.items import (
     CandidateTally,
@@ -43,8 +43,9 @@ from tilewright.search.options import DEFAULT_SPATIAL_MAPPINGS, MOST_STARTS, Spa
 from tilewright.search.run_bound import FrontEnd, FrontEnds
 
 if TYPE_CHECKING:
-    from tilewright.search.exact.candidate import Choice
+    from tilewright.search.exact.choice import Choice
     from tilewright.search.exact.search import ExactResult
+    from tilewright.search.exact.space_floors import SpaceFloors
     from tilewright.search.front import BoundedFront
 
 EFFORT_OF_ENDS, GAP_OF_ENDS = 8, 0.02
@@ -99,6 +100,33 @@ def results_of(
     yield from _Together(rest, mapper, candidates[0], profile, starts, covered, choices).results()
 
 
+@dataclass(frozen=True)
+class _Ranked:
+    """All spatial mappings of a layer with a lower bound for each, so that a search can begin with the least bound."""
+
+    space: SpatialSpace
+    table: SpatialTable
+    floors: "SpaceFloors"
+
+    @classmethod
+    def of(cls, space: SpatialSpace, problem: LayerProblem) -> "_Ranked | None":
+        """Spatial mappings of a space; None if the space is too large or there are no bounds under its profile."""
+        from tilewright.search.exact.space_floors import space_floors
+
+        table = space.table()
+        links = problem.constraints.memory_operand_links
+        floors = None if table is None else space_floors(problem.layer, problem.core, links, space.profile, table)
+        return None if table is None or floors is None else cls(space, table, floors)
+
+    def by_bound(self, objective: str, pj_a_cycle: float) -> Iterator[tuple[Unrolling, float]]:
+        """Pairs (spatial mapping, lower bound of the objective), the least bound first. The energy contains
+        `pj_a_cycle` for each cycle of the latency."""
+        bounds = self.floors.values(objective, pj_a_cycle)
+        for place in np.argsort(bounds, kind="stable").tolist():
+            for unrolling in self.space.of_table(self.table, place):
+                yield unrolling, float(bounds[place])
+
+
 @dataclass
 class _Spatial:
     """Spatial mappings of a layer. The problem of a spatial mapping is made when a search requests it."""
@@ -117,39 +145,63 @@ class _Spatial:
     """All other spatial mappings. Spatial mappings that fill more lanes come earlier. Some of them can also be in
     `starts`.
     """
+    ranked: _Ranked | None = None
+    """Spatial mappings that take the place of `others`, with a lower bound for each."""
+    problems: dict[Unrolling, TemporalProblem | None] = field(default_factory=dict)
+    """Temporal problems that were made, which all searches of the layer share."""
     made: list[SpatialCandidate] = field(default_factory=list)
     impossible: list[Evaluations] = field(default_factory=list)
     """Evaluations with the reasons why spatial mappings have no loop orders, for the first REASONS of them."""
 
-    def _choices(self) -> "Iterator[Choice]":
-        from tilewright.search.exact.candidate import Choice
+    def _choices(self, objective: str, pj_a_cycle: float = 0.0) -> "Iterator[Choice]":
+        """Spatial mappings for one search for the least `objective`, whose energy contains `pj_a_cycle` for each cycle
+        of the latency. With '', those with most lanes come first."""
+        from tilewright.search.exact.choice import Choice
         from tilewright.search.exact.floors import tensor_floors
 
         layer, core, links = self.problem.layer, self.problem.core, self.problem.constraints.memory_operand_links
         floors = tensor_floors(layer, core, links, self.profile)
-        least = math.prod(size for _, size in layer.loop_sizes) / core.operational_array.unit_count
-        for index, (candidate, passes, rest) in enumerate(self._each(least)):
+        for index, (candidate, passes, rest_passes, least, rest) in enumerate(self._each(objective, pj_a_cycle)):
             self.made.append(candidate)
-            yield Choice(index, passes, rest, layer, core, floors, partial(self._prepared, index))
+            make = partial(self._prepared, index)
+            choice = Choice(index, passes, rest_passes, layer, core, floors, make, least=least, rest_least=rest)
+            yield choice.priced(pj_a_cycle)
 
-    def _each(self, least: float) -> Iterator[tuple[SpatialCandidate, int, float]]:
-        """Triples (spatial mapping, lower bound of its passes, lower bound of the passes of all later spatial
-        mappings). No spatial mapping occurs twice.
+    def _each(self, objective: str, pj_a_cycle: float) -> Iterator[tuple[SpatialCandidate, int, float, float, float]]:
+        """Spatial mappings, each with a lower bound of its passes and of the passes of all later ones, and a lower
+        bound of the objective and of the objective of all later ones. No spatial mapping occurs twice.
         """
-        known = {candidate.unrolling for candidate in self.starts}
+        layer, known = self.problem.layer, {candidate.unrolling for candidate in self.starts}
+        least = math.prod(size for _, size in layer.loop_sizes) / self.problem.core.operational_array.unit_count
+        ranked = self.ranked.by_bound(objective, pj_a_cycle) if self.ranked is not None and objective else None
+        first = None if ranked is None else next(ranked, None)
         for candidate in self.starts:
-            yield candidate, passes_of(candidate.layer, candidate.unrolling), least
-        for choice in self.others:
-            if choice.unrolling not in known:
-                yield SpatialCandidate.of(self.problem, choice.unrolling), choice.passes, choice.rest_passes
+            passes = passes_of(candidate.layer, candidate.unrolling)
+            yield candidate, passes, least, 0.0, 0.0 if first is None else first[1]
+        if ranked is None:
+            for choice in self.others:
+                if choice.unrolling not in known:
+                    made = SpatialCandidate.of(self.problem, choice.unrolling)
+                    yield made, choice.passes, choice.rest_passes, 0.0, 0.0
+            return
+        for unrolling, bound in chain(() if first is None else (first,), ranked):
+            if unrolling not in known:
+                made = SpatialCandidate.of(self.problem, unrolling)
+                yield made, passes_of(layer, unrolling), least, bound, bound
 
     def _prepared(self, index: int) -> TemporalProblem | None:
         """Temporal problem of a spatial mapping, for which loop orders are to be found. None if the spatial mapping has
         no loop orders; then the reason is recorded.
         """
+        candidate = replace(self.made[index], index=index)
+        if candidate.unrolling not in self.problems:
+            self.problems[candidate.unrolling] = self._problem_of(candidate)
+        problem = self.problems[candidate.unrolling]
+        return None if problem is None else replace(problem, candidate=index)
+
+    def _problem_of(self, candidate: SpatialCandidate) -> TemporalProblem | None:
         place = self.rest.stages.index(self.mapper)
         makers = tuple(stage for stage in self.rest.stages[:place] if stage.gives is not Same)
-        candidate = replace(self.made[index], index=index)
         problem: TemporalProblem | None = None
         for found in replace(self.rest, stages=makers, end=_the_item)(candidate):
             if isinstance(found, TemporalProblem):
@@ -193,7 +245,7 @@ class _Separately(_Spatial):
         energy_pj, latency_cycles = known
         best = Incumbent(energy_pj=energy_pj, latency_cycles=latency_cycles)
         ordering = self.problem.constraints.temporal_ordering
-        bounds = self.mapper.bounds_of(list(self._choices()), ordering, objective, best, self.rest.control)
+        bounds = self.mapper.bounds_of(list(self._choices(objective)), ordering, objective, best, self.rest.control)
         stated = Bounded(value, min(bounds.value, value)).stated()
         if stated["proven"]:
             stated["lower_bound"] = value
@@ -219,7 +271,8 @@ class _Together(_Spatial):
         """
         ordering = self.problem.constraints.temporal_ordering
         try:
-            found = self.mapper.search(self._choices(), len(self.starts), ordering, self.rest.control)
+            choices = self._choices(self.mapper.objective)
+            found = self.mapper.search(choices, len(self.starts), ordering, self.rest.control)
         except MappingError as error:
             yield from self.impossible
             for index, candidate in enumerate(self.made[:REASONS]):
@@ -281,7 +334,7 @@ class _Together(_Spatial):
         ordering = self.problem.constraints.temporal_ordering
         ends = {}
         for goal, own in (("energy", found.energy_pj), ("latency", found.latency_cycles)):
-            choices = replace(self, made=[], impossible=[])._choices()
+            choices = replace(self, made=[], impossible=[])._choices(goal)
             end = replace(mapper, objective=goal).search(choices, len(self.starts), ordering, self.rest.control)
             if end is None:
                 return None
@@ -293,17 +346,12 @@ class _Together(_Spatial):
         """Pareto front of the layer; None if a search finds no mapping."""
         from tilewright.pipeline.stages.layer_front import FrontSearch, FrontSource
 
-        def source(search: _Together) -> FrontSource:
-            return FrontSource(search._choices(), search.made.__getitem__, search._prepared)
+        def source(objective: str, pj_a_cycle: float) -> FrontSource:
+            search = replace(self, made=[], impossible=[])
+            return FrontSource(search._choices(objective, pj_a_cycle), search.made.__getitem__, search._prepared)
 
         ordering = self.problem.constraints.temporal_ordering
-        search = FrontSearch(
-            lambda: source(replace(self, made=[], impossible=[])),
-            mapper,
-            len(self.starts),
-            ordering,
-            self.rest.control,
-        )
+        search = FrontSearch(source, mapper, len(self.starts), ordering, self.rest.control)
         return search.run(found, FrontSource((), self.made.__getitem__, self._prepared))
 
 
@@ -355,7 +403,8 @@ class SpatialMappingGenerator(SpatialParameters, Stage):
             starts = [SpatialCandidate.of(item, one) for one in spatial_candidates(*described, tried, mixed)]
         except MappingError as error:  # the rule generates none, but other mappings can exist
             starts, refusal = [], error
-        found = list(_Together(rest, mapper, item, self.profile, starts, covered, space).results())
+        ranked = _Ranked.of(space, item) if mapper.limits.effort is not None else None
+        found = list(_Together(rest, mapper, item, self.profile, starts, covered, space, ranked).results())
         if refusal is not None and all(one.costs is None for one in found):
             raise refusal
         yield from found

@@ -18,7 +18,7 @@ from tilewright.search.options import BestParameters, ExactParameters, LomaParam
 from tilewright.workload.relevancy import outputs_have_windows
 
 if TYPE_CHECKING:
-    from tilewright.search.exact.candidate import Choice
+    from tilewright.search.exact.choice import Choice
     from tilewright.search.exact.layer_bound import GoalBounds
     from tilewright.search.exact.rounds import Incumbent
     from tilewright.search.exact.search import ExactResult

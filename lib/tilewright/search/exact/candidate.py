@@ -2,12 +2,11 @@
 
 import hashlib
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from functools import cached_property
 
 from tilewright.base.errors import MappingError
-from tilewright.hardware.core import Core
 from tilewright.mapping.constraints import TemporalOrderingEntry
 from tilewright.mapping.temporal import LoopMultiset, loop_multiset
 from tilewright.search.batch import OrderBatch, best_row, cost_orders, is_better
@@ -19,39 +18,10 @@ from tilewright.search.exact.tables import energy_floor, has_whole_tiles
 from tilewright.search.loma import best_of_few_loops, layer_ordering
 from tilewright.search.options import ExactParameters, SalsaParameters
 from tilewright.search.salsa import salsa_batches
-from tilewright.workload.layer import Layer
 
 ITERATIONS = 5000
 """Number of neighbours that one annealing run visits."""
 Ordering = tuple[TemporalOrderingEntry, ...]
-
-
-@dataclass(frozen=True)
-class Choice:
-    """Spatial mapping that the search can try. Its problem (the data for the cost model) is made only when it is
-    needed."""
-
-    index: int
-    """Index among the spatial mappings of the layer."""
-    passes: float
-    """Lower bound of the number of iterations that any loop order of this spatial mapping has."""
-    rest_passes: float
-    """Lower bound of the number of iterations that holds for this and all later spatial mappings."""
-    layer: Layer
-    core: Core
-    floors: TensorFloors
-    """Lower bounds that hold for every mapping of the layer."""
-    make: Callable[[], PreparedProblem | None]
-    """Function that makes the problem of this spatial mapping.
-
-    The function returns None if the spatial mapping has no loop orders, which is reported elsewhere.
-    """
-    pj_a_cycle: float = 0.0
-    """Weight of the latency in the energy of the problems that `make` returns, in pJ per cycle."""
-
-    def bound(self, passes: float, objective: str) -> float:
-        """Lower bound of the objective for any order with `passes` iterations."""
-        return rounds.bound_of_passes(self.layer, self.core, passes, self.floors, objective, self.pj_a_cycle)
 
 
 def likeness(prepared: PreparedProblem) -> tuple[object, bytes]:

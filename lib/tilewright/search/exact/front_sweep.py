@@ -20,7 +20,8 @@ from tilewright.mapping.temporal import LoopMultiset, loop_multiset
 from tilewright.search.batch import OrderBatch, cost_orders
 from tilewright.search.exact import rounds
 from tilewright.search.exact.bounds_kernel import TOLERANCE
-from tilewright.search.exact.candidate import Candidate, Choice, Ordering, likeness
+from tilewright.search.exact.candidate import Candidate, Ordering, likeness
+from tilewright.search.exact.choice import Choice
 from tilewright.search.exact.expansion_kernel import begin, expand_labels, next_generation
 from tilewright.search.exact.lattice_record import LABEL_FIELDS, PATH_BITS, PATH_SYMBOLS
 from tilewright.search.exact.rounds import CHUNK_LABELS, Incumbent, MultisetPart, Watch
@@ -378,7 +379,7 @@ class FrontSweep:
 
     def _miss(self, choice: Choice, passes: float) -> float:
         """Miss of a spatial mapping with at least `passes` passes, before it is made."""
-        return self.known.miss(choice.bound(passes, "energy"), choice.bound(passes, "latency"))
+        return self.known.miss(choice.of_passes(passes, "energy"), choice.of_passes(passes, "latency"))
 
     def _candidate(self, choice: Choice) -> FrontCandidate | None:
         """Candidate of a choice; None if the choice is impossible or has the problem of an earlier choice."""

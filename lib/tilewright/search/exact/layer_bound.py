@@ -13,7 +13,8 @@ from tilewright.base.errors import MappingError
 from tilewright.base.objectives import OBJECTIVES
 from tilewright.search.evaluate import PreparedProblem
 from tilewright.search.exact import rounds
-from tilewright.search.exact.candidate import Candidate, Choice, Ordering
+from tilewright.search.exact.candidate import Candidate, Ordering
+from tilewright.search.exact.choice import Choice
 from tilewright.search.exact.rounds import Incumbent, Watch
 from tilewright.search.options import ExactParameters, SearchLimits
 

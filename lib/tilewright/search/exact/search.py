@@ -21,7 +21,8 @@ from tilewright.mapping.spatial_space import passes_of
 from tilewright.search.batch import OrderBatch
 from tilewright.search.evaluate import Boundaries, PreparedProblem
 from tilewright.search.exact import rounds
-from tilewright.search.exact.candidate import ITERATIONS, Candidate, Choice, Ordering, likeness
+from tilewright.search.exact.candidate import ITERATIONS, Candidate, Ordering, likeness
+from tilewright.search.exact.choice import Choice
 from tilewright.search.exact.floors import NO_FLOORS
 from tilewright.search.exact.rounds import Incumbent, Watch
 from tilewright.search.loma import FEW_LOOPS, loma_batches
@@ -38,6 +39,8 @@ MADE_AT_ONCE = 128
 """Number of spatial mappings that are made at a time. They are searched before the next spatial mappings are made.
 
 With 512, a limited effort can be spent on making spatial mappings before any loop order of them is searched."""
+FEW_AT_ONCE = 16
+"""Number of spatial mappings that a search with a limited effort makes at a time."""
 MAKING = 3000
 """Effort of making one spatial mapping: the number of labels (partial loop orders) that take the same time."""
 COUNTED = 50_000
@@ -236,8 +239,9 @@ class _Layer:
         greedy = self.options.allocation == "greedy"
         narrow, wide = rounds.WIDTHS[:NARROW_ROUNDS], rounds.WIDTHS[NARROW_ROUNDS:]
         starts = fresh = self.all[:]
+        at_once = MADE_AT_ONCE if self.options.limits.effort is None else FEW_AT_ONCE
         while True:
-            fresh = sorted([*fresh, *self._make(MADE_AT_ONCE)], key=lambda candidate: candidate.floor)
+            fresh = sorted([*fresh, *self._make(at_once)], key=lambda candidate: candidate.floor)
             several = self.tally.made > 1
             self._start(fresh)
             if greedy and several:
@@ -257,8 +261,9 @@ class _Layer:
 
     def _begin(self, starts: int) -> None:
         """Run loma for the first `starts` spatial mappings, even if the time budget is over."""
+        objective = self.options.objective
         for choice in islice(self._choices, starts):
-            self._rest_bound = self._bound(choice.rest_passes, choice)
+            self._rest_bound = choice.rest_bound(objective)
             candidate = self._made(choice)
             if candidate is not None:
                 self.all.append(candidate)
@@ -299,18 +304,19 @@ class _Layer:
         If the time ends, fewer candidates are made.
         """
         made: list[Candidate] = []
+        objective = self.options.objective
         counted, most = 0, COUNTED if self.watch.limits.effort is None else 0
         while not self._is_exhausted and len(made) < count and self.watch.in_time():
             choice = next(self._choices, None)
             if choice is None or counted > most:
                 if choice is not None:
-                    self._settled_bound = min(self._settled_bound, self._bound(choice.rest_passes, choice))
+                    self._settled_bound = min(self._settled_bound, choice.rest_bound(objective))
                 self._is_exhausted = True
                 self.tally.all_counted = choice is None
                 break
-            self._rest_bound = self._bound(choice.rest_passes, choice)
+            self._rest_bound = choice.rest_bound(objective)
             counted += self.watch.settles(self._rest_bound, self.best)
-            bound = self._bound(choice.passes, choice)
+            bound = choice.bound(objective)
             if self.watch.settles(bound, self.best):
                 self._settled_bound = min(self._settled_bound, bound)
                 self.tally.allowed += 1
@@ -325,10 +331,6 @@ class _Layer:
                     made.append(candidate)
         self.all += made
         return made
-
-    def _bound(self, passes: float, choice: Choice) -> float:
-        """Lower bound of the objective for any order with `passes` passes."""
-        return choice.bound(passes, self.options.objective)
 
     def _count_orders(self, candidate: Candidate) -> None:
         """Add the number of a candidate's orders to the total, if there is time to count them."""

@@ -1,5 +1,6 @@
 """One exact search over all spatial mappings of a layer; `benchmarks/attack_certificates.py --open` attacks more."""
 
+import copy
 import itertools
 import math
 from dataclasses import replace
@@ -9,8 +10,8 @@ import pytest
 from tilewright.base.errors import MappingError
 from tilewright.base.objectives import OBJECTIVES as OBJECTIVE_VALUES
 from tilewright.base.profile import CORRECTED
-from tilewright.mapping.constraints import MappingConstraints
-from tilewright.mapping.spatial_generation import spatial_candidates
+from tilewright.mapping.constraints import MappingConstraints, Unrolling
+from tilewright.mapping.spatial_generation import limit_to_capacity, spatial_candidates
 from tilewright.mapping.spatial_space import SpatialSpace
 from tilewright.pipeline.stages.run import map_layer
 from tilewright.search.evaluate import PreparedProblem, prepare
@@ -152,6 +153,39 @@ def test_the_sentence_of_an_open_proof_holds(part: int) -> None:
         outcome.add(attack_open(seed))
     assert not outcome.differences, outcome.differences[:3]
     assert outcome.counts["proven"] > SENTENCES // PARTS
+
+
+def test_the_engine_best_proves_the_same_optima() -> None:
+    """It begins with the spatial mappings of the least floors; with enough effort, no spatial mapping is left out."""
+    outcome = Outcome()
+    for seed in range(700, 703):
+        outcome.add(attack_open(seed, model="corrected", engine="best"))
+    assert not outcome.differences, outcome.differences[:3]
+    assert outcome.counts["proven"] > 6
+
+
+def test_table_has_the_mappings_that_fit() -> None:
+    """The table of a space has each listed mapping that fits the innermost memories, apart from loops of one lane."""
+    for array, bits in (((("D1", 4), ("D2", 6)), 900), ((("D1", 3), ("D2", 2), ("D3", 4)), 16)):
+        core = register_core(array=array, buffer_bits=bits)
+        for layer, mixed in ((LAYER, False), (LAYER, True), (WIDE_LAYER, False)):
+            space = SpatialSpace(layer, core, constraints(), CORRECTED, mixed)
+            fitting = set()
+            for choice in space:
+                draft = {name: dict(factors) for name, factors in choice.unrolling}
+                cut = limit_to_capacity(copy.deepcopy(draft), layer, core, constraints(), CORRECTED)
+                if cut == draft:
+                    fitting.add(without_single_lanes(choice.unrolling))
+            table = space.table()
+            assert table is not None
+            found = [without_single_lanes(one) for n in range(len(table.lanes)) for one in space.of_table(table, n)]
+            assert len(set(found)) == len(found)
+            assert set(found) == fitting
+
+
+def without_single_lanes(unrolling: Unrolling) -> tuple[tuple[str, frozenset[tuple[str, int]]], ...]:
+    """Unrolling with only those factors that have several lanes."""
+    return tuple((name, frozenset(factor for factor in factors if factor[1] > 1)) for name, factors in unrolling)
 
 
 def test_more_spatial_mappings_never_make_it_worse_in_no_time() -> None:

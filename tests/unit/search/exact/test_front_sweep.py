@@ -9,7 +9,7 @@ from tilewright.base.errors import MappingError
 from tilewright.mapping.constraints import TemporalOrderingEntry
 from tilewright.search.evaluate import PreparedProblem
 from tilewright.search.exact import front_sweep
-from tilewright.search.exact.candidate import Choice
+from tilewright.search.exact.choice import Choice
 from tilewright.search.exact.floors import NO_FLOORS
 from tilewright.search.exact.front_sweep import OBJECTIVE, FrontSweep
 from tilewright.search.exact.rounds import Incumbent, Watch

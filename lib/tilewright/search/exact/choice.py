@@ -1,0 +1,70 @@
+"""Spatial mapping that the exact search of a layer can try, with bounds that are known before it is made."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from tilewright.hardware.core import Core
+from tilewright.search.evaluate import PreparedProblem
+from tilewright.search.exact import rounds
+from tilewright.search.exact.floors import TensorFloors
+from tilewright.workload.layer import Layer
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Spatial mapping that the search can try. Its problem (the data for the cost model) is made only when it is
+    needed."""
+
+    index: int
+    """Index among the spatial mappings of the layer."""
+    passes: float
+    """Lower bound of the number of iterations that any loop order of this spatial mapping has."""
+    rest_passes: float
+    """Lower bound of the number of iterations that holds for this and all later spatial mappings."""
+    layer: Layer
+    core: Core
+    floors: TensorFloors
+    """Lower bounds that hold for every mapping of the layer."""
+    make: Callable[[], PreparedProblem | None]
+    """Function that makes the problem of this spatial mapping.
+
+    The function returns None if the spatial mapping has no loop orders, which is reported elsewhere.
+    """
+    pj_a_cycle: float = 0.0
+    """Weight of the latency in the energy of the problems that `make` returns, in pJ per cycle."""
+    least: float = 0.0
+    """Further lower bound of the searched objective for any loop order of this spatial mapping."""
+    rest_least: float = 0.0
+    """Further lower bound that holds for this and all later spatial mappings."""
+
+    def bound(self, objective: str) -> float:
+        """Lower bound of the objective for any loop order of this spatial mapping."""
+        return max(self.least, self.of_passes(self.passes, objective))
+
+    def rest_bound(self, objective: str) -> float:
+        """Lower bound of the objective for any loop order of this and all later spatial mappings."""
+        return max(self.rest_least, self.of_passes(self.rest_passes, objective))
+
+    def priced(self, pj_a_cycle: float) -> "Choice":
+        """Spatial mapping whose problem has an energy that contains `pj_a_cycle` for each cycle of the latency.
+
+        The least energy is then the least weighted sum of energy and latency, and its lower bound proves a line. The
+        bounds `least` and `rest_least` stay as they are: the caller must have computed them with this weight.
+        """
+        if not pj_a_cycle:
+            return self
+
+        def make() -> PreparedProblem | None:
+            problem = self.make()
+            if problem is None:
+                return None
+            arrays = problem.arrays.copy()
+            arrays.term_pj_a_cycle[0] += pj_a_cycle
+            arrays.energy_pj_a_cycle += pj_a_cycle
+            return replace(problem, arrays=arrays)
+
+        return replace(self, make=make, pj_a_cycle=self.pj_a_cycle + pj_a_cycle)
+
+    def of_passes(self, passes: float, objective: str) -> float:
+        """Lower bound of any objective for any loop order with at least `passes` passes."""
+        return rounds.bound_of_passes(self.layer, self.core, passes, self.floors, objective, self.pj_a_cycle)

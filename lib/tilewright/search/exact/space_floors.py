@@ -1,0 +1,282 @@
+"""Lower bounds of energy and latency for many spatial mappings of a layer at once, before any of them is made.
+
+The innermost temporal loop makes at most some operands stationary: every other operand moves in each cycle. The bounds
+therefore hold for one innermost loop dimension each (docs/proofs.md#exact-search, 7).
+"""
+
+import math
+from collections import defaultdict
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from tilewright.base.errors import MappingError
+from tilewright.base.objectives import OBJECTIVES
+from tilewright.base.profile import SWITCHES, ModelProfile
+from tilewright.base.proof import ROUNDING
+from tilewright.cost.energy_terms import energy_terms_of
+from tilewright.hardware.array_model import array_model
+from tilewright.hardware.core import DIGITAL, Core
+from tilewright.hardware.hierarchy import instance_count, memory_hierarchy
+from tilewright.mapping.spatial_space import SpatialTable
+from tilewright.search.exact.floors import Links, tensor_floors
+from tilewright.workload.layer import FINAL_OUTPUT, OUTPUT, Layer
+from tilewright.workload.relevancy import data_dimension_size, operand_elements, operand_relevancy, window_groups
+
+Values = npt.NDArray[np.float64]
+Counts = npt.NDArray[np.int64]
+MOST_ARRAY_ENERGIES = 5000
+"""Largest number of spatial mappings for which the energy of an array that is not digital is computed. Of larger
+spaces, this energy counts as 0."""
+
+
+@dataclass(frozen=True)
+class SpaceFloors:
+    """Lower bounds of spatial mappings [n], one pair of energy and latency for each innermost loop dimension [d]."""
+
+    energy_pj: Values
+    """[n, d] Lower bound of the energy, without terms that grow with latency."""
+    latency_cycles: Values
+    """[n, d] Lower bound of the latency."""
+    can_be_innermost: npt.NDArray[np.bool_]
+    """[n, d] False for a loop dimension without temporal loops, unless no dimension has temporal loops."""
+
+    def values(self, objective: str, pj_a_cycle: float = 0.0) -> Values:
+        """[n] Lower bound of the objective. The energy contains `pj_a_cycle` for each cycle of the latency."""
+        energy = self.energy_pj + pj_a_cycle * self.latency_cycles
+        values = np.asarray(OBJECTIVES[objective].value(energy, self.latency_cycles))
+        least: Values = np.where(self.can_be_innermost, values, np.inf).min(axis=1)
+        return least * (1 - ROUNDING)
+
+
+def space_floors(
+    layer: Layer, core: Core, links: Links, profile: ModelProfile, table: SpatialTable
+) -> SpaceFloors | None:
+    """Lower bounds of the spatial mappings of a table; None if a switch of the profile is off, on which they rest."""
+    if not all(getattr(profile, name) for name in SWITCHES):
+        return None
+    return _Floors(layer, core, links, profile, table).found()
+
+
+@dataclass(frozen=True)
+class _Operand:
+    """Operand of the layer, with what its innermost memory moves if the array changes its data in each pass."""
+
+    name: str
+    memories: tuple[int, ...]
+    """Indexes of its memories in `Core.memories`, innermost first."""
+    memory_operand: str
+    irrelevant: npt.NDArray[np.bool_]
+    """[d] Loop dimensions that are irrelevant to the operand."""
+
+    @property
+    def is_output(self) -> bool:
+        """True for the output of the layer."""
+        return self.name == OUTPUT
+
+
+class _Floors:
+    """Computation of the bounds of one layer on one core."""
+
+    def __init__(self, layer: Layer, core: Core, links: Links, profile: ModelProfile, table: SpatialTable) -> None:
+        self.layer, self.core, self.links, self.profile, self.table = layer, core, links, profile, table
+        self.names, self.sides, self.lanes = table.dimensions, table.sides, table.lanes
+        sizes, total = np.array([layer.size_of[name] for name in self.names], np.int64), self.lanes.prod(axis=1)
+        self.is_whole = (sizes % total == 0).all(axis=1)
+        self.temporal = -(-sizes // total)
+        self.passes = self.temporal.astype(float).prod(axis=1)
+        self.macs = float(layer.mac_count)
+
+    def found(self) -> SpaceFloors:
+        """Bounds of all spatial mappings."""
+        floors = tensor_floors(self.layer, self.core, self.links, self.profile)
+        shape = self.temporal.shape
+        energy = np.zeros(shape) + self._array_energy()[:, None]
+        self.busy: dict[tuple[int, int], Values] = defaultdict(lambda: np.zeros(shape))
+        for operand in self._operands():
+            energy += self._link_to_array(operand)
+            if len(operand.memories) > 1:
+                energy += self._innermost_boundary(operand)
+            energy += self._other_boundaries(operand)
+        cycles = np.maximum(self.passes * self._cycles_per_operation, floors.cycles)[:, None] + np.zeros(shape)
+        for busy in self.busy.values():
+            cycles = np.maximum(cycles, np.where(self.is_whole[:, None], busy, 0.0))
+        is_looped = self.temporal > 1
+        return SpaceFloors(energy, cycles, is_looped | ~is_looped.any(axis=1)[:, None])
+
+    @property
+    def _cycles_per_operation(self) -> int:
+        array = self.core.operational_array
+        return array_model(array).cycles_per_operation(array)
+
+    def _operands(self) -> list[_Operand]:
+        found = []
+        for name, memory_operand in self.links:
+            memories = memory_hierarchy(self.core).memories_of(memory_operand)
+            if name in self.layer.operands and memories:
+                irrelevant = operand_relevancy(self.layer, name, self.profile).irrelevant
+                mask = np.array([dimension in irrelevant for dimension in self.names])
+                found.append(_Operand(name, memories, memory_operand, mask))
+        return found
+
+    def _array_energy(self) -> Values:
+        """[n] Energy of the array in pJ; 0 for a spatial mapping that the array refuses."""
+        array = self.core.operational_array
+        if array.kind == DIGITAL:
+            return np.full(len(self.lanes), array.unit_energy_pj * self.macs)
+        found = np.zeros(len(self.lanes))
+        names = array_model(array).terms
+        for n in range(len(self.lanes) if len(self.lanes) <= MOST_ARRAY_ENERGIES else 0):
+            with suppress(MappingError):
+                unrolling = tuple(self.table.unrolling(n).items())
+                terms = energy_terms_of(self.layer, self.core, unrolling, self.profile, self.links)
+                found[n] = math.fsum(terms[name].fixed_pj for name in names)
+        return found
+
+    def _served(self, operand: _Operand, levels: int) -> Counts:
+        """[n, d] Lanes over which one instance of a memory, with the instances below it, spreads its data.
+
+        The memory is the one of the operand at level `levels` - 1.
+        """
+        served = {side for k in operand.memories[:levels] for side in self.core.memories[k].served_dimensions}
+        places = [place for place, side in enumerate(self.sides) if side in served]
+        found: Counts = self.lanes[:, places].prod(axis=1)
+        return found
+
+    def _elements(self, operand: _Operand, sizes: Counts) -> Values:
+        """[n] Distinct elements of the operand in tiles with these sizes [n, d] of the loops; at least this many if
+        windows share loops."""
+        entry = operand_relevancy(self.layer, operand.name, self.profile)
+        places = [self.names.index(dimension) for dimension in entry.relevant if dimension in self.names]
+        found: Values = sizes[:, places].astype(float).prod(axis=1)
+        if any(group.is_joint for group in window_groups(self.layer, operand.name, entry.relations)):
+            return found
+        for relation in entry.relations:
+            (first, one), (second, other) = relation.terms
+            divisor = math.gcd(one, other)
+            a = sizes[:, self.names.index(first)] if first in self.names else np.int64(1)
+            b = sizes[:, self.names.index(second)] if second in self.names else np.int64(1)
+            positions = a * b - np.maximum(0, b - one // divisor) * np.maximum(0, a - other // divisor)
+            found = found * np.minimum(positions, data_dimension_size(self.layer, relation, self.profile))
+        return found
+
+    @cached_property
+    def _output_visits(self) -> Values:
+        """[n] Temporal iterations that add to one output."""
+        irrelevant = operand_relevancy(self.layer, OUTPUT, self.profile).irrelevant
+        places = [place for place, name in enumerate(self.names) if name in irrelevant]
+        found: Values = self.temporal[:, places].astype(float).prod(axis=1)
+        return found
+
+    def _bits(self, operand: _Operand) -> Values:
+        """[n] Least bits of an element that moves between the array and the innermost memory."""
+        bits = self.layer.bits_of[operand.name]
+        if not operand.is_output:
+            return np.full(len(self.lanes), float(bits))
+        final = self.layer.bits_of[FINAL_OUTPUT]
+        return np.where(self._output_visits > 1, max(bits, final), min(bits, final)).astype(float)
+
+    def _least_bits(self, operand: _Operand) -> int:
+        """Least bits of an element, in any memory."""
+        bits = self.layer.bits_of[operand.name]
+        return min(bits, self.layer.bits_of[FINAL_OUTPUT]) if operand.is_output else bits
+
+    def _moved(
+        self, operand: _Operand, level: int, way: str, lanes: Counts, bits: Values, transfers: Values, instances: Values
+    ) -> Values:
+        """[n, d] Energy in pJ of `transfers` [n, d] of the data of `lanes` on one link; also adds the cycles of its
+        port."""
+        memory = self.core.memories[operand.memories[level]]
+        port = memory.port_of.get((operand.memory_operand, way))
+        if port is None:
+            return np.zeros_like(transfers)
+        wide, least = memory.ports[port].bandwidth_max_bits, memory.ports[port].bandwidth_min_bits
+        amount = self._elements(operand, lanes) * bits
+        parts = np.where(self.is_whole, np.ceil(amount / least * (1 - 1e-12)) * least, amount)
+        cost = memory.read_energy_pj if way in ("tl", "th") else memory.write_energy_pj
+        self.busy[operand.memories[level], port] += np.ceil(amount / wide * (1 - 1e-12))[:, None] * transfers
+        energy: Values = (parts / wide * cost * instances)[:, None] * transfers
+        return energy
+
+    def _instances(self, lanes: Counts) -> Values:
+        """[n] Average number of active memory instances, each of which serves `lanes` [n, d], in each pass."""
+        active: Values = self.macs / (self.passes * lanes.astype(float).prod(axis=1))
+        return active
+
+    def _returned(self, transfers: Values) -> Values:
+        """[n, d] Number of transfers of partial sums that come back. The first transfer of each output does not."""
+        return transfers * (1 - 1 / self._output_visits)[:, None]
+
+    def _link_to_array(self, operand: _Operand) -> Values:
+        """[n, d] Least energy in pJ of the innermost memory that feeds the array or takes its outputs."""
+        lanes, bits = self._served(operand, 1), self._bits(operand)
+        instances = self._instances(lanes)
+        each = np.repeat(self.passes[:, None], len(self.names), axis=1)
+        if operand.is_output:
+            down = self._moved(operand, 0, "fl", lanes, bits, each, instances)
+            return down + self._moved(operand, 0, "tl", lanes, bits, self._returned(each), instances)
+        stays = np.where(operand.irrelevant, self.temporal, 1).astype(float).prod(axis=1)
+        transfers = np.where(operand.irrelevant, each / stays[:, None], each)
+        return self._moved(operand, 0, "tl", lanes, bits, transfers, instances)
+
+    def _innermost_boundary(self, operand: _Operand) -> Values:
+        """[n, d] Least energy in pJ between the two innermost memories.
+
+        If the innermost loop changes the data of the operand and the memory has no room for this loop, all data move in
+        each pass.
+        """
+        whole = self._whole_tensor(operand, 0)
+        thrash = self.is_whole[:, None] & ~operand.irrelevant & ~self._has_room(operand)
+        if not thrash.any():
+            return np.full(self.temporal.shape, whole)
+        below, above = self._served(operand, 1), self._served(operand, 2)
+        bits, each = self._bits(operand), np.where(thrash, self.passes[:, None], 0.0)
+        ways = (("th", "fl"), ("fh", "tl")) if operand.is_output else (("fh", "tl"),)
+        energy = np.zeros(self.temporal.shape)
+        for number, (outer_way, inner_way) in enumerate(ways):
+            transfers = self._returned(each) if number else each
+            energy += self._moved(operand, 0, outer_way, below, bits, transfers, self._instances(below))
+            energy += self._moved(operand, 1, inner_way, above, bits, transfers, self._instances(above))
+        return np.where(thrash, np.maximum(energy, whole), whole)
+
+    def _has_room(self, operand: _Operand) -> npt.NDArray[np.bool_]:
+        """[n, d] True if the innermost memory of the operand can hold the data of one loop over the dimension."""
+        memory, lanes = self.core.memories[operand.memories[0]], self._served(operand, 1)
+        bits = min(
+            self.layer.bits_of[operand.name], self.layer.bits_of[FINAL_OUTPUT if operand.is_output else operand.name]
+        )
+        found = np.ones(self.temporal.shape, np.bool_)
+        for place in range(len(self.names)):
+            sizes = lanes.copy()
+            sizes[:, place] *= _least_factors(self.temporal[:, place])
+            found[:, place] = self._elements(operand, sizes) * bits <= memory.size_bits * (1 + ROUNDING)
+        return found
+
+    def _whole_tensor(self, operand: _Operand, level: int) -> float:
+        """Least energy in pJ of the boundary above `level`: each element crosses it once."""
+        amount = operand_elements(self.layer, operand.name, self.profile) * self._least_bits(operand)
+        energy = 0.0
+        for upper, way in ((0, "th" if operand.is_output else "fh"), (1, "fl" if operand.is_output else "tl")):
+            k = operand.memories[level + upper]
+            memory = self.core.memories[k]
+            port = memory.port_of.get((operand.memory_operand, way))
+            if port is not None:
+                words = amount / memory.ports[port].bandwidth_max_bits
+                energy += words * (memory.read_energy_pj if way in ("tl", "th") else memory.write_energy_pj)
+                self.busy[k, port] += words / instance_count(self.core, k) if level else 0.0
+        return energy
+
+    def _other_boundaries(self, operand: _Operand) -> float:
+        """Least energy in pJ of all boundaries except the innermost one."""
+        return math.fsum(self._whole_tensor(operand, level) for level in range(1, len(operand.memories) - 1))
+
+
+def _least_factors(numbers: Counts) -> Counts:
+    """Smallest prime factor of each number; 1 for 1."""
+    different, place = np.unique(numbers, return_inverse=True)
+    least = [next((f for f in range(2, math.isqrt(n) + 1) if n % f == 0), n) for n in different.tolist()]
+    found: Counts = np.array(least, np.int64)[place]
+    return found
