@@ -159,6 +159,13 @@ class Registry(Generic[Entry]):
         return found  # type: ignore[no-any-return]
 
 
+def registry_of(kind: str) -> Registry[Any]:
+    """Registry of a kind in KINDS."""
+    module = import_module(KINDS[kind])
+    (found,) = [value for value in vars(module).values() if isinstance(value, Registry)]
+    return found
+
+
 def taken(name: str, known: Collection[str]) -> str:
     """Fault of an entry whose name is the name of a built-in object; '' if it is not."""
     return f"has the name {name}, which is built in" if name in known else ""

@@ -3,11 +3,10 @@
 import sys
 import traceback
 from collections.abc import Iterator
-from importlib import import_module
 from pathlib import Path
 
 from tilewright.base.errors import InputError, Problem
-from tilewright.base.registry import KINDS, Registry, installed, package_of
+from tilewright.base.registry import installed, package_of, registry_of
 
 
 def plug_in_lines() -> Iterator[str]:
@@ -21,7 +20,7 @@ def plug_in_lines() -> Iterator[str]:
         yield f"plug-in {point}: {entry} of {package_of(point)}"
         kind, _, name = point.partition(".")
         try:
-            _registry(kind)[name]
+            registry_of(kind)[name]
         except InputError as error:
             problems += error.problems
     if problems:
@@ -52,12 +51,6 @@ def problem_in_plug_in(error: Exception) -> Problem | None:
         if points and not raised_by_tilewright_below(error, frame.filename):
             return problem_in_code(error, file, shown=str(file), path=f"plug-in {package_of(points[0])}")
     return None
-
-
-def _registry(kind: str) -> Registry[object]:
-    module = import_module(KINDS[kind])
-    (registry,) = [value for value in vars(module).values() if isinstance(value, Registry)]
-    return registry
 
 
 def _home(entry: str) -> Path | None:

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
+from tilewright.base.measures import ENERGY_PJ, LATENCY_CYCLES
 from tilewright.base.objectives import energy_delay_product
 from tilewright.designs.bandwidth_numbers import with_bandwidth
 from tilewright.designs.core_trials import ExplainedRun
@@ -70,7 +71,7 @@ class _Searches:
         if (place, core) not in self.found:
             run = self.runs[place]
             summary = map_workload(run.network, core, run.mapping, run.options, threads=self.jobs).summary
-            self.found[place, core] = Outcome(summary["energy_pj"], summary["latency_cycles"])
+            self.found[place, core] = Outcome(summary[ENERGY_PJ], summary[LATENCY_CYCLES])
         return self.found[place, core]
 
 

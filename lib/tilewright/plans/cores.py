@@ -136,6 +136,16 @@ def layer_cores(space: AllocationSpace, cores: PartCores, layers: int) -> LayerC
     return tuple(map(tuple, found))
 
 
+@dataclass(frozen=True)
+class CutParts:
+    """Parts of a plan as its cut makes them."""
+
+    recut: Sequence[int]
+    """Parts of layers that have another number of parts than in the plan whose cores the search begins with."""
+    shapes: Mapping[int, Shape]
+    """Shape of the parts of each layer, by position of the layer."""
+
+
 class CoreSearch:
     """Search for the cores of one plan, step by step. No allocation is scheduled twice."""
 
@@ -147,11 +157,10 @@ class CoreSearch:
         draw: random.Random,
         clock: Clock = time.monotonic,
         by_off_chip: Layers = (),
-        recut: Sequence[int] = (),
-        shapes: Mapping[int, Shape] | None = None,
+        parts: "CutParts | None" = None,
     ) -> None:
         self.space, self.objective, self._judge, self._draw, self._clock = space, objective, judge, draw, clock
-        self._recut, self._shapes = recut, shapes or {}
+        self._recut, self._shapes = (parts.recut, parts.shapes) if parts else ((), {})
         self.best: PartCores | None = None
         self.by_off_chip = by_off_chip
         self.figures: PlanFigures | None = None

@@ -32,6 +32,7 @@ from tilewright.plans.blocks import Machine
 from tilewright.plans.cores import (
     Clock,
     CoreSearch,
+    CutParts,
     LayerCores,
     PartCores,
     PlanFigures,
@@ -54,7 +55,7 @@ REMEMBERED = 4
 
 
 @dataclass(frozen=True)
-class Rival:
+class PlanToBeat:
     """Latency that the plan for a network of one layer must beat. A plan that cannot beat it is not scheduled."""
 
     latency_cycles: int
@@ -87,7 +88,7 @@ class Task:
     """Positions of layers whose parts are also tried on fewer cores, arranged in several ways (`block_starts`)."""
     on_every_count: bool = False
     """Whether every number of cores on which a core runs few parts is tried for the layers in `spread`."""
-    rival: Rival | None = None
+    rival: PlanToBeat | None = None
     seed: int = 0
     time_left_s: float | None = None
     """Time in seconds after which no further allocation is tried. None: no limit."""
@@ -136,7 +137,7 @@ class PlanEvaluator:
         self._cuts = CutMemory(problem.workload)
         self._costed: OrderedDict[object, CostedCnProblem] = OrderedDict()
 
-    def costed(self, plan: Plan, rival: Rival | None = None) -> CostedCnProblem:
+    def costed(self, plan: Plan, rival: PlanToBeat | None = None) -> CostedCnProblem:
         """Network cut into CNs by a plan, with the costs of the CNs. Raises InputError if the network cannot be cut in
         this way, and MappingError if the plan cannot beat its rival.
         """
@@ -147,7 +148,7 @@ class PlanEvaluator:
                 self._costed.popitem(last=False)
         return found
 
-    def _cut(self, plan: Plan, rival: Rival | None) -> CostedCnProblem:
+    def _cut(self, plan: Plan, rival: PlanToBeat | None) -> CostedCnProblem:
         workload, accelerator = self.problem.workload, self.problem.accelerator
         mapping = planned_mapping(self.problem.mapping, self._nodes, plan)
         tiling = network_tiling(workload, mapping, accelerator, plan.tiling_options())
@@ -174,7 +175,7 @@ class PlanEvaluator:
         described = SystemProblem(workload, accelerator, mapping)
         return CostedCnProblem(described, graph, costs, self.search.model)
 
-    def multi_core_problem(self, plan: Plan, rival: Rival | None = None) -> MultiCoreProblem:
+    def multi_core_problem(self, plan: Plan, rival: PlanToBeat | None = None) -> MultiCoreProblem:
         """Problem of allocation and scheduling for a plan. Raises InputError if no core is allowed for some part of a
         layer, and MappingError if the plan cannot beat its rival.
         """
@@ -192,7 +193,9 @@ class PlanEvaluator:
         judge = SchedulingJudge(problem)
         recut = recut_parts(problem.space, task.cores)
         shapes = block_shapes(task.plan, problem.space)
-        search = CoreSearch(problem.space, judge, self.objective, draw, self._clock, by_off_chip, recut, shapes)
+        search = CoreSearch(
+            problem.space, judge, self.objective, draw, self._clock, by_off_chip, CutParts(recut, shapes)
+        )
         begins = starts(problem.space, task.cores, task.thorough)
         if task.as_given:
             begins = itertools.islice(begins, 1)
@@ -236,7 +239,7 @@ class PlanEvaluator:
         return (problem.space.part_cores(found.chosen.genome),)
 
 
-def _check_rival(rows: Sequence[CoreCostRow], count: int, rival: Rival) -> None:
+def _check_rival(rows: Sequence[CoreCostRow], count: int, rival: PlanToBeat) -> None:
     """Raise MappingError if `count` equal CNs take as long as a rival. `rows` has their costs on each kind of core.
 
     Two lower bounds count: the time of the CNs on all cores, and the time of their streams at the off-chip port.

@@ -20,7 +20,7 @@ from tilewright.pipeline.configuration.fusion_options import FusionOptions
 from tilewright.plans.block_queue import BlockQueue
 from tilewright.plans.blocks import Blocks
 from tilewright.plans.cores import PlanFigures
-from tilewright.plans.evaluate import PlanOutcome, Rival, Task
+from tilewright.plans.evaluate import PlanOutcome, PlanToBeat, Task
 from tilewright.plans.moves import FEW_TRIES, MANY_TRIES, PlanMoves
 from tilewright.plans.plan import LayerTiles, Plan
 from tilewright.plans.segments import PART_RULES, SEGMENT_TILES, Segment, blocks, candidates, compose
@@ -288,7 +288,7 @@ class FusionSearch:
         rival = None
         if self.best is not None and self.best.figures is not None and one.machine is not None:
             is_latency = OBJECTIVES[self.options.objective] == Powers(latency=1)
-            rival = Rival(self.best.figures.latency_cycles, one.machine) if is_latency else None
+            rival = PlanToBeat(self.best.figures.latency_cycles, one.machine) if is_latency else None
         return Task(plan, spread=self._all, on_every_count=on_every_count, rival=rival)
 
     def _until(self, share: float) -> float | None:

@@ -80,7 +80,7 @@ def front_document(summary: Mapping[str, Any], records: Sequence[LayerRecord]) -
     return {**named, "network": summary["front"], "layers": layers}
 
 
-def front_columns(summary: Mapping[str, Any]) -> dict[str, Any]:
+def front_columns(summary: Mapping[str, Any]) -> JsonObject:
     """Columns of a table of runs on the front: its size, its largest miss, the knee and both ends; {} without one."""
     stated = summary.get("front", {})
     if "points" not in stated:

@@ -6,7 +6,7 @@ from typing import Any
 from tilewright.base.artifacts.codec import decode
 from tilewright.base.errors import count_of, some_of
 from tilewright.base.json_values import JsonObject
-from tilewright.base.proof import covered_text
+from tilewright.base.proof import covered_text, gap_to
 from tilewright.search.run_bound import FrontEnds
 
 LEAST_SAVED = 0.0005
@@ -85,7 +85,7 @@ def price_line(ends: FrontEnds) -> str:
         ("energy", "cycles", ends.energy.energy_pj, energy_pj, ends.energy.latency_cycles / latency_cycles),
     ):
         bound = ends.latency.lower_bound if goal == "latency" else ends.energy.lower_bound
-        fall, most = 1 - end / own, f"{1 - bound / own:.2%}"
+        fall, most = 1 - end / own, f"{gap_to(bound, own):.2%}"
         is_least = most == f"{fall:.2%}"
         if fall > LEAST_SAVED:
             by = f"{fall:.2%}" if is_least else f"at least {fall:.2%} (by {most} at most)"

@@ -70,7 +70,7 @@ def search_progress(
     If no kernel has been compiled yet, this is told first, because the compilation takes longer than most searches.
     """
     if shown and (told := compilation_text(cache_directory())):
-        print(told, file=sys.stderr, flush=True)
+        print(terminal(told), file=sys.stderr, flush=True)
     if not shown or (total_orders is not None and total_orders < least):
         yield lambda orders: None
     elif sys.stderr.isatty():

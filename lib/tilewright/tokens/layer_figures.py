@@ -223,25 +223,9 @@ class LayerFigures:
     def notes(self, weight_bits: int) -> tuple[str, ...]:
         """Notes on the operators that have no costs, and on the distance of the mappings from the best ones."""
         left_out = [f"{row.operator_type} {row.reason}" for row in self.uncosted.values()]
-        return (*((f"not costed: {', '.join(left_out)}",) if left_out else ()), self.gap_note)
-
-    @property
-    def gap_note(self) -> str:
-        """Note on the share by which the objective of the layers could be smaller with the best mappings."""
-        engine, objective = self.options.temporal_mapping_search_engine, self.options.objective
-        if not self._gaps or len(self._gaps) < sum(one is not None for one in self._figures.values()):
-            return (
-                f"mappings: those that {engine} finds; how far they are from the best ones is not known, because"
-                " this was not computed"
-            )
-        gaps = sorted(self._gaps.values())
-        middle, largest = (f"{math.ceil(gap * 1000 - 1e-9) / 10:.1f}%" for gap in (median(gaps), gaps[-1]))
-        what = {"latency": "the time", "energy": "the energy"}.get(objective)
-        whole = f"; over these, {what} of a step, a sum over layers, could fall by at most the largest share"
         return (
-            f"mappings: with the best ones, the {objective} of a layer could be smaller by {middle} (median) and"
-            f" {largest} (largest of {len(gaps)} layers) at most, over the spatial mappings that"
-            f" {engine} tries{whole if what else ''}; others can be better"
+            *((f"not costed: {', '.join(left_out)}",) if left_out else ()),
+            gap_note(self._gaps, self._figures, self.options),
         )
 
     def _kind(self, node: WorkloadNode) -> Kind:
@@ -291,6 +275,27 @@ def kinds_of(record: LayerRecord) -> list[float]:
     for term, cycles in record.latency_breakdown_cycles.items():
         found[CAUSE_OF_TERM.get(term, MOVING_DATA)] += cycles
     return list(found.values())
+
+
+def gap_note(gap_of: dict[Kind, float], figures: dict[Kind, Sums | None], options: SearchOptions) -> str:
+    """Note on the share by which the objective of the layers could be smaller with the best mappings, if `gap_of` has
+    this share of each layer with figures.
+    """
+    engine, objective = options.temporal_mapping_search_engine, options.objective
+    gaps = list(gap_of.values())
+    if not gaps or len(gaps) < sum(one is not None for one in figures.values()):
+        return (
+            f"mappings: those that {engine} finds; how far they are from the best ones is not known, because"
+            " this was not computed"
+        )
+    middle, largest = (f"{math.ceil(gap * 1000 - 1e-9) / 10:.1f}%" for gap in (median(gaps), max(gaps)))
+    what = {"latency": "the time", "energy": "the energy"}.get(objective)
+    whole = f"; over these, {what} of a step, a sum over layers, could fall by at most the largest share"
+    return (
+        f"mappings: with the best ones, the {objective} of a layer could be smaller by {middle} (median) and"
+        f" {largest} (largest of {len(gaps)} layers) at most, over the spatial mappings that"
+        f" {engine} tries{whole if what else ''}; others can be better"
+    )
 
 
 def _gap(record: LayerRecord) -> float | None:

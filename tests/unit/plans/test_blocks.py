@@ -18,7 +18,7 @@ from tilewright.pipeline.sources import parse_workload
 from tilewright.plans.arrangements import arrangements
 from tilewright.plans.blocks import Blocks, Machine, OnCores, core_counts, part_counts, uniform_blocks
 from tilewright.plans.cores import SchedulingJudge
-from tilewright.plans.evaluate import PlanEvaluator, Rival, Task
+from tilewright.plans.evaluate import PlanEvaluator, PlanToBeat, Task
 from tilewright.plans.plan import LayerTiles
 from tilewright.plans.space import Fixed, LayerSpace, PlanSpace, plan_space
 from tilewright.search.options import CnSearchOptions
@@ -212,7 +212,7 @@ def test_cuts_that_cannot_win_are_not_scheduled(tmp_path: Path) -> None:
         assert alone.figures is not None
         for rival in (alone.figures.latency_cycles + 1, 1):
             fresh = PlanEvaluator(problem, options().part(CnSearchOptions), ScheduleSettings(), "latency")
-            outcome = fresh.evaluate(Task(plan, spread=(0,), on_every_count=True, rival=Rival(rival, one.machine)))
+            outcome = fresh.evaluate(Task(plan, spread=(0,), on_every_count=True, rival=PlanToBeat(rival, one.machine)))
             assert (outcome.figures == alone.figures) == (rival > 1)
             assert ("a plan with fewer cycles is known" in outcome.reason) == (rival == 1)
 

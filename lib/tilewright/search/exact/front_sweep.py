@@ -10,6 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import product
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 
@@ -188,28 +189,13 @@ class FrontPart(MultisetPart):
         missing = np.array([np.bincount(row, minlength=len(counts)) for row in orders]).reshape(len(orders), -1)
         last = (np.array(counts) - missing).argmax(axis=1)
         orders = np.column_stack([orders, last]).astype(np.int64)
-        allowed = np.array([self._is_allowed(order) for order in orders.tolist()], dtype=np.bool_)
+        allowed = np.array([_is_allowed(search, order) for order in orders.tolist()], dtype=np.bool_)
         orders, labels = orders[allowed], labels[allowed]
         loops = tuple(loop for loop, _ in self.multiset.loops)
         if not self.free:
             return OrderBatch(self.prepared, loops, orders)
         rows, boundaries = self._closed(g, labels, orders)
         return OrderBatch(self.prepared, loops, orders[rows], boundaries)
-
-    def _is_allowed(self, order: list[int]) -> bool:
-        search = self.search
-        if not search.pattern_length:
-            return True
-        stream = SimpleNamespace(
-            length=len(order),
-            order=order,
-            loop_dimension=search.loop_dimension,
-            loop_size=search.loop_size,
-            pattern_length=int(search.pattern_length),
-            pattern_dimension=search.pattern_dimension,
-            pattern_size=search.pattern_size,
-        )
-        return bool(matches.py_func(stream))
 
     def _closed(self, g: int, labels: np.ndarray, orders: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Rows and boundaries: for each order, every choice of levels that are closed below its last loop."""
@@ -258,6 +244,22 @@ class FrontPart(MultisetPart):
             for m in range(levels - 1):
                 while row[m] > 0 and kind[row[m] - 1] == IRRELEVANT:
                     row[m] -= 1
+
+
+def _is_allowed(search: Any, order: list[int]) -> bool:
+    """Whether an order matches the required temporal ordering of a search."""
+    if not search.pattern_length:
+        return True
+    stream = SimpleNamespace(
+        length=len(order),
+        order=order,
+        loop_dimension=search.loop_dimension,
+        loop_size=search.loop_size,
+        pattern_length=int(search.pattern_length),
+        pattern_dimension=search.pattern_dimension,
+        pattern_size=search.pattern_size,
+    )
+    return bool(matches.py_func(stream))
 
 
 class FrontCandidate(Candidate):
