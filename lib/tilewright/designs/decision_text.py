@@ -196,11 +196,9 @@ def _runner_up(decision: Decision, commands: Commands) -> Statement:
         return Statement(RUNNER_UP, text, (commands.explore(),))
     again = commands.compare(decision.choice.name, runner.design.name)
     if runner.equal:
-        others = f"{runner.equal:,} other design{'s have' if runner.equal > 1 else ' has'}"
-        text = (
-            f"{others} the same {words} as {decision.choice.name}, among them {runner.design.name}. The other measures"
-            " and then the order of the space decided."
-        )
+        same, name = f"the same {words} as {decision.choice.name}", runner.design.name
+        equal = f"{name} has {same}" if runner.equal == 1 else f"{runner.equal:,} others have {same}, among them {name}"
+        text = f"{equal}. The other measures and then the order of the space decided."
         return Statement(RUNNER_UP, text, again)
     text = (
         f"{runner.design.name} ({runner.design.values}) has {share(runner.excess)} more {words}:"

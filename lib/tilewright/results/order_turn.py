@@ -294,7 +294,7 @@ def _memory_numbers(pair: tuple[RunLedger, RunLedger]) -> Iterator[UncertainNumb
         values, unit = _common_value([memory for memory in costs if memory.law == law])
         memories = dict.fromkeys(part.memory for own in parts for part in own)
         if any(energies):
-            name = f"energy of {', '.join(memories)} ({law})"
+            name = f"energy of {', '.join(filter(None, memories)) or 'memories'} ({law})"
             own = _parts({place: [part.memory for part in parts[place]] for place in (0, 1) if energies[place]})
             yield _energy_number(pair, (MEMORY_ENERGY, name), own, energies, values, unit, (low, high))
     yield from _plain_numbers(pair, {law for law, _, _ in ranges})

@@ -226,9 +226,12 @@ def test_equal_designs_are_told() -> None:
     answer = answer_of(exploration([costs(5.0, 2.0, 2.0), costs(5.0, 2.0, 1.0), costs(9.0, 9.0, 9.0)]))
     decision = decision_of(answer, "EDP")
     assert decision.choice.name == "design-1"
-    assert texts(decision, RUNNER_UP)[0].startswith("1 other design has the same EDP as design-1, among them design-0.")
+    assert texts(decision, RUNNER_UP)[0].startswith("design-0 has the same EDP as design-1. The other")
     assert decision.turning is None
     assert not any("energy term `" in text for text in texts(decision, TURN))
+    three = answer_of(exploration([costs(5.0, 2.0, 2.0), costs(5.0, 2.0, 1.0), costs(5.0, 2.0, 3.0)]))
+    said = texts(decision_of(three, "EDP"), RUNNER_UP)[0]
+    assert said.startswith("2 others have the same EDP as design-1, among them design-0.")
 
 
 @pytest.mark.parametrize(

@@ -26,9 +26,11 @@ from tilewright.results.order_turn import (
     outward,
     turn_lines,
     turn_object,
+    uncertain_numbers,
 )
 from tilewright.results.records import layers_in_order
 from tilewright.results.run_ledger import RunLedger
+from tilewright.search.cost_ranges import CostPart
 
 PAIRS = 100
 WORKLOAD = [
@@ -211,8 +213,6 @@ def test_named_changes_turn_the_order_and_nine_tenths_of_them_do_not(runs: list[
 
 def test_the_named_change_is_the_smallest(runs: list[Ran]) -> None:
     """No other number turns the order within a smaller factor, by trying all numbers in the changed files."""
-    from tilewright.results.order_turn import uncertain_numbers
-
     for pair in chosen(runs)[:12]:
         for one in order_turns(pair[0].ledger, pair[1].ledger):
             if one.turn is None:
@@ -265,6 +265,19 @@ def test_sentences(runs: list[Ran]) -> None:
         assert f"above {NAMES[one.first]}" in line
         assert turn_object(one)["measure"] == one.measure
         assert ("turns the order" in line) or ("would be first with" in line)
+
+
+def test_ranges_of_designs_name_memories_although_they_have_no_names(runs: list[Ran]) -> None:
+    """Tables of designs keep the cost parts without the names of the memories."""
+    a, b = (replace(ran.ledger, run=replace(ran.ledger.run, cost_parts=nameless(ran))) for ran in chosen(runs)[0])
+    names = [one.name for one in uncertain_numbers(a, b) if one.has_range]
+    assert names
+    assert all(name.startswith("energy of memories (") for name in names)
+
+
+def nameless(ran: Ran) -> tuple[CostPart, ...]:
+    """Cost parts of a run without the names of their memories."""
+    return tuple(part._replace(memory="") for part in ran.ledger.run.cost_parts)
 
 
 def test_runs_that_are_equal_have_no_order(runs: list[Ran]) -> None:
