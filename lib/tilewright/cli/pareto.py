@@ -30,7 +30,7 @@ def _compared(
 ) -> "tuple[pandas.DataFrame, Sequence[ComparableRuns]]":
     """(table, groups of runs that are compared)."""
     from tilewright.results.paper_tables import write_table
-    from tilewright.results.pareto import IN_PAPER, compare, pareto_table
+    from tilewright.results.pareto import compare, paper_columns, pareto_table
     from tilewright.results.ranking_turns import with_order_lines
 
     rows = read_unfinished(None if unfinished is None else Path(unfinished))
@@ -42,7 +42,7 @@ def _compared(
     table = pareto_table(groups)
     if csv:
         with writing(Path(csv)):
-            write_table(table, Path(csv), IN_PAPER)
+            write_table(table, Path(csv), paper_columns(groups))
     if figures:
         keep_font_cache_here()
         from tilewright.results.pareto_figure import write_pareto_figures

@@ -18,7 +18,7 @@ from tilewright.designs.columns import (
 )
 from tilewright.designs.front import Front
 from tilewright.designs.front_odds import FRONT_PROBABILITY
-from tilewright.designs.results import ALL_NETWORKS, MEASURES
+from tilewright.designs.results import ALL_NETWORKS
 from tilewright.results.paper_tables import write_table
 from tilewright.results.text_tables import write_csv, write_parquet
 
@@ -77,10 +77,10 @@ def write_tables(answer: Answer, folder: Path) -> tuple[Path, ...]:
 
 def write_front_tables(answer: Answer, folder: Path) -> tuple[Path, ...]:
     """Write `front.csv` and `front.parquet` into a folder, for a paper also with the values of the axes and the
-    measures as LaTeX and Markdown. Returns the paths.
+    measures by which designs are compared, as LaTeX and Markdown. Returns the paths.
     """
     table, stem = front_table(answer), folder / FRONT_STEM
-    columns = ("network", "design", *answer.exploration.axis_names, *MEASURES)
+    columns = ("network", "design", *answer.exploration.axis_names, *answer.exploration.measures)
     return (*write_table(table, stem.with_suffix(".csv"), columns), _as_parquet(table, stem))
 
 

@@ -26,6 +26,7 @@ QUANTITY = "quantity"
 _ENERGIES = ((1e12, "J"), (1e9, "mJ"), (1e6, "µJ"), (1e3, "nJ"), (1.0, "pJ"))
 UNITS: Mapping[str, tuple[tuple[float, str], ...]] = {
     "_pj_cycles": tuple((factor, f"{unit} cycles") for factor, unit in _ENERGIES),
+    "_pj_s": tuple((factor, f"{unit} s") for factor, unit in _ENERGIES),
     "_pj": _ENERGIES,
     "_mm2": ((1.0, "mm²"),),
     "_s": ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns")),

@@ -54,7 +54,9 @@ COLUMNS = (
 
 
 IN_PAPER = ("workload", "group", "run", *OBJECTIVES, EDP_PJ_CYCLES, "pareto")
-"""Columns of the table in a paper."""
+"""Columns of the table in a paper, if the latencies of all groups are compared in cycles."""
+IN_PAPER_BY_TIME = ("workload", "group", "run", ENERGY_PJ, BY_TIME, AREA_MM2, "pareto")
+"""Columns of the table in a paper, if the latencies of a group are compared in seconds."""
 RANGE_COLUMNS = ("energy_low_pj", "energy_high_pj", "front_probability")
 """Additional columns if costs have ranges."""
 
@@ -292,6 +294,11 @@ def pareto_table(groups: Sequence[ComparableRuns]) -> pandas.DataFrame:
     uncertain = RANGE_COLUMNS if any(group.front_probabilities for group in groups) else ()
     times = (BY_TIME,) if any(point.latency_s is not None for group in groups for point in group.candidates) else ()
     return pandas.DataFrame(rows, columns=[*COLUMNS, *times, *uncertain])
+
+
+def paper_columns(groups: Sequence[ComparableRuns]) -> tuple[str, ...]:
+    """Columns of the table in a paper. Cycles of different clocks do not stand in one table."""
+    return IN_PAPER_BY_TIME if any(BY_TIME in group.objectives for group in groups) else IN_PAPER
 
 
 def pareto_text(groups: Sequence[ComparableRuns]) -> str:

@@ -24,8 +24,9 @@ from tilewright.designs.page import explore_page, page_data
 from tilewright.designs.results import measures_in_time
 from tilewright.designs.shard import ShardContent
 from tilewright.designs.space_reader import read_space
-from tilewright.designs.table_files import front_table, space_table
+from tilewright.designs.table_files import front_table, space_table, write_front_tables
 from tilewright.designs.tables import answer_text
+from tilewright.results.sheet import drawn_for
 from tilewright.search.cost_ranges import CostPart
 
 from tests.unit.designs.conftest import costs, exploration
@@ -59,6 +60,21 @@ def test_the_relation_of_clocks() -> None:
         for given in periods:
             assert clocks_of(np.array(given)) is expected
     assert [one.note for one in Clocks] == ["", IN_TIME, IN_CYCLES]
+
+
+def test_the_table_of_a_paper_has_no_cycles_of_different_clocks(tmp_path: Path) -> None:
+    """Times and energies with time have their own units; with equal clocks, the table has cycles."""
+    rows = [timed(4.0e6, 1000.0, 100.0, 2.0), timed(5.0e6, 1500.0, 300.0)]
+    for name in ("time", "cycles"):
+        (tmp_path / name).mkdir()
+    with drawn_for("page"):
+        write_front_tables(answer_of(exploration(rows)), tmp_path / "time")
+        write_front_tables(answer_of(exploration([timed(4.0e6, 1000.0, 100.0)])), tmp_path / "cycles")
+    heading = (tmp_path / "time" / "front.md").read_text().splitlines()[0].replace("\\", "")
+    assert "cycles" not in heading
+    assert "latency [µs]" in heading
+    assert "edp [pJ s]" in heading
+    assert "cycles" in (tmp_path / "cycles" / "front.md").read_text().splitlines()[0]
 
 
 def test_the_order_in_time_is_the_opposite_of_the_order_in_cycles() -> None:

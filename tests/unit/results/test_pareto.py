@@ -14,7 +14,16 @@ from matplotlib.figure import Figure
 from tilewright.base.artifacts.envelope import write_document
 from tilewright.cli.main import main
 from tilewright.cli.runs import read_records
-from tilewright.results.pareto import RunPoint, _free_work, candidate, compare, figures_of, pareto_table, pareto_text
+from tilewright.results.pareto import (
+    RunPoint,
+    _free_work,
+    candidate,
+    compare,
+    figures_of,
+    paper_columns,
+    pareto_table,
+    pareto_text,
+)
 from tilewright.results.pareto_figure import pareto_figure, scale_axes, write_pareto_figures
 
 from tests.unit.results.conftest import network
@@ -94,7 +103,10 @@ def test_where_clocks_differ_time_is_compared_and_told() -> None:
     assert note in pareto_text([group])
     table = pareto_table([group])
     assert table["latency_s"].tolist() == [5e-7, 4.5e-7]
+    assert "latency_s" in paper_columns([group])
+    assert not [name for name in paper_columns([group]) if name.endswith("cycles")]
     (mixed,) = compare([slow, run("bare", 1, 90, 1)])
+    assert "latency_s" not in paper_columns([mixed])
     assert mixed.notes == ("no clock given: bare; compared by cycles, not by time",)
     assert [mixed.on_front(index) for index in range(2)] == [True, False]
     assert pareto_table([mixed])["latency_s"].isna().tolist() == [False, True]
