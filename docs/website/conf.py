@@ -65,6 +65,8 @@ NAVIGATION = {
     ],
     "Reference": [
         "/config/README",
+        "/config/hardware/README",
+        "/config/hardware/zigzag/README",
         "/config/workload/README",
         "/config/workload/language_models/README",
         "formats",
