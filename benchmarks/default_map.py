@@ -86,7 +86,7 @@ def summary_of(rows: list[Row]) -> list[str]:
     small, layers = sum(row.small for row in rows), sum(row.layers for row in rows)
     told.append(
         f"The gap of the network is at most 2 % on {within} of {len(rows)} pairs, and at most"
-        f" {max(row.run_gap for row in rows):.2%} on each; {small / layers:.0%} of the layers have a gap of at"
+        f" {max(row.run_gap for row in rows):.2%} on each; {small:,} of {layers:,} layers have a gap of at"
         " most 1 %."
     )
     return told
