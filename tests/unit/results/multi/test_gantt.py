@@ -2,7 +2,6 @@
 
 import itertools
 from pathlib import Path
-from time import monotonic
 
 import matplotlib
 import numpy as np
@@ -117,13 +116,12 @@ def test_files_have_the_same_bytes_every_time(tmp_path: Path) -> None:
 
 
 def test_hundred_thousand_bars_are_an_image_of_bounded_size(tmp_path: Path) -> None:
-    """Drawn in seconds, in files of a few hundred kB."""
+    """No bar is a shape of its own, and the files have a few hundred kB."""
     view = pipeline(40, 2500, 8)
-    begin = monotonic()
     table = schedule_table(view)
     assert table.bar_count > 100_000
     paths = write_schedule_figure(view, tmp_path / "schedule", table=table)
-    assert monotonic() - begin < 20
+    assert "<image" in paths[0].read_text("utf-8")
     assert max(path.stat().st_size for path in paths) < 2_000_000
 
 
