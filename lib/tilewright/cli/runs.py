@@ -105,7 +105,7 @@ def read_unfinished(path: Path | None) -> list[dict[str, Any]]:
     if path is None:
         return []
     try:
-        rows = json.loads(existing_file(path, "given").read_text("utf-8"))
+        rows = json.loads(existing_file(path).read_text("utf-8"))
         return [{key: str(row[key]) for key in UNFINISHED_KEYS} for row in rows]
     except (ValueError, TypeError, KeyError):
         raise InputError([Problem("is not a file that `tilewright results` wrote", str(path))]) from None

@@ -144,7 +144,7 @@ def kind_of(file: Path) -> str:
     from tilewright.base.yamlfile import load_yaml
     from tilewright.pipeline.sources import existing_file
 
-    path = existing_file(file, "given")
+    path = existing_file(file)
     if is_artifact(path):
         return "artifact"
     if path.suffix == ".onnx":

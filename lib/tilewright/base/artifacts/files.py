@@ -14,9 +14,10 @@ FilePath = str | PathLike[str]
 YAML_SUFFIXES = (".yaml", ".yml")
 
 
-def existing_file(source: FilePath, what: str) -> Path:
-    """Path of `source`. If there is no such file, raises InputError with the nearest name in the same folder; if it
-    is a folder, with the names of its files."""
+def existing_file(source: FilePath, what: str = "") -> Path:
+    """Path of `source`, a file of the kind `what`. If there is no such file, raises InputError with the nearest name
+    in the same folder; if it is a folder, with the names of its files.
+    """
     path = Path(source)
     if path.is_file():
         return path
@@ -24,7 +25,7 @@ def existing_file(source: FilePath, what: str) -> Path:
         inside = [str(item) for item in sorted(path.iterdir()) if item.is_file() and not item.name.startswith(".")]
         allowed = f"a file, such as {some_of(inside)}" if inside else "a file"
         raise InputError([Problem("is a folder", str(path), allowed=allowed)])
-    raise InputError([Problem(f"no such {what} file", str(path), nearest=nearest_file(path))])
+    raise InputError([Problem(" ".join(["no such", *what.split(), "file"]), str(path), nearest=nearest_file(path))])
 
 
 def nearest_file(path: Path) -> str:
