@@ -23,6 +23,7 @@ sys.path[:0] = [str(HERE), str(PROJECT / "lib")]
 
 from child import run_child  # noqa: E402
 from default_map import CONFIG, GIVEN, NETWORKS, OPEN  # noqa: E402
+from shipped import shipped  # noqa: E402
 from tilewright.base.artifacts.envelope import read_artifact  # noqa: E402
 
 CORES = (*GIVEN, *(core for core in OPEN if core != "meta_prototype_df"))
@@ -64,8 +65,8 @@ class Row:
 def measured(core: str, network: str, folder: Path) -> Row:
     """Figures of the three commands for one pair."""
     command = [sys.executable, "-m", "tilewright", "map", "--no-store", "-o", str(folder)]
-    command += ["--hardware", str(CONFIG / "hardware" / f"{core}.yaml")]
-    command += ["--mapping", str(CONFIG / "mapping" / f"{core}.yaml")]
+    command += ["--hardware", str(shipped("hardware", core))]
+    command += ["--mapping", str(shipped("mapping", core))]
     command += ["--workload", str(CONFIG / "workload" / f"{network}.onnx")]
     cpu_s = {way: run_child([*command, *options], cwd=PROJECT).cpu_seconds for way, options in WAYS.items()}
     front = read_artifact(folder / "summary.json", "tilewright/single-summary").payload["front"]
