@@ -9,10 +9,8 @@ come to; `--write` puts both into benchmarks/README.md. It reports, and never fa
 
 from __future__ import annotations
 
-import argparse
 import statistics
 import sys
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,6 +19,7 @@ PROJECT = HERE.parent
 sys.path[:0] = [str(HERE), str(PROJECT / "lib")]
 
 from child import run_child  # noqa: E402
+from pair_tables import measure_pairs  # noqa: E402
 from shipped import shipped  # noqa: E402
 from tilewright.base.artifacts.envelope import read_artifact  # noqa: E402
 
@@ -99,26 +98,5 @@ def text_of(rows: list[Row]) -> str:
     return "\n".join([*lines, "", *summary_of(rows)])
 
 
-def main() -> None:
-    """Measure, print, and write if asked."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--cores", nargs="*", default=(*GIVEN, *OPEN))
-    parser.add_argument("--networks", nargs="*", default=NETWORKS)
-    parser.add_argument("--write", action="store_true", help="put the table into benchmarks/README.md")
-    asked = parser.parse_args()
-    rows = []
-    with tempfile.TemporaryDirectory() as folder:
-        for core in asked.cores:
-            for network in asked.networks:
-                rows.append(measured(core, network, Path(folder) / f"{core}-{network}"))
-                print(rows[-1].cells, file=sys.stderr, flush=True)
-    text = text_of(rows)
-    print(text)
-    if asked.write:
-        page = HERE / "README.md"
-        before, rest = page.read_text().split(BEGIN)
-        page.write_text(f"{before}{BEGIN}\n{text}\n{END}{rest.split(END)[1]}")
-
-
 if __name__ == "__main__":
-    main()
+    measure_pairs(__doc__ or "", ((*GIVEN, *OPEN), NETWORKS), measured, text_of, (BEGIN, END))

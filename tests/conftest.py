@@ -1,4 +1,4 @@
-"""What all tests share: caches inside the project, no time limits for examples, and little garbage collection."""
+"""Settings that all tests share: caches inside the project, no time limits for examples, little garbage collection."""
 
 import gc
 import os

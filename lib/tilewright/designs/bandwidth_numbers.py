@@ -8,7 +8,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from tilewright.base.objectives import energy_delay_product
+from tilewright.base.objectives import BUILT_IN
 from tilewright.designs.core_trials import ExplainedRun
 from tilewright.designs.held_mappings import Outcome
 from tilewright.hardware.core import Accelerator, Core, Memory, Port
@@ -204,8 +204,7 @@ def _value(measure: str, outcome: Outcome, seconds_a_cycle: float) -> float:
     energy, cycles = outcome.energy_pj, outcome.latency_cycles
     assert energy is not None
     assert cycles is not None
-    latency = cycles * seconds_a_cycle
-    return {"energy": energy, "latency": latency}.get(measure, energy_delay_product(energy, latency))
+    return BUILT_IN[measure].value(energy, cycles * seconds_a_cycle)
 
 
 def _grids(width_bits: int, is_fine: bool) -> tuple[list[int], list[int]]:

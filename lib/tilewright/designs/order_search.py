@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from tilewright.base.measures import ENERGY_PJ, LATENCY_CYCLES
-from tilewright.base.objectives import energy_delay_product
+from tilewright.base.objectives import BUILT_IN
 from tilewright.designs.bandwidth_numbers import with_bandwidth
 from tilewright.designs.core_trials import ExplainedRun
 from tilewright.designs.held_mappings import Outcome
@@ -93,6 +93,6 @@ class _Measured:
             assert energy is not None
             assert cycles is not None
             latency = cycles / (core.clock_frequency_mhz * 1e6) if by_time else cycles
-            values.append({"energy": energy, "latency": latency, "EDP": energy_delay_product(energy, latency)})
-        first, second = (values[place][self.turn.measure] for place in (self.turn.first, 1 - self.turn.first))
+            values.append(BUILT_IN[self.turn.measure].value(energy, latency))
+        first, second = (values[place] for place in (self.turn.first, 1 - self.turn.first))
         return second / first - 1

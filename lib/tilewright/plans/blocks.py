@@ -17,6 +17,7 @@ from tilewright.hardware.core import Core
 from tilewright.hardware.hierarchy import top_memories
 from tilewright.hardware.system import BUS, OFFCHIP_PORT, Link, MultiCoreAccelerator
 from tilewright.hardware.system_links import offchip_ports
+from tilewright.mapping.spatial_generation import divisors
 from tilewright.workload.layer import FINAL_OUTPUT, OUTPUT, Layer
 from tilewright.workload.relevancy import operand_elements
 
@@ -256,7 +257,7 @@ class _Estimate:
         """
         steps = [math.ceil(size / self._unrolling(place)) for place, size in enumerate(sizes[:2])]
         least = math.inf
-        for pieces in itertools.product(*map(_divisors, steps)):
+        for pieces in itertools.product(*map(divisors, steps)):
             shorter = [step // count for step, count in zip(steps, pieces, strict=True)]
             cut = [step * self._unrolling(place) for place, step in enumerate(shorter)]
             bits = self.bits((*cut, *sizes[2:]))
@@ -283,8 +284,3 @@ class _Estimate:
                 if is_enough and bits[name] <= room:
                     return True
         return False
-
-
-@cache
-def _divisors(number: int) -> tuple[int, ...]:
-    return tuple(one for one in range(1, number + 1) if number % one == 0)

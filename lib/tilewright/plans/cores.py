@@ -157,7 +157,7 @@ class CoreSearch:
         draw: random.Random,
         clock: Clock = time.monotonic,
         by_off_chip: Layers = (),
-        parts: "CutParts | None" = None,
+        parts: CutParts | None = None,
     ) -> None:
         self.space, self.objective, self._judge, self._draw, self._clock = space, objective, judge, draw, clock
         self._recut, self._shapes = (parts.recut, parts.shapes) if parts else ((), {})

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tilewright.base.json_values import JsonObject
-from tilewright.base.objectives import energy_delay_product
+from tilewright.base.objectives import BUILT_IN
 from tilewright.cost.ledger import ACCESSES
 from tilewright.hardware.array_model import MAC
 from tilewright.hardware.attributes import power_terms
@@ -55,8 +55,7 @@ class ChangedRun(NamedTuple):
 
     def value(self, measure: str, factor: float) -> float:
         """Value of a measure for a factor."""
-        energy, latency = self.energy.at(factor), self.latency.at(factor)
-        return {"energy": energy, "latency": latency}.get(measure, energy_delay_product(energy, latency))
+        return BUILT_IN[measure].value(self.energy.at(factor), self.latency.at(factor))
 
     def polynomial(self, measure: str) -> tuple[float, float, float]:
         """Coefficients of the measure in the factor, the highest power first."""

@@ -81,7 +81,7 @@ def test_pairs_are_tried_on_demand(run: Path, capsys: pytest.CaptureFixture[str]
 
 
 def _output(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> str:
-    """What a command prints."""
+    """Text that a command prints."""
     capsys.readouterr()
     assert main(arguments) == 0
     return capsys.readouterr().out

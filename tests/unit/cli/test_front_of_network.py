@@ -173,7 +173,7 @@ def test_audit_repeats_a_chosen_run(tmp_path: Path, capsys: pytest.CaptureFixtur
 
 
 def test_the_report_has_a_figure_only_with_a_front(whole: tuple[Path, dict[str, Any]], tmp_path: Path) -> None:
-    """Its numbers are the points; the figure of an earlier run does not stay beside one without a front."""
+    """Numbers of the figure are the points; the figure of an earlier run does not stay beside one without a front."""
     row = [file for file in ONE_CORE_FILES if file.name == "front.svg"]
     assert len(write_report(row, ReportedMapping((), whole[1]), tmp_path)) == 2
     numbers = front_figure(whole[1]).numbers()

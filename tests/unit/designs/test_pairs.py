@@ -78,7 +78,7 @@ def tried(seed: int, most_sets: int = 600) -> tuple[Queues, Advices, list[tuple[
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_the_best_pair_is_that_of_all_pairs(seed: int) -> None:
-    """Its saving is the largest of all pairs that save more than their changes alone; energies are in no pair."""
+    """The saving is the largest of all pairs that save more than their changes alone; energies are in no pair."""
     run, made, names = tried(seed)
     now = outcome(run, set())
     alone = {one: 1 - outcome(run, {one}) / now for one in names}

@@ -126,7 +126,7 @@ def test_files(tmp_path: Path) -> None:
 
 
 def test_columns_with_one_text_are_told_below() -> None:
-    """They are in no row of a paper; one column of texts stays, and a single row keeps its columns."""
+    """Equal texts are in no row of a paper; one column of texts stays, and a single row keeps its columns."""
     table = pandas.DataFrame({"network": ["a_b"] * 2, "design": ["x", "y"], "objective": ["EDP"] * 2, "rows": [8, 8]})
     shown = PaperTable.of(table)
     assert (shown.headings, shown.same) == (("design", "rows"), ("network a_b", "objective EDP"))

@@ -77,7 +77,7 @@ def test_clocks_of_some_runs_make_no_false_order() -> None:
 
 @pytest.mark.parametrize("count", [0, 1])
 def test_fewer_than_two_runs_have_no_order(count: int) -> None:
-    """And equal runs do not either."""
+    """Equal runs do not either."""
     groups = with_order_lines(compare([point("a", 1.0, 1.0)][:count]), ledger)
     assert all(group.order_lines == () for group in groups)
     a = point("a", 1.0, 1.0)

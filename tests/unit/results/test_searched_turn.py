@@ -103,7 +103,7 @@ def test_an_order_that_new_searches_turn_without_a_change() -> None:
 
 
 def test_sentences() -> None:
-    """They have the factor, the value that it makes, and the factor that does not turn the order."""
+    """Each sentence has the factor, the value that it makes, and the factor that does not turn the order."""
     found = SearchedTurn("energy", 1, number(), 0.744, -0.001, 0.75)
     line, covers = searched_lines((found,))
     assert line == (

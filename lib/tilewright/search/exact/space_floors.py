@@ -22,6 +22,7 @@ from tilewright.hardware.array_model import array_model
 from tilewright.hardware.core import DIGITAL, Core
 from tilewright.hardware.hierarchy import instance_count, memory_hierarchy
 from tilewright.mapping.spatial_space import SpatialTable
+from tilewright.mapping.temporal import prime_factors
 from tilewright.search.exact.floors import Links, tensor_floors
 from tilewright.workload.layer import FINAL_OUTPUT, OUTPUT, Layer
 from tilewright.workload.relevancy import data_dimension_size, operand_elements, operand_relevancy, window_groups
@@ -277,6 +278,6 @@ class _Floors:
 def _least_factors(numbers: Counts) -> Counts:
     """Smallest prime factor of each number; 1 for 1."""
     different, place = np.unique(numbers, return_inverse=True)
-    least = [next((f for f in range(2, math.isqrt(n) + 1) if n % f == 0), n) for n in different.tolist()]
+    least = [next(iter(prime_factors(n)), 1) for n in different.tolist()]
     found: Counts = np.array(least, np.int64)[place]
     return found

@@ -8,7 +8,7 @@ from tilewright.base.errors import InputError
 
 
 def test_a_folder_in_place_of_a_file(tmp_path: Path) -> None:
-    """Its files are named, without hidden ones and folders; an empty folder has none to name."""
+    """The message names the files of the folder, without hidden ones and folders; an empty folder has none to name."""
     (tmp_path / "inner").mkdir()
     with pytest.raises(InputError) as raised:
         existing_file(tmp_path / "inner", "hardware")

@@ -27,7 +27,7 @@ def example() -> ScheduleArtifact:
 
 @cache
 def bounds_of_example() -> LowerBounds:
-    """Its lower bounds, which take most of the time of a summary."""
+    """Lower bounds of a run, which take most of the time of a summary."""
     return lower_bounds(example().problem)
 
 

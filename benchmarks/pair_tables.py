@@ -1,0 +1,52 @@
+"""Tables of measurements on pairs of shipped cores and networks, which programs print and write into README.md."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Protocol, TypeVar
+
+PAGE = Path(__file__).resolve().parent / "README.md"
+
+
+class PairRow(Protocol):
+    """Row of one pair."""
+
+    @property
+    def cells(self) -> str:
+        """Line of the table."""
+
+
+Row = TypeVar("Row", bound=PairRow)
+
+
+def measure_pairs(
+    description: str,
+    pairs: tuple[Sequence[str], Sequence[str]],
+    measured: Callable[[str, str, Path], Row],
+    text_of: Callable[[list[Row]], str],
+    marks: tuple[str, str],
+) -> None:
+    """Measure all pairs of (cores, networks) or those that the command line names, and print the table.
+
+    With `--write`, the table replaces what stands between the two marks in README.md.
+    """
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--cores", nargs="*", default=pairs[0])
+    parser.add_argument("--networks", nargs="*", default=pairs[1])
+    parser.add_argument("--write", action="store_true", help="put the table into benchmarks/README.md")
+    asked = parser.parse_args()
+    rows: list[Row] = []
+    with tempfile.TemporaryDirectory() as folder:
+        for core in asked.cores:
+            for network in asked.networks:
+                rows.append(measured(core, network, Path(folder) / f"{core}-{network}"))
+                print(rows[-1].cells, file=sys.stderr, flush=True)
+    text, (begin, end) = text_of(rows), marks
+    print(text)
+    if asked.write:
+        before, rest = PAGE.read_text().split(begin)
+        PAGE.write_text(f"{before}{begin}\n{text}\n{end}{rest.split(end)[1]}")
