@@ -84,7 +84,7 @@ def _box_of_all(index_map: IndexMap, boxes: Boxes, output_shape: Shape, input_sh
 
 
 def _reach(axis: AxisIndex, ranges: Mapping[str, _Range]) -> _Range:
-    """Smallest and largest index of an axis for the given ranges of the loops."""
+    """Smallest and largest index along an axis, for the ranges of its loops."""
     low = high = np.array(axis.offset, dtype=np.int64)
     for name, coefficient in axis.terms:
         ends = coefficient * ranges[name][0], coefficient * ranges[name][1]
@@ -94,7 +94,8 @@ def _reach(axis: AxisIndex, ranges: Mapping[str, _Range]) -> _Range:
 
 def _bound_loops(axis: AxisIndex, bounds: _Range, ranges: dict[str, _Range]) -> npt.NDArray[np.bool_]:
     """Narrow the ranges of the loops of an axis so that the index of the axis lies within `bounds`. Returns an array
-    [box] that is False for boxes in which no loop values give such an index."""
+    [box]; False means that no loop values of the box give such an index.
+    """
     possible = bounds[0] <= bounds[1]
     if not axis.terms:
         return possible & (bounds[0] <= axis.offset) & (axis.offset <= bounds[1])
@@ -117,8 +118,8 @@ def _bound_loops(axis: AxisIndex, bounds: _Range, ranges: dict[str, _Range]) -> 
 
 
 def _common_part(axis: AxisIndex, output_axis: AxisIndex) -> tuple[int, AxisIndex]:
-    """Pair (factor, rest) such that axis = factor * terms of the output axis + rest. Returns (0, axis) if there is no
-    such factor.
+    """Pair (factor, rest) that splits the index of an input axis: index = factor * (terms of the output axis) + rest.
+    Returns (0, axis) if there is no such factor.
 
     Loops that form one output index together (such as rows and columns of a flattened axis) can only be bounded
     together.

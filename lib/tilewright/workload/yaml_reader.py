@@ -144,8 +144,8 @@ def check_workload(problems: Problems, entries: list[LayerEntry]) -> None:
 
 
 def _note_wide_results(problems: Problems, entries: list[LayerEntry]) -> None:
-    """Note layers whose final outputs are wider than their partial sums. Layers with the same two widths share one
-    note.
+    """Give a notice for layers whose final outputs have more bits than their partial sums. Layers with the same two bit
+    widths share one notice.
     """
     found: dict[tuple[int, int], list[int]] = {}
     for index, entry in each(entries):
@@ -196,7 +196,7 @@ def _check_loops(problems: Problems, entry: LayerEntry) -> None:
 
 
 def _check_relations(problems: Problems, entry: LayerEntry) -> list[DimensionRelation] | None:
-    """Sliding windows of the layer; None if a sliding window is invalid."""
+    """Sliding windows of a layer entry; None if one of them is invalid."""
     relations, is_broken = whole(entry.dimension_relations), problems.has("dimension_relations")
     known = names_of(entry.loop_dims)
     earlier: set[str] = set()
@@ -260,7 +260,7 @@ def _check_windows(problems: Problems, entry: LayerEntry, relations: list[Dimens
 
 
 def _note_contradictions(problems: Problems, entry: LayerEntry, relations: dict[str, DimensionRelation]) -> None:
-    """Note padding that contradicts the sizes in the file. The sizes take precedence."""
+    """Give a notice for padding that contradicts the sizes of dimensions in the file. The sizes take precedence."""
     extents = dict(zip(entry.loop_dims or (), entry.loop_sizes or (), strict=False))
     given = zip(entry.pr_loop_dims or (), entry.pr_loop_sizes or (), entry.padding or (), strict=False)
     for index, (name, size, padding) in enumerate(given):
@@ -310,7 +310,7 @@ def read_workload_yaml(
 
 
 def workload_of(document: YamlDocument, name: str, notices: list[str] | None = None) -> Workload:
-    """Workload of a loaded document. Raises InputError."""
+    """Workload of a workload document that is already in memory. Raises InputError."""
     if isinstance(document.data, dict) and LANGUAGE_MODEL in document.data:
         from tilewright.workload.language_models.reader import read_language_model
 

@@ -293,8 +293,8 @@ def beyond_positions(model: Architecture, last: int) -> str:
 def _check_size(
     entry: LanguageModelFile, model: Architecture, groups: tuple[Requests, ...], problems: Problems
 ) -> None:
-    """Check the number of layers. It can be too large if a large model is written out, or if there are very many kinds
-    of requests.
+    """Record a problem if the step has too many layers, because a large model is written out or `requests` has many
+    entries.
     """
     if not groups:
         return

@@ -1,6 +1,7 @@
-"""Index maps of operators that move data, as few affine pieces: from indices per axis, from strides, and of reshapes.
+"""Index maps of operators that move data, made of a small number of affine pieces.
 
-A piece is a box of output positions. Within a piece, the input index is an affine function of the output position.
+A piece is a box of output positions. Within a piece, the input index is an affine function of the output position. The
+maps come from tables of indices, from strides, or from reshapes.
 """
 
 import math
@@ -216,7 +217,7 @@ Coefficients = Mapping[int, int]
 
 @dataclass(frozen=True)
 class Stride:
-    """One loop: its size, and its steps along the axes of the output and of the input tensor."""
+    """Loop of a map: its size, and its steps along the axes of the output and of the input tensor."""
 
     size: int
     output: Coefficients = field(default_factory=dict)

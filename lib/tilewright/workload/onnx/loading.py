@@ -43,7 +43,7 @@ def without_weights(content: memoryview) -> bytes:
 
 def _stripped(content: memoryview, kind: str, depth: int) -> Iterator[bytes]:
     if depth > _DEEPEST:
-        raise ValueError("messages inside messages without end")
+        raise ValueError("messages are nested too deeply")
     kept_from = place = 0
     while place < len(content):
         start = place

@@ -94,7 +94,7 @@ class Lowering:
         return self.node.outputs[index]
 
     def has_output(self, index: int) -> bool:
-        """Whether output `index` is used."""
+        """Whether the node has output `index`. Optional outputs can be missing."""
         return index < len(self.node.outputs) and bool(self.node.outputs[index])
 
     def facts(self, tensor: str) -> TensorFacts:
@@ -281,7 +281,8 @@ def access(tensor: str, *axes: AxisIndex | str) -> TensorAccess:
 
 
 _LOOPS = ("Loop", "Scan")
-"""Loop operators that remain after unrolling, because their number of iterations is not known."""
+"""Loop operators that stay in the graph because their number of iterations is not known, so that they are not unrolled.
+"""
 LowerFunction = Callable[[Lowering], None]
 _LOWER_FUNCTIONS: dict[tuple[str, str], LowerFunction] = {}
 

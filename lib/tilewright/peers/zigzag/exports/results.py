@@ -77,7 +77,9 @@ def with_in_memory_outputs(
 
 
 def in_memory_array(array: OperationalArray) -> JsonObject:
-    """In-memory array as JSON values: type, parameters by name, and sizes. There are no costs of a unit."""
+    """In-memory array as JSON values: type, parameters by name, and sizes. The fields for the costs of a unit are left
+    out.
+    """
     unit = {"imc_type": array.kind.split()[0], **dict(array.parameters)}
     return {"operational_unit": unit, "dimensions": dict(array.dimensions)}
 
@@ -372,9 +374,7 @@ def _memory_text(memory: Memory, core: Core) -> str:
 
 
 def _dataflows(core: Core) -> Any:
-    """Dataflows of a core: a single dataflow as a table, as in the reference; several dataflows as a list of such
-    tables.
-    """
+    """Dataflows of a core as JSON values: one table for a single dataflow, as in the reference, or a list of tables."""
     tables = [{dimension: dict(factors) for dimension, factors in dataflow} for dataflow in core.dataflows]
     if len(tables) > 1:
         return tables
@@ -382,7 +382,7 @@ def _dataflows(core: Core) -> Any:
 
 
 def _sharing(core: Core, levels: Mapping[str, Sequence[int]]) -> list[dict[str, int]]:
-    """Shared memories, one table for each: the level of the memory in the hierarchy of each of its operands."""
+    """Shared memories of a core, one table per memory: operand -> level of the memory in the operand's hierarchy."""
     found = []
     for chain in levels.values():
         for index in chain:

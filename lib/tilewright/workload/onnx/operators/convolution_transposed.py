@@ -154,8 +154,9 @@ def _axis_parts(geometry: ConvSizes, axis: int, *, exact: bool) -> list[_Axis]:
 
 
 def _runs_of_shift(geometry: ConvSizes, axis: int, taps: range) -> list[tuple[int, int, int]]:
-    """Runs of consecutive first taps for which output position 0 reads the same input position, as (start, length, this
-    input position)."""
+    """Runs of consecutive first taps for which output position 0 reads the same input position: (first tap, number of
+    taps, input position).
+    """
     stride, dilation, before = geometry.strides[axis], geometry.dilations[axis], geometry.pads_before[axis]
     runs: list[tuple[int, int, int]] = []
     for place, first in enumerate(taps):
@@ -208,8 +209,9 @@ def _partial_shape(geometry: ConvSizes, parts: Sequence[_Axis]) -> Shape:
 
 
 def _is_whole(op: Lowering, geometry: ConvSizes, parts: Sequence[_Axis]) -> bool:
-    """Whether the nest writes each element of the output directly to its position. This requires that there is only one
-    nest."""
+    """Whether the nest writes each element of the output directly to its position. This requires that the operator has
+    only one nest.
+    """
     same_shape = _partial_shape(geometry, parts) == op.output_shape()
     return same_shape and all(
         axis.output.offset == 0

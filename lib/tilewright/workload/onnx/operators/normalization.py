@@ -88,7 +88,9 @@ class _Groups:
 
 
 def _groups_along(shape: Shape, axes: Sequence[int]) -> _Groups:
-    """Groups along `axes` (counted from 0). The statistics have size 1 along these axes."""
+    """Groups along `axes` (counted from 0): all elements along these axes are one group. The statistics have size 1
+    along these axes.
+    """
     loops = element_loops(shape)
     names = tuple(name for name, _ in loops)
     statistics = tuple(fixed(0) if axis in axes else name for axis, name in enumerate(names))

@@ -40,8 +40,7 @@ class RecurrentSizes:
 
 @dataclass(frozen=True)
 class Value:
-    """Tensor, or some of its channels, with one batch axis and with the channels as the last axis. The value begins at
-    channel `start`."""
+    """Tensor with one batch axis and the channels as last axis, or the channels of such a tensor from `start` on."""
 
     tensor: str
     before: tuple[Axis, ...] = ()

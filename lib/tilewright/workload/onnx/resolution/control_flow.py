@@ -106,7 +106,7 @@ class TooLongDefinitionError(Exception):
 
 @dataclass(frozen=True)
 class LoopStep(PendingNode):
-    """State of a loop before iteration `number`. The object also has the fields of the node of the loop."""
+    """State of a loop before iteration `number`. The object inherits the fields of the loop's node."""
 
     body: onnx.GraphProto = None  # type: ignore[assignment]
     count: int | None = None
@@ -116,7 +116,7 @@ class LoopStep(PendingNode):
     """Name of the tensor that decides whether this iteration runs; '' if it always runs."""
     state: tuple[str, ...] = ()
     collected: tuple[tuple[str, ...], ...] = ()
-    """Names of the parts that each scan output has so far, by scan output."""
+    """Names of the parts of each scan output that the iterations so far have made, by scan output."""
 
 
 class LoopUnroller:
@@ -151,7 +151,7 @@ class LoopUnroller:
         return replace(step, scope=scope)
 
     def next_nodes(self, step: LoopStep) -> tuple[list[PendingNode], list[str]]:
-        """(nodes that replace the loop step, names of results that have no parts).
+        """(nodes that replace the loop step, names of scan outputs without parts).
 
         The nodes are the next iteration and the rest of the loop, or, after the last iteration, the nodes that gather
         the results. Raises InputError if the condition is not known or if there are too many iterations.
@@ -346,5 +346,5 @@ def with_captured_inputs(item: PendingNode) -> PendingNode:
 
 
 def _fields(item: PendingNode) -> dict[str, Any]:
-    """Fields that a loop takes from its node."""
+    """Fields that a loop step takes over from the node of the loop."""
     return {name: getattr(item, name) for name in PendingNode.__dataclass_fields__}

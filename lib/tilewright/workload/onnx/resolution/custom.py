@@ -23,19 +23,19 @@ MISJUDGED = frozenset({"STFT"})
 computed.
 """
 DELEGATED = {"FusedConv": ("Conv", 3), "FusedGemm": ("Gemm", 3)}
-"""Standard operator with the same shapes, by contrib operator, with the number of inputs that both operators have."""
+"""Contrib operators whose shapes are those of a standard operator: contrib operator -> (standard operator, number of
+inputs that both operators have)."""
 DELEGATED_CHANNELS_LAST = {
     "NhwcConv": ("Conv", 3),
     "NhwcFusedConv": ("Conv", 3),
     "NhwcMaxPool": ("MaxPool", 1),
     "QLinearConv": ("QLinearConv", 9),
 }
-"""Standard operator of the same kind, by operator with the channels last, with the number of inputs that both operators
-have.
+"""Operators with the channels last: operator -> (standard operator that computes the same, number of inputs that both
+operators have).
 
 The channels are the last axis of the first input and of the output. QLinearConv has this form only if an attribute is
-set. The layout of filters is that of the standard.
-"""
+set. The layout of filters is that of the standard."""
 
 
 def has_channels_last(node: onnx.NodeProto) -> bool:
