@@ -152,7 +152,7 @@ def _insert(
         return
     places = _places_of(item[sides[0]], (index, sides[0]), entries, catalogue, problems)
     if len(places) > 1:
-        message = "is several times in the pipeline: name a stage that is there only one time, or give the full list"
+        message = "occurs several times in the pipeline: name a stage that occurs one time, or give the full list"
         problems.append(problem_at((index, sides[0]), message, repr(item[sides[0]])))
     elif places:
         entry = Entry(item["insert"], item.get("parameters") or {}, (index,))

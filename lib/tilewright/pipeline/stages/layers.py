@@ -54,9 +54,9 @@ Rank = Callable[[CostedBatch], Sequence[np.ndarray]]
 
 
 def rank_of(stages: tuple[Stage, ...], objective: str) -> Rank:
-    """Rank that chooses between several mappings of a layer: the rank of the outermost reduction among the stages. If
-    there is no reduction, the objective of the temporal mapper gives the rank; if the temporal mapper has no objective,
-    `objective` gives the rank.
+    """Rank that chooses between several mappings of a layer: the rank of the outermost reduction among the stages.
+    Without a reduction, the objective of the temporal mapper gives the rank, and without such an objective, `objective`
+    does.
     """
     kept = [stage for stage in stages if getattr(stage, "minimises", "") and hasattr(stage, "rank")]
     if kept:
@@ -128,8 +128,8 @@ PROOF_NOTES = ("proven", "value", "lower_bound", "gap", "covers", "spatial_mappi
 
 
 def _proof_of_what_is_kept(notes: dict[str, Any], stages: tuple[Stage, ...]) -> dict[str, Any]:
-    """Notes of a search. If the objectives of reduction and temporal mapper differ, the proof is removed, because an
-    optimum by one objective proves nothing about the other objective.
+    """Notes of a search, with the proof only if it is valid. If the objectives of reduction and temporal mapper differ,
+    the proof is left out, because an optimum by one objective proves nothing about the other objective.
     """
     goals = {str(goal) for stage in stages for key in ("minimises", "objective") if (goal := getattr(stage, key, ""))}
     if "proven" not in notes or len(goals) <= 1:

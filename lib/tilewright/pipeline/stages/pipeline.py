@@ -40,8 +40,8 @@ class Placed:
 
 
 def what_does_not_fit(placed: list[Placed], flow: Flow) -> list[Problem]:
-    """Problems with the order of stages. Only problems of one kind are reported, because problems of the other kinds
-    are often consequences.
+    """Problems with the order of stages. Only the first kind of problem that occurs is reported, because the other
+    kinds are often consequences.
     """
     return (
         _items_that_do_not_fit(placed, flow)
@@ -138,7 +138,7 @@ def _missing_predecessors(placed: list[Placed]) -> list[Problem]:
 
 
 def _files_written_twice(placed: list[Placed]) -> list[Problem]:
-    """Problems of stages that would overwrite the files of another stage."""
+    """Problems of stages that would overwrite files of another stage."""
     sums = [index for index, item in enumerate(placed) if _is_one_of(item.kind.returns, MappedWorkload)]
     networks = [index for index, item in enumerate(placed) if item.kind.gives is LayerProblem]
     writers: dict[str, str] = {}
@@ -371,7 +371,7 @@ def _parsers_first(placed: list[Placed]) -> list[Placed]:
 def _with_what_goes_without_saying(
     placed: list[Placed], options: CoreSearchOptions, onnx: bool, flow: Flow
 ) -> list[Placed]:
-    """Stages of a list. If parsers or SpatialMappingConversion are missing, they are added.
+    """Stages of a list, with the parsers and SpatialMappingConversion added if the list lacks them.
 
     Lists of stages for zigzag-dse lack some of these stages, because in zigzag-dse the other parsers read the mapping
     file, and SpatialMappingGenerator does the work of SpatialMappingConversion.

@@ -95,7 +95,7 @@ def _checked(choices: tuple[tuple[int, ...], ...], genome: Any) -> Genome:
     if len(cores) != len(choices):
         raise InputError(f"an allocation has {len(cores)} cores, but {len(choices)} parts can run on several cores")
     wrong = [
-        f"part {place}: {core}, not of {list(choices[place])}"
+        f"part {place}: core {core} is not one of {list(choices[place])}"
         for place, core in enumerate(cores)
         if core not in choices[place]
     ]

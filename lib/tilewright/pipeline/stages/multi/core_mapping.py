@@ -55,7 +55,7 @@ class _Attempt:
 
     task: LayerTask
     streams: tuple[str, ...]
-    """Memory operands that stream from the off-chip memory."""
+    """Memory operands that stream from or to the off-chip memory in this attempt."""
     is_whole: bool = True
     """Whether the memories have their full size, so that streams can use all free capacity."""
 
@@ -248,8 +248,8 @@ def _tasks(plans: Sequence[_Plan], layers: LayerSearch) -> list[LayerTask]:
 def _with_more_streams(
     plan: _Plan, layer: Layer, needs: Mapping[str, int], system: _System, identity: SearchIdentity
 ) -> _Plan:
-    """Plan with further attempts, for a class without a mapping: in these attempts, operands stream although they fit
-    the memories.
+    """Plan with further attempts for a class without a mapping. In the further attempts, operands stream although they
+    fit the memories.
     """
     tried = {attempt.streams for attempt in plan.attempts}
     more = _plan(plan.cost_class, layer, needs, system, identity, also_what_fits=True).attempts

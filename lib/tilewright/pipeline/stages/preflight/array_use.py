@@ -66,8 +66,8 @@ def _check_given(
 
 
 def _note_hints(problems: Problems, index: int, entry: MappingConstraints, cores: dict[int, dict[str, Core]]) -> None:
-    """Add a notice that the hints of an entry have no effect, if all cores of the entry's layers have exclusive
-    dataflows.
+    """If all cores of an entry's layers have exclusive dataflows, add a notice that the hints of the entry have no
+    effect.
     """
     its_cores = [core for of_layer in cores.values() for core in of_layer.values()]
     if entry.spatial_mapping_hint and its_cores and all(core.exclusive_dataflows for core in its_cores):

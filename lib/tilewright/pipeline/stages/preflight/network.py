@@ -57,9 +57,9 @@ def check_memories(problems: Problems, problem: SystemProblem) -> None:
 
 
 def _layers_of_cores(problem: SystemProblem) -> tuple[dict[str, list[Layer]], dict[str, list[Layer]]]:
-    """(layers for which every allowed core has a memory that is too small for one element of an operand, other layers).
+    """(stranded layers, other layers), each a table from core files to the layers that the core is allowed to run.
 
-    Both parts are lists of layers, by name of the core file.
+    A layer is stranded if every allowed core has a memory that is too small for one element of an operand.
     """
     file_of = {place.core_id: place.file_name for place in problem.accelerator.places if place.role != OFFCHIP}
     stranded: dict[str, list[Layer]] = {}
