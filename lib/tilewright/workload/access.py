@@ -27,7 +27,7 @@ class AxisIndex(NamedTuple):
 
 @dataclass(frozen=True)
 class TensorAccess:
-    """Element of a tensor that one combination of loop values reads or writes."""
+    """Access to a tensor: the element that each combination of loop values reads or writes."""
 
     tensor: str
     axes: tuple[AxisIndex, ...]
@@ -60,7 +60,7 @@ class IndexMap:
 
 
 def loop(name: str, coefficient: int = 1, offset: int = 0) -> AxisIndex:
-    """Index `offset + coefficient * name`."""
+    """Index `offset + coefficient * loop`; `name` is the name of the loop."""
     return AxisIndex(((name, coefficient),), offset)
 
 

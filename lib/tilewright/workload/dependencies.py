@@ -10,7 +10,7 @@ from tilewright.workload.access import AxisIndex, IndexMap, Shape, index_range
 Boxes = npt.NDArray[np.int64]
 """[box, axis, 2] Boxes of elements. The last axis has the first index and the end (exclusive) along the axis."""
 _Range = tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]
-"""Pair of arrays [box] with the smallest and the largest value of each box."""
+"""Range of a loop or an index: two arrays [box] with its smallest and its largest value in each box."""
 _SWEEPS = 2
 """Number of sweeps over the output axes. A second sweep helps, because the bounds of a loop from one axis can tighten
 the bounds of loops of another axis."""
@@ -22,7 +22,8 @@ def input_boxes(
     """Boxes of the input elements that output boxes depend on.
 
     Returns an array [box, input axis, 2] of input boxes, and an array [box] that is True for output boxes with at least
-    one dependence. A box without dependences is all 0. Output boxes may reach outside the output tensor.
+    one dependence. If an output box has no dependence, its input box is all 0. Output boxes may reach outside the
+    output tensor.
 
     A returned box is the smallest possible box if every axis has at most one loop, or loops that do not overlap.
     Otherwise the box can be larger.

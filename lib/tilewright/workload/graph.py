@@ -135,7 +135,9 @@ class Workload:
 
     @cached_property
     def graph(self) -> "nx.DiGraph":
-        """Graph over node ids from producer to consumer; nodes and edges are inserted in the order of the file."""
+        """Directed graph of node ids, with an edge from each producer to each of its consumers. Nodes and edges are
+        inserted in file order.
+        """
         import networkx as nx  # here, because other commands start faster without it
 
         graph = nx.DiGraph()

@@ -37,7 +37,7 @@ class DimensionRelation(NamedTuple):
 class Layer:
     """One layer of a network. Names of dimensions are upper case; sizes do not include padding.
 
-    Tables are tuples of pairs, so that a layer is hashable and its text is canonical.
+    Tables are tuples of pairs, so that a layer is hashable, and equal layers have equal texts.
     """
 
     name: str
@@ -90,7 +90,7 @@ class Layer:
 
     @property
     def equation(self) -> str:
-        """Equation as text for people, for example O[b][k][oy][ox] += W[k][c][fy][fx] * I[b][c][iy][ix]."""
+        """Equation as readable text, for example O[b][k][oy][ox] += W[k][c][fy][fx] * I[b][c][iy][ix]."""
         texts = [
             operand + "".join(f"[{dimension.lower()}]" for dimension in dimensions)
             for operand, dimensions in self.operand_dimensions

@@ -104,7 +104,7 @@ def _step(relations: list[DimensionRelation], own: tuple[str, ...], layer: Layer
 
 
 def distinct_positions(coefficients: tuple[int, int], first: int, second: int, exact: bool) -> int:
-    """Number of distinct values of c1*i + c2*j for i < first, j < second (0, 1, ...).
+    """Number of distinct values of c1*i + c2*j for i = 0 ... first - 1 and j = 0 ... second - 1.
 
     If `exact` is False, the second factor of the overlap is not clipped at 0, as in the reference tool (B12 in
     docs/model.md). The result is then too large if a dilation is larger than the tile.

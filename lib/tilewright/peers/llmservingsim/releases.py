@@ -94,7 +94,7 @@ _OF_DENSE = {"gate_proj", "up_proj", "act_fn", "down_proj", "gate_up_proj"}
 
 
 class Described(NamedTuple):
-    """Names of the hardware and the model in a profile."""
+    """Hardware, model and number format of a profile, under the names that the simulator uses."""
 
     hardware: str
     """Hardware as the simulator's cluster configuration names it."""

@@ -256,8 +256,8 @@ class _CheckedRest(Rest):
 
 
 def guarded(stage: Stage, item: Any, rest: Rest) -> Iterator[Any]:
-    """Results of a stage of the user. The types of the items that it hands on and of the results are compared with the
-    declaration of the stage.
+    """Results of a stage of the user. The types of its items and results are checked against the declaration of the
+    stage.
 
     Raises InputError if the code of the stage fails. An error in a later stage of tilewright is raised unchanged,
     unless the stage of the user makes the items for the later stages.

@@ -48,7 +48,7 @@ full effort. GAP: largest gap between a mapping and its lower bound at which a s
 
 @dataclass(frozen=True)
 class FrontSource:
-    """Spatial mappings of a layer for one search. They are made in the same order in every search."""
+    """Spatial mappings of a layer for one search. Every search makes them in the same order."""
 
     choices: Iterable["Choice"]
     made: Callable[[int], SpatialCandidate]

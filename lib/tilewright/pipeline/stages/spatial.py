@@ -394,8 +394,8 @@ class SpatialMappingGenerator(SpatialParameters, Stage):
     def _whole_space(
         self, item: LayerProblem, rest: Rest, mapper: Exact, covered: SpatialMappings
     ) -> Iterator[Evaluations]:
-        """Results of one search over all spatial mappings. It begins with the spatial mappings that loma and salsa
-        try.
+        """Results of one search over all spatial mappings. The search begins with the spatial mappings that loma and
+        salsa try.
         """
         described = item.layer, item.core, item.constraints, self.profile
         tried, mixed = self.spatial_count(bounds=False) or DEFAULT_SPATIAL_MAPPINGS, self.enable_mix_spatial_mapping

@@ -45,7 +45,7 @@ class Attention:
     """Size of the sliding window: largest number of tokens that a query sees, its own token included. None for no
     limit."""
     has_softcap: bool = False
-    """Whether a tanh limits the scores."""
+    """Whether the scores have a soft cap: a tanh limits them."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class LatentAttention:
     rank: int
     """Width of the latent vector of keys and values."""
     width: int
-    """Width of the part of a query that has no rotary position."""
+    """Width of the non-rotary part of a query head."""
     rotary_width: int
     value_width: int
     has_bias: bool

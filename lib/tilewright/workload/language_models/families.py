@@ -63,8 +63,9 @@ class Fields:
     asked: list[str] = field(default_factory=list)
 
     def count(self, name: str, default: int | None = None, most: int = 1 << 40) -> int:
-        """Whole number of at least 1. The field is required if there is no default. A wrong value is recorded as a
-        problem, and the result is then the default or 1."""
+        """Value of a field that is a whole number of at least 1. The field is required if there is no default. A wrong
+        value is recorded as a problem, and the result is then the default or 1.
+        """
         value = self._value(name)
         if value is None:
             if default is None:
@@ -76,11 +77,13 @@ class Fields:
         return value
 
     def optional_count(self, name: str) -> int | None:
-        """Whole number of at least 1; None if the field is missing."""
+        """Value of a field that is a whole number of at least 1; None if the field is missing."""
         return None if self._value(name) is None else self.count(name)
 
     def number(self, name: str, default: int, most: int = 1 << 40) -> int:
-        """Whole number of at least 0. A wrong value is recorded as a problem, and the result is then the default."""
+        """Value of a field that is a whole number of at least 0. A wrong value is recorded as a problem, and the result
+        is then the default.
+        """
         value = self._value(name)
         if value is not None and (isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= most):
             self.problems.at((*self.path, name), "must be a whole number", value, f"0 to {most:,}")
@@ -104,7 +107,7 @@ class Fields:
             )
 
     def flag(self, name: str, default: bool) -> bool:
-        """Truth value of the field; the default if the field is missing or wrong."""
+        """Value of a field that is true or false; the default if the field is missing or wrong."""
         value = self._value(name)
         if value is not None and not isinstance(value, bool):
             self.problems.at((*self.path, name), "must be true or false", value)
@@ -124,8 +127,9 @@ class Fields:
         return value if value in known else known[0]
 
     def texts(self, name: str, known: Sequence[str], length: int) -> list[str] | None:
-        """List of `length` texts, each one of `known`; None if the field is missing or wrong. A wrong field is recorded
-        as a problem."""
+        """Value of a field that is a list of `length` texts, each one of `known`. None if the field is missing or
+        wrong. A wrong field is recorded as a problem.
+        """
         value = self._value(name)
         if value is None:
             return None
@@ -139,8 +143,9 @@ class Fields:
         return None if wrong else value
 
     def only(self, name: str, allowed: Any, meaning: str) -> None:
-        """Record a problem for every value except `allowed`. A missing field counts as `allowed`. `meaning` says what
-        the other values mean."""
+        """Record a problem if a field has a value other than `allowed`. A missing field counts as `allowed`. `meaning`
+        describes the other values in the message.
+        """
         value = self._value(name)
         if value is not None and (value != allowed or isinstance(value, bool) != isinstance(allowed, bool)):
             self.problems.at((*self.path, name), f"is not modelled: {meaning}", value, str(allowed).lower())

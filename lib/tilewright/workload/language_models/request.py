@@ -30,7 +30,7 @@ class Requests:
     """Number of new tokens of each request."""
     context: int
     """Number of tokens of each request that earlier steps have processed. The cache holds the keys and values of these
-    tokens, or a state."""
+    tokens, or the state after them."""
 
     @property
     def rows(self) -> int:

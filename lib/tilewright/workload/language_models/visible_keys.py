@@ -63,7 +63,7 @@ class Piece(NamedTuple):
 
     @property
     def all_queries(self) -> tuple[int, int]:
-        """(first, count) of the queries of all pieces that this piece represents."""
+        """Range (first query, number of queries) of all pieces that this piece represents."""
         return self.first_query - self.other_queries, self.queries * self.query_blocks + self.other_queries
 
     @property

@@ -50,7 +50,8 @@ class BitsOfNetwork:
         return tuple(replace(node, given=self.of(node)) for node in nodes)
 
     def tensors(self, nodes: Sequence[OnnxNode], tensors: Mapping[str, TensorFacts]) -> dict[str, TensorFacts]:
-        """All tensors. A floating-point tensor gets the bits that are given for the operators that make or read it.
+        """All tensors, with the bits that the user gives. A floating-point tensor gets the bits that are given for the
+        operators that make or read it.
 
         Constants get the bits of weights, and all other tensors get the bits of activations. If a tensor gets different
         bits from several operators, the largest number is used.

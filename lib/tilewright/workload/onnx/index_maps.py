@@ -29,7 +29,9 @@ class TooManyPiecesError(Exception):
 
 @dataclass(frozen=True)
 class GridPiece:
-    """Box of positions of an array whose index vectors are `base + sum(steps[axis] * position along axis)`."""
+    """Box of positions in an array of index vectors. The vector at a position is affine in the position: `base +
+    sum(steps[axis] * position along axis)`.
+    """
 
     starts: tuple[int, ...]
     """First position along every axis of the array."""
@@ -111,7 +113,9 @@ def _whole_piece(values: Integers) -> GridPiece | None:
 
 
 def _runs(values: Integers, kept: npt.NDArray[np.bool_]) -> list[GridPiece]:
-    """Greedy runs of constant step along the only axis of `values` [positions, components]."""
+    """Runs of constant step along the only axis of `values` [positions, components]. Each run is as long as
+    possible.
+    """
     pieces: list[GridPiece] = []
     steps = np.diff(values, axis=0)
     kept_places = np.flatnonzero(kept)
@@ -168,7 +172,9 @@ def _merged(rows: list[list[GridPiece]]) -> list[GridPiece]:
 
 
 def _consecutive(rows: Integers) -> Iterator[range]:
-    """Ranges of consecutive rows (number, values...) in which the values change by a constant step from row to row."""
+    """Ranges of consecutive rows in which all columns change by a constant step from row to row. Column 0 is the row
+    number.
+    """
     steps = np.diff(rows, axis=0)
     place = 0
     while place < len(rows):
@@ -212,7 +218,7 @@ def _folded(values: Integers, kept: npt.NDArray[np.bool_], period: int, offset: 
 
 _MOST_RESHAPE_PIECES = 1024
 Coefficients = Mapping[int, int]
-"""Coefficient by number of the axis."""
+"""Coefficient of a loop in the index along each axis: axis number -> coefficient."""
 
 
 @dataclass(frozen=True)

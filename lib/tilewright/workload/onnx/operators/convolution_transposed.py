@@ -37,15 +37,15 @@ class _Axis:
     residues: int
     taps: int
     source: AxisIndex
-    """Position in the input."""
+    """Index along the axis of the input."""
     tap: AxisIndex
-    """Position in the kernel."""
+    """Index along the axis of the kernel."""
     partial: AxisIndex
-    """Position in the tensor that holds only the results of these residues. The tensor has `partial_length` positions
-    per residue."""
+    """Index along the axis of the tensor that holds only the results of these residues. The tensor has `partial_length`
+    positions per residue."""
     partial_length: int
     output: AxisIndex
-    """Position in the output, over the loops P* (positions) and R* (residues)."""
+    """Index along the axis of the output, over the loops P* (positions) and R* (residues)."""
     is_counted_by_input: bool = False
     """Whether the loop goes over input positions. Several taps then write the same output position."""
 

@@ -78,8 +78,9 @@ _Axes = tuple[AxisIndex | str, ...]
 
 @dataclass(frozen=True)
 class _Groups:
-    """Groups of elements that share statistics. The loops go over the data; `data` and `statistics` are the indices of
-    these tensors."""
+    """Groups of elements that share statistics. The loops go over all elements of the data. `data` and `statistics`
+    index the tensor of the data and the tensor of the statistics.
+    """
 
     loops: Loops
     data: _Axes

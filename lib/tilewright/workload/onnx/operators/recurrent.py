@@ -3,7 +3,7 @@
 A step depends on the steps before it. If an operator has too many steps for one part per step, consecutive steps form a
 block. The state inside a block is then assumed to depend on all inputs of the block.
 
-The three operators share one module, because they differ only in the arithmetic of a step.
+The three operators differ only in the arithmetic of a step.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -79,7 +79,7 @@ class RecurrentSteps:
 
     @property
     def time(self) -> AxisIndex:
-        """Index of the time of a step."""
+        """Index of a step of the block along the time axis."""
         return affine(("D", 1), offset=self.first) if self.length > 1 else fixed(self.first)
 
     def input_product(self, gate: int) -> Value:

@@ -8,7 +8,7 @@ If the taps of every axis are affine in loops (integer factors, strides), the op
 without costs gather the taps axis by axis, and a nest sums them. This nest counts as if it read one input element per
 output element, because neighbours share their taps.
 
-Taps and nests are in one module, because the rounding rule decides which nest is possible.
+The rounding rule of an operator decides whether one nest is possible.
 """
 
 import math

@@ -274,7 +274,9 @@ class LoopUnroller:
     # --- inputs and results of an iteration ---------------------------------------------------------------------------
 
     def _inputs_of_body(self, step: LoopStep, label: str) -> tuple[list[PendingNode], dict[str, str]]:
-        """(operators that make the inputs of the body, name in the network for each name of a tensor in the body)."""
+        """(operators that make the inputs of the body, table: name of a body input -> name of its tensor in the
+        network).
+        """
         names = [value.name for value in step.body.input]
         if step.proto.op_type == "Loop":
             counter = self._constant(step, "iteration", np.asarray(step.number, np.int64))

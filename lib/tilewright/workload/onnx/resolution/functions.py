@@ -17,7 +17,7 @@ RANDOM_OPERATORS = frozenset(
 
 
 def tensor_makers(graph: onnx.GraphProto) -> tuple[dict[str, int], list[Problem]]:
-    """(position of the node that makes each tensor, problems of tensors that two nodes make)."""
+    """(table: tensor -> position of the node that makes it, problems of tensors that two nodes make)."""
     makers: dict[str, int] = {}
     problems = []
     for index, proto in enumerate(graph.node):
@@ -238,8 +238,9 @@ Initialisers = list[tuple[str, onnx.TensorProto]]
 
 @dataclass(frozen=True)
 class PendingNode:
-    """Operator that is still to be resolved. Its tensors have their names in the network. The tensors of its subgraphs
-    have their names in the file."""
+    """Operator that is still to be resolved. Its tensors have the names of the network; the tensors of its subgraphs
+    still have the names of the file.
+    """
 
     proto: onnx.NodeProto
     name: str

@@ -25,7 +25,7 @@ def is_size(size: object) -> bool:
 
 
 class GivenSizes:
-    """Sizes of `dims`, by name (`sequence`, `ids[1]`) or by pattern.
+    """Sizes that the user gives in `dims`, by name (`sequence`, `ids[1]`) or by pattern.
 
     In a pattern such as `*.height` or `boxes_*[0]`, `*` matches any text. A name takes precedence over a pattern. A
     pattern with more literal characters takes precedence over a pattern with fewer literal characters.

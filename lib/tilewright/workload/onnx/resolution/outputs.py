@@ -210,8 +210,8 @@ class OutputResolver:
         return tuple(given.get(axis) if size is None else size for axis, size in enumerate(inferred))
 
     def _given_by_place(self, name: str, sizes: Sizes) -> dict[int, int]:
-        """Sizes that the user gave for axes of a tensor, by axis. If the size of an axis is not inferred, it can also
-        come from the user's size for the axis's symbol in the file.
+        """Sizes that the user gave for axes of a tensor, by axis. If the size of an axis is not inferred, the size that
+        the user gave for the symbol of the axis is used too.
         """
         if not self.given.dims:
             return {}

@@ -151,7 +151,9 @@ def _is_one(values: Values) -> bool:
 
 
 def _code_bits(table: TensorFacts, codes: TensorFacts | None) -> int | None:
-    """Bits of numbers that codes select from a small table: the bits of the codes, if they are known."""
+    """Bits of numbers that codes select from a table: the bits of the codes if these are known and the table has at
+    most one number per code. Otherwise, the bits of the table.
+    """
     if codes is None or codes.quantised_bits is None or math.prod(table.shape) > 2**codes.quantised_bits:
         return table.quantised_bits
     return codes.quantised_bits
