@@ -172,7 +172,7 @@ def test_a_core_without_a_clock_is_refused(capsys: pytest.CaptureFixture[str], t
         (TINY | {"model_type": "gemma2", "sliding_window": 4}, {}, "models with equal blocks"),
         (MIXTURE, {"form": FLAT}, "does not support experts"),
         (TINY, {"form": FLAT, "served_model_name": "Qwen/Qwen2.5"}, "with llama in their name"),
-        (TINY, {"hardware_name": "TPU-v9"}, "leaves out positions"),
+        (TINY, {"hardware_name": "TPU-v9"}, "leaves out positional encodings"),
         (TINY, {"hardware_name": "../npu"}, "cannot be the name of a folder"),
         (TINY, {"served_model_name": "a/../b"}, "cannot be the name of a model"),
         (TINY, {"variant": "a/b"}, "cannot be the name of a folder"),

@@ -100,7 +100,7 @@ def _kinds_of(annotation: Any) -> tuple[Kind, ...]:
 
 
 def _kind_of(annotation: Any, origin: Any) -> tuple[Kind, ...]:
-    """Kind of values that an annotation that is not a union allows; () if the annotation cannot be checked."""
+    """Kind of values that an annotation without a union allows; () if the annotation cannot be checked."""
     if annotation is types.NoneType or annotation is None:
         return (NOTHING,)
     if origin is Literal:

@@ -150,7 +150,7 @@ _Loops = tuple[tuple[str, int], ...]
 
 @dataclass
 class _Reading:
-    """State of a reading, while the tensors of a network are added."""
+    """State while the tensors of a network are added."""
 
     notices: list[str]
     next_id: int

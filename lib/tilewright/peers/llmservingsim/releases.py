@@ -300,7 +300,7 @@ def check_names(release: str, hardware: str, model: str, variant: str, problems:
     if not _FOLDER.fullmatch(hardware):
         problems.at(("--hardware-name",), "cannot be the name of a folder", hardware, "letters, digits, . _ + -")
     elif _ROTARY_LEFT_OUT in hardware:
-        told = f"the simulator leaves out positions on hardware with {_ROTARY_LEFT_OUT} in its name"
+        told = f"the simulator leaves out positional encodings on hardware with {_ROTARY_LEFT_OUT} in its name"
         problems.at(("--hardware-name",), told, hardware, "another name")
     parts = model.split("/")
     if len(parts) > 2 or not all(_FOLDER.fullmatch(part) for part in parts):

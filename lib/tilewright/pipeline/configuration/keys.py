@@ -267,7 +267,7 @@ class Run:
 
 @dataclass(frozen=True)
 class RunPlan:
-    """All runs of a configuration, with the path of the file for each name."""
+    """Runs of a configuration, with the paths of their input files."""
 
     every_run: tuple[Run, ...]
     """All runs, in the order of the configuration. A run on several cores is followed by its baseline."""
@@ -301,5 +301,5 @@ class RunPlan:
         return tuple(run for run in self.every_run if run.flow == MULTI)
 
     def without(self, names: Collection[str]) -> "RunPlan":
-        """Copy of this object without the runs that have these names, and without their baselines."""
+        """Copy of this plan without the runs called `names` and without their baselines."""
         return replace(self, every_run=tuple(run for run in self.every_run if not {run.name, run.base} & set(names)))

@@ -187,7 +187,7 @@ class Flow:
     takes: type
     """Type of the item for the first stage."""
     giver: str
-    """Text for messages that says where the item for the first stage comes from."""
+    """Phrase for messages: the source of the item for the first stage."""
     problem: type | None = None
     """Type of the item that the parsers make; None: the flow has no parsers."""
     parser_entries: Callable[[bool], list[Entry]] = _no_entries

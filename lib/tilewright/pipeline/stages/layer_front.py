@@ -1,4 +1,8 @@
-"""Search for the Pareto front of a layer: repeated exact searches of energy + weight x latency, with proofs."""
+"""Search for the Pareto front of a layer: repeated exact searches of energy + weight x latency, with proofs.
+
+The *miss* of a front is the smallest known share x for which this is proven: for every mapping of the layer, a point of
+the front has at most x more energy and at most x more latency.
+"""
 
 import math
 from collections.abc import Callable, Iterable
@@ -103,8 +107,8 @@ class FrontSearch:
         return BoundedFront(self._points(), lines, self.least_latency_cycles, swept)
 
     def _sweep(self, tolerance: float, effort: int | None) -> tuple[float, int]:
-        """(largest miss that a sweep with this tolerance proves, effort spent). The mappings of the sweep are added to
-        `met`.
+        """(miss of the front that a sweep with this tolerance proves, effort spent). The mappings of the sweep are
+        added to `met`.
         """
         limits = replace(self.mapper, effort=effort).limits
         source = self.new_source("", 0.0)
@@ -119,8 +123,8 @@ class FrontSearch:
         return missed, watch.spent
 
     def _raise_ends(self, missed: float) -> None:
-        """Raise the lower bounds of latency and energy: no mapping can be below an end of the front by more than the
-        miss.
+        """Raise the lower bounds of latency and energy. By the definition of the miss, a mapping can be below an end of
+        the front by at most the share `missed`.
         """
         share = (1 - 2 * ROUNDING) / (1 + missed)
         first, last = self.met[0], self.met[-1]

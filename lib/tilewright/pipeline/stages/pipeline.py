@@ -156,8 +156,8 @@ def _files_written_twice(placed: list[Placed]) -> list[Problem]:
 
 
 def _nearest_place(placed: list[Placed], index: int) -> KeyPath:
-    """Place in the value of `pipeline` for a problem of a stage that the user did not write: the place of the nearest
-    stage that the user wrote.
+    """Path, in the value of `pipeline`, at which problems of an added stage are reported: the path of the nearest stage
+    that the user wrote.
     """
     others = sorted(range(len(placed)), key=lambda other: abs(other - index))
     return next((placed[other].entry.place for other in others if placed[other].entry.place), ())
@@ -359,8 +359,8 @@ def _with_objective(kind: type[Stage], entry: Entry, above: list[Placed]) -> Any
 def _parsers_first(placed: list[Placed]) -> list[Placed]:
     """Stages in an order in which all parsers come first.
 
-    A stage that takes any item can be written between two parsers. It is moved behind the last parser; this changes no
-    result, because parsers pass on all results.
+    A stage that takes any item can be written between two parsers. Such a stage is moved behind the last parser. This
+    changes no result, because parsers pass on all results.
     """
     last = max((i for i, item in enumerate(placed) if item.kind.takes is Descriptions), default=-1)
     looking = [item for item in placed[:last] if item.kind.takes is object and item.kind.gives is Same]

@@ -111,7 +111,9 @@ class _Ranked:
 
     @classmethod
     def of(cls, space: SpatialSpace, problem: LayerProblem) -> "_Ranked | None":
-        """Spatial mappings of a space; None if the space is too large or there are no bounds under its profile."""
+        """Ranked spatial mappings of a space; None if the space is too large or there are no bounds under its
+        profile.
+        """
         from tilewright.search.exact.space_floors import space_floors
 
         table = space.table()
@@ -153,7 +155,8 @@ class _Spatial:
     """Temporal problems that were made, which all searches of the layer share."""
     made: list[SpatialCandidate] = field(default_factory=list)
     impossible: list[Evaluations] = field(default_factory=list)
-    """Evaluations with the reasons why spatial mappings have no loop orders, for the first REASONS of them."""
+    """Evaluations with the reason why a spatial mapping has no loop orders, for the first REASONS of such spatial
+    mappings."""
 
     def _choices(self, objective: str, pj_a_cycle: float = 0.0) -> "Iterator[Choice]":
         """Spatial mappings for one search for the least `objective`, with `pj_a_cycle` pJ of additional energy per
@@ -242,7 +245,7 @@ class _Separately(_Spatial):
             yield Evaluations(None, tuple(rows))
 
     def _proof(self, objective: str, known: tuple[float, float], value: float) -> Notes:
-        """Notes with the lower bound, for a best mapping with energy and latency `known`."""
+        """Notes on the lower bound of the layer. `known` has the energy and the latency of the best mapping."""
         from tilewright.search.exact.rounds import Incumbent
 
         energy_pj, latency_cycles = known

@@ -59,7 +59,9 @@ def pieces_of(group: Requests, step: ModelStep, window: int | None = None) -> tu
 
 
 def _projected(builder: Builder, which: str, source: str, attention: Attention, heads: int, bits: int | None) -> str:
-    """Name of the projected queries or keys. The last operation of the projection stores `bits` per element."""
+    """Name of the projected queries or keys, after normalisation and rotation if the model has them. An element of the
+    result has `bits` bits.
+    """
     width = attention.width
     has_norm = attention.head_norm is not None
     last = None if has_norm or attention.is_rotary else bits
@@ -96,10 +98,10 @@ def kept(
     size: tuple[int, int],
     start: int = 0,
 ) -> Kept:
-    """Keys or values of the requests of a group: the cache as it was before the step, followed by the new rows.
+    """Keys or values of all tokens of a group of requests: the cached rows, followed by the new rows.
 
-    `size` is (heads, width). The keys or values of the new rows are the channels of `new` from `start` on. An earlier
-    layer has stored the new rows. This function only appends them to the cached rows.
+    `size` is (heads, width). The new rows are the channels of the tensor `new` from `start` on. They are already
+    computed, so appending them has no cost.
     """
     heads, width = size
     bits, tokens = builder.precision.cache, group.tokens

@@ -139,8 +139,9 @@ def _runs(values: Integers, kept: npt.NDArray[np.bool_]) -> list[GridPiece]:
 
 
 def _pieces_of_rows(values: Integers, kept: npt.NDArray[np.bool_]) -> list[list[GridPiece]]:
-    """Pieces of every row. Raises TooManyPiecesError if there are too many different pieces, so that merging cannot
-    reduce their number enough."""
+    """Affine pieces of every row. Raises TooManyPiecesError if the rows have so many different pieces that merging
+    equal pieces leaves too many.
+    """
     rows: list[list[GridPiece]] = []
     forms: set[tuple[object, ...]] = set()
     for place in range(len(values)):
@@ -191,8 +192,9 @@ def _axis_piece(run: GridPiece, offset: int) -> AxisPiece:
 
 
 def _periods(runs: list[GridPiece]) -> list[int]:
-    """Distances between the starts of runs, in ascending order. The distances are measured from each of the first three
-    runs, because the first runs of a pattern can differ from later runs."""
+    """Possible periods of a pattern of runs: distances between starts of runs, ascending. The distances are measured
+    from each of the first three runs, because the first runs of a pattern can differ from later runs.
+    """
     starts = [run.starts[0] for run in runs[: _MOST_PERIODS + 1]]
     return sorted({start - first for first in starts[:3] for start in starts if start > first})
 

@@ -241,7 +241,8 @@ class _Reading:
 
 
 _OTHER_NAMES = {1: "I", 2: "W"}
-"""Names of the first edges of operators without a layer, by number of the edge. Later edges are I3, I4, ..."""
+"""Operand names of the first and second input edge of an operator without a layer. Later edges have the names I3, I4,
+..."""
 
 
 def _node_status(op: Lowering, is_move: bool) -> str:

@@ -85,7 +85,7 @@ def in_memory_array(array: OperationalArray) -> JsonObject:
 
 
 Levels = dict[str, list[dict[str, float]]]
-"""Figures by operand, memory level and direction."""
+"""Energies or numbers of accesses: operand -> one table per memory level, from direction to number."""
 DIRECTION_NAMES = {"tl": "rd_out_to_low", "fl": "wr_in_by_low", "th": "rd_out_to_high", "fh": "wr_in_by_high"}
 INDENT = 4
 PICKLE_PROTOCOL = 5
@@ -95,8 +95,8 @@ COMPLETE, SIMPLE = "complete", "simple"
 def complete_layer(record: LayerRecord, core: Core, layer: Layer | None = None, name: str = "") -> JsonObject:
     """Outputs and inputs of one layer.
 
-    `core` can have memories without which the layer was run. `layer` has the dimension relations, which the record does
-    not have; without `layer`, they are null. `name` replaces the layer name of the record.
+    `core` can have memories that were removed for the run of the layer. `layer` has the dimension relations, which the
+    record does not have; without `layer`, they are null. `name` replaces the layer name of the record.
     """
     own_core = core_of_record(record, core)
     described = {

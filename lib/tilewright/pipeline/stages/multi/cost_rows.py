@@ -44,7 +44,9 @@ class MappedCn:
 
 
 def cost_row(cost_class: int, mapped: MappedCn) -> CoreCostRow:
-    """Row of a class, without the fields that are equal for all cores (`described` adds them)."""
+    """Row of the cost table for a class of CNs on one core. `described` adds the fields that do not depend on the
+    core.
+    """
     record = mapped.record
     parts = record.latency_breakdown_cycles
     going_on = _going_on(mapped) if mapped.takes_partial_sums else _GoingOn()

@@ -85,7 +85,7 @@ def origin_problems(
     if not wrong:
         return []
     what = ", ".join(dict.fromkeys(_TELL.get(key, f"other costs of {key.removeprefix('cost/')}") for key in wrong))
-    return [Problem(f"was made of {what}; run `tilewright {verb}` again", file)]
+    return [Problem(f"was made from {what}; run `tilewright {verb}` again", file)]
 
 
 def graph_origin_problems(

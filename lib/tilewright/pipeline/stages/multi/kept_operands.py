@@ -20,9 +20,8 @@ from tilewright.workload.layer import FINAL_OUTPUT, OUTPUT, Layer
 from tilewright.workload.relevancy import operand_bits, operand_elements
 
 _HOLDERS_OF_OTHERS = ("I2", "I1", "O")
-"""Memory operands whose memory holds data that are no operand of the layer, such as a bias. The first of these memory
-operands for which the core has a memory is used.
-"""
+"""Memory operands in whose memory data are kept that are no operand of the layer, such as a bias. The first one for
+which the core has a memory is used."""
 
 
 @dataclass(frozen=True)

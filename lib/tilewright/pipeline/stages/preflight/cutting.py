@@ -285,8 +285,8 @@ def _tiling(
 
 
 def _record(problems: Problems, mapping: Mapping, error: InputError) -> None:
-    """Record all problems of an InputError. If a problem is about an entry of the mapping file, it gets the place of
-    this entry.
+    """Record all problems of an InputError. If a problem is about an entry of the mapping file, the path of the entry
+    is added to the problem.
     """
     index_of = {entry.name: index for index, entry in enumerate(mapping.entries)}
     for one in error.problems:

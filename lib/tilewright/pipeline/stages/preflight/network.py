@@ -175,10 +175,10 @@ def check_cn_graph(
 def read_checked(
     descriptions: Descriptions, options: TilingOptions | None, operands_to_prefetch: Sequence[str] = ()
 ) -> SystemProblem:
-    """Network with cores and mapping, read from descriptions, before the preflight.
+    """Network with cores and mapping, read from descriptions.
 
-    If a description has errors, InputError is raised with all errors of all descriptions. The parts without errors then
-    go through the preflight, and the error includes what it finds. `options` is None if the options have errors.
+    If a description has errors, the preflight checks the parts without errors. Then InputError is raised with the
+    errors of all descriptions and those of the preflight. `options` is None if the options have errors.
     """
     read = read_parts(descriptions)
     try:
@@ -192,8 +192,8 @@ def read_checked(
 def _problems_of_the_rest(
     read: Descriptions, options: TilingOptions | None, prefetch: Sequence[str], told: Sequence[Problem]
 ) -> list[Problem]:
-    """Errors that the preflight finds in the parts of the input that could be read. An error that only follows from an
-    error in `told` is left out.
+    """Errors that the preflight finds in the parts of the input that could be read. `told` has the known errors of the
+    other parts; errors that only follow from these are left out.
     """
     mapping, is_whole = _mapping(read)
     system = read.accelerator if isinstance(read.accelerator, MultiCoreAccelerator) else None
@@ -258,9 +258,7 @@ def _document(source: object) -> YamlDocument | None:
 
 
 def _follows(found: Problem, told: Sequence[Problem]) -> bool:
-    """Whether an error has the same place as an error in `told`, or a place that contains the place of an error in
-    `told`.
-    """
+    """Whether an error has the path of an error in `told`, or a path that contains the path of an error in `told`."""
     return bool(found.path) and any(
         one.file == found.file and (one.path == found.path or one.path.startswith((f"{found.path}.", f"{found.path}[")))
         for one in told

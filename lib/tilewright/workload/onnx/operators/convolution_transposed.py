@@ -266,8 +266,7 @@ def _geometry(op: Lowering) -> ConvSizes:
 def _pads_before(
     op: Lowering, in_size: Shape, out_size: Shape, kernel: Shape, strides: Shape, dilations: Shape
 ) -> Shape:
-    """Padding before each axis. The attributes give it, or it is derived from the difference between full size and
-    output size."""
+    """Padding before each axis, from the attributes, or else from the difference between full size and output size."""
     axes = len(in_size)
     mode = op.node.text("auto_pad", "NOTSET")
     given = op.node.integers("pads", ())

@@ -66,7 +66,7 @@ class RecurrentSteps:
     sizes: RecurrentSizes
     direction: int
     first: int
-    """Time of the earliest step of the block, as an index along the axis of time."""
+    """Index of the earliest step of the block along the time axis."""
     length: int
     products: str
     """Name of the tensor [steps, batch, gates * hidden] with the products of the inputs, including biases."""
@@ -193,7 +193,7 @@ _SEQUENCE_LENGTHS, _INITIAL_STATE, _INITIAL_CELL, _PEEPHOLES = 4, 5, 6, 7
 """Indices of the inputs that come after X, W, R and B."""
 
 States = tuple[Value, ...]
-"""Hidden state. In an LSTM, the cell state follows."""
+"""States after a step: (hidden state,), or (hidden state, cell state) for an LSTM."""
 
 
 @dataclass(frozen=True)

@@ -116,7 +116,7 @@ class LoopStep(PendingNode):
     """Name of the tensor that decides whether this iteration runs; '' if it always runs."""
     state: tuple[str, ...] = ()
     collected: tuple[tuple[str, ...], ...] = ()
-    """Names of the parts of each scan output that the iterations so far have made, by scan output."""
+    """Names of the parts that earlier iterations have made, one tuple per scan output."""
 
 
 class LoopUnroller:
