@@ -66,8 +66,8 @@ def _check_given(
 
 
 def _note_hints(problems: Problems, index: int, entry: MappingConstraints, cores: dict[int, dict[str, Core]]) -> None:
-    """If all cores of an entry's layers have exclusive dataflows, add a notice that the hints of the entry have no
-    effect.
+    """Add a notice if the hints of an entry have no effect, because all cores of its layers have exclusive
+    dataflows.
     """
     its_cores = [core for of_layer in cores.values() for core in of_layer.values()]
     if entry.spatial_mapping_hint and its_cores and all(core.exclusive_dataflows for core in its_cores):

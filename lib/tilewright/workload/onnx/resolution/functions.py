@@ -1,5 +1,6 @@
-"""Inlining of model-local functions and of branches, with unique names. The module also finds the producers and the
-order of the nodes of a graph.
+"""Inlining of model-local functions and of branches with unique names, and the order in which the nodes of a graph run.
+
+The module also finds the node that makes each tensor.
 """
 
 import heapq

@@ -1,4 +1,4 @@
-"""Shapes, values and bits of the outputs of one operator. A size that cannot be inferred is taken from the user."""
+"""Shapes, values and bits of the outputs of one operator; sizes that cannot be inferred are taken from the user."""
 
 from collections.abc import Mapping
 
