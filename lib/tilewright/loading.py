@@ -77,7 +77,7 @@ def _mapped(folder: Path, summary: JsonObject) -> "MappedWorkload":
 
 
 def _nearest(path: Path) -> str:
-    """Most similar file or folder name to the missing path, in the same parent folder."""
+    """Name of the file or folder beside a missing path that is most similar to the missing name."""
     beside = sorted(one.name for one in path.parent.iterdir()) if path.parent.is_dir() else []
     return nearest_name(path.name, beside)
 

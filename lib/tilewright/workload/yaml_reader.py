@@ -1,6 +1,6 @@
 """Reader of the workload YAML, a list of layers, with checks across its fields (zigzag-dse 3.9.1: workload file).
 
-Invalid fields are recorded as problems. In the typed tree of the file they are empty.
+Invalid fields are recorded as problems, and are empty in the typed tree of the file.
 """
 
 import itertools
@@ -168,7 +168,9 @@ def _check_identities(problems: Problems, entries: list[LayerEntry]) -> None:
             problems.at((index, "id"), "another layer has the same id", entry.id)
         name = entry.name or f"Layer{entry.id}"
         if entry.name is not None and name in names:
-            message = "another layer has the same name; this layer gets a number, as in name__2, also for mapping files"
+            message = (
+                "another layer has this name; this one is renamed, as in name__2, and mapping files must use that name"
+            )
             problems.notice((index, "name"), message)
         names.append(name)
         for operand in ("W", "I"):

@@ -162,8 +162,9 @@ class _Reading:
     """Name of each layer, by node id."""
 
     def add(self, name: str, shape: tuple[int, ...], bits: int, is_constant: bool = False) -> Tensor:
-        """Add a tensor. Its name is made of the name of a layer and an operand, which is unique because names of layers
-        are unique."""
+        """Add a tensor named after a layer and one of its operands. The name is unique, because names of layers are
+        unique.
+        """
         self.tensors[name] = Tensor(name, shape, bits, "", _PRECISION_SOURCE, is_constant)
         return self.tensors[name]
 

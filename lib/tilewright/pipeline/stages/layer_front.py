@@ -38,8 +38,7 @@ if TYPE_CHECKING:
     from tilewright.search.exact.search import ExactResult
 
 MISS = 0.01
-"""Tolerance of the search for a front. The search ends when, for every mapping, a point of the front has at most this
-share more energy and more latency (`BoundedFront.largest_miss`)."""
+"""Tolerance: the search for a front ends when the miss of the front is at most this share."""
 MOST_SEARCHES = 24
 """Largest number of searches between the two ends of a front."""
 FEW_LABELS, MORE_LABELS = 100_000, 200_000

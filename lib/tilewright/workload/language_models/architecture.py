@@ -108,7 +108,7 @@ class Mixture:
 
 @dataclass(frozen=True)
 class Block:
-    """One block of the model: a token mixer and a feed-forward part. Configurations call a block a layer."""
+    """One block of the model: a token mixer and a feed-forward part. A configuration counts blocks as layers."""
 
     name: str
     """Name of the block type; '' if all blocks of the model have the same type."""

@@ -1,7 +1,7 @@
 """Reader of a workload file of a language model, which names the model and the step that the model runs.
 
 The model is given by a configuration in the form of Hugging Face's `config.json`, in a separate file or in the workload
-file. Invalid fields are recorded as problems. In the typed tree of the file they are empty.
+file. Invalid fields are recorded as problems, and are empty in the typed tree of the file.
 """
 
 from collections.abc import Mapping

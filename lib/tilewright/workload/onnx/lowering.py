@@ -77,8 +77,9 @@ class Lowering:
         return opsets.get("" if self.node.proto.domain in STANDARD_DOMAINS else self.node.proto.domain, 1)
 
     def has_input(self, index: int) -> bool:
-        """Whether input `index` is given. An optional input that is not given is missing in the list of inputs, or has
-        an empty name."""
+        """Whether input `index` is given. An input that is not given is absent from the list of inputs, or has an empty
+        name.
+        """
         return index < len(self.node.inputs) and bool(self.node.inputs[index])
 
     def input(self, index: int = 0) -> str:

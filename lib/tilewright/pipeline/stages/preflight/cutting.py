@@ -120,8 +120,8 @@ def _sizes(entry: MappingConstraints, nodes: Sequence[WorkloadNode], dimension: 
 
 def _too_many(dimension: str, sizes: Sequence[int]) -> str:
     if len(sizes) == 1:
-        return f"more tiles than the layer has {dimension}"
-    return f"more tiles than any of the {len(sizes)} layers has {dimension}"
+        return f"more tiles than {dimension} has indices"
+    return f"more tiles than {dimension} has indices in any of the {len(sizes)} layers"
 
 
 def check_exchange(problems: Problems, problem: SystemProblem) -> None:

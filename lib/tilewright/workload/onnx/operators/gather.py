@@ -34,7 +34,7 @@ from tilewright.workload.onnx.operators.movement import (
 Integers = npt.NDArray[np.int64]
 _MOST_INDICES = 1 << 20
 _COMPUTED = "the indices are computed at run time"
-_MANY = "the indices have no short pattern"
+_MANY = "the indices have no pattern of a few affine pieces"
 
 
 @lowers("Gather")
@@ -178,7 +178,7 @@ def lower_reverse_sequence(op: Lowering) -> None:
     rest = [Stride(size, {n + 2: 1}, {n + 2: 1}) for n, size in enumerate(shape[2:])]
     pieces = pieces_or_none(np.stack([rows, turned], axis=-1))
     if pieces is None:
-        move_superset(op, "the sequence lengths have no short pattern")
+        move_superset(op, "the sequence lengths have no pattern of a few affine pieces")
         return
     move_all(op, [grid_map(ends, piece, (batch, time), (batch, time), rest) for piece in pieces])
 
@@ -409,7 +409,7 @@ def _swapped(index_map: IndexMap) -> IndexMap:
 
 def _say_superset(op: Lowering, where: str) -> None:
     op.approximated(
-        f"the indices are computed at run time or have no short pattern: dependencies are a superset {where}"
+        f"the indices are computed at run time or have no simple pattern: dependencies are a superset {where}"
     )
 
 

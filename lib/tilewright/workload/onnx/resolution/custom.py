@@ -228,8 +228,8 @@ def _multi_head_attention(call: CustomCall) -> list[Output]:
 def _group_query_attention(call: CustomCall) -> list[Output]:
     """Outputs: result and cache.
 
-    Query, key and value are three inputs, or the first input contains all of them. The length of the cache is that of
-    the whole sequence, or that of the past cache if its length is fixed.
+    Query, key and value are three inputs, or the first input contains all of them. The cache has the length of the
+    whole sequence, or the length of the past cache if the cache has a fixed length.
     """
     heads, shared = call.integer("num_heads", 0), call.integer("kv_num_heads", 0)
     batch, length, width = call.shape(0)
