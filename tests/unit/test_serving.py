@@ -167,7 +167,7 @@ def test_a_core_without_a_clock_is_refused(capsys: pytest.CaptureFixture[str], t
         (
             {"model_type": "mamba", "hidden_size": 16, "num_hidden_layers": 1, "vocab_size": 8},
             {},
-            "attention with keys",
+            "attention with cached keys",
         ),
         (TINY | {"model_type": "gemma2", "sliding_window": 4}, {}, "models with equal blocks"),
         (MIXTURE, {"form": FLAT}, "does not support experts"),
