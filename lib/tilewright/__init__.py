@@ -1,4 +1,4 @@
-"""tilewright: finds how to run neural networks on accelerators, and says what it costs.
+"""tilewright: search for mappings of neural networks on accelerators, with energy, latency and area of each mapping.
 
 The Python interface is the verbs of the command line as functions on paths, dicts or models in memory:
 
@@ -90,7 +90,7 @@ __all__ = ["__version__", *_HOME_OF]
 
 
 class _Verbs(ModuleType):
-    """Keeps `tilewright.cost` and `tilewright.report` the verbs when the packages of these names are imported."""
+    """Module type that keeps functions such as `tilewright.cost` when a subpackage of the same name is imported."""
 
     def __setattr__(self, name: str, value: Any) -> None:
         if not (isinstance(value, ModuleType) and name in _HOME_OF):
@@ -109,7 +109,9 @@ def __getattr__(name: str) -> Any:
 
 @cache
 def _public(name: str) -> Any:
-    """What is called so; of a function the one that tells arguments of another kind than it takes."""
+    """Public object of a name. A function is wrapped: an argument of a wrong kind raises an error before the function
+    runs.
+    """
     found = getattr(import_module(_HOME_OF[name]), name)
     if not isinstance(found, FunctionType):
         return found

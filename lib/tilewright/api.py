@@ -1,7 +1,7 @@
 """Python functions without a command of their own: map one layer, run several cores in one call, and export results.
 
-An argument for hardware, workload or mapping can be a description (a file, dict or list), the object that was parsed
-from a description, or the path of an artifact.
+An argument for hardware, workload or mapping is a description (a file, dict or list), a parsed object, or the path of
+an artifact.
 """
 
 from collections.abc import Mapping as Table
@@ -56,7 +56,7 @@ def export_mapping(records: "Sequence[LayerRecord]", hardware: AcceleratorSource
 
 
 def export_loop_nests(records: "Sequence[LayerRecord]") -> str:
-    """Text of the mappings of the records as loop nests, for people."""
+    """Loop nests of the mappings of the records, as indented text for reading."""
     from tilewright.results.loop_nest import network_loop_nests
 
     return network_loop_nests(records)
@@ -124,7 +124,9 @@ def cost_table(costed: "CostedCnProblem") -> "pandas.DataFrame":
 def _options(
     options: "CoreSearchOptions | None", settings: Table[str, Any]
 ) -> "tuple[CoreSearchOptions, dict[str, Any]]":
-    """(options of a run, other settings). A setting with the name of an option replaces this option."""
+    """(options of a run, remaining settings). A setting whose name is an option's name replaces the value of this
+    option.
+    """
     from tilewright.search.options import CnSearchOptions
 
     options = options or CnSearchOptions()
@@ -139,5 +141,5 @@ def _parameters(stages: "Sequence[Stage]") -> list[str]:
 
 
 def _unknown(settings: Table[str, Any], known: Sequence[str]) -> list[Problem]:
-    """Problems, one for each setting whose name is not in `known`."""
-    return unknown_names(settings, known, "no such setting", "none beside a pipeline that is built")
+    """Problems, one for each setting that has no name in `known`."""
+    return unknown_names(settings, known, "no such setting", "none, because the pipeline is already built")

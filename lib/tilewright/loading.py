@@ -18,8 +18,7 @@ if TYPE_CHECKING:
     from tilewright.pipeline.stages.items import MappedWorkload
 
 _TABLE_FILES = tuple(f"{name}.parquet" for name in (SPACE, FRONT))
-"""Names of the file with the table of designs: in the folder of an exploration, and in the folder of complete fronts.
-"""
+"""File names of the table of designs: in the folder of an exploration, and in the folder of complete fronts."""
 _DRAWN = (".html", ".pdf", ".png", ".svg")
 """Suffixes of figures and pages, which cannot be read."""
 _ALLOWED = (
@@ -29,8 +28,7 @@ _ALLOWED = (
 
 
 def load(path: FilePath) -> Any:
-    """Content of a file or folder, as a Python object. This is the object that was returned by the function that wrote
-    the file or folder.
+    """Content of a file or folder, as a Python object. The object equals the one that the writing function returned.
 
     * Folder of a run: the result of `tilewright.map`, or the schedule on several cores with its summary. Both results
       have the tables `layers`, `energy` and `schedule`. Folder of an exploration or of complete fronts: the table of
@@ -48,8 +46,8 @@ def load(path: FilePath) -> Any:
         raise InputError([Problem("no such file or folder", str(place), nearest=_nearest(place))])
     if place.suffix in _BY_SUFFIX:
         return _BY_SUFFIX[place.suffix](place)
-    drawn = " (it is drawn for people, and its numbers are in the tables of its report)" * (place.suffix in _DRAWN)
-    raise InputError([Problem(f"is no artifact that can be read back{drawn}", str(place), allowed=_ALLOWED)])
+    drawn = " (it is a figure or a page; its numbers are in the tables of its report)" * (place.suffix in _DRAWN)
+    raise InputError([Problem(f"is not an artifact that can be read back{drawn}", str(place), allowed=_ALLOWED)])
 
 
 # folders --------------------------------------------------------------------------------------------------------------
@@ -79,7 +77,7 @@ def _mapped(folder: Path, summary: JsonObject) -> "MappedWorkload":
 
 
 def _nearest(path: Path) -> str:
-    """Most similar name of a file or folder in the folder of a missing path."""
+    """Name of the file or folder beside a missing path that is most similar to the missing name."""
     beside = sorted(one.name for one in path.parent.iterdir()) if path.parent.is_dir() else []
     return nearest_name(path.name, beside)
 
@@ -183,8 +181,8 @@ def _columns(path: Path) -> Any:
 
 @contextmanager
 def _told_of(path: Path) -> Iterator[None]:
-    """Context for reading a file without a digest. InputError is raised if the file is cut off, or if it has another
-    format.
+    """Context for reading a file without a digest. If the file cannot be parsed, because it is cut off or has another
+    format, InputError is raised.
     """
     try:
         yield

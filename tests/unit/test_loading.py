@@ -146,7 +146,7 @@ def test_every_kind_of_file_is_read_back(single: tuple[Path, Any], multi: Path, 
     assert tilewright.load(multi / "cost" / "left.jsonl")
     for file in (file for folder in (single[0], multi) for file in folder.rglob("*") if file.is_file()):
         if file.suffix in (".svg", ".png"):
-            with pytest.raises(tilewright.InputError, match=r"read back \(it is drawn for people"):
+            with pytest.raises(tilewright.InputError, match=r"read back \(it is a figure or a page"):
                 tilewright.load(file)
         else:
             assert tilewright.load(file) is not None

@@ -25,7 +25,9 @@ _RESULTS = ("MappedWorkload", "ScheduledRun", "MultiCoreResult", "Exploration", 
 
 
 def told(function: Callable[..., Any], name: str) -> Callable[..., Any]:
-    """Function `tilewright.<name>` with a check: an argument of a wrong kind raises InputError."""
+    """Wrapper of the function `tilewright.<name>`: an argument of a wrong kind raises InputError before the function
+    runs.
+    """
 
     @wraps(function)
     def checked(*args: Any, **keywords: Any) -> Any:
@@ -98,7 +100,7 @@ def _kinds_of(annotation: Any) -> tuple[Kind, ...]:
 
 
 def _kind_of(annotation: Any, origin: Any) -> tuple[Kind, ...]:
-    """Kind of values that an annotation without alternatives (not a union) allows; () if it cannot be checked."""
+    """Kind of values that an annotation without a union allows; () if the annotation cannot be checked."""
     if annotation is types.NoneType or annotation is None:
         return (NOTHING,)
     if origin is Literal:
@@ -121,7 +123,7 @@ def _kind_of(annotation: Any, origin: Any) -> tuple[Kind, ...]:
 
 
 def _is_called(name: str) -> Callable[[Any], bool]:
-    """Function that says whether the class of a value, or one of the base classes of this class, is called `name`."""
+    """Function that says whether a value is an instance of a class called `name`, or of a subclass of such a class."""
     return lambda value: name in [kind.__name__ for kind in type(value).__mro__]
 
 

@@ -27,7 +27,7 @@ class AxisIndex(NamedTuple):
 
 @dataclass(frozen=True)
 class TensorAccess:
-    """Element of a tensor that one combination of loop values reads or writes."""
+    """Access to a tensor: the element that each combination of loop values reads or writes."""
 
     tensor: str
     axes: tuple[AxisIndex, ...]
@@ -36,7 +36,8 @@ class TensorAccess:
 
 @dataclass(frozen=True)
 class IndexMap:
-    """Map of some or all dependences of one output tensor on one input tensor.
+    """Affine map from loop values to pairs (output element, input element): some or all dependences of one output
+    tensor on one input tensor.
 
     The dependences of a node are the union of its maps.
     """
@@ -47,8 +48,8 @@ class IndexMap:
     output: TensorAccess
     input: TensorAccess
     operand: str = ""
-    """Name of the layer operand that the input tensor is. The name is '' for data movement and for a bias, which are
-    not operands of a layer."""
+    """Operand of the layer, I or W, that the input tensor holds. '' for data movement and for a bias, which are not
+    operands of a layer."""
     is_exact: bool = True
     """False if the map is a superset of the true dependences, because the true dependences are not affine."""
 
@@ -59,7 +60,7 @@ class IndexMap:
 
 
 def loop(name: str, coefficient: int = 1, offset: int = 0) -> AxisIndex:
-    """Index `offset + coefficient * name`."""
+    """Index `offset + coefficient * loop`; `name` is the name of the loop."""
     return AxisIndex(((name, coefficient),), offset)
 
 
@@ -74,7 +75,7 @@ def fixed(index: int = 0) -> AxisIndex:
 
 
 def access_of_loops(tensor: str, loops: Iterable[str]) -> TensorAccess:
-    """Access to a tensor with one loop for each axis."""
+    """Access to a tensor with one loop per axis: the index along an axis is the value of its loop."""
     return TensorAccess(tensor, tuple(loop(name) for name in loops))
 
 
@@ -86,17 +87,17 @@ def identity_map(output: str, source: str, shape: Shape, *, is_exact: bool = Tru
 
 
 def reads_gaps(index_map: IndexMap, size_of: Mapping[str, int]) -> bool:
-    """Whether some elements between those that a map reads may not be read, as with a stride larger than the window.
+    """Whether a map may skip input elements between elements that it reads, as with a stride larger than the window.
 
-    `size_of` has the sizes of loops of a tile; other loops have the sizes of the map.
+    `size_of` has the loop sizes of a tile. A loop that is missing there has its size in the map.
     """
     sizes = {**index_map.size_of, **{name: size for name, size in size_of.items() if name in index_map.size_of}}
     return not index_map.is_exact or any(_has_gaps(axis, sizes) for axis in index_map.input.axes)
 
 
 def _has_gaps(axis: AxisIndex, size_of: Mapping[str, int]) -> bool:
-    """Whether the indices along an axis can leave out values between the smallest and the largest one. The loops are
-    added by rising coefficient; each must step at most one beyond the values that the loops before it reach.
+    """Whether the indices along an axis can skip values between the smallest and the largest index. No value is skipped
+    if the coefficient of each loop is at most one more than the range of all loops with smaller coefficients.
     """
     reach = 0
     for coefficient, size in sorted((abs(coefficient), size_of[name]) for name, coefficient in axis.terms):

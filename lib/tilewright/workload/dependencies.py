@@ -10,7 +10,7 @@ from tilewright.workload.access import AxisIndex, IndexMap, Shape, index_range
 Boxes = npt.NDArray[np.int64]
 """[box, axis, 2] Boxes of elements. The last axis has the first index and the end (exclusive) along the axis."""
 _Range = tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]
-"""Pair of arrays [box] with the smallest and the largest value of each box."""
+"""Range of a loop or an index: two arrays [box] with its smallest and its largest value in each box."""
 _SWEEPS = 2
 """Number of sweeps over the output axes. A second sweep helps, because the bounds of a loop from one axis can tighten
 the bounds of loops of another axis."""
@@ -22,7 +22,8 @@ def input_boxes(
     """Boxes of the input elements that output boxes depend on.
 
     Returns an array [box, input axis, 2] of input boxes, and an array [box] that is True for output boxes with at least
-    one dependence. A box without dependences is all 0. Output boxes may reach outside the output tensor.
+    one dependence. If an output box has no dependence, its input box is all 0. Output boxes may reach outside the
+    output tensor.
 
     A returned box is the smallest possible box if every axis has at most one loop, or loops that do not overlap.
     Otherwise the box can be larger.
@@ -84,7 +85,7 @@ def _box_of_all(index_map: IndexMap, boxes: Boxes, output_shape: Shape, input_sh
 
 
 def _reach(axis: AxisIndex, ranges: Mapping[str, _Range]) -> _Range:
-    """Smallest and largest index of an axis for the given ranges of the loops."""
+    """Smallest and largest index along an axis, for the ranges of its loops."""
     low = high = np.array(axis.offset, dtype=np.int64)
     for name, coefficient in axis.terms:
         ends = coefficient * ranges[name][0], coefficient * ranges[name][1]
@@ -94,7 +95,8 @@ def _reach(axis: AxisIndex, ranges: Mapping[str, _Range]) -> _Range:
 
 def _bound_loops(axis: AxisIndex, bounds: _Range, ranges: dict[str, _Range]) -> npt.NDArray[np.bool_]:
     """Narrow the ranges of the loops of an axis so that the index of the axis lies within `bounds`. Returns an array
-    [box] that is False for boxes in which no loop values give such an index."""
+    [box]; False means that no loop values of the box give such an index.
+    """
     possible = bounds[0] <= bounds[1]
     if not axis.terms:
         return possible & (bounds[0] <= axis.offset) & (axis.offset <= bounds[1])
@@ -117,8 +119,8 @@ def _bound_loops(axis: AxisIndex, bounds: _Range, ranges: dict[str, _Range]) -> 
 
 
 def _common_part(axis: AxisIndex, output_axis: AxisIndex) -> tuple[int, AxisIndex]:
-    """Pair (factor, rest) such that axis = factor * terms of the output axis + rest. Returns (0, axis) if there is no
-    such factor.
+    """Pair (factor, rest) that splits the index of an input axis: index = factor * (terms of the output axis) + rest.
+    Returns (0, axis) if there is no such factor.
 
     Loops that form one output index together (such as rows and columns of a flattened axis) can only be bounded
     together.

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 
 
 MODELLED, PASS_THROUGH = "modelled", "pass-through"
-"""Statuses of a node: its work has costs; it does no work, or moves data only."""
+"""Status of a node. MODELLED: the work of the node has costs. PASS_THROUGH: the node does no work, or only moves data.
+"""
 APPROXIMATED = "approximated"
 """Status of a node whose work or dependences are estimates (see coverage.json)."""
 UNSUPPORTED = "unsupported"
@@ -85,12 +86,11 @@ class WorkloadNode:
     index_maps: tuple[IndexMap, ...] = ()
     """Dependences of the outputs on the inputs. The maps of a layer have the loops of the layer."""
     layer_left_out: Layer | None = None
-    """Layer of this node that an in-memory array cannot run. The layer gets no cost, but the reference tool includes it
-    in the analysis of data locality."""
+    """Layer that an in-memory array cannot run, so that it gets no cost; None for other nodes. The reference tool
+    (zigzag-dse) includes the layer in its analysis of data locality."""
     repeats: int = field(default=1, metadata=LEFT_OUT)
-    """Number of equal nodes of the network that this node represents, such as the repeated blocks of a language model.
-    The equal nodes run one after another, and all totals count each of them.
-    """
+    """Number of equal nodes of the network that this node represents, such as equal blocks of a language model. The
+    equal nodes run one after another, and all totals count each of them."""
 
     uncosted_mac_count: int | None = field(default=None, metadata=LEFT_OUT)
     """Number of multiply-accumulates of an operator with status `unsupported`. None if the number is not known, and
@@ -98,8 +98,8 @@ class WorkloadNode:
     """
 
     def __post_init__(self) -> None:
-        """Store in the layer the name and types of the operator that the layer is a part of. Entries of a mapping file
-        can name that operator.
+        """Write the name and the types of the node's operator into the layer, if the layer is a part of this operator.
+        Entries of a mapping file can then name the operator.
         """
         if self.layer is None:
             return
@@ -135,7 +135,9 @@ class Workload:
 
     @cached_property
     def graph(self) -> "nx.DiGraph":
-        """Graph over node ids from producer to consumer; nodes and edges are inserted in the order of the file."""
+        """Directed graph of node ids, with an edge from each producer to each of its consumers. Nodes and edges are
+        inserted in file order.
+        """
         import networkx as nx  # here, because other commands start faster without it
 
         graph = nx.DiGraph()
@@ -148,8 +150,8 @@ class Workload:
     def layers_in_order(self) -> tuple[WorkloadNode, ...]:
         """Nodes with a layer, in topological order. Layers are executed and summed in this order.
 
-        Topological generations follow one another. Within a generation, nodes are ordered by the visit of their last
-        incoming edge, as in zigzag-dse 3.9.1.
+        Nodes are sorted by topological generation. Within a generation, they are in the order in which the traversal
+        reaches their last incoming edge, as in zigzag-dse 3.9.1.
         """
         by_id = {node.node_id: node for node in self.nodes}
         sorter = TopologicalSorter({node.node_id: [] for node in self.nodes})
@@ -160,8 +162,9 @@ class Workload:
 
 
 def refuse_folded(workload: Workload, why: str) -> None:
-    """Raise InputError if a node represents several equal nodes. `why` is a sentence without its period. It says
-    which step needs each node by itself."""
+    """Raise InputError if a node represents several equal nodes. The message contains `why`, a sentence without period
+    that names the step for which the nodes must be separate.
+    """
     if workload.is_folded:
         folded = next(node for node in workload.nodes if node.repeats > 1)
         told = f"{why}, but here a layer represents several equal layers: set `written_out: true` in the workload file"

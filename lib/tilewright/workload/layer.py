@@ -37,7 +37,7 @@ class DimensionRelation(NamedTuple):
 class Layer:
     """One layer of a network. Names of dimensions are upper case; sizes do not include padding.
 
-    Tables are tuples of pairs, so that a layer is hashable and its text is canonical.
+    Tables are tuples of pairs, so that a layer is hashable, and equal layers have equal texts.
     """
 
     name: str
@@ -90,7 +90,7 @@ class Layer:
 
     @property
     def equation(self) -> str:
-        """Equation as text for people, for example O[b][k][oy][ox] += W[k][c][fy][fx] * I[b][c][iy][ix]."""
+        """Equation as readable text, for example O[b][k][oy][ox] += W[k][c][fy][fx] * I[b][c][iy][ix]."""
         texts = [
             operand + "".join(f"[{dimension.lower()}]" for dimension in dimensions)
             for operand, dimensions in self.operand_dimensions
@@ -102,7 +102,7 @@ _PART = re.compile(r"(.+?)(#[1-9][0-9]*of[1-9][0-9]*)+", re.DOTALL)
 
 
 def part_name(name: str, place: int, count: int) -> str:
-    """Name of part number `place` (counted from 0) of the `count` parts of a layer."""
+    """Name of part `place` (counted from 0) of the `count` parts of a layer."""
     return f"{name}#{place + 1}of{count}"
 
 
@@ -200,8 +200,9 @@ def parse_relation(text: str) -> DimensionRelation:
 
 
 def operand_bits_of(precisions: Iterable[Mapping[str, int]]) -> dict[str, list[int]]:
-    """Bits that each operand has in some layers: distinct numbers, ascending. `precisions` gives the bits by operand
-    for each layer."""
+    """Distinct bits per element of each operand over several layers: operand -> ascending numbers. `precisions` has one
+    table (operand -> bits) per layer.
+    """
     found: dict[str, set[int]] = {}
     for precision in precisions:
         for operand, bits in precision.items():

@@ -14,7 +14,7 @@ from tilewright.workload.layer import OUTPUT, DimensionRelation, Layer
 
 @dataclass(frozen=True)
 class NestOperand:
-    """Operand of a loop nest: its access, the shape of its tensor, bits per element, and whether it is constant."""
+    """Operand of a loop nest: access, shape of the tensor, bits per element, and whether the tensor is constant."""
 
     access: TensorAccess
     shape: tuple[int, ...]

@@ -7,8 +7,8 @@ from tilewright.base.json_values import JsonObject
 
 ASSUMED, FILE = "assumed", "file"
 PRECISIONS = (ASSUMED, FILE)
-"""`assumed`: as in zigzag-dse, floating-point tensors have 8 bits per element, as if they were quantised. `file`:
-floating-point tensors have the bits that the file stores."""
+"""Values of the option `precision`. `assumed`: floating-point tensors have 8 bits per element, as if they were
+quantised (as in zigzag-dse). `file`: floating-point tensors have the bits that the file stores."""
 BRANCHES = ("then", "else")
 WEIGHTS, ACTIVATIONS, PARTIAL = "weights", "activations", "partial"
 BIT_OPERANDS = (WEIGHTS, ACTIVATIONS, PARTIAL)
@@ -52,7 +52,7 @@ class NetworkOptions(NamedTuple):
             raise InputError(problems)
 
     def stated(self) -> JsonObject:
-        """Options as plain data, for the record of provenance."""
+        """Options as JSON values, for the record of provenance."""
         return {
             "dims": [list(pair) for pair in self.dims],
             "input_shapes": [[name, list(shape)] for name, shape in self.input_shapes],

@@ -49,7 +49,7 @@ def operand_relevancy(layer: Layer, operand: str, profile: ModelProfile) -> Oper
 
 
 NO_STEP = 2**40
-"""Step that is larger than any loop. It means that no two iterations touch the same positions."""
+"""Step that is larger than any loop, so that no two iterations access the same positions."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,8 @@ class WindowGroup:
 
     relations: tuple[DimensionRelation, ...]
     step: tuple[tuple[str, int], ...]
-    """Pairs (loop dimension, step). Two iterations that differ by the steps in all loops touch the same positions."""
+    """Pairs (loop dimension, step). Two iterations that differ by these steps in all loops access the same positions.
+    """
     is_joint: bool
     """Whether the group has several windows, or has a loop that is also a dimension of the operand."""
 
@@ -81,7 +82,9 @@ def window_groups(layer: Layer, operand: str, relations: tuple[DimensionRelation
 
 
 def _step(relations: list[DimensionRelation], own: tuple[str, ...], layer: Layer) -> tuple[tuple[str, int], ...]:
-    """Smallest step in all loops of a group that leads to the same positions; NO_STEP if there is no such step."""
+    """Pairs (loop dimension, step) for the loops of a group: the smallest steps that together lead to the same
+    positions. Every step is NO_STEP if there are no such steps.
+    """
     names = list(dict.fromkeys(name for relation in relations for name, _ in relation.terms))
     change = {names[0]: Fraction(1)}
     consistent = all(name in layer.size_of and name not in own for name in names)
@@ -101,7 +104,7 @@ def _step(relations: list[DimensionRelation], own: tuple[str, ...], layer: Layer
 
 
 def distinct_positions(coefficients: tuple[int, int], first: int, second: int, exact: bool) -> int:
-    """Number of distinct values of c1*i + c2*j for i < first, j < second.
+    """Number of distinct values of c1*i + c2*j for i = 0 ... first - 1 and j = 0 ... second - 1.
 
     If `exact` is False, the second factor of the overlap is not clipped at 0, as in the reference tool (B12 in
     docs/model.md). The result is then too large if a dilation is larger than the tile.
@@ -134,7 +137,7 @@ def outputs_have_windows(layer: Layer) -> bool:
 
 
 def joins_windows(profile: ModelProfile) -> bool:
-    """Whether windows that share loops are counted together, so that a position in several windows counts one time."""
+    """Whether the profile counts a position in several windows with shared loops only one time."""
     return profile.exact_window_sizes and profile.whole_tiles
 
 

@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 
 WorkloadSource = Union[FilePath, Sequence[dict[str, Any]], dict[str, Any], "onnx.ModelProto", Workload]
 PARSED, LAYERS, NETWORK = "parsed", "layers", "network"
-"""Kinds of sources: a workload that is already parsed, a description of layers, and an ONNX network."""
+"""Source kinds. PARSED: a workload that is already parsed. LAYERS: a description of layers. NETWORK: an ONNX network.
+"""
 
 
 def kind_of_source(source: WorkloadSource) -> str:
@@ -75,7 +76,7 @@ def read_parsed(source: Any) -> Workload:
 def read_layers(source: Any, notices: list[str] | None = None, model: str = "zigzag-3.9.1") -> Workload:
     """Workload of a YAML file, of a list of dicts, or of the dict of a step of a language model.
 
-    The workload of a list of layers has tensors if the model profile models every operator. The workload of a language
+    A workload from a list of layers has tensors if the model profile models every operator. A workload of a language
     model always has tensors. Raises InputError with all problems.
     """
     from tilewright.workload.yaml_reader import read_workload_yaml

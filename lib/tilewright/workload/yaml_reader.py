@@ -1,6 +1,6 @@
 """Reader of the workload YAML, a list of layers, with checks across its fields (zigzag-dse 3.9.1: workload file).
 
-Invalid fields are recorded as problems. In the typed tree of the file they are empty.
+Invalid fields are recorded as problems, and are empty in the typed tree of the file.
 """
 
 import itertools
@@ -144,8 +144,8 @@ def check_workload(problems: Problems, entries: list[LayerEntry]) -> None:
 
 
 def _note_wide_results(problems: Problems, entries: list[LayerEntry]) -> None:
-    """Note layers whose final outputs are wider than their partial sums. Layers with the same two widths share one
-    note.
+    """Give a notice for layers whose final outputs have more bits than their partial sums. Layers with the same two bit
+    widths share one notice.
     """
     found: dict[tuple[int, int], list[int]] = {}
     for index, entry in each(entries):
@@ -168,7 +168,9 @@ def _check_identities(problems: Problems, entries: list[LayerEntry]) -> None:
             problems.at((index, "id"), "another layer has the same id", entry.id)
         name = entry.name or f"Layer{entry.id}"
         if entry.name is not None and name in names:
-            message = "another layer has the same name; this layer gets a number, as in name__2, also for mapping files"
+            message = (
+                "another layer has this name; this one is renamed, as in name__2, and mapping files must use that name"
+            )
             problems.notice((index, "name"), message)
         names.append(name)
         for operand in ("W", "I"):
@@ -196,7 +198,7 @@ def _check_loops(problems: Problems, entry: LayerEntry) -> None:
 
 
 def _check_relations(problems: Problems, entry: LayerEntry) -> list[DimensionRelation] | None:
-    """Sliding windows of the layer; None if a sliding window is invalid."""
+    """Sliding windows of a layer entry; None if one of them is invalid."""
     relations, is_broken = whole(entry.dimension_relations), problems.has("dimension_relations")
     known = names_of(entry.loop_dims)
     earlier: set[str] = set()
@@ -260,7 +262,7 @@ def _check_windows(problems: Problems, entry: LayerEntry, relations: list[Dimens
 
 
 def _note_contradictions(problems: Problems, entry: LayerEntry, relations: dict[str, DimensionRelation]) -> None:
-    """Note padding that contradicts the sizes in the file. The sizes take precedence."""
+    """Give a notice for padding that contradicts the sizes of dimensions in the file. The sizes take precedence."""
     extents = dict(zip(entry.loop_dims or (), entry.loop_sizes or (), strict=False))
     given = zip(entry.pr_loop_dims or (), entry.pr_loop_sizes or (), entry.padding or (), strict=False)
     for index, (name, size, padding) in enumerate(given):
@@ -310,7 +312,7 @@ def read_workload_yaml(
 
 
 def workload_of(document: YamlDocument, name: str, notices: list[str] | None = None) -> Workload:
-    """Workload of a loaded document. Raises InputError."""
+    """Workload of a workload document that is already in memory. Raises InputError."""
     if isinstance(document.data, dict) and LANGUAGE_MODEL in document.data:
         from tilewright.workload.language_models.reader import read_language_model
 

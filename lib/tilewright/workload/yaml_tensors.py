@@ -45,7 +45,7 @@ class OperandAxis:
     size: int
     """Size of the axis in elements, without padding."""
     reach: int
-    """Number of indices that the loops cover, minus the given padding."""
+    """Number of indices that the loops cover, minus the padding in the file."""
     window: Window | None = None
 
 
@@ -58,7 +58,7 @@ class AxisMatch:
     """((name, size),) of an additional loop that is not a loop of the layer. The loop runs over all elements that can
     be needed. () if there is no such loop."""
     assumption: str = ""
-    """Assumption in words; '' if nothing is assumed."""
+    """Assumption of the match, as a phrase for a notice; '' if nothing is assumed."""
     is_whole: bool = False
     """Whether the axes do not match, so that the whole axis is needed."""
 
@@ -106,8 +106,8 @@ def sizes_of(axes: Sequence[OperandAxis]) -> Shape:
 
 
 def goes_together(axes: Sequence[OperandAxis], shape: Shape) -> bool:
-    """Whether every axis of an operand matches the axis of a tensor at the same position, including padding and
-    repetition.
+    """Whether every axis of an operand matches the axis of a tensor at the same position. Padding and repetition of
+    axes of size 1 are allowed.
     """
     if len(axes) != len(shape):
         return False
@@ -150,20 +150,21 @@ _Loops = tuple[tuple[str, int], ...]
 
 @dataclass
 class _Reading:
-    """State of a reading, while the tensors of a network are added."""
+    """State while the tensors of a network are added."""
 
     notices: list[str]
     next_id: int
     tensors: dict[str, Tensor] = field(default_factory=dict)
     inputs: list[str] = field(default_factory=list)
     made_by: dict[int, Tensor] = field(default_factory=dict)
-    """Tensor that each layer produces, by node id."""
+    """Name of the output tensor of each layer, by node id."""
     name_of: dict[int, str] = field(default_factory=dict)
     """Name of each layer, by node id."""
 
     def add(self, name: str, shape: tuple[int, ...], bits: int, is_constant: bool = False) -> Tensor:
-        """Add a tensor. Its name is made of the name of a layer and an operand, which is unique because names of layers
-        are unique."""
+        """Add a tensor named after a layer and one of its operands. The name is unique, because names of layers are
+        unique.
+        """
         self.tensors[name] = Tensor(name, shape, bits, "", _PRECISION_SOURCE, is_constant)
         return self.tensors[name]
 
@@ -237,7 +238,7 @@ def _from_outside(layer: Layer, operand: str, axes: tuple[OperandAxis, ...], rea
 
 
 def _reshape(tensor: Tensor, source: Tensor, source_id: int, reading: _Reading) -> WorkloadNode:
-    """Node that passes on a tensor in another shape."""
+    """Pass-through node that reshapes a tensor."""
     from tilewright.workload.onnx.index_maps import Ends, reshape_maps  # here, because few networks need it
 
     maps = reshape_maps(Ends(tensor.name, tensor.shape, source.name, source.shape))

@@ -178,23 +178,23 @@ def test_artifacts_of_something_else_are_refused(
     edited = inputs(network, run)
     edited[1] = str(hardware / "duo.yaml")
     said = refused(["allocate", *edited], capsys)
-    assert "left.jsonl was made of another core file, or for other core roles; run `tilewright cost` again" in said
+    assert "left.jsonl was made from another core file, or for other core roles; run `tilewright cost` again" in said
     assert "right.jsonl" not in said
     given_mapping = tmp_path / "mapping.yaml"
     given_mapping.write_text(Path(MAPPING).read_text().replace("OY, all", "OY, 2"))
     said = refused(["allocate", *inputs(network, run, given_mapping)], capsys)
-    assert "cn_graph.json was made of another mapping file; run `tilewright cns` again" in said
+    assert "cn_graph.json was made from another mapping file; run `tilewright cns` again" in said
     apart = run.with_name("apart")
     arguments = [*given(network), "--cns", str(run), "--costs", str(apart / "cost")]
     said = refused(["allocate", *arguments], capsys)
-    assert "left.jsonl was made of another CN graph" in said
-    assert "right.jsonl was made of another CN graph" in said
+    assert "left.jsonl was made from another CN graph" in said
+    assert "right.jsonl was made from another CN graph" in said
     swapped = tmp_path / "swapped"
     swapped.mkdir()
     for one, other in (("left", "right"), ("right", "left")):
         shutil.copy(run / "cost" / f"{one}.jsonl", swapped / f"{other}.jsonl")
     said = refused(["allocate", *given(network), "--cns", str(run), "--costs", str(swapped)], capsys)
-    assert said.count("was made of another core file") == 2
+    assert said.count("was made from another core file") == 2
     unlike = tmp_path / "unlike"
     shutil.copytree(run / "cost", unlike)
     table = (unlike / "right.jsonl").read_text()
@@ -203,7 +203,7 @@ def test_artifacts_of_something_else_are_refused(
     said = refused(["allocate", *given(network), "--cns", str(run), "--costs", str(unlike)], capsys)
     assert "right.jsonl was computed with another cost model than the other tables" in said
     other = ["schedule", *inputs(network, run), "--core-allocation", str(apart / "allocation.json")]
-    assert "was made of another CN graph" in refused(other, capsys)
+    assert "was made from another CN graph" in refused(other, capsys)
     chosen = ["--core-allocation", str(run / "allocation.json")]
     own = ["schedule", *inputs(network, run), *chosen, "--baseline", str(apart)]
     said = refused([*own, "--cn-runtime", "total2"], capsys)
@@ -215,7 +215,7 @@ def test_artifacts_of_something_else_are_refused(
         made_by = {**found.provenance, "inputs": {**found.provenance["inputs"], "workload": "another"}}
         write_document(foreign / name, found.schema, found.payload, made_by)
     said = refused([*own[:-1], str(foreign)], capsys)
-    assert said.count("was made of another network") == 2
+    assert said.count("was made from another network") == 2
     shutil.copy(apart / "allocation.json", foreign)
     found = read_artifact(apart / "summary.json")
     costs = {**found.payload, "model": "zigzag-3.9.1"}

@@ -307,7 +307,7 @@ def test_what_follows_from_a_changed_file_is_not_compared(place: Path) -> None:
     a_cost(place)
     reasons = {Path(row["place"]).name: row["reason"] for row in tilewright.audit(place / "two")["not_audited"]}
     assert set(reasons) == {"allocation.json", "schedule.npz"}
-    assert all("was made of other costs of left" in reason for reason in reasons.values())
+    assert all("was made from other costs of left" in reason for reason in reasons.values())
 
 
 # what cannot be compared ----------------------------------------------------------------------------------------------

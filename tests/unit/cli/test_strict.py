@@ -120,7 +120,7 @@ def test_strict_passes_where_everything_is_costed(arguments: list[str], capsys: 
     assert main([*arguments, *hardware("tpu_like_vector"), "--model", "corrected", "--strict"]) == 0
     said = capsys.readouterr().out
     assert "3 layers" in said
-    assert "not costed" not in said
+    assert "without costs" not in said
 
 
 def test_strict_in_python(tmp_path: Path) -> None:

@@ -65,7 +65,7 @@ def test_strict_passes_where_all_is_used(case: Case, tmp_path: Path) -> None:
     done = called(case, tmp_path, ("--strict",))
     errors = [line for line in done.told if line.startswith("error:")]
     assert done.code == (2 if errors else 0)
-    assert all("has FX" in line or "has FY" in line or "not costed" in line for line in errors)
+    assert all("has FX" in line or "has FY" in line or "has work without costs" in line for line in errors)
 
 
 def test_what_is_written_has_it(folder: Path) -> None:

@@ -54,8 +54,8 @@ MAPPINGS: dict[str, Slip] = {
     "tiles larger than the layer": Slip(
         [(MAPPING, "OY, 4", "OY, 400"), (MAPPING, "K, 2", "K, 99")],
         [
-            "mapping.yaml:3 first.intra_core_tiling[0]: more tiles than the layer has OY, got 'OY, 400' … 8, or all)",
-            "mapping.yaml:4 first.inter_core_tiling[0]: more tiles than the layer has K, got 'K, 99' … 1 to 8, or all)",
+            "mapping.yaml:3 first.intra_core_tiling[0]: more tiles than OY has indices, got 'OY, 400' … 8, or all)",
+            "mapping.yaml:4 first.inter_core_tiling[0]: more tiles than K has indices, got 'K, 99' … 1 to 8, or all)",
         ],
     ),
     "unknown dimensions": Slip(
@@ -132,7 +132,7 @@ OPTIONS: dict[str, Slip] = {
     ),
     "loop larger than all layers": Slip(
         [],
-        ["hint_loops[0]: more tiles than any of the 3 layers has OY, got OY, 99 (allowed: 1 to 8, or all)"],
+        ["hint_loops[0]: more tiles than OY has indices in any of the 3 layers, got OY, 99 (allowed: 1 to 8, or all)"],
         [*LOOPS, '[["OY", 99]]'],
     ),
     "loop of size 0": Slip([], ["hint_loops[0]: the size of a loop must be …, got 0"], [*LOOPS, '[["OY", 0]]']),
@@ -200,7 +200,7 @@ TOGETHER: dict[str, Slip] = {
             "trio.yaml:10 bandwidth: must be a number, with or without a unit, got 'none' …",
             "mapping.yaml:2 first.core_allocation[1]: no core has this id, got 7 …",
             "mapping.yaml:3 first.intra_core_tiling[0]: no layer of net has this loop dimension, got 'QQ' …",
-            "mapping.yaml:4 first.inter_core_tiling[0]: more tiles than the layer has K, got 'K, 99' … 1 to 8, or all)",
+            "mapping.yaml:4 first.inter_core_tiling[0]: more tiles than K has indices, got 'K, 99' … 1 to 8, or all)",
             "mapping.yaml:6 pool.core_allocation[0]: core 3 is the off-chip core, …",
         ],
     ),
@@ -208,7 +208,7 @@ TOGETHER: dict[str, Slip] = {
         [(MAPPING, "OY, 4", "OY, 400")],
         [
             "stack_cutoffs: must be a list of node ids, got ['a'] …",
-            "mapping.yaml:3 first.intra_core_tiling[0]: more tiles than the layer has OY, got 'OY, 400' …",
+            "mapping.yaml:3 first.intra_core_tiling[0]: more tiles than OY has indices, got 'OY, 400' …",
         ],
         ["--stack-cutoffs", '["a"]'],
     ),

@@ -252,7 +252,7 @@ def test_all_that_is_wrong_is_told_at_once(network: Path, tmp_path: Path, capsys
     assert main(["fuse", *arguments]) == 2
     said = capsys.readouterr().err
     assert "no core has this id, got 7" in said
-    assert "more tiles than the layer has K" in said
+    assert "more tiles than K has indices" in said
     assert "seed" in said
     assert (tmp_path / "fusion.json").read_text() == "earlier"
 

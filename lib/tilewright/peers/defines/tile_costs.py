@@ -1,4 +1,6 @@
-"""Best mapping of a layer by the rule of DeFiNES: the order with the least energy among all orders of a few loops."""
+"""Best mapping of a layer by the rule of DeFiNES: the loop order with the least energy among all orders of a small set
+of loops.
+"""
 
 from collections.abc import Iterable
 from dataclasses import dataclass

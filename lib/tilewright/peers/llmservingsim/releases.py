@@ -1,5 +1,4 @@
-"""Profiles for each release of LLMServingSim: the points that the release looks up, and the files that the release
-reads.
+"""Operator profiles for each release of LLMServingSim: the points that it looks up, and the files that it reads.
 
 The time of a residual sum is part of the time of the norm after it, as in kernels that fuse the sum and the norm. The
 times of the layers therefore add up to the time of the step. The data movement of embeddings has no cost, and sampling
@@ -95,7 +94,7 @@ _OF_DENSE = {"gate_proj", "up_proj", "act_fn", "down_proj", "gate_up_proj"}
 
 
 class Described(NamedTuple):
-    """Hardware and model that a profile describes."""
+    """Hardware, model and number format of a profile, under the names that the simulator uses."""
 
     hardware: str
     """Hardware as the simulator's cluster configuration names it."""
@@ -262,9 +261,8 @@ def _mixture_rows(points: TimedPoints, times: OperatorTimes) -> Iterator[tuple[A
 
 _FOLDER = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]*")
 _ROTARY_LEFT_OUT = "TPU"
-"""Part of a hardware name. If a name contains it, the simulator leaves out positional encodings, as if they were
-included in the time of attention.
-"""
+"""Substring of hardware names for which the simulator leaves out positional encodings, as if the time of attention
+included them."""
 
 
 def check_model(model: Architecture, release: str, problems: Problems) -> None:
@@ -274,7 +272,7 @@ def check_model(model: Architecture, release: str, problems: Problems) -> None:
     at = ("language_model",)
     mixers = {block.mixer for block in model.blocks}
     if any(not isinstance(mixer, Attention) for mixer in mixers):
-        problems.at(at, f"{release} supports only attention with keys and values of each token", model.model_type)
+        problems.at(at, f"{release} supports only attention with cached keys and values", model.model_type)
     if len(model.kinds) > 1:
         problems.at(at, f"{release} supports only models with equal blocks", f"{len(model.kinds)} kinds of blocks")
     if any(block.norms != PRE for block in model.blocks) or model.last_norm is None:
@@ -302,7 +300,7 @@ def check_names(release: str, hardware: str, model: str, variant: str, problems:
     if not _FOLDER.fullmatch(hardware):
         problems.at(("--hardware-name",), "cannot be the name of a folder", hardware, "letters, digits, . _ + -")
     elif _ROTARY_LEFT_OUT in hardware:
-        told = f"the simulator leaves out positions on hardware with {_ROTARY_LEFT_OUT} in its name"
+        told = f"the simulator leaves out positional encodings on hardware with {_ROTARY_LEFT_OUT} in its name"
         problems.at(("--hardware-name",), told, hardware, "another name")
     parts = model.split("/")
     if len(parts) > 2 or not all(_FOLDER.fullmatch(part) for part in parts):

@@ -1,8 +1,8 @@
 """Scheduler of the model `stream-2023`: the rules of Stream in the version that was validated against chips in 2023.
 
-The model is only for comparison with published numbers, because it is not causal. A later decision can use memory space
-and links at an earlier time. A tensor is ready as soon as it is registered in a memory, even if it arrives there later.
-docs/multi-core-model.md#scheduling lists the rules.
+The model is only for comparison with published numbers, because it is not causal. A decision can use memory space and
+links at times before those of earlier decisions. A tensor is ready as soon as it is registered in a memory, even if it
+arrives there later. docs/multi-core-model.md#scheduling lists the rules.
 
 The scheduler is plain Python and makes one pass over the CNs in the order of decisions. A transfer moves the whole
 output of a CN, over the path with the fewest links. A link carries one transfer at a time. Links and memories are
@@ -51,7 +51,9 @@ class LinkTimes:
         self._taken: dict[int, list[tuple[int, int]]] = defaultdict(list)
 
     def earliest(self, cycles: Mapping[int, int], time: int) -> int:
-        """First time, `time` or later, from which each link is free for its number of `cycles`."""
+        """First cycle, not before `time`, at which a transfer can start: each link is free for its number of
+        `cycles`.
+        """
         if not self.fills_gaps:
             return max([time, *(self._free[link] for link in cycles)])
         while True:
@@ -68,7 +70,7 @@ class LinkTimes:
             insort(self._taken[link], (start, end))
 
     def _gap(self, link: int, length: int, time: int) -> int:
-        """First time, `time` or later, from which a link is free for `length` cycles."""
+        """First cycle, not before `time`, from which a link is free for `length` cycles."""
         taken = self._taken[link]
         for start, end in taken[max(bisect_right(taken, (time, time)) - 1, 0) :]:
             if time + length <= start:
@@ -99,7 +101,7 @@ class Usage:
         return self.capacity_bits - self.used[bisect_right(self.times, time) - 1]
 
     def first_fit(self, time: int, bits: int) -> int | None:
-        """First time, `time` or later, from which on `bits` always fit; None if there is no such time."""
+        """First cycle, not before `time`, from which `bits` always fit; None if there is no such cycle."""
         first = bisect_right(self.times, time) - 1
         for i in range(len(self.used) - 1, first - 1, -1):
             if self.used[i] + bits > self.capacity_bits:
@@ -192,7 +194,7 @@ class _Run:
                 self.uses[tensor][memory] += 1
 
     def too_large(self, cn: int) -> list[int]:
-        """Operands of a CN that stream."""
+        """Operands of a CN that stream from or to the off-chip memory while the CN runs."""
         bits = self.problem.costs.stream_bits[self.problem.graph.cost_row[cn], self.allocation[cn]]
         return np.flatnonzero(bits).tolist()
 
@@ -242,9 +244,9 @@ class _Run:
         return end
 
     def transfer(self, tensor: Tensor, core: int, memory: int, time: int, keep: set[Tensor], cause: int) -> int:
-        """Transfer a tensor to a memory. Returns the time at which the tensor is there.
+        """Transfer a tensor to a memory. Returns the cycle at which the tensor has arrived.
 
-        The transfer starts no earlier than needed to end at `time`. With the repair EARLY, it starts as early as
+        The transfer starts at the earliest its own duration before `time`. With the repair EARLY, it starts as early as
         possible.
         """
         if tensor in self.stored[memory]:

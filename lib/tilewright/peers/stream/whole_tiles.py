@@ -93,8 +93,8 @@ def _layer_nodes(workload: Workload, graph: CnGraph) -> list[WorkloadNode]:
 
 
 def _full_tiles(graph: CnGraph) -> Integers:
-    """[cn] Largest CN of the same layer. If several CNs are equally large, the first of those that read most, because
-    it has the least padding.
+    """[cn] Largest CN of the same layer. If several CNs are equally large, the result is the first of those that read
+    most data, because these have the least padding.
     """
     ranks = [(shape.mac_count, prod(size for _, size in shape.data_dimension_sizes)) for shape in graph.shapes]
     work, read = np.array(ranks, np.float64).reshape(-1, 2)[graph.shape].T
@@ -163,7 +163,7 @@ def _tensors(workload: Workload, graph: CnGraph, names: tuple[str, ...]) -> Data
 
 
 def _is_in_sink(graph: CnGraph) -> npt.NDArray[np.bool_]:
-    """[cn] True if some CN of the same layer has no successor. The outputs of such a layer go off-chip."""
+    """[cn] True if the outputs of the CN's layer go off-chip: some CN of the layer has no successor."""
     source, _ = _chains(graph)
     has_successor = np.zeros(graph.cn_count, np.bool_)
     has_successor[source] = True
@@ -186,8 +186,8 @@ def _reads(workload: Workload, graph: CnGraph) -> Iterator[tuple[int, int, Index
 
 
 def _contents(layer: CnLayer, index_map: IndexMap, element_bits: int) -> tuple[Integers, Integers]:
-    """Two arrays for an operand of a layer: for each CN, the index of the tensor that the CN reads; for each of these
-    tensors, the number of bits.
+    """Two arrays for an operand of a layer: [CN of the layer] index of the tensor that the CN reads, and [tensor]
+    number of bits.
 
     There is one tensor for each combination of tiles on which the access depends. A tensor has the bits of all indices
     between the first index and the last index of the loops, including padding and gaps.

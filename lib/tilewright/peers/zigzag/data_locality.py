@@ -1,8 +1,8 @@
 """Data locality between layers (data that stay on chip) by the rules of zigzag-dse 3.9.1.
 
 These rules have four known faults, which this module keeps (switch B32 in docs/model.md). Outputs are counted with the
-precision of partial sums. Only the first producer of a layer is followed. Other data that are needed at the same time
-are not counted. If one layer leaves enough capacity for all weights, the weights of all layers stay on chip.
+precision of partial sums. Only the first producer of a layer is considered. Other data that need capacity at the same
+time are not counted. If one layer leaves enough capacity for all weights, the weights of all layers stay on chip.
 `mapping.locality` is without these faults.
 """
 
@@ -39,7 +39,7 @@ class _LayerFacts:
 def reference_reach(
     workload: Workload, core: Core, mapping: Mapping, profile: ModelProfile, data_always_from_top_memory: bool
 ) -> tuple[MemoryReach, ...]:
-    """Memory reach (outermost memories that the data reach) of each layer, in order of execution.
+    """Memory reach of each layer, in order of execution: the outermost memory level that each operand uses.
 
     In three cases, zigzag-dse stops with an error: an inner layer has no producer, an inner layer has no reader, or
     data fit in no memory. This function then uses the top memory.
@@ -148,9 +148,9 @@ class _Search:
             self.weight_level = index
 
     def _activation_read_next(self, node_id: int) -> str:
-        """Memory operand with which the first consumer reads the output of a layer.
+        """Memory operand with which the first consumer of a layer reads the layer's output.
 
-        For the last layer, and for a layer without consumers, this is the memory operand of the layer's own activation.
+        The last layer, and a layer without consumers, gets the memory operand of its own activation.
         """
         consumers = self.graph.successors[node_id]
         is_last = node_id == self.graph.in_topological_order[-1]

@@ -370,9 +370,8 @@ def _tensor_shapes(
     """Shapes of tensors by name. Shapes are inferred only if a needed shape is not stored in the model, or with
     `must_infer`.
 
-    Raises InputError if the shape inference finds the model inconsistent. If shapes are needed only to count the
-    operations of operators that are read separately (`works_alone`), there is no error, and the number of operations is
-    unknown.
+    Raises InputError if the shape inference finds the model inconsistent. If the shapes serve only to count the
+    operations of operators that are read separately (`works_alone`), no error is raised, and the count is unknown.
     """
     shapes = stored_shapes(model.graph, resolved.symbols) | resolved.shapes
     required = [tensor for node in topology.nodes for tensor in _required_tensors(node)]

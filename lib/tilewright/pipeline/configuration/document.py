@@ -38,8 +38,8 @@ def _cell(text: str) -> str:
 
 
 def with_tables(page: str) -> str:
-    """Text of a page in which the text between two comments, for each flow, is replaced by a table. Raises ValueError
-    if such a comment is missing.
+    """Text of a page with the current table of keys of each flow, between the two comments of the flow. Raises
+    ValueError if such a comment is missing.
     """
     for flow in (SINGLE, MULTI):
         begin, end = (

@@ -26,12 +26,12 @@ from tilewright.search.options import CnSearchOptions, CoreSearchOptions, MapOpt
 FLOWS = (SINGLE, MULTI)
 SPLIT, TILING, COST, SEARCH, SCHEDULE, REPORT, MAP = "split", "cns", "cost", "allocate", "schedule", "report", "map"
 FUSE = "fuse"
-"""Name of the verb that searches a plan. The verbs named by these constants take keys of a run as options."""
+"""Verb that searches a fusion plan. Like the verbs of the constants above, it takes keys of a run as options."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Strictness(Parameters):
-    """Requirements that every run can have."""
+    """Checks that a run of any flow can request."""
 
     strict: bool = False
     """Report an error if the cost of a part of the network is not computed (no core can run it, or it has no cost
@@ -205,7 +205,7 @@ class Run:
     @property
     def plan_of(self) -> str:
         """Name of the run whose fusion plan sets the schedule rules of this run; '' if no plan is searched. A baseline
-        uses the plan of the run that is compared with it; every other run uses its own plan.
+        uses the plan of the run with which it is compared. Every other run uses its own plan.
         """
         return self.base or self.name if self.settings.get("fusion") == "search" else ""
 
@@ -246,8 +246,8 @@ class Run:
         return [*words, *self.pipeline_arguments(verb)]
 
     def _with_effect(self, kind: type[Parameters], given: Mapping[str, Any]) -> dict[str, Any]:
-        """Values in `given`, without the settings that have no effect because of other settings. `kind` is the class
-        that declares the settings.
+        """Values in `given` that have an effect: settings that other settings make ineffective are left out. `kind` is
+        the class that declares the settings.
         """
         names = {parameter.name for parameter in parameters_of(kind)} & self.settings.keys()
         left_out = (
@@ -267,7 +267,7 @@ class Run:
 
 @dataclass(frozen=True)
 class RunPlan:
-    """All runs of a configuration, with the path of the file for each name."""
+    """Runs of a configuration, with the paths of their input files."""
 
     every_run: tuple[Run, ...]
     """All runs, in the order of the configuration. A run on several cores is followed by its baseline."""
@@ -301,5 +301,5 @@ class RunPlan:
         return tuple(run for run in self.every_run if run.flow == MULTI)
 
     def without(self, names: Collection[str]) -> "RunPlan":
-        """Copy of this object without the runs that have these names, and without their baselines."""
+        """Copy of this plan without the runs called `names` and without their baselines."""
         return replace(self, every_run=tuple(run for run in self.every_run if not {run.name, run.base} & set(names)))

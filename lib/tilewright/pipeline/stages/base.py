@@ -1,4 +1,4 @@
-"""Base class of stages, and execution of stages, each of which runs the stages after it.
+"""Base class of stages, and execution of a list of stages: each stage runs the stages after it.
 
 A pipeline is a list of stages, outermost first. A stage gets an item (a network, a layer, a batch of loop orders) and
 `rest`, which stands for the stages after this stage. The stage calls `rest` with the items that it makes, and `rest`
@@ -34,9 +34,10 @@ class WrongTypeError(TypeError):
 
 
 def problem_of_stage(error: Exception, kind: type, name: str, made_items: bool) -> Problem | None:
-    """Problem that reports an error in the code of a stage of the user. None if the message of the error itself is
-    sufficient, or if the error occurred in a stage of tilewright and the stage of the user makes no items for this
-    stage.
+    """Problem that reports an error in the code of a stage of the user.
+
+    None if tilewright raised the error with a message of its own. Also None if a stage of tilewright failed on items
+    that the user's stage did not make.
     """
     if _is_told_by_tilewright(error):
         return None
@@ -47,7 +48,7 @@ def problem_of_stage(error: Exception, kind: type, name: str, made_items: bool) 
 
 
 def _is_told_by_tilewright(error: Exception) -> bool:
-    """Whether tilewright raised the error, so that the message of the error is sufficient."""
+    """Whether tilewright raised the error with a message of its own."""
     return type(error).__module__.startswith("tilewright.") and not isinstance(error, WrongTypeError)
 
 
@@ -71,7 +72,7 @@ def problem_in_code(error: Exception, file: Path | None, shown: str = "", path: 
 
 
 def raised_by_tilewright_below(error: Exception, file: str | None) -> bool:
-    """Whether the innermost line of user code in the traceback called a stage of tilewright."""
+    """Whether the error occurred in a stage of tilewright that the innermost user code in the traceback called."""
     below = False
     for frame in traceback.extract_tb(error.__traceback__):
         if file is not None and frame.filename == file:
@@ -217,8 +218,7 @@ def _the_item(item: Any) -> Iterable[Any]:
 class Rest:
     """All stages after a stage. A call with an item runs these stages and yields their results.
 
-    If the last stages of the pipeline are missing, the function `end` gives the results for an item. The default
-    function yields the item.
+    After the last stage, the function `end` gives the results for an item; by default, it yields the item.
     """
 
     stages: tuple[Stage, ...]
@@ -256,8 +256,8 @@ class _CheckedRest(Rest):
 
 
 def guarded(stage: Stage, item: Any, rest: Rest) -> Iterator[Any]:
-    """Results of a stage of the user. The types of the items that it hands on and of the results are compared with the
-    declaration of the stage.
+    """Results of a stage of the user. The types of its items and results are checked against the declaration of the
+    stage.
 
     Raises InputError if the code of the stage fails. An error in a later stage of tilewright is raised unchanged,
     unless the stage of the user makes the items for the later stages.

@@ -27,12 +27,12 @@ _ELSEWHERE = {
     },
     CORE: {SINGLE: "is for whole networks; a computation node is one layer"},
 }
-"""Message for a stage that does not belong to a flow, by this flow and by the flow that has the stage."""
+"""Messages for a stage of another flow: flow of the pipeline -> flow that has the stage -> message."""
 _REDUCTIONS = next(stage for stage in STAGES if stage.name == reduction_of("latency"))
 
 
 def _fault(name: str, entry: object) -> str:
-    """Message on an error in a stage of a plug-in or in the name of this stage; '' if there is no error."""
+    """Message on an error in a plug-in's stage or in the name of the stage; '' if there is no error."""
     if reason := taken(name, {other for stage in STAGES for other in (stage.name, *stage.also, *stage.absorbs)}):
         return reason
     if not name.isidentifier() or name.endswith("Stage"):
@@ -77,7 +77,7 @@ class Catalogue:
 
     @cached_property
     def other_names(self) -> Mapping[str, str]:
-        """Names of stages in tilewright, by the name of the stage in other tools (without `Stage` at the end)."""
+        """Names of stages in tilewright: name in another tool (without `Stage` at the end) -> name in tilewright."""
         return {name: stage.name for stage in self._built_in.values() for name in stage.also}
 
     def canonical_name(self, name: str) -> str:

@@ -19,8 +19,8 @@ from tilewright.workload.layer import Layer
 
 @dataclass(frozen=True)
 class SearchUnusedMemory(LocalityParameters, Change):
-    """Finds the outermost memory that the data of each layer need. Data for the next layer then stay on the chip if a
-    memory of the chip is large enough for these data.
+    """Finds the outermost memory that the data of each layer need. Data for the next layer stay on the chip if an
+    on-chip memory is large enough.
 
     This stage must come before Workload. The stage RemoveUnusedMemory, after Workload, applies the result. If the
     mapping file gives `memory_reach` for every layer, these values are used and nothing is searched.

@@ -112,7 +112,9 @@ class NetworkProblem:
         """Raise InputError with a problem for each operator type whose costs are not computed."""
         if self.uncosted:
             place = f"{self.workload.name} on {self.core.name}"
-            raise InputError([Problem(f"not costed, which strict forbids: {row.text}", place) for row in self.uncosted])
+            raise InputError(
+                [Problem(f"has work without costs, which strict forbids: {row.text}", place) for row in self.uncosted]
+            )
 
     def check_layers(self) -> None:
         """Raise InputError if the core cannot run any layer of the network, because the result would be empty."""

@@ -152,7 +152,7 @@ def _insert(
         return
     places = _places_of(item[sides[0]], (index, sides[0]), entries, catalogue, problems)
     if len(places) > 1:
-        message = "is several times in the pipeline: name a stage that is there only one time, or give the full list"
+        message = "occurs several times in the pipeline: name a stage that occurs one time, or give the full list"
         problems.append(problem_at((index, sides[0]), message, repr(item[sides[0]])))
     elif places:
         entry = Entry(item["insert"], item.get("parameters") or {}, (index,))
@@ -187,7 +187,7 @@ class Flow:
     takes: type
     """Type of the item for the first stage."""
     giver: str
-    """Text for messages that says where the item for the first stage comes from."""
+    """Phrase for messages: the source of the item for the first stage."""
     problem: type | None = None
     """Type of the item that the parsers make; None: the flow has no parsers."""
     parser_entries: Callable[[bool], list[Entry]] = _no_entries

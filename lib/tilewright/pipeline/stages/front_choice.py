@@ -119,8 +119,8 @@ def records_at(
 ) -> list[LayerRecord]:
     """Records of layers with the mappings of a point of the front of a network.
 
-    `records` are the results of the search for the fronts of these layers, which can be some layers of the network. The
-    costs of the mappings are computed again.
+    `records` are records of some or all layers of the network, with the fronts of these layers. The costs of the
+    mappings are computed again.
     """
     of_name = {name: record for record in records for name in record.names}
     layer_of = {node.layer.name: node.layer for node in problem.workload.layers_in_order if node.layer is not None}

@@ -1,6 +1,6 @@
 """Items that stages after the parsers hand down (from networks to loop orders), and results that stages hand up.
 
-The tally of a search counts, for each spatial mapping of a layer, the loop orders that were tried, and has the result.
+The tally of a search has, for each spatial mapping of a layer, the number of loop orders tried, and the result.
 """
 
 import math
@@ -28,8 +28,8 @@ Notes = tuple[tuple[str, object], ...]
 
 @dataclass(frozen=True)
 class CandidateTally:
-    """Numbers of loop orders that were tried for one spatial mapping, and the result. A tally can also be for a part of
-    the loop orders.
+    """Number of loop orders tried for one spatial mapping, and the result. A tally can also cover a part of the loop
+    orders.
     """
 
     candidate: int
@@ -57,8 +57,8 @@ class CandidateTally:
         return self.candidate, self.unrolling
 
     def plus(self, other: "CandidateTally") -> "CandidateTally":
-        """Sum of this tally and another tally. The chosen mapping is the chosen mapping of this tally; if this tally
-        has none, the chosen mapping of the other tally.
+        """Sum of this tally and another tally. The chosen mapping is that of this tally, or that of the other tally if
+        this tally has none.
         """
         feasible = self.feasible + other.feasible
         closest = other if not self.reason or (other.reason and other.missed_by < self.missed_by) else self
@@ -99,12 +99,14 @@ class Tally:
             self._by_key[entry.key] = entry if known is None else known.plus(entry)
 
     def choose(self, key: tuple[int, Unrolling], energy_pj: float, latency_cycles: float) -> None:
-        """Record energy and latency of the best mapping that was found so far with the spatial mapping of this key."""
+        """Record the energy (pJ) and the latency (cycles) of the best mapping so far for the spatial mapping with this
+        key.
+        """
         known = self._by_key.get(key) or CandidateTally(*key)
         self._by_key[key] = replace(known, energy_pj=energy_pj, latency_cycles=latency_cycles, reason="")
 
     def refuse(self, reason: str) -> None:
-        """Record a reason for each spatial mapping for which loop orders fit, but no mapping was chosen."""
+        """Record a reason for each spatial mapping that has fitting loop orders but no chosen mapping."""
         for key, known in self._by_key.items():
             if known.feasible and known.energy_pj is None:
                 self._by_key[key] = replace(known, reason=reason)
@@ -114,7 +116,7 @@ class Tally:
 
 
 SUMMED_NOTES = ("nodes", "evaluations", "orders_in_space")
-"""Names of the notes that are counts and can be summed."""
+"""Names of the notes that are counts. The notes of several searches are summed."""
 
 
 def merged_notes(entries: Iterable[CandidateTally], chosen: CandidateTally | None) -> JsonObject:
@@ -209,7 +211,7 @@ class TemporalProblem(PreparedProblem):
         given_boundaries: tuple[tuple[str, tuple[int, ...]], ...] = (),
         names: tuple[str, ...] = (),
     ) -> "TemporalProblem":
-        """Problem made from a prepared problem, with further data for the search of loop orders."""
+        """Temporal problem made from a prepared problem and the constraints on the search for loop orders."""
         own = {field.name: getattr(prepared, field.name) for field in fields(PreparedProblem)}
         return cls(**own, ordering=ordering, candidate=candidate, given_boundaries=given_boundaries, names=names)
 

@@ -1,4 +1,8 @@
-"""Search for the Pareto front of a layer: repeated exact searches of energy + weight x latency, with proofs."""
+"""Search for the Pareto front of a layer: repeated exact searches of energy + weight x latency, with proofs.
+
+The *miss* of a front is the smallest known share x for which this is proven: for every mapping of the layer, a point of
+the front has at most x more energy and at most x more latency.
+"""
 
 import math
 from collections.abc import Callable, Iterable
@@ -34,31 +38,31 @@ if TYPE_CHECKING:
     from tilewright.search.exact.search import ExactResult
 
 MISS = 0.01
-"""Largest miss at which the search of a front ends (`BoundedFront.largest_miss`)."""
+"""Tolerance: the search for a front ends when the miss of the front is at most this share."""
 MOST_SEARCHES = 24
 """Largest number of searches between the two ends of a front."""
 FEW_LABELS, MORE_LABELS = 100_000, 200_000
-"""Largest effort of a sweep with the tolerance MISS after which another sweep tries to complete the front, and the
-effort of this further sweep."""
+"""Limits of sweeps, in labels of effort. If a sweep with the tolerance MISS needed at most FEW_LABELS, a further sweep
+with the effort MORE_LABELS tries to complete the front."""
 EFFORT_SHARE, GAP = 4, 0.002
-"""Divisor of the effort of the layer for a search between the ends, and largest gap at which a search ends. The search
-for an end has the effort of the layer."""
+"""EFFORT_SHARE: divisor of the layer's effort for a search between the ends of the front; a search for an end has the
+full effort. GAP: largest gap between a mapping and its lower bound at which a search ends."""
 
 
 @dataclass(frozen=True)
 class FrontSource:
-    """Spatial mappings of a layer for one search. They are made in the same order in every search."""
+    """Spatial mappings of a layer for one search. Every search makes them in the same order."""
 
     choices: Iterable["Choice"]
     made: Callable[[int], SpatialCandidate]
-    """Function that returns a spatial mapping that this search has made."""
+    """Function from the index of a spatial mapping in this search to the spatial mapping."""
     problem: Callable[[int], TemporalProblem | None]
-    """Function that returns the temporal problem of such a spatial mapping."""
+    """Function from the index of a spatial mapping in this search to its temporal problem."""
 
 
 @dataclass(frozen=True)
 class _Met:
-    """Mapping that a search has met. The energy can be rounded, because it is a difference."""
+    """Mapping that a search has found. The energy can have a rounding error, because it is computed as a difference."""
 
     energy_pj: float
     latency_cycles: float
@@ -68,11 +72,11 @@ class _Met:
 
 @dataclass
 class FrontSearch:
-    """Front of one layer. `new_source` begins a new search over the same spatial mappings."""
+    """Search for the Pareto front of one layer. `new_source` begins a new search over the same spatial mappings."""
 
     new_source: Callable[[str, float], FrontSource]
-    """Function of an objective and of the weight of the latency, in pJ per cycle. With '', spatial mappings have bounds
-    for every objective, and those with most lanes come first."""
+    """Function (objective, weight of the latency in pJ per cycle) -> spatial mappings for one search. If the objective
+    is '', their bounds hold for every objective, and those with most lanes come first."""
     mapper: Best
     starts: int
     ordering: tuple["TemporalOrderingEntry", ...]
@@ -82,8 +86,9 @@ class FrontSearch:
     least_latency_cycles: float = 0.0
 
     def run(self, found: "ExactResult", source: FrontSource) -> BoundedFront | None:
-        """Front of the layer; None if a search finds no mapping. `found` is the result for the objective, which is a
-        first point."""
+        """Front of the layer; None if a search finds no mapping. `found` is the result of the search for the run's
+        objective; its mappings are the first points.
+        """
         self._take(found, source, 0.0)
         latency, energy = self._search("latency", 0.0), self._search("energy", 0.0)
         if latency is None or energy is None:
@@ -101,7 +106,9 @@ class FrontSearch:
         return BoundedFront(self._points(), lines, self.least_latency_cycles, swept)
 
     def _sweep(self, tolerance: float, effort: int | None) -> tuple[float, int]:
-        """(miss that a sweep proves with this tolerance, effort spent). The sweep adds its mappings to those met."""
+        """(miss of the front that a sweep with this tolerance proves, effort spent). The mappings of the sweep are
+        added to `met`.
+        """
         limits = replace(self.mapper, effort=effort).limits
         source = self.new_source("", 0.0)
         known = Staircase(self.lines[0].level_pj, self.least_latency_cycles)
@@ -115,14 +122,16 @@ class FrontSearch:
         return missed, watch.spent
 
     def _raise_ends(self, missed: float) -> None:
-        """Raise the bounds of both measures to those that the miss proves: no mapping is below an end by more."""
+        """Raise the lower bounds of latency and energy. By the definition of the miss, a mapping can be below an end of
+        the front by at most the share `missed`.
+        """
         share = (1 - 2 * ROUNDING) / (1 + missed)
         first, last = self.met[0], self.met[-1]
         self.least_latency_cycles = max(self.least_latency_cycles, first.latency_cycles * share)
         self.lines[0] = SupportingLine(0.0, max(self.lines[0].level_pj, last.energy_pj * share))
 
     def _search_lines(self) -> None:
-        """Search for further lines and points where the lines allow the largest misses."""
+        """Add supporting lines and points, in each step where the lines allow the largest miss."""
         for _ in range(MOST_SEARCHES):
             weight = self._next_weight()
             if weight is None:
@@ -145,7 +154,7 @@ class FrontSearch:
         return found
 
     def _take(self, found: "ExactResult", source: FrontSource, pj_a_cycle: float) -> None:
-        """Keep the mappings that a search has met and that no other one dominates."""
+        """Add the mappings that a search has found to `met`, and remove dominated mappings."""
         self.met += [
             _Met(one.energy_pj - pj_a_cycle * one.latency_cycles, one.latency_cycles, source, one) for one in found.met
         ]
@@ -157,8 +166,9 @@ class FrontSearch:
         return [int(place) for place in on_staircase(energy, latency)]
 
     def _next_weight(self) -> float | None:
-        """Slope, in pJ per cycle, of the gap with the largest miss in which a search can still help; None if there is
-        none."""
+        """Weight of the latency, in pJ per cycle, for the next search: the slope between the two neighbouring points
+        with the largest miss that a search can still reduce. None if there are no such points.
+        """
         points = [FrontPoint(one.energy_pj, one.latency_cycles) for one in self.met]
         gaps = misses(points, self.lines, self.least_latency_cycles)[1:-1]
         energy, latency = columns(points)

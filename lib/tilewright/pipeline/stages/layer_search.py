@@ -39,13 +39,12 @@ class LayerSearch:
     found: dict[str, list[LayerRecord]] = field(default_factory=dict)
     """Records of the mappings, by key of the problem."""
     failures: dict[str, MappingError] = field(default_factory=dict)
-    """Error with the reason why no mapping fits, by key of the problem."""
+    """Error of each layer problem for which no mapping fits, with the reason, by key of the problem."""
     objective: str = "latency"
-    """Objective that chooses the best of several mappings of a problem if no stage chooses it. The best mapping comes
-    first.
-    """
+    """Objective that decides which of several mappings of a problem comes first, if no stage decides this."""
     all_of_them: bool = True
-    """Whether the mappings that are not the best are kept too; False: only their number is kept."""
+    """Whether all mappings of a problem are kept. If False, only the best mapping and the number of the others are
+    kept."""
     stop: threading.Event = field(default_factory=threading.Event)
 
     @property

@@ -55,8 +55,7 @@ Rank = Callable[[CostedBatch], Sequence[np.ndarray]]
 
 def rank_of(stages: tuple[Stage, ...], objective: str) -> Rank:
     """Rank that chooses between several mappings of a layer: the rank of the outermost reduction among the stages. If
-    there is no reduction, the objective of the temporal mapper gives the rank; if the temporal mapper has no objective,
-    `objective` gives the rank.
+    there is no reduction, mappings are ranked by the objective of the temporal mapper, or else by `objective`.
     """
     kept = [stage for stage in stages if getattr(stage, "minimises", "") and hasattr(stage, "rank")]
     if kept:
@@ -71,7 +70,7 @@ def model_of(stages: tuple[Stage, ...]) -> str:
 
 
 def records_of(found: Sequence[Evaluations], stages: tuple[Stage, ...]) -> list[LayerRecord]:
-    """Records of all mappings in the results of the stages that fit the core."""
+    """Records of the mappings that fit the core, from the results of the stages."""
     tally = _tally_of(found)
     return [_record(costs, row, tally, stages) for costs, row in _fitting(found)]
 
@@ -128,8 +127,8 @@ PROOF_NOTES = ("proven", "value", "lower_bound", "gap", "covers", "spatial_mappi
 
 
 def _proof_of_what_is_kept(notes: dict[str, Any], stages: tuple[Stage, ...]) -> dict[str, Any]:
-    """Notes of a search. If the objectives of reduction and temporal mapper differ, the proof is removed, because an
-    optimum by one objective proves nothing about the other objective.
+    """Notes of a search, with the proof only if it is valid. If the objectives of reduction and temporal mapper differ,
+    the proof is left out, because an optimum by one objective proves nothing about the other objective.
     """
     goals = {str(goal) for stage in stages for key in ("minimises", "objective") if (goal := getattr(stage, key, ""))}
     if "proven" not in notes or len(goals) <= 1:
@@ -193,13 +192,13 @@ def why_not(found: list[Evaluations], layer: Layer, given: MappingConstraints) -
         unrolling = "; ".join(
             f"{name}: {', '.join(f'{d} {f}' for d, f in factors) or '-'}" for name, factors in entry.unrolling
         )
-        reason = entry.reason or "no result was passed on"
+        reason = entry.reason or "no stage passed on a result"
         if reason == NOTHING_MATCHES:
             lanes = [factor for _, factors in entry.unrolling for factor in factors]
             asked = nothing_left(given.temporal_ordering, layer, lanes)
             reason = f"{NOTHING_MATCHES} of the entry '{given.name}'{asked}"
         lines.append(f"with {unrolling or 'no spatial unrolling'}: {reason}")
-    return lines or ["the stages gave no mapping to cost"]
+    return lines or ["the stages yielded no mapping"]
 
 
 def order_total(search: Rest, problem: LayerProblem) -> int | None:

@@ -74,7 +74,9 @@ def _construct(kind: type[Stage], values: dict[str, Any], place: KeyPath) -> tup
 
 
 def _of_parameter(problem: Problem, place: KeyPath, values: Mapping[str, Any]) -> Problem:
-    """Problem that a stage reports about a parameter, with the place of this parameter in the pipeline."""
+    """Problem that a stage reports about one of its parameters, with the path of this parameter in the value of
+    `pipeline`.
+    """
     inside = keys_of(problem.path)
     if not inside or inside[0] not in values:
         return moved(problem, place)

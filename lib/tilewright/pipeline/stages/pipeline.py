@@ -40,8 +40,8 @@ class Placed:
 
 
 def what_does_not_fit(placed: list[Placed], flow: Flow) -> list[Problem]:
-    """Problems with the order of stages. Only problems of one kind are reported, because problems of the other kinds
-    are often consequences.
+    """Problems with the order of stages. Only the first kind of problem that occurs is reported, because the other
+    kinds are often consequences.
     """
     return (
         _items_that_do_not_fit(placed, flow)
@@ -138,7 +138,7 @@ def _missing_predecessors(placed: list[Placed]) -> list[Problem]:
 
 
 def _files_written_twice(placed: list[Placed]) -> list[Problem]:
-    """Problems of stages that would overwrite the files of another stage."""
+    """Problems of stages that would overwrite files of another stage."""
     sums = [index for index, item in enumerate(placed) if _is_one_of(item.kind.returns, MappedWorkload)]
     networks = [index for index, item in enumerate(placed) if item.kind.gives is LayerProblem]
     writers: dict[str, str] = {}
@@ -156,8 +156,8 @@ def _files_written_twice(placed: list[Placed]) -> list[Problem]:
 
 
 def _nearest_place(placed: list[Placed], index: int) -> KeyPath:
-    """Place in the value of `pipeline` for a problem of a stage that the user did not write: the place of the nearest
-    stage that the user wrote.
+    """Path, in the value of `pipeline`, at which problems of an added stage are reported: the path of the nearest stage
+    that the user wrote.
     """
     others = sorted(range(len(placed)), key=lambda other: abs(other - index))
     return next((placed[other].entry.place for other in others if placed[other].entry.place), ())
@@ -359,8 +359,8 @@ def _with_objective(kind: type[Stage], entry: Entry, above: list[Placed]) -> Any
 def _parsers_first(placed: list[Placed]) -> list[Placed]:
     """Stages in an order in which all parsers come first.
 
-    A stage that takes any item can be written between two parsers. It is moved behind the last parser; this changes no
-    result, because parsers pass on all results.
+    A stage that takes any item can be written between two parsers. Such a stage is moved behind the last parser. This
+    changes no result, because parsers pass on all results.
     """
     last = max((i for i, item in enumerate(placed) if item.kind.takes is Descriptions), default=-1)
     looking = [item for item in placed[:last] if item.kind.takes is object and item.kind.gives is Same]
@@ -371,7 +371,7 @@ def _parsers_first(placed: list[Placed]) -> list[Placed]:
 def _with_what_goes_without_saying(
     placed: list[Placed], options: CoreSearchOptions, onnx: bool, flow: Flow
 ) -> list[Placed]:
-    """Stages of a list. If parsers or SpatialMappingConversion are missing, they are added.
+    """Stages of a list, with the parsers and SpatialMappingConversion added if the list lacks them.
 
     Lists of stages for zigzag-dse lack some of these stages, because in zigzag-dse the other parsers read the mapping
     file, and SpatialMappingGenerator does the work of SpatialMappingConversion.

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def problem_at(place: KeyPath, message: str, value: str = "", allowed: str = "", nearest: str = "") -> Problem:
-    """Problem at a place, given by keys and list indices, inside the value of `pipeline`."""
+    """Problem at a path (keys and list indices) inside the value of `pipeline`."""
     return Problem(message, path=dotted(place), value=value, allowed=allowed, nearest=nearest)
 
 

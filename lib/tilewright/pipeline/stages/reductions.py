@@ -21,7 +21,7 @@ from tilewright.search.summary import one_a_layer, summarize
 
 @dataclass(frozen=True)
 class Reduction(Stage):
-    """Base class of stages that keep one mapping. The method `rank` of a subclass says which mapping is the best.
+    """Base class of stages that keep one mapping. The method `rank` of a subclass decides which mapping is the best.
 
     Each batch is reduced as soon as it arrives, so that memory use does not grow with the number of loop orders.
     """
@@ -48,7 +48,7 @@ class Reduction(Stage):
         """
 
     def refusal(self) -> str:
-        """Message for the case that mappings fit the core, but none of these mappings is acceptable."""
+        """Reason in the tally if mappings fit the core but none of them is acceptable."""
         return f"none of the mappings that fit is acceptable to {self.name()}"
 
     def run(self, item: Any, rest: Rest) -> Iterator[Evaluations]:
@@ -74,8 +74,8 @@ class Reduction(Stage):
         yield Evaluations(best, tuple(tally))
 
     def _best_row(self, costs: CostedBatch | None) -> tuple[int | None, tuple[float, ...]]:
-        """(index of the best row of a batch, rank of this row). The index is None if no row is an acceptable
-        mapping.
+        """(index of the best row of a batch, rank of this row). The index is None if no mapping of the batch is
+        acceptable.
         """
         if costs is None:
             return None, ()

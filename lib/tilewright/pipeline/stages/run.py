@@ -148,7 +148,9 @@ def summed_again(problem: NetworkProblem, pipeline: Pipeline, records: Iterable[
 
 
 def _flat(results: Iterator[Any]) -> Iterator[MappedWorkload | LayerRecord]:
-    """Results, with lists flattened. Raises InputError for a result that is neither a record nor a mapped network."""
+    """Records and networks in results; lists are flattened. Raises InputError for a result that is neither a record nor
+    a mapped network.
+    """
     for result in results:
         if isinstance(result, list):
             yield from _flat(iter(result))

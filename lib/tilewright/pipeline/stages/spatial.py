@@ -49,10 +49,10 @@ if TYPE_CHECKING:
     from tilewright.search.front import BoundedFront
 
 EFFORT_OF_ENDS, GAP_OF_ENDS = 8, 0.02
-"""Limits of the search for each end of a layer's Pareto front (least energy, least latency): divisor of the effort, and
-smallest gap at which the search ends. If the bound of an end is 2 % too low, the bound of the EDP of the network is
-less than 1 % lower.
-"""
+"""Limits of the search for each end of a layer's Pareto front (least energy, least latency). EFFORT_OF_ENDS: divisor of
+the effort. GAP_OF_ENDS: smallest gap at which the search may end.
+
+If the bound of an end is 2 % too low, the bound of the EDP of the network is less than 1 % lower."""
 REASONS = 100
 """Largest number of spatial mappings without loop orders for which a record gives the reason."""
 
@@ -79,11 +79,12 @@ def bounded_mapper_of(rest: Rest) -> BoundedMapper | None:
 def results_of(
     candidates: Sequence[SpatialCandidate], rest: Rest, covered: SpatialMappings, profile: ModelProfile
 ) -> Iterator[Evaluations]:
-    """Results of all spatial mappings of a layer. `covered` says which spatial mappings these are.
+    """Results for the spatial mappings `candidates` of a layer. Lower bounds and proofs are for the spatial mappings
+    that `covered` names.
 
-    If the temporal mapper proves optima, one search covers all spatial mappings (docs/proofs.md#exact-search, 7). In
-    this case, the tally has a row for a spatial mapping only if it gave the best mapping found so far at some time, or
-    if no mapping fits with it.
+    If the temporal mapper proves optima, one search covers all spatial mappings (docs/proofs.md#exact-search, 7). The
+    tally then has rows only for spatial mappings with which the search improved its best mapping, and for those with
+    which no mapping fits.
     """
     mapper = mapper_of(rest)
     is_given = any(candidate.constraints.level_boundaries for candidate in candidates)
@@ -102,7 +103,7 @@ def results_of(
 
 @dataclass(frozen=True)
 class _Ranked:
-    """All spatial mappings of a layer with a lower bound for each, so that a search can begin with the least bound."""
+    """All spatial mappings of a layer with their lower bounds, so that a search can begin with the least bound."""
 
     space: SpatialSpace
     table: SpatialTable
@@ -110,7 +111,9 @@ class _Ranked:
 
     @classmethod
     def of(cls, space: SpatialSpace, problem: LayerProblem) -> "_Ranked | None":
-        """Spatial mappings of a space; None if the space is too large or there are no bounds under its profile."""
+        """Ranked spatial mappings of a space; None if the space is too large or there are no bounds under its
+        profile.
+        """
         from tilewright.search.exact.space_floors import space_floors
 
         table = space.table()
@@ -119,8 +122,9 @@ class _Ranked:
         return None if table is None or floors is None else cls(space, table, floors)
 
     def by_bound(self, objective: str, pj_a_cycle: float) -> Iterator[tuple[Unrolling, float]]:
-        """Pairs (spatial mapping, lower bound of the objective), the least bound first. The energy contains
-        `pj_a_cycle` for each cycle of the latency."""
+        """Pairs (spatial mapping, lower bound of the objective), the least bound first. The objective counts
+        `pj_a_cycle` pJ of additional energy per cycle.
+        """
         bounds = self.floors.values(objective, pj_a_cycle)
         for place in np.argsort(bounds, kind="stable").tolist():
             for unrolling in self.space.of_table(self.table, place):
@@ -151,11 +155,13 @@ class _Spatial:
     """Temporal problems that were made, which all searches of the layer share."""
     made: list[SpatialCandidate] = field(default_factory=list)
     impossible: list[Evaluations] = field(default_factory=list)
-    """Evaluations with the reasons why spatial mappings have no loop orders, for the first REASONS of them."""
+    """Evaluations with the reason why a spatial mapping has no loop orders, for the first REASONS of such spatial
+    mappings."""
 
     def _choices(self, objective: str, pj_a_cycle: float = 0.0) -> "Iterator[Choice]":
-        """Spatial mappings for one search for the least `objective`, whose energy contains `pj_a_cycle` for each cycle
-        of the latency. With '', those with most lanes come first."""
+        """Spatial mappings for one search for the least `objective`, with `pj_a_cycle` pJ of additional energy per
+        cycle. If `objective` is '', spatial mappings with most lanes come first.
+        """
         from tilewright.search.exact.choice import Choice
         from tilewright.search.exact.floors import tensor_floors
 
@@ -168,8 +174,8 @@ class _Spatial:
             yield choice.priced(pj_a_cycle)
 
     def _each(self, objective: str, pj_a_cycle: float) -> Iterator[tuple[SpatialCandidate, int, float, float, float]]:
-        """Spatial mappings, each with a lower bound of its passes and of the passes of all later ones, and a lower
-        bound of the objective and of the objective of all later ones. No spatial mapping occurs twice.
+        """Tuples (spatial mapping, passes, passes of all later ones, objective, objective of all later ones), in which
+        all numbers are lower bounds. No spatial mapping occurs twice.
         """
         layer, known = self.problem.layer, {candidate.unrolling for candidate in self.starts}
         least = math.prod(size for _, size in layer.loop_sizes) / self.problem.core.operational_array.unit_count
@@ -190,8 +196,8 @@ class _Spatial:
                 yield made, passes_of(layer, unrolling), least, bound, bound
 
     def _prepared(self, index: int) -> TemporalProblem | None:
-        """Temporal problem of a spatial mapping, for which loop orders are to be found. None if the spatial mapping has
-        no loop orders; then the reason is recorded.
+        """Temporal problem (the search problem for loop orders) of a spatial mapping. If the spatial mapping has no
+        loop orders, the reason is recorded and the result is None.
         """
         candidate = replace(self.made[index], index=index)
         if candidate.unrolling not in self.problems:
@@ -239,7 +245,7 @@ class _Separately(_Spatial):
             yield Evaluations(None, tuple(rows))
 
     def _proof(self, objective: str, known: tuple[float, float], value: float) -> Notes:
-        """Notes with the lower bound, for a best mapping with energy and latency `known`."""
+        """Notes on the lower bound of the layer. `known` has the energy and the latency of the best mapping."""
         from tilewright.search.exact.rounds import Incumbent
 
         energy_pj, latency_cycles = known
@@ -287,9 +293,7 @@ class _Together(_Spatial):
                 yield from self.rest(replace(self.made[index], index=index))
 
     def _of(self, found: "ExactResult") -> Iterator[Evaluations]:
-        """Rows for the spatial mappings that gave the best mapping at some earlier time of the search; then the best
-        mapping.
-        """
+        """Rows for the earlier best mappings of the search, each with its spatial mapping; then the best mapping."""
         for index, energy_pj, latency_cycles in found.improved:
             if index != found.candidate:
                 unrolling = self.made[index].unrolling
@@ -310,7 +314,8 @@ class _Together(_Spatial):
 
     def _trade_off(self, found: "ExactResult") -> Iterator[tuple[str, object]]:
         """Notes on the mappings with the least energy and the least latency and on the Pareto front, if the temporal
-        mapper searches them. With a front, the two mappings are the ends of the front."""
+        mapper searches them. If there is a front, the two mappings are its ends.
+        """
         mapper = self.mapper
         if not isinstance(mapper, Best):
             return
@@ -326,8 +331,8 @@ class _Together(_Spatial):
     def _ends(self, found: "ExactResult", mapper: Best) -> FrontEnds | None:
         """Mappings with the least energy and the least latency; None if a search finds no mapping.
 
-        Each of these two mappings has a search of its own. The result has the better of the result of this search and
-        `found`, with the lower bound of this search.
+        Each of the two mappings is the better one of `found` and the result of a separate search, with the lower bound
+        of that search.
         """
         effort = None if mapper.effort is None else mapper.effort // EFFORT_OF_ENDS
         mapper = replace(mapper, effort=effort, largest_gap=max(mapper.largest_gap, GAP_OF_ENDS))
@@ -392,8 +397,8 @@ class SpatialMappingGenerator(SpatialParameters, Stage):
     def _whole_space(
         self, item: LayerProblem, rest: Rest, mapper: Exact, covered: SpatialMappings
     ) -> Iterator[Evaluations]:
-        """Results of one search over all spatial mappings. It begins with the spatial mappings that loma and salsa
-        try.
+        """Results of one search over all spatial mappings. The search begins with the spatial mappings that loma and
+        salsa try.
         """
         described = item.layer, item.core, item.constraints, self.profile
         tried, mixed = self.spatial_count(bounds=False) or DEFAULT_SPATIAL_MAPPINGS, self.enable_mix_spatial_mapping
@@ -456,7 +461,7 @@ class CustomSpatialMappingGenerator(ModelChoice, Stage):
 
 
 def _options(item: LayerProblem, side: str, limits: MaximumUnrolling) -> list[_Loop | None]:
-    """Loops that a side of the array can take, each with its factor; [None] if no loop is possible."""
+    """Loops that can be unrolled on a side of the array, each with its factor; [None] if no loop is possible."""
     options: list[_Loop | None] = []
     for dimension, size in item.layer.loop_sizes:
         factor = next((f for f in range(min(limits[side][dimension], size), 1, -1) if size % f == 0), 1)

@@ -51,7 +51,7 @@ class SpatialMappingConversion(BoundaryParameters, Stage):
             yield Evaluations(None, (CandidateTally(candidate.index, candidate.unrolling, reason=str(error)),))
 
     def prepared(self, item: SpatialCandidate) -> TemporalProblem:
-        """Temporal problem of the spatial mapping, for which loop orders are to be found. Raises MappingError if the
+        """Temporal problem (the search problem for loop orders) of the spatial mapping. Raises MappingError if the
         spatial mapping is impossible.
         """
         given = item.constraints

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from tilewright.search.exact.search import ExactResult
 
 OPEN_ORDER = (
-    "temporal_ordering does not fix every loop, give every loop with its size or search with Loma, Salsa or Exact"
+    "temporal_ordering does not fix every loop; give every loop with its size or search with Loma, Salsa or Exact"
 )
 
 NO_PROOF_OF_WINDOWS = (
@@ -237,8 +237,7 @@ class ExactAnswer(TemporalMapper):
 
 
 def with_boundaries(batch: OrderBatch) -> OrderBatch:
-    """Loop orders with level boundaries. If a free search found no better boundaries, the boundaries of the allocator
-    are added.
+    """Loop orders with level boundaries: those that a free search found, or else those of the allocator.
 
     The result of a free search must fix the whole mapping, because missing boundaries would be searched again when the
     result is read back.

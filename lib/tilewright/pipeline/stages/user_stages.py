@@ -36,7 +36,7 @@ _INSTALLED = {"site-packages", "dist-packages"}
 """Names of folders with installed packages."""
 _lock = threading.RLock()
 _loaded: dict[tuple[Path, str], tuple[str, ModuleType]] = {}
-"""(digest of the code, module) of each imported module, by (folder, dotted name of the module)."""
+"""Imported modules: (folder, dotted name of the module) -> (digest of the code, module)."""
 
 
 def is_dotted_path(name: str) -> bool:
@@ -327,7 +327,7 @@ def parameters_of(stage: Stage) -> JsonObject:
 
 
 def _as_json(value: Any) -> tuple[Any] | None:
-    """Tuple with the value as JSON data; None if the value has no JSON form."""
+    """(value as JSON data,), a tuple with one item; None if the value has no JSON form."""
     try:
         return (encode(value),)
     except TypeError:

@@ -52,7 +52,7 @@ class PipelinePlace:
 
     @classmethod
     def of(cls, item: Any) -> "PipelinePlace":
-        """Level at which a stage gets this item."""
+        """Level of the pipeline at which a stage that gets this item runs."""
         if isinstance(item, NetworkProblem):
             nodes = [node for node in item.workload.layers_in_order if node.layer is not None]
             layers = {node.layer.name: node.layer for node in nodes if node.layer is not None}

@@ -42,9 +42,10 @@ class Attention:
     head_norm: Norm | None = None
     """Normalisation of each head of queries and keys."""
     window: int | None = None
-    """Number of tokens that a query sees, its own token included; None for no limit."""
+    """Size of the sliding window: largest number of tokens that a query sees, its own token included. None for no
+    limit."""
     has_softcap: bool = False
-    """Whether a tanh limits the scores."""
+    """Whether the scores have a soft cap: a tanh limits them."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +59,7 @@ class LatentAttention:
     rank: int
     """Width of the latent vector of keys and values."""
     width: int
-    """Width of the part of a query that has no rotary position."""
+    """Width of the non-rotary part of a query head."""
     rotary_width: int
     value_width: int
     has_bias: bool
@@ -74,9 +75,9 @@ class StateSpace:
     state: int
     """Number of elements of the state per channel."""
     kernel: int
-    """Number of tokens that the convolution sees."""
+    """Kernel size of the convolution, in tokens."""
     rank: int
-    """Rank of the step sizes."""
+    """Rank of the projection that computes the step sizes (the discretisation steps of the recurrence)."""
     has_bias: bool
     has_kernel_bias: bool
 
@@ -107,10 +108,10 @@ class Mixture:
 
 @dataclass(frozen=True)
 class Block:
-    """One layer of the model. The configuration of the model counts such layers."""
+    """One block of the model: a token mixer and a feed-forward part. A configuration counts blocks as layers."""
 
     name: str
-    """Name of the kind of block; '' if all blocks of the model are of one kind."""
+    """Name of the block type; '' if all blocks of the model have the same type."""
     mixer: Attention | LatentAttention | StateSpace
     feed_forward: FeedForward | Mixture | None
     norm: Norm
@@ -134,11 +135,11 @@ class Architecture:
     scales_embedding: bool = False
     has_output_softcap: bool = False
     most_tokens: int | None = None
-    """Number of positions for which the model was made; None if the configuration does not give this number."""
+    """Largest number of positions for which the model was made; None if the configuration does not give it."""
 
     @property
     def kinds(self) -> dict[Block, int]:
-        """Number of blocks of each kind, in the order of first use."""
+        """Number of blocks of each type, in the order of first occurrence: block -> number."""
         counts: dict[Block, int] = {}
         for block in self.blocks:
             counts[block] = counts.get(block, 0) + 1

@@ -4,8 +4,8 @@ Each visible pair of a query and a key needs one product for the scores, one ope
 the softmax, and one product with the values. A soft cap needs one more operation per pair.
 
 If the pairs of a request are in several pieces (`visible_keys`), each piece is a layer. Further layers then merge the
-row maxima, the row sums and the outputs of the pieces. A FOLDED piece counts one row statistic for two rows. This count
-is too low by half a query.
+row maxima, the row sums and the outputs of the pieces. A row of a FOLDED piece has the pairs of two queries, but only
+one row statistic is counted for it. About half of the row statistics of such a piece are therefore not counted.
 """
 
 from typing import NamedTuple
@@ -46,16 +46,17 @@ def _part(name: str, piece: Piece) -> str:
 
 
 def _query(piece: Piece, is_other: bool = False) -> AxisIndex:
-    """Index of the query in row D of a piece. With `is_other`, row D of the smaller triangle, which is folded onto the
-    piece, is meant."""
+    """Index of the query in row D of a piece. If `is_other`, D is a row of the smaller triangle, which is folded onto
+    the piece.
+    """
     if is_other:
         return AxisIndex((("D", -1),), piece.first_query - 1)
     return AxisIndex((("D", 1),), piece.first_query)
 
 
 def _key(piece: Piece, name: str, is_other: bool = False) -> AxisIndex:
-    """Index of the key in column `name` of a piece. With `is_other`, the index of the second key of that column
-    (FOLDED, WRAPPED).
+    """Index of the key in column `name` of a piece. If `is_other`, index of the second key of that column, which exists
+    only in FOLDED and WRAPPED pieces.
     """
     if piece.kind == FOLDED:
         first = piece.first_key + piece.other_queries
@@ -66,8 +67,9 @@ def _key(piece: Piece, name: str, is_other: bool = False) -> AxisIndex:
 def _other_keys(
     heads: Heads, piece: Piece, kept: Kept, loops: Loops, output: TensorAccess, names: tuple[str, str]
 ) -> list[IndexMap]:
-    """Maps of the second keys of columns. The result is [] for a rectangle, which has no second keys. `names` are the
-    names of the loops over columns and channels."""
+    """Maps of the second keys of columns; [] for a rectangle, whose columns have one key. `names` are the loops over
+    columns and channels.
+    """
     column, channel = names
     other = at(kept.tensor, "B", "G", _key(piece, column, True), channel)
     if piece.kind == WRAPPED and piece.wrapped_keys:
@@ -106,8 +108,9 @@ def _scores(builder: Builder, heads: Heads, piece: Piece) -> str:
 def _stage(
     builder: Builder, heads: Heads, piece: Piece, name: str, operator_type: str, source: str, row: str = ""
 ) -> str:
-    """Name of the tensor that an operation on each pair of query and key writes. With `row`, the name of a tensor
-    [requests, heads, queries], the operation on a pair also reads the element of the query of this pair."""
+    """Name of the output tensor of an operation on every (query, key) pair. If `row` names a tensor [requests, heads,
+    queries], the operation also reads the element of the pair's query from this tensor.
+    """
     loops = (*heads.outer, ("D", piece.queries), ("K", piece.keys))
     target = builder.tensor(_part(name, piece) + ".out", builder.shape(source))
     output = at(target, "B", "G", "H", "D", "K")
@@ -134,7 +137,9 @@ def _statistics(
     merge_type: str,
     sources: list[str],
 ) -> str:
-    """Name of the tensor [requests, heads, queries] with the statistic of each query over all its pairs."""
+    """Name of the tensor [requests, heads, queries] with one statistic per query (row maximum or row sum), over all its
+    pairs.
+    """
     parts, whole = [], (heads.group.count, heads.key_heads, heads.shared, heads.group.tokens)
     for piece, source in zip(pieces, sources, strict=True):
         loops = (*heads.outer, ("D", piece.queries), ("K", piece.keys))
@@ -164,8 +169,7 @@ def _together(
     """Name of the tensor of `shape` that merges the results of the pieces for all queries.
 
     The pieces of a strip of queries are merged one after another. If a repeated piece represents several blocks of
-    keys, each of these blocks is merged. Different strips have no query in common, so their results are only placed
-    side by side.
+    keys, each of these blocks is merged. Different strips have no query in common, so their results are concatenated.
     """
     found = dict(zip(pieces, parts, strict=True))
     results = []

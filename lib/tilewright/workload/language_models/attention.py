@@ -53,13 +53,15 @@ def attention(builder: Builder, source: str, attention: Attention, step: ModelSt
 
 
 def pieces_of(group: Requests, step: ModelStep, window: int | None = None) -> tuple[Piece, ...]:
-    """Pieces of queries and keys of a group of requests."""
+    """Rectangles of queries times keys that attention computes for a group of requests (see `visible_keys`)."""
     written = step.is_written_out
     return visible_pieces(group.tokens, group.context, window, step.key_block, is_written_out=written)
 
 
 def _projected(builder: Builder, which: str, source: str, attention: Attention, heads: int, bits: int | None) -> str:
-    """Name of the projected queries or keys. The last operation of the projection stores `bits` per element."""
+    """Name of the projected queries or keys, after normalisation and rotation if the model has them. An element of the
+    result has `bits` bits.
+    """
     width = attention.width
     has_norm = attention.head_norm is not None
     last = None if has_norm or attention.is_rotary else bits
@@ -72,7 +74,9 @@ def _projected(builder: Builder, which: str, source: str, attention: Attention, 
 
 
 def _rows_of(groups: tuple[Requests, ...]) -> Iterator[tuple[int, Requests]]:
-    """Pairs (first row, group), one for each group of requests."""
+    """Pairs (first row of the group, group), one for each group of requests. Rows are those of the tensors of all
+    requests.
+    """
     first = 0
     for group in groups:
         yield first, group
@@ -94,10 +98,10 @@ def kept(
     size: tuple[int, int],
     start: int = 0,
 ) -> Kept:
-    """Keys or values of the requests of a group: the cache as it was before the step, followed by the new rows.
+    """Keys or values of all tokens of a group of requests: the cached rows, followed by the new rows.
 
-    `size` is (heads, width). The keys or values of the new rows are the channels of `new` from `start` on. An earlier
-    layer has stored the new rows. This function only places them behind the cached rows.
+    `size` is (heads, width). The new rows are the channels of the tensor `new` from `start` on. They are already
+    computed, so appending them has no cost.
     """
     heads, width = size
     bits, tokens = builder.precision.cache, group.tokens
@@ -187,7 +191,7 @@ def _latent(builder: Builder, source: str, attention: LatentAttention) -> tuple[
 
 
 def _into_latent(builder: Builder, query: str, attention: LatentAttention, weight: str) -> str:
-    """Name of the non-rotary part of the queries times the up-projection of keys: [rows, heads * rank]."""
+    """Name of the product of the non-rotary part of the queries and the up-projection of keys: [rows, heads * rank]."""
     rows = builder.shape(query)[0]
     pitch = attention.width + attention.rotary_width
     target = builder.tensor("q_absorbed.out", (rows, attention.heads * attention.rank))
@@ -202,7 +206,9 @@ def _into_latent(builder: Builder, query: str, attention: LatentAttention, weigh
 
 
 def _out_of_latent(builder: Builder, latent: str, attention: LatentAttention, weight: str) -> str:
-    """Name of the weighted latent vectors times the up-projection of values: [rows, heads * value width]."""
+    """Name of the weighted latent vectors times the up-projection of values, as one product: [rows, heads * value
+    width].
+    """
     rows = builder.shape(latent)[0]
     target = builder.tensor("v_absorbed.out", (rows, attention.heads * attention.value_width))
     column = affine(("K", 1), offset=attention.width)
@@ -270,8 +276,8 @@ def _absorbed(cache: str, attention: LatentAttention) -> tuple[Kept, Kept]:
 
 
 def _expand(builder: Builder, keys: str, both: str, attention: LatentAttention, weight: str, step: ModelStep) -> None:
-    """Compute the keys and values of all tokens from `keys`, into the tensor `both`. If keys are processed in blocks,
-    one repeated node computes the keys and values of each block of tokens.
+    """Add the up-projection of the latent vectors `keys` to keys and values of all tokens, in the tensor `both`. If
+    keys are processed in blocks, one repeated node represents all equal blocks of tokens.
     """
     count, heads, tokens, width = builder.shape(both)
     block = None if step.is_written_out else step.key_block

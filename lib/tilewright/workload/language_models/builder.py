@@ -43,16 +43,17 @@ class Builder:
     prefix: str = ""
     repeats: int = 1
     attentions: list[AttentionSite] = field(default_factory=list)
-    """Attentions that have been added so far. Each item covers the scores, the softmax and the weighted values of one
-    attention."""
+    """Attentions that have been added so far. Each item has the nodes of the scores, the softmax and the weighted
+    values of one attention."""
     _producer_of: dict[str, int] = field(default_factory=dict)
 
     # --- scope of names -------------------------------------------------------------------------------------------
 
     @contextmanager
     def scope(self, name: str, repeats: int = 1) -> Iterator[None]:
-        """Scope in which names begin with `name/`. Every node that is added in the scope represents `repeats` times
-        more nodes."""
+        """Scope in which names begin with `name/`. Each node that is added in the scope represents `repeats` equal
+        nodes. The repeats of nested scopes are multiplied.
+        """
         before = self.prefix, self.repeats
         self.prefix, self.repeats = f"{self.prefix}{name}/" if name else self.prefix, self.repeats * repeats
         try:
@@ -73,8 +74,9 @@ class Builder:
         return self._tensor(name, shape, self.precision.weights, is_constant=True)
 
     def tied(self, source: str, name: str, shape: tuple[int, ...]) -> str:
-        """Add a constant that holds the numbers of `source`, transposed, and return its full name. The constant does
-        not count as a further weight."""
+        """Add a constant that is the transpose of the weights `source`, and return its full name. The constant does not
+        count as further weights.
+        """
         target = self._tensor(name, shape, self.precision.weights, is_constant=True)
         rows, columns = shape
         loops = (("D", rows), ("K", columns))
@@ -126,10 +128,11 @@ class Builder:
     ) -> str:
         """Add a layer that reads the operands I, or I and W, and writes `output`; return the name of its result.
 
-        * `others` are tensors that the layer also reads, at no cost (a bias).
-        * `further` are additional maps, by operand.
-        * `superset` names the operands of which each output can depend on any element.
-        * `sizes` are the shapes of those operands that are only a part of their tensor.
+        * `others` are accesses to tensors that the layer also reads, at no cost (a bias).
+        * `further` has additional dependences (index maps) of the output, by operand.
+        * `superset` names the operands whose dependences are only bounded: any element of the output can depend on any
+          element.
+        * `sizes` has the shape of the part that the layer reads, for operands that are a part of their tensor.
         * `operator` is (name, type) of the operator that the layer is a part of.
         * `sums` are the bits of partial sums if they differ from the default.
         """
@@ -176,8 +179,8 @@ class Builder:
         return self._any_of(written, access_of_loops(output, (name for name, _ in written)), source)
 
     def _any_of(self, loops: Loops, output: TensorAccess, source: str, operand: str = "") -> IndexMap:
-        """Map in which each element of the output can depend on any element of `source`. The output is divided among
-        tiles along `loops`.
+        """Map in which each element of the output can depend on any element of `source`. `loops` index the output, so
+        that tiles can cut the output along them.
         """
         read = tuple((f"S{axis}", size) for axis, size in enumerate(self.shape(source)))
         return IndexMap((*loops, *read), output, access_of_loops(source, (name for name, _ in read)), operand, False)

@@ -49,12 +49,12 @@ instead."""
 SAID_BY_THE_WORKLOAD = {
     "quantization_config": "has no effect: bits and scales of weights are set in the workload file (`precision`)"
 }
-"""Fields that seem to decide the cost but do not, each with the message that says why."""
+"""Fields that only seem to affect the cost: field -> message that says why it does not."""
 
 
 @dataclass
 class Fields:
-    """Table of fields of a configuration while it is read. A field that is null counts as missing."""
+    """Reader of the fields of a configuration, which records problems. A field that is null counts as missing."""
 
     data: Mapping[str, Any]
     problems: Problems
@@ -63,8 +63,9 @@ class Fields:
     asked: list[str] = field(default_factory=list)
 
     def count(self, name: str, default: int | None = None, most: int = 1 << 40) -> int:
-        """Whole number of at least 1. The field is required if there is no default. A wrong value is recorded as a
-        problem, and the result is then the default or 1."""
+        """Value of a field that is a whole number of at least 1. The field is required if there is no default. A wrong
+        value is recorded as a problem, and the result is then the default or 1.
+        """
         value = self._value(name)
         if value is None:
             if default is None:
@@ -76,11 +77,13 @@ class Fields:
         return value
 
     def optional_count(self, name: str) -> int | None:
-        """Whole number of at least 1; None if the field is missing."""
+        """Value of a field that is a whole number of at least 1; None if the field is missing."""
         return None if self._value(name) is None else self.count(name)
 
     def number(self, name: str, default: int, most: int = 1 << 40) -> int:
-        """Whole number of at least 0. A wrong value is recorded as a problem, and the result is then the default."""
+        """Value of a field that is a whole number of at least 0. A wrong value is recorded as a problem, and the result
+        is then the default.
+        """
         value = self._value(name)
         if value is not None and (isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= most):
             self.problems.at((*self.path, name), "must be a whole number", value, f"0 to {most:,}")
@@ -91,7 +94,7 @@ class Fields:
         """Whether a field sets a limit: yes if the field is missing or above 0, and no if it is null or 0."""
         value = self._value(name)
         if value is not None and (isinstance(value, bool) or not isinstance(value, int | float) or not value >= 0):
-            self.problems.at((*self.path, name), "must be a number from 0 on, or null", value)
+            self.problems.at((*self.path, name), "must be a number of at least 0, or null", value)
         return name not in self.data or bool(value)
 
     def even(self, name: str, width: int) -> None:
@@ -99,10 +102,12 @@ class Fields:
         rotate the two halves of a head."""
         sizes = {name, "hidden_size", "num_attention_heads"}
         if width % 2 and not any(self.problems.has(*self.path, one) for one in sizes):
-            self.problems.at((*self.path, name), "gives heads of an odd width, but rotary positions need even", width)
+            self.problems.at(
+                (*self.path, name), "gives an odd head width, but rotary positions need an even one", width
+            )
 
     def flag(self, name: str, default: bool) -> bool:
-        """Truth value of the field; the default if the field is missing or wrong."""
+        """Value of a field that is true or false; the default if the field is missing or wrong."""
         value = self._value(name)
         if value is not None and not isinstance(value, bool):
             self.problems.at((*self.path, name), "must be true or false", value)
@@ -122,8 +127,9 @@ class Fields:
         return value if value in known else known[0]
 
     def texts(self, name: str, known: Sequence[str], length: int) -> list[str] | None:
-        """List of `length` texts, each one of `known`; None if the field is missing or wrong. A wrong field is recorded
-        as a problem."""
+        """Value of a field that is a list of `length` texts, each one of `known`. None if the field is missing or
+        wrong. A wrong field is recorded as a problem.
+        """
         value = self._value(name)
         if value is None:
             return None
@@ -137,8 +143,9 @@ class Fields:
         return None if wrong else value
 
     def only(self, name: str, allowed: Any, meaning: str) -> None:
-        """Record a problem for every value except `allowed`. A missing field counts as `allowed`. `meaning` says what
-        the other values mean."""
+        """Record a problem if a field has a value other than `allowed`. A missing field counts as `allowed`. `meaning`
+        describes the other values in the message.
+        """
         value = self._value(name)
         if value is not None and (value != allowed or isinstance(value, bool) != isinstance(allowed, bool)):
             self.problems.at((*self.path, name), f"is not modelled: {meaning}", value, str(allowed).lower())
@@ -320,7 +327,7 @@ def _qwen3(fields: Fields, name: str) -> Architecture:
 
 
 def _qwen3_moe(fields: Fields, name: str) -> Architecture:
-    fields.only("decoder_sparse_step", 1, "layers without experts in between")
+    fields.only("decoder_sparse_step", 1, "layers without experts between layers with experts")
     fields.only("mlp_only_layers", [], "layers without experts")
     fields.optional_count("intermediate_size")
     attention = replace(_grouped(fields), head_norm=RMS_NORM)
@@ -351,7 +358,7 @@ def _gemma2(fields: Fields, name: str) -> Architecture:
 
 
 def _deepseek(fields: Fields, name: str) -> Architecture:
-    fields.only("moe_layer_freq", 1, "layers without experts in between")
+    fields.only("moe_layer_freq", 1, "layers without experts between layers with experts")
     fields.optional_count("num_key_value_heads")
     fields.optional_count("head_dim")
     attention = LatentAttention(
@@ -364,7 +371,7 @@ def _deepseek(fields: Fields, name: str) -> Architecture:
         has_bias=fields.flag("attention_bias", False),
     )
     fields.even("qk_rope_head_dim", attention.rotary_width)
-    fields.only("qk_head_dim", attention.width + attention.rotary_width, "parts of a query of other widths")
+    fields.only("qk_head_dim", attention.width + attention.rotary_width, "query parts of other widths")
     dense, expert = _gated(fields), _gated(fields, "moe_intermediate_size")
     count = fields.optional_count("n_shared_experts")
     shared = None if count is None else FeedForward(expert.width * count, True, expert.activation, expert.has_bias)
@@ -411,7 +418,7 @@ def _opt(fields: Fields, name: str) -> Architecture:
     hidden, heads = fields.count("hidden_size"), fields.count("num_attention_heads")
     fields.divides("num_attention_heads", "hidden_size", (heads, hidden))
     fields.only("word_embed_proj_dim", hidden, "a projection of the embedding")
-    fields.only("do_layer_norm_before", True, "norms after the parts")
+    fields.only("do_layer_norm_before", True, "norms after the attention and the feed-forward part")
     fields.only("_remove_final_layer_norm", False, "no last norm")
     has_bias = fields.flag("enable_bias", True)
     attention = Attention(heads, heads, max(1, hidden // heads), has_bias, has_bias, is_rotary=False)
@@ -424,9 +431,9 @@ def _opt(fields: Fields, name: str) -> Architecture:
 def _falcon(fields: Fields, name: str) -> Architecture:
     hidden, heads = fields.count("hidden_size"), fields.count("num_attention_heads")
     fields.divides("num_attention_heads", "hidden_size", (heads, hidden))
-    fields.only("new_decoder_architecture", False, "two norms side by side")
+    fields.only("new_decoder_architecture", False, "separate norms for attention and feed-forward part")
     fields.only("alibi", False, "positions as a bias of the scores")
-    fields.only("parallel_attn", True, "the feed-forward part after attention")
+    fields.only("parallel_attn", True, "a feed-forward part that runs after attention")
     fields.even("num_attention_heads", max(1, hidden // heads))
     has_bias = fields.flag("bias", False)
     key_heads = 1 if fields.flag("multi_query", True) else heads
@@ -439,8 +446,7 @@ def _falcon(fields: Fields, name: str) -> Architecture:
 
 
 _STEP_RANK_OF = 16
-"""Number by which the hidden size is divided to get the rank of the step sizes (rounded up), if the configuration says
-`auto`."""
+"""Divisor of the hidden size that gives the rank of the step sizes (rounded up), if the configuration says `auto`."""
 
 
 def _mamba(fields: Fields, name: str) -> Architecture:
@@ -479,4 +485,4 @@ FAMILIES: dict[str, Callable[[Fields, str], Architecture]] = {
     "falcon": _falcon,
     "mamba": _mamba,
 }
-"""Functions that read the fields of each family, by `model_type` of the configuration."""
+"""Functions that read the fields of a family of models: `model_type` of the configuration -> function."""

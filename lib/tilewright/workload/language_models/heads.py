@@ -49,7 +49,7 @@ class Heads:
 
 @dataclass(frozen=True)
 class AttentionSite:
-    """Scores, softmax and weighted values of a group of requests, as a range of nodes of a workload."""
+    """Nodes of a workload that compute one attention (scores, softmax and weighted values) of a group of requests."""
 
     prefix: str
     """Prefix of the names of the layers, with `/` at the end."""
@@ -57,4 +57,4 @@ class AttentionSite:
     """Number of equal blocks of the model that this site represents."""
     heads: Heads
     nodes: tuple[int, int]
-    """Id of the first node, and the id after the last node."""
+    """Range of nodes: (id of the first node, id after the last node)."""

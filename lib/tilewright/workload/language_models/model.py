@@ -1,14 +1,14 @@
 """Layers of one step of a language model: embedding, blocks, last norm and the projection to the vocabulary.
 
 Equal blocks appear as one repeated block, in the order in which each kind of block first occurs. If the workload is
-written out, every block appears in its place.
+written out, every block has its own layers, in the order of the model.
 
-A block mixes tokens by attention or by a selective state space (Mamba: projections, a short causal convolution, and
-the recurrence of its state). It also has a feed-forward part or a mixture of experts.
+A block mixes tokens by attention or by a selective state space (Mamba: projections, a short causal convolution, and the
+recurrence of its state). It also has a feed-forward part or a mixture of experts.
 
-The recurrence h = decay * h + input, y = C * h is computed token by token. Each step reads and writes the state. A
-step is a node that is repeated for each token of a request. All values that do not depend on the state are computed
-for all tokens together.
+The recurrence h = decay * h + input, y = C * h is computed token by token. Each step reads and writes the state. A step
+is a node that is repeated for each token of a request. All values that do not depend on the state are computed for all
+tokens together.
 """
 
 import math
@@ -48,7 +48,7 @@ def feed_forward(builder: Builder, source: str, part: FeedForward) -> str:
 
 
 def expert_loads(mixture: Mixture, tokens: int, load: str | tuple[int, ...]) -> dict[int, int]:
-    """Number of experts that get each number of tokens: number of tokens -> number of experts, most tokens first.
+    """Spread of tokens over experts: number of tokens -> number of experts that get this many, most tokens first.
 
     BALANCED uses as many experts as possible. EXPECTED uses the expected number of experts that get a token if each
     token goes to random experts: experts * (1 - (1 - chosen / experts) ** tokens), rounded. In both cases, tokens are

@@ -1,7 +1,7 @@
 """Reader of a workload file of a language model, which names the model and the step that the model runs.
 
 The model is given by a configuration in the form of Hugging Face's `config.json`, in a separate file or in the workload
-file. Invalid fields are recorded as problems. In the typed tree of the file they are empty.
+file. Invalid fields are recorded as problems, and are empty in the typed tree of the file.
 """
 
 from collections.abc import Mapping
@@ -90,7 +90,7 @@ class LanguageModelFile(TableModel):
     themselves.
     """
     fields: dict[str, Any] | None = None
-    """Fields that replace fields of the configuration."""
+    """Values that replace fields of the configuration, by field name."""
     phase: Literal["prefill", "decode"] | None = None
     """Phase of the requests. `prefill`: the new tokens are a prompt or a chunk of a prompt. `decode`: each request
     gets one more token.
@@ -103,7 +103,8 @@ class LanguageModelFile(TableModel):
     """Number of tokens of each request that are in the cache of the request before the step; in prefill, the default is
     0."""
     requests: Annotated[list[RequestsEntry], Field(min_length=1)] | None = None
-    """Requests of several kinds in one step. This key replaces `phase`, `batch`, `tokens` and `context`."""
+    """Groups of equal requests that run together in one step. This key replaces `phase`, `batch`, `tokens` and
+    `context`."""
     precision: PrecisionOfModel | None = None
     """Bits of the numbers of the model; the default is 8."""
     experts: Literal["expected", "balanced"] | list[Context] = "expected"
@@ -185,7 +186,9 @@ def _model(document: YamlDocument, problems: Problems) -> Architecture | None:
 
 
 def _configuration(file: Path, notices: list[str]) -> YamlDocument:
-    """Document of a configuration; JSON is read as YAML. Raises InputError if it cannot be read."""
+    """Table of fields in a configuration file, with line numbers. JSON is read as YAML. Raises InputError if the file
+    cannot be read or has no table.
+    """
     document = load_yaml(existing_file(file, "configuration"), notices)
     if not isinstance(document.data, dict):
         raise InputError([Problem("a table of fields is needed", document.file, 1)])
@@ -218,7 +221,7 @@ def _groups(entry: LanguageModelFile, problems: Problems) -> tuple[Requests, ...
 def _note_other_models(
     entry: LanguageModelFile, written: Mapping[str, object], model: Architecture, problems: Problems
 ) -> None:
-    """Note keys of the file that act only on parts that this model does not have."""
+    """Add a notice for each key of the file that acts only on parts which this model does not have."""
     mixers = {type(block.mixer) for block in model.blocks}
     has_experts = any(isinstance(block.feed_forward, Mixture) for block in model.blocks)
     for key, part, is_there in (
@@ -293,8 +296,8 @@ def beyond_positions(model: Architecture, last: int) -> str:
 def _check_size(
     entry: LanguageModelFile, model: Architecture, groups: tuple[Requests, ...], problems: Problems
 ) -> None:
-    """Check the number of layers. It can be too large if a large model is written out, or if there are very many kinds
-    of requests.
+    """Record a problem if the step has too many layers, because a large model is written out or `requests` has many
+    entries.
     """
     if not groups:
         return

@@ -17,8 +17,8 @@ over as many experts as possible.
 DEFAULT_BITS = 8
 DEFAULT_SCALE_BITS = 16
 DEFAULT_BLOCK = 1024
-"""Number of keys that attention processes at a time, and number of prompt tokens per step. The value applies if costs
-are computed for many contexts."""
+"""Default block size for costs of many contexts: number of keys that attention processes at a time, and number of
+prompt tokens per step."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Requests:
     """Number of new tokens of each request."""
     context: int
     """Number of tokens of each request that earlier steps have processed. The cache holds the keys and values of these
-    tokens, or a state."""
+    tokens, or the state after them."""
 
     @property
     def rows(self) -> int:

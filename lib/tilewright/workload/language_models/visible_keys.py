@@ -1,19 +1,19 @@
 """Visible keys of the queries of a request, as rectangles of queries times keys.
 
-A request has n new tokens after c cached tokens. Each new query sees its own key and all earlier keys. With a window
-of w keys it sees only the last w of these keys. The pieces have exactly as many (query, key) pairs as are visible:
+A request has n new tokens after c cached tokens. Each new query sees its own key and all earlier keys. With a window of
+w keys, a query sees only the last w of these keys. The pieces have exactly as many (query, key) pairs as are visible:
 
 * Keys of the cache that all new queries see are a rectangle.
-* New queries and new keys form a triangle. With n = m + p and m = n // 2, the last p queries and the first m keys are
-  a rectangle. The two triangles that remain are joined to a rectangle of p x (m + 1): one of them is turned by 180
-  degrees (FOLDED). Together, the two rectangles read every query one time and every key one time. If n is even, they
-  read one more key.
+* New queries and new keys form a triangle. With n = m + p and m = n // 2, the last p queries and the first m keys are a
+  rectangle. The two triangles that remain are joined to a rectangle of p x (m + 1): one of them is turned by 180
+  degrees (FOLDED). Together, the two rectangles read every query one time and every key one time, and one key more if n
+  is even.
 * If a block size is given, a rectangle with more keys is cut into blocks and a remainder.
 * With a window of w keys, queries are cut into blocks of 2 h, where h is w / 2 rounded up. Within a block, the keys
   that its first query sees leave the window one by one (a triangle), and later keys enter the window one by one
   (another triangle). Side by side, the two triangles fill a rectangle: column j has key j for the queries up to j, and
   key j + w for the later queries (WRAPPED). Each h queries of a block make a rectangle of w keys. Together, the
-  rectangles of a block read every query one time and every key one time. If w is even, they read one more key.
+  rectangles of a block read every query one time and every key one time, and one key more if w is even.
 * A last block has b < 2 h queries. All of these queries see the same w - b keys, which are a rectangle. The triangles
   before and after these keys are WRAPPED, with b keys for each half of the queries.
 
@@ -40,20 +40,20 @@ class Piece(NamedTuple):
     keys: int
     other_queries: int = 0
     repeats: int = 1
-    """Number of equal pieces that this piece represents. The pieces are consecutive blocks of keys, and this piece is
-    the first of them."""
+    """Number of equal pieces along the keys that this piece represents. The pieces are consecutive blocks of keys, and
+    this piece is the first of them."""
     wrap: int = 0
     """Distance between the two keys of a column of a WRAPPED piece."""
     first_row: int = 0
     """Row of the first query of a WRAPPED piece, counted from the first query of its block. In row r of a block, the
     first r columns have their second key."""
     query_blocks: int = 1
-    """Number of equal pieces that this piece represents. The pieces are consecutive blocks of queries, and this piece
-    is the first of them."""
+    """Number of equal pieces along the queries that this piece represents. The pieces are consecutive blocks of
+    queries, and this piece is the first of them."""
 
     @property
     def stands_for(self) -> int:
-        """Number of equal pieces that this piece represents, itself included."""
+        """Number of equal pieces, along keys and queries, that this piece represents, itself included."""
         return self.repeats * self.query_blocks
 
     @property
@@ -63,7 +63,7 @@ class Piece(NamedTuple):
 
     @property
     def all_queries(self) -> tuple[int, int]:
-        """(first, count) of the queries of all pieces that this piece represents."""
+        """Range (first query, number of queries) of all pieces that this piece represents."""
         return self.first_query - self.other_queries, self.queries * self.query_blocks + self.other_queries
 
     @property
@@ -79,7 +79,7 @@ class Strip(NamedTuple):
     first_query: int
     queries: int
     parts: tuple[tuple[Piece, ...], ...]
-    """Sequences of consecutive pieces of the strip. A query occurs at most one time in a sequence."""
+    """Consecutive pieces of the strip, cut into sequences in which no query occurs twice."""
 
 
 def first_position(context: int, window: int | None) -> int:
@@ -134,8 +134,8 @@ def _end(piece: Piece) -> int:
 
 
 def split(size: int, block: int | None) -> list[tuple[int, int, int]]:
-    """Blocks that a size is cut into, as (first, size, count): equal blocks first, then a shorter
-    block for the rest.
+    """Blocks of an axis of a given size, as tuples (first index, block size, number of blocks): equal blocks first,
+    then a shorter last block.
     """
     if block is None or size <= block:
         return [(0, size, 1)]

@@ -32,7 +32,7 @@ _BRANCHING, _CONTROL_FLOW = "If", ("If", "Loop", "Scan")
 
 @dataclass(frozen=True)
 class Work:
-    """Work of one operator."""
+    """Amount of work of one operator: its multiply-accumulates, and whether all of its work is known."""
 
     mac_count: int | None
     """Number of multiply-accumulates; None if it is not known."""

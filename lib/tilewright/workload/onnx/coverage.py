@@ -84,7 +84,7 @@ class Coverage:
         return tuple(row for row in self.operators if row.status == UNSUPPORTED)
 
     def to_dict(self) -> JsonObject:
-        """Plain data for coverage.json."""
+        """JSON object for coverage.json."""
         return {
             "mac_count": self.total_mac_count,
             "modelled_mac_count": self.modelled_mac_count,

@@ -11,8 +11,8 @@ from collections.abc import Mapping
 import onnx
 
 _REAL_BITS = {"FLOAT": 32, "DOUBLE": 64, "FLOAT16": 16, "BFLOAT16": 16, "COMPLEX64": 64, "COMPLEX128": 128}
-"""Types of real and complex numbers that are not quantised formats. The option `precision` decides how many bits these
-types count."""
+"""Types of real and complex numbers that are not quantised formats. The option `precision` decides how many bits an
+element of these types has."""
 _BOOL_BITS = 8
 _NAMED_BITS = re.compile(r"(?:U?INT|FLOAT)(\d+)(?:E\d+M\d+\w*)?")
 _WIDEST_QUANTISED = 32

@@ -44,13 +44,14 @@ class BitsOfNetwork:
         return table
 
     def nodes(self, nodes: Sequence[OnnxNode]) -> tuple[OnnxNode, ...]:
-        """Operators with their bits. An operator for which no bits are given is unchanged."""
+        """Operators, each with the bits that the user gives for its operands. Other operators are unchanged."""
         if not self.pairs:
             return tuple(nodes)
         return tuple(replace(node, given=self.of(node)) for node in nodes)
 
     def tensors(self, nodes: Sequence[OnnxNode], tensors: Mapping[str, TensorFacts]) -> dict[str, TensorFacts]:
-        """All tensors. A floating-point tensor gets the bits that are given for the operators that make or read it.
+        """All tensors, with the bits that the user gives. A floating-point tensor gets the bits that are given for the
+        operators that make or read it.
 
         Constants get the bits of weights, and all other tensors get the bits of activations. If a tensor gets different
         bits from several operators, the largest number is used.
@@ -67,8 +68,9 @@ class BitsOfNetwork:
         return {**tensors, **{name: replace(tensors[name], given_bits=number) for name, number in bits.items()}}
 
     def faults(self, nodes: Sequence[OnnxNode], tensors: Mapping[str, TensorFacts]) -> Iterator[Problem]:
-        """Problems of selectors that select no operator, and of networks whose file itself gives the bits, by
-        quantisation."""
+        """Problems of the bits that the user gives: a selector selects no operator, or quantisation in the file already
+        determines the bits.
+        """
         known = dict.fromkeys(name for node in nodes for name in (node.operator_type, node.name))
         for key, bits in self.pairs:
             selector = key.rpartition(".")[0]
@@ -84,7 +86,7 @@ class BitsOfNetwork:
             yield Problem(message, path=_OPTION, value=given, allowed=allowed)
 
     def unused(self, workload: Workload) -> Iterator[Problem]:
-        """Problems of operands that no layer of the selected operators has."""
+        """Problems of bits without effect: no layer of the selected operators has the operand."""
         for key, bits in self.pairs:
             selector, _, operand = key.rpartition(".")
             layers = [

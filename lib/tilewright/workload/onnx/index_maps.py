@@ -1,6 +1,7 @@
-"""Index maps of operators that move data, as few affine pieces: from indices per axis, from strides, and of reshapes.
+"""Index maps of operators that move data, made of a small number of affine pieces.
 
-A piece is a box of output positions. Within a piece, the input index is an affine function of the output position.
+A piece is a box of output positions. Within a piece, the input index is an affine function of the output position. The
+maps come from tables of indices, from strides, or from reshapes.
 """
 
 import math
@@ -28,7 +29,9 @@ class TooManyPiecesError(Exception):
 
 @dataclass(frozen=True)
 class GridPiece:
-    """Box of positions of an array whose index vectors are `base + sum(steps[axis] * position along axis)`."""
+    """Box of positions in an array of index vectors. The vector at a position is affine in the position: `base +
+    sum(steps[axis] * position along axis)`.
+    """
 
     starts: tuple[int, ...]
     """First position along every axis of the array."""
@@ -110,7 +113,9 @@ def _whole_piece(values: Integers) -> GridPiece | None:
 
 
 def _runs(values: Integers, kept: npt.NDArray[np.bool_]) -> list[GridPiece]:
-    """Greedy runs of constant step along the only axis of `values` [positions, components]."""
+    """Runs of constant step along the only axis of `values` [positions, components]. Each run is as long as
+    possible.
+    """
     pieces: list[GridPiece] = []
     steps = np.diff(values, axis=0)
     kept_places = np.flatnonzero(kept)
@@ -134,8 +139,9 @@ def _runs(values: Integers, kept: npt.NDArray[np.bool_]) -> list[GridPiece]:
 
 
 def _pieces_of_rows(values: Integers, kept: npt.NDArray[np.bool_]) -> list[list[GridPiece]]:
-    """Pieces of every row. Raises TooManyPiecesError if there are too many different pieces, so that merging cannot
-    reduce their number enough."""
+    """Affine pieces of every row. Raises TooManyPiecesError if the rows have so many different pieces that merging
+    equal pieces leaves too many.
+    """
     rows: list[list[GridPiece]] = []
     forms: set[tuple[object, ...]] = set()
     for place in range(len(values)):
@@ -167,7 +173,9 @@ def _merged(rows: list[list[GridPiece]]) -> list[GridPiece]:
 
 
 def _consecutive(rows: Integers) -> Iterator[range]:
-    """Ranges of consecutive rows (number, values...) in which the values change by a constant step from row to row."""
+    """Ranges of consecutive rows in which all columns change by a constant step from row to row. Column 0 is the row
+    number.
+    """
     steps = np.diff(rows, axis=0)
     place = 0
     while place < len(rows):
@@ -184,8 +192,9 @@ def _axis_piece(run: GridPiece, offset: int) -> AxisPiece:
 
 
 def _periods(runs: list[GridPiece]) -> list[int]:
-    """Distances between the starts of runs, in ascending order. The distances are measured from each of the first three
-    runs, because the first runs of a pattern can differ from later runs."""
+    """Possible periods of a pattern of runs: distances between starts of runs, ascending. The distances are measured
+    from each of the first three runs, because the first runs of a pattern can differ from later runs.
+    """
     starts = [run.starts[0] for run in runs[: _MOST_PERIODS + 1]]
     return sorted({start - first for first in starts[:3] for start in starts if start > first})
 
@@ -211,12 +220,12 @@ def _folded(values: Integers, kept: npt.NDArray[np.bool_], period: int, offset: 
 
 _MOST_RESHAPE_PIECES = 1024
 Coefficients = Mapping[int, int]
-"""Coefficient by number of the axis."""
+"""Coefficient of a loop in the index along each axis: axis number -> coefficient."""
 
 
 @dataclass(frozen=True)
 class Stride:
-    """One loop: its size, and its steps along the axes of the output and of the input tensor."""
+    """Loop of a map: its size, and its steps along the axes of the output and of the input tensor."""
 
     size: int
     output: Coefficients = field(default_factory=dict)

@@ -30,8 +30,7 @@ _INNER: Mapping[str, Mapping[int, str]] = {
     "sparse": {1: "tensor", 2: "tensor"},
     "tensor": {},
 }
-"""Kind of the inner message in each field that can contain tensors, by kind of the outer message and number of the
-field."""
+"""Protobuf fields that can contain tensors: kind of message -> field number -> kind of the message in the field."""
 _TENSOR_DATA = frozenset({4, 5, 6, 7, 9, 10, 11})
 """Fields of a tensor that hold its elements: float, int32, string, int64, raw, double, uint64."""
 
@@ -43,7 +42,7 @@ def without_weights(content: memoryview) -> bytes:
 
 def _stripped(content: memoryview, kind: str, depth: int) -> Iterator[bytes]:
     if depth > _DEEPEST:
-        raise ValueError("messages inside messages without end")
+        raise ValueError("messages are nested too deeply")
     kept_from = place = 0
     while place < len(content):
         start = place

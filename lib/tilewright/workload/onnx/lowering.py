@@ -77,8 +77,9 @@ class Lowering:
         return opsets.get("" if self.node.proto.domain in STANDARD_DOMAINS else self.node.proto.domain, 1)
 
     def has_input(self, index: int) -> bool:
-        """Whether input `index` is given. An optional input that is not given is missing in the list of inputs, or has
-        an empty name."""
+        """Whether input `index` is given. An input that is not given is absent from the list of inputs, or has an empty
+        name.
+        """
         return index < len(self.node.inputs) and bool(self.node.inputs[index])
 
     def input(self, index: int = 0) -> str:
@@ -94,7 +95,7 @@ class Lowering:
         return self.node.outputs[index]
 
     def has_output(self, index: int) -> bool:
-        """Whether output `index` is used."""
+        """Whether the node has output `index`. Optional outputs can be missing."""
         return index < len(self.node.outputs) and bool(self.node.outputs[index])
 
     def facts(self, tensor: str) -> TensorFacts:
@@ -281,7 +282,8 @@ def access(tensor: str, *axes: AxisIndex | str) -> TensorAccess:
 
 
 _LOOPS = ("Loop", "Scan")
-"""Loop operators that remain after unrolling, because their number of iterations is not known."""
+"""Loop operators that stay in the graph because their number of iterations is not known, so that they are not unrolled.
+"""
 LowerFunction = Callable[[Lowering], None]
 _LOWER_FUNCTIONS: dict[tuple[str, str], LowerFunction] = {}
 

@@ -14,7 +14,7 @@ WEIGHT_INPUT = {"Conv": 1, "QLinearConv": 3}
 
 @dataclass(frozen=True)
 class ConvSizes:
-    """Sizes of a convolution. Transposed convolutions have the same sizes.
+    """Sizes of a convolution or of a transposed convolution.
 
     Spatial tuples are in ONNX order: (height, width) for two axes, (length,) for one axis.
     """

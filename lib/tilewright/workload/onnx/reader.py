@@ -120,7 +120,7 @@ class _Reading:
     """State of one reading.
 
     The state holds the nodes that were made so far, the producer of each tensor, the entries of the coverage, and the
-    remarks with the operators that they are about.
+    remarks, each with its operators.
     """
 
     graph: ResolvedGraph
@@ -157,8 +157,9 @@ class _Reading:
         return OperatorCoverage(node.operator_type, op.status, 1, macs, operations, bits)
 
     def _uncosted_macs(self, op: Lowering) -> int | None:
-        """Number of multiply-accumulates of an operator that is not modelled. None for any other operator, and if the
-        number is not known."""
+        """Number of multiply-accumulates of an operator that is not modelled. None if the number is not known, and for
+        modelled operators.
+        """
         if op.status != UNSUPPORTED:
             return None
         return counted_macs(op.node, {name: facts.shape for name, facts in self.graph.tensors.items()})
@@ -192,7 +193,7 @@ class _Reading:
         self.producer_of.update((output, node_id) for output in lowered.outputs)
 
     def _unique(self, name: str) -> str:
-        """Name that no other node has. A suffix is added if another node already has the name."""
+        """Unique name for a node: the wanted name, with a suffix if another node already has it."""
         base, number = name, 2
         while name in self.names:
             name, number = f"{base}__{number}", number + 1
@@ -240,7 +241,8 @@ class _Reading:
 
 
 _OTHER_NAMES = {1: "I", 2: "W"}
-"""Names of the first edges of operators without a layer, by number of the edge. Later edges are I3, I4, ..."""
+"""Operand names of the first and second input edge of an operator without a layer. Later edges have the names I3, I4,
+..."""
 
 
 def _node_status(op: Lowering, is_move: bool) -> str:

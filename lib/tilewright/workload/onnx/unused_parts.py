@@ -80,7 +80,8 @@ def unused_of_model(model: onnx.ModelProto) -> list[Unused]:
 
 def _unused_operator_sets(model: onnx.ModelProto) -> list[Unused]:
     """Notices of imported operator sets that no operator uses. These notices are given only if the model does not
-    import the standard domain, because the unused domain is then probably a mistake for it."""
+    import the standard domain: the unused domain is then probably a misspelling of it.
+    """
     versions = _opsets(model.opset_import)
     if "" in versions:
         return []

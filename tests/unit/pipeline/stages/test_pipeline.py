@@ -141,7 +141,7 @@ def test_classes_and_objects_from_python() -> None:
         ([{"replace": "Loma"}], ["pipeline[0].stage: required key is missing"]),
         ([{"replace": "Lomaa", "stage": "Salsa"}], ["no such stage, got 'Lomaa' (did you mean 'Loma'?)"]),
         ([{"drop": "Salsa"}], ["the pipeline has no such stage, got 'Salsa' (allowed: ONNXModelParser"]),
-        ([{"insert": "Dump", "before": "MinimalLatency"}], ["is several times in the pipeline"]),
+        ([{"insert": "Dump", "before": "MinimalLatency"}], ["occurs several times in the pipeline"]),
         ([{"insert": "Dump"}], ["the position is missing: give either before or after"]),
         ([{"insert": "Dump", "before": "Sum", "after": "Sum"}], ["the position is missing"]),
         ([{"insert": 3, "before": "Sum"}], ["pipeline[0].insert: not a stage, got 3"]),

@@ -77,13 +77,15 @@ def with_in_memory_outputs(
 
 
 def in_memory_array(array: OperationalArray) -> JsonObject:
-    """In-memory array as JSON values: type, parameters by name, and sizes. There are no costs of a unit."""
+    """In-memory array as JSON values: type, parameters by name, and sizes. The fields for the costs of a unit are left
+    out.
+    """
     unit = {"imc_type": array.kind.split()[0], **dict(array.parameters)}
     return {"operational_unit": unit, "dimensions": dict(array.dimensions)}
 
 
 Levels = dict[str, list[dict[str, float]]]
-"""Figures by operand, memory level and direction."""
+"""Energies or numbers of accesses: operand -> one table per memory level, from direction to number."""
 DIRECTION_NAMES = {"tl": "rd_out_to_low", "fl": "wr_in_by_low", "th": "rd_out_to_high", "fh": "wr_in_by_high"}
 INDENT = 4
 PICKLE_PROTOCOL = 5
@@ -93,8 +95,8 @@ COMPLETE, SIMPLE = "complete", "simple"
 def complete_layer(record: LayerRecord, core: Core, layer: Layer | None = None, name: str = "") -> JsonObject:
     """Outputs and inputs of one layer.
 
-    `core` can have memories without which the layer was run. `layer` has the dimension relations, which the record does
-    not have; without `layer`, they are null. `name` replaces the layer name of the record.
+    `core` can have memories that were removed for the run of the layer. `layer` has the dimension relations, which the
+    record does not have; without `layer`, they are null. `name` replaces the layer name of the record.
     """
     own_core = core_of_record(record, core)
     described = {
@@ -372,9 +374,7 @@ def _memory_text(memory: Memory, core: Core) -> str:
 
 
 def _dataflows(core: Core) -> Any:
-    """Dataflows of a core: a single dataflow as a table, as in the reference; several dataflows as a list of such
-    tables.
-    """
+    """Dataflows of a core as JSON values: one table for a single dataflow, as in the reference, or a list of tables."""
     tables = [{dimension: dict(factors) for dimension, factors in dataflow} for dataflow in core.dataflows]
     if len(tables) > 1:
         return tables
@@ -382,7 +382,7 @@ def _dataflows(core: Core) -> Any:
 
 
 def _sharing(core: Core, levels: Mapping[str, Sequence[int]]) -> list[dict[str, int]]:
-    """Shared memories, one table for each: the level of the memory in the hierarchy of each of its operands."""
+    """Shared memories of a core, one table per memory: operand -> level of the memory in the operand's hierarchy."""
     found = []
     for chain in levels.values():
         for index in chain:

@@ -24,7 +24,7 @@ from tilewright.pipeline.stages.multi.run import MultiCoreProblem, only_genome
 from tilewright.pipeline.stages.multi.slices import Slice
 
 GenomeOf = Callable[[MultiCoreProblem], Genome]
-"""Function that chooses a core for each part that can run on several cores."""
+"""Function from a problem to an allocation: the core of each part that can run on several cores."""
 PROPOSALS = "proposals"
 """Reason why a search ended: all allocations that the stage proposed were evaluated."""
 
@@ -95,7 +95,7 @@ def _checked(choices: tuple[tuple[int, ...], ...], genome: Any) -> Genome:
     if len(cores) != len(choices):
         raise InputError(f"an allocation has {len(cores)} cores, but {len(choices)} parts can run on several cores")
     wrong = [
-        f"part {place}: {core}, not of {list(choices[place])}"
+        f"part {place}: core {core} is not one of {list(choices[place])}"
         for place, core in enumerate(cores)
         if core not in choices[place]
     ]
@@ -169,9 +169,8 @@ class FixedAllocation(CoreAllocation):
     """Schedules one known allocation. `tilewright schedule` uses this stage in place of the search."""
 
     genome_of: GenomeOf = field(default=lambda problem: only_genome(problem.space))
-    """Function that chooses a core for each part that can run on several cores. The default function works only if no
-    part can run on several cores.
-    """
+    """Function from a problem to an allocation: the core of each part that can run on several cores. The default
+    function works only if no part can run on several cores."""
 
     def allocations(self, problem: MultiCoreProblem) -> Iterable[Genome]:
         """Tuple with the known allocation."""

@@ -40,7 +40,7 @@ from tilewright.workload.layer import FINAL_OUTPUT, OUTPUT, Layer
 
 @dataclass(frozen=True)
 class _System:
-    """Core file of an accelerator, with the data of the accelerator on which the costs on this core depend."""
+    """Core file of an accelerator, with the data of the accelerator that affect the costs on this core."""
 
     accelerator: MultiCoreAccelerator
     core: Core
@@ -55,7 +55,7 @@ class _Attempt:
 
     task: LayerTask
     streams: tuple[str, ...]
-    """Memory operands that stream from the off-chip memory."""
+    """Memory operands that stream from or to the off-chip memory in this attempt."""
     is_whole: bool = True
     """Whether the memories have their full size, so that streams can use all free capacity."""
 
@@ -70,9 +70,8 @@ class _Plan:
 
 
 KnownRows = MutableMapping[Hashable, CoreCostRow]
-"""Rows that were found earlier, by key. They were found with the same search options and for the same accelerator, but
-the network can have been cut in another way.
-"""
+"""Rows of earlier searches: key of the row -> row. The searches had the same options and the same accelerator, but
+perhaps another tiling of the network."""
 
 
 def map_core(
@@ -204,8 +203,8 @@ def _plans(
     wanted: Sequence[tuple[CostClass, Mapping[str, int], str]],
     identity: SearchIdentity,
 ) -> list[_Plan]:
-    """Plans, one for each class. `wanted` has tuples of a class, its needs, and the reason why no core is allowed to
-    run it.
+    """Plans, one for each class. `wanted` has one tuple per class: (class, needs of the class, reason why no core is
+    allowed to run it).
     """
     plans = []
     for cost_class, its_needs, reason in wanted:
@@ -248,8 +247,8 @@ def _tasks(plans: Sequence[_Plan], layers: LayerSearch) -> list[LayerTask]:
 def _with_more_streams(
     plan: _Plan, layer: Layer, needs: Mapping[str, int], system: _System, identity: SearchIdentity
 ) -> _Plan:
-    """Plan with further attempts, for a class without a mapping: in these attempts, operands stream although they fit
-    the memories.
+    """Plan with further attempts for a class without a mapping. In the further attempts, operands stream although they
+    fit the memories.
     """
     tried = {attempt.streams for attempt in plan.attempts}
     more = _plan(plan.cost_class, layer, needs, system, identity, also_what_fits=True).attempts

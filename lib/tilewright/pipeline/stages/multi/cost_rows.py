@@ -44,7 +44,9 @@ class MappedCn:
 
 
 def cost_row(cost_class: int, mapped: MappedCn) -> CoreCostRow:
-    """Row of a class, without the fields that are equal for all cores (`described` adds them)."""
+    """Row of the cost table for a class of CNs on one core. `described` adds the fields that do not depend on the
+    core.
+    """
     record = mapped.record
     parts = record.latency_breakdown_cycles
     going_on = _going_on(mapped) if mapped.takes_partial_sums else _GoingOn()
@@ -85,7 +87,7 @@ def described(row: CoreCostRow, number: int, cost_class: CostClass, shape: Layer
 
 
 def why_not_going_on(core: Core, layer: Layer, links: Sequence[tuple[str, str]]) -> str:
-    """Reason why a core cannot read partial sums back from the memories for outputs; '' if the core can read them."""
+    """Reason why a core cannot read partial sums back from the memories for outputs; '' if it can."""
     operand = dict(links)[OUTPUT]
     levels = memory_hierarchy(core).memories_of(operand)
     lacking = [core.memories[k].name for k in levels if (operand, "tl") not in core.memories[k].port_of]
@@ -102,8 +104,8 @@ class _GoingOn:
 
 
 def _going_on(mapped: MappedCn) -> _GoingOn:
-    """Additional costs of a CN that continues the partial sums of another CN. In other CNs, the first accumulation into
-    an output reads nothing. In this CN it reads a partial sum, so the number of reads is equal to the number of writes.
+    """Additional costs of a CN that continues the partial sums of another CN. In such a CN, the first accumulation into
+    each output reads a partial sum, so there are as many reads as writes.
 
     The partial sums are loaded from the top memory before the computation starts, without overlap.
     """
@@ -125,8 +127,8 @@ def _mirrored(layer: Layer, written: float, read: float) -> float:
     """Number of words that the first accumulation into each output reads. `written` is the number of words that are
     written; `read` is the number of words that later accumulations read.
 
-    If `read` is 0, outputs are written with their final precision. The partial sums that are read are wider, so the
-    number of words is scaled by the ratio of the two precisions.
+    If `read` is 0, outputs are written with their final precision. Partial sums have more bits, so the number of words
+    is scaled by the ratio of the two precisions.
     """
     return written - read if read else math.ceil(written * layer.bits_of[OUTPUT] / layer.bits_of[FINAL_OUTPUT])
 

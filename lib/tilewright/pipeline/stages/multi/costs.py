@@ -92,7 +92,7 @@ class IntraCoreMapping(CnSearchOptions, Stage):
         if self.pipeline is None:
             return _default_search(self.options)
         stages = Pipeline.build(self.pipeline, self.options, flow=CN_SEARCH).stages
-        message = "writes files, which is not possible here"
+        message = "writes files, which a stage inside IntraCoreMapping cannot do"
         problems = [Problem(f"{stage.name()} {message}", path="pipeline") for stage in stages if stage.exports]
         if not any(isinstance(stage, Reduction) or not is_own(type(stage)) for stage in stages):
             allowed = ", ".join(map(reduction_of, OBJECTIVES))
@@ -117,8 +117,8 @@ class IntraCoreMapping(CnSearchOptions, Stage):
         needs: Sequence[Mapping[str, int]] | None = None,
         only: Collection[int] | None = None,
     ) -> tuple[CoreCostRow, ...]:
-        """Rows of the cost table for a core file, one for each class of CNs; with `only`, one for each class whose
-        number is in `only`.
+        """Rows of the cost table for a core file, one for each class of CNs; if `only` is given, one for each class
+        number in `only`.
 
         `needs` is the result of `class_needs`, if it was computed before. Raises InputError for an unknown core file.
         """

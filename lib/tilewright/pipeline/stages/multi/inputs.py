@@ -47,7 +47,7 @@ _TELL = {
     "cn_graph": "another CN graph",
     "classes": "another mapping file",
 }
-"""Part of the message on an input that differs, by key in the provenance."""
+"""Phrase for the message on an input that differs: key in the provenance -> phrase."""
 
 
 def cost_inputs(described: SystemProblem, core: str, graph: "CnGraph", graph_digest: str) -> dict[str, str]:
@@ -85,7 +85,7 @@ def origin_problems(
     if not wrong:
         return []
     what = ", ".join(dict.fromkeys(_TELL.get(key, f"other costs of {key.removeprefix('cost/')}") for key in wrong))
-    return [Problem(f"was made of {what}; run `tilewright {verb}` again", file)]
+    return [Problem(f"was made from {what}; run `tilewright {verb}` again", file)]
 
 
 def graph_origin_problems(
@@ -120,7 +120,7 @@ def stated_tiling(stated: Table[str, Any]) -> "TilingOptions | None":
 
 
 def _is_cut_so(described: SystemProblem, graph: "CnGraph", options: "TilingOptions") -> bool:
-    """Whether input files and options give the same tiling and the same stacks as a CN graph."""
+    """Whether input files and options give the same tiling and the same stacks as those of a CN graph."""
     from tilewright.multicore.nodes.tiling_options import network_tiling
 
     try:

@@ -55,7 +55,7 @@ class SystemProblem:
     def check_complete(self) -> None:
         """Raise InputError with a problem for each operator type whose costs are not computed."""
         if self.uncosted:
-            rows = [f"not costed, which strict forbids: {row.text}" for row in self.uncosted]
+            rows = [f"has work without costs, which strict forbids: {row.text}" for row in self.uncosted]
             raise InputError([Problem(row, self.workload.name) for row in rows])
 
     @property

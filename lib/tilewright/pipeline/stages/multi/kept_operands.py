@@ -20,9 +20,8 @@ from tilewright.workload.layer import FINAL_OUTPUT, OUTPUT, Layer
 from tilewright.workload.relevancy import operand_bits, operand_elements
 
 _HOLDERS_OF_OTHERS = ("I2", "I1", "O")
-"""Memory operands whose memory holds data that are no operand of the layer, such as a bias. The first of these memory
-operands for which the core has a memory is used.
-"""
+"""Memory operands in whose memory data are kept that are no operand of the layer, such as a bias. The first one for
+which the core has a memory is used."""
 
 
 @dataclass(frozen=True)
@@ -46,9 +45,8 @@ def stream_choices(core: Core, needs: Needs, also_what_fits: bool = False) -> tu
     orders are possible without streams, so streams are tried too. With `also_what_fits`, streams are always tried.
 
     If a top memory is too small for all operands that use it, the smallest operands stay in it, and the others stream.
-    Sets in which fewer operands stay than would fit are tried too, because the buffers of the streams also need
-    capacity, and the sizes of these buffers are known only from a mapping. The result is () if data that never stream
-    do not fit.
+    Sets in which fewer operands stay than would fit are tried too: buffers of streams also need capacity, and their
+    sizes are known only from a mapping. The result is () if data that never stream do not fit.
     """
     choices: list[list[tuple[str, ...]]] = []
     for memory, held in top_memories(core):

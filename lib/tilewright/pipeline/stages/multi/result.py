@@ -97,10 +97,10 @@ class MultiCoreResult(SeveralCoresTables):
         unused: Sequence[str] = (),
         **first: Any,
     ) -> JsonObject:
-        """Summary with the given `objective`. `allocation` has the data on the search (None: no search).
+        """Summary with the given `objective`. `allocation` has the data on the search; None means no search.
 
-        `notices` are added to the notices on the input files. `unused` has further notices on inputs without effect.
-        `first` has further fields of the summary.
+        `notices` are added to the notices on the input files. `unused` has notices on inputs without effect. `first`
+        has further fields of the summary.
         """
         from tilewright.mapping.file_checks import document_behind
         from tilewright.mapping.runnable import work_of

@@ -140,7 +140,7 @@ def only_genome(space: AllocationSpace) -> Genome:
     if space.flexible:
         message = f"{len(space.flexible)} of {len(space.parts)} parts of layers can run on several cores"
         raise InputError(
-            [Problem(message, path="allocation", allowed="an allocation, or a mapping with one core for each")]
+            [Problem(message, path="allocation", allowed="an allocation, or a mapping with one core for each part")]
         )
     return ()
 

@@ -66,7 +66,7 @@ def _check_given(
 
 
 def _note_hints(problems: Problems, index: int, entry: MappingConstraints, cores: dict[int, dict[str, Core]]) -> None:
-    """Add a notice that the hints of an entry have no effect, if all cores of the entry's layers have exclusive
+    """Add a notice if the hints of an entry have no effect, because all cores of its layers have exclusive
     dataflows.
     """
     its_cores = [core for of_layer in cores.values() for core in of_layer.values()]

@@ -81,8 +81,8 @@ def check_ids(problems: Problems, mapping: Mapping, cores: CoreNames) -> None:
 
 
 def check_array_names(problems: Problems, problem: SystemProblem) -> None:
-    """Record an error for each array dimension and memory operand in an entry of the mapping file that does not exist
-    on any core of the entry's layers.
+    """Record an error for each array dimension or memory operand that an entry of the mapping file names but no core of
+    the entry's layers has.
     """
     layers = layers_of_entries(problem.workload, problem.mapping)
     for index, (entry, nodes) in enumerate(zip(problem.mapping.entries, layers, strict=True)):

@@ -120,8 +120,8 @@ def _sizes(entry: MappingConstraints, nodes: Sequence[WorkloadNode], dimension: 
 
 def _too_many(dimension: str, sizes: Sequence[int]) -> str:
     if len(sizes) == 1:
-        return f"more tiles than the layer has {dimension}"
-    return f"more tiles than any of the {len(sizes)} layers has {dimension}"
+        return f"more tiles than {dimension} has indices"
+    return f"more tiles than {dimension} has indices in any of the {len(sizes)} layers"
 
 
 def check_exchange(problems: Problems, problem: SystemProblem) -> None:
@@ -285,8 +285,8 @@ def _tiling(
 
 
 def _record(problems: Problems, mapping: Mapping, error: InputError) -> None:
-    """Record all problems of an InputError. If a problem is about an entry of the mapping file, it gets the place of
-    this entry.
+    """Record all problems of an InputError. If a problem is about an entry of the mapping file, the path of the entry
+    is added to the problem.
     """
     index_of = {entry.name: index for index, entry in enumerate(mapping.entries)}
     for one in error.problems:

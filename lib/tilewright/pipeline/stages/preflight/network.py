@@ -57,9 +57,9 @@ def check_memories(problems: Problems, problem: SystemProblem) -> None:
 
 
 def _layers_of_cores(problem: SystemProblem) -> tuple[dict[str, list[Layer]], dict[str, list[Layer]]]:
-    """(layers for which every allowed core has a memory that is too small for one element of an operand, other layers).
+    """(stranded layers, other layers), each a table from core files to the layers that the core is allowed to run.
 
-    Both parts are lists of layers, by name of the core file.
+    A layer is stranded if every allowed core has a memory that is too small for one element of an operand.
     """
     file_of = {place.core_id: place.file_name for place in problem.accelerator.places if place.role != OFFCHIP}
     stranded: dict[str, list[Layer]] = {}
@@ -175,10 +175,10 @@ def check_cn_graph(
 def read_checked(
     descriptions: Descriptions, options: TilingOptions | None, operands_to_prefetch: Sequence[str] = ()
 ) -> SystemProblem:
-    """Network with cores and mapping, read from descriptions, before the preflight.
+    """Network with cores and mapping, read from descriptions.
 
-    If a description has errors, InputError is raised with all errors of all descriptions. The parts without errors then
-    go through the preflight, and the error includes what it finds. `options` is None if the options have errors.
+    If a description has errors, the preflight checks the parts without errors. Then InputError is raised with the
+    errors of all descriptions and those of the preflight. `options` is None if the options have errors.
     """
     read = read_parts(descriptions)
     try:
@@ -192,8 +192,8 @@ def read_checked(
 def _problems_of_the_rest(
     read: Descriptions, options: TilingOptions | None, prefetch: Sequence[str], told: Sequence[Problem]
 ) -> list[Problem]:
-    """Errors that the preflight finds in the parts of the input that could be read. An error that only follows from an
-    error in `told` is left out.
+    """Errors that the preflight finds in the parts of the input that could be read. `told` has the known errors of the
+    other parts; errors that only follow from these are left out.
     """
     mapping, is_whole = _mapping(read)
     system = read.accelerator if isinstance(read.accelerator, MultiCoreAccelerator) else None
@@ -258,9 +258,7 @@ def _document(source: object) -> YamlDocument | None:
 
 
 def _follows(found: Problem, told: Sequence[Problem]) -> bool:
-    """Whether an error has the same place as an error in `told`, or a place that contains the place of an error in
-    `told`.
-    """
+    """Whether an error has the path of an error in `told`, or a path that contains the path of an error in `told`."""
     return bool(found.path) and any(
         one.file == found.file and (one.path == found.path or one.path.startswith((f"{found.path}.", f"{found.path}[")))
         for one in told

@@ -182,8 +182,9 @@ def _masked(op: Lowering, scores: str, parts: ScoreParts) -> str:
 
 
 def joined(op: Lowering, past: str, new: HeadTensor, output: str, part: str) -> HeadTensor:
-    """Heads of a cache, followed by the new heads. If `output` is not '', the result is also written to the tensor
-    `output`."""
+    """Heads in which the positions of the cache are followed by the new positions. If `output` is not '', the result is
+    also written to the tensor `output`.
+    """
     before = op.shape(past)[2] if past else 0
     if not past and not output:
         return new

@@ -128,9 +128,9 @@ def angles_of_places(
 ) -> str:
     """Name of the tensor [batch, positions, half] with the values of input `cache` for every position.
 
-    If the input `positions` is missing, input `cache` itself has this form. Otherwise the rows of the cache are looked
-    up at these positions. The input `positions` has one value per token, one value per batch entry, or one value for
-    all tokens. Raises InputError if the cache has another shape.
+    If the input `positions` is missing, input `cache` already has this shape. Otherwise the rows of the cache are
+    looked up at these positions. The input `positions` has one value per token, one value per batch entry, or one value
+    for all tokens. Raises InputError if the cache has another shape.
     """
     given, shape = op.input(cache), op.input_shape(cache)
     wanted = (data.batch, data.positions, shape[-1])
@@ -323,7 +323,8 @@ def _turned(op: Lowering, data: HeadTensor, prefix: str) -> HeadTensor:
 
 def _cached(op: Lowering, past: str, new: HeadTensor, present: str, length: str, part: str) -> HeadTensor:
     """Heads of the cache with the new entries. The new entries come after the old entries. In a cache of fixed length,
-    they are written to a position that is known only at run time."""
+    the new entries are written to a position that is known only at run time.
+    """
     before = op.shape(past)[2] if past else 0
     if not present or op.shape(present)[2] == before + new.positions:
         return joined(op, past, new, present, part)

@@ -37,15 +37,15 @@ class _Axis:
     residues: int
     taps: int
     source: AxisIndex
-    """Position in the input."""
+    """Index along the axis of the input."""
     tap: AxisIndex
-    """Position in the kernel."""
+    """Index along the axis of the kernel."""
     partial: AxisIndex
-    """Position in the tensor that holds only the results of these residues. The tensor has `partial_length` positions
-    per residue."""
+    """Index along the axis of the tensor that holds only the results of these residues. The tensor has `partial_length`
+    positions per residue."""
     partial_length: int
     output: AxisIndex
-    """Position in the output, over the loops P* (positions) and R* (residues)."""
+    """Index along the axis of the output, over the loops P* (positions) and R* (residues)."""
     is_counted_by_input: bool = False
     """Whether the loop goes over input positions. Several taps then write the same output position."""
 
@@ -154,8 +154,9 @@ def _axis_parts(geometry: ConvSizes, axis: int, *, exact: bool) -> list[_Axis]:
 
 
 def _runs_of_shift(geometry: ConvSizes, axis: int, taps: range) -> list[tuple[int, int, int]]:
-    """Runs of consecutive first taps for which output position 0 reads the same input position, as (start, length, this
-    input position)."""
+    """Runs of consecutive first taps for which output position 0 reads the same input position: (first tap, number of
+    taps, input position).
+    """
     stride, dilation, before = geometry.strides[axis], geometry.dilations[axis], geometry.pads_before[axis]
     runs: list[tuple[int, int, int]] = []
     for place, first in enumerate(taps):
@@ -208,8 +209,9 @@ def _partial_shape(geometry: ConvSizes, parts: Sequence[_Axis]) -> Shape:
 
 
 def _is_whole(op: Lowering, geometry: ConvSizes, parts: Sequence[_Axis]) -> bool:
-    """Whether the nest writes each element of the output directly to its position. This requires that there is only one
-    nest."""
+    """Whether the nest writes each element of the output directly to its position. This requires that the operator has
+    only one nest.
+    """
     same_shape = _partial_shape(geometry, parts) == op.output_shape()
     return same_shape and all(
         axis.output.offset == 0
@@ -264,8 +266,7 @@ def _geometry(op: Lowering) -> ConvSizes:
 def _pads_before(
     op: Lowering, in_size: Shape, out_size: Shape, kernel: Shape, strides: Shape, dilations: Shape
 ) -> Shape:
-    """Padding before each axis. The attributes give it, or it is derived from the difference between full size and
-    output size."""
+    """Padding before each axis, from the attributes, or else from the difference between full size and output size."""
     axes = len(in_size)
     mode = op.node.text("auto_pad", "NOTSET")
     given = op.node.integers("pads", ())

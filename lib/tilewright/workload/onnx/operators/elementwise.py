@@ -28,7 +28,9 @@ def element_loops(shape: Shape) -> Loops:
 
 
 def element_access(tensor: str, shape: Shape, loops: Loops) -> TensorAccess:
-    """Access to a tensor by the last loops. The tensor is broadcast along axes of size 1 and along missing axes."""
+    """Access to a tensor whose axes are matched with the last loops. The tensor is broadcast along axes of size 1 and
+    along missing axes.
+    """
     names = loops[len(loops) - len(shape) :] if shape else ()
     return access(tensor, *(_broadcast(axis, size, own) for axis, (size, own) in zip(shape, names, strict=True)))
 

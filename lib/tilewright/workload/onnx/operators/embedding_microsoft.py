@@ -17,8 +17,8 @@ _CODE_BITS = 8
 def lower_embed_layer_normalization(op: Lowering) -> None:
     """LayerNormalization of the sum of rows from the tables of words, positions and segments.
 
-    The output mask index is the sum of the mask, which needs one operation per element. Raises InputError if shapes do
-    not fit together.
+    The output `mask_index` is the sum of the mask, which needs one operation per element. Raises InputError if shapes
+    do not fit together.
     """
     batch, length = op.input_shape(0)
     hidden = op.input_shape(2)[1]

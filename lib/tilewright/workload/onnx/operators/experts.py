@@ -11,7 +11,8 @@ from tilewright.workload.onnx.lowering import MAC_ARRAY, Lowering, access, lower
 from tilewright.workload.onnx.operators.softmax import softmax_parts
 
 _SEPARATE, _INTERLEAVED, _CONCATENATED = 0, 1, 2
-"""Values of `swiglu_fusion`. They say how the gate and the value of SwiGLU are stored."""
+"""Values of the attribute `swiglu_fusion`: the gate and the value of SwiGLU are separate tensors, or interleaved or
+concatenated in one tensor."""
 _ACTIVATIONS = {"relu": "Relu", "gelu": "Gelu", "silu": "Swish", "swiglu": "Swish", "identity": ""}
 
 

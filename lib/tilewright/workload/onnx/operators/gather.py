@@ -34,7 +34,7 @@ from tilewright.workload.onnx.operators.movement import (
 Integers = npt.NDArray[np.int64]
 _MOST_INDICES = 1 << 20
 _COMPUTED = "the indices are computed at run time"
-_MANY = "the indices have no short pattern"
+_MANY = "the indices have no pattern of a few affine pieces"
 
 
 @lowers("Gather")
@@ -146,8 +146,9 @@ def lower_one_hot(op: Lowering) -> None:
 
 @lowers("ReverseSequence")
 def lower_reverse_sequence(op: Lowering) -> None:
-    """Reversal of the first elements along the time axis. The number of reversed elements is the length of the sequence
-    in the batch."""
+    """Reversal of the first elements along the time axis. For each sequence of the batch, the number of reversed
+    elements is its length.
+    """
     ends = ends_of(op)
     shape = ends.source_shape
     time, batch = op.node.integer("time_axis", 0), op.node.integer("batch_axis", 1)
@@ -177,7 +178,7 @@ def lower_reverse_sequence(op: Lowering) -> None:
     rest = [Stride(size, {n + 2: 1}, {n + 2: 1}) for n, size in enumerate(shape[2:])]
     pieces = pieces_or_none(np.stack([rows, turned], axis=-1))
     if pieces is None:
-        move_superset(op, "the sequence lengths have no short pattern")
+        move_superset(op, "the sequence lengths have no pattern of a few affine pieces")
         return
     move_all(op, [grid_map(ends, piece, (batch, time), (batch, time), rest) for piece in pieces])
 
@@ -408,7 +409,7 @@ def _swapped(index_map: IndexMap) -> IndexMap:
 
 def _say_superset(op: Lowering, where: str) -> None:
     op.approximated(
-        f"the indices are computed at run time or have no short pattern: dependencies are a superset {where}"
+        f"the indices are computed at run time or have no simple pattern: dependencies are a superset {where}"
     )
 
 
@@ -417,10 +418,8 @@ def _data_map(op: Lowering) -> IndexMap:
 
 
 def _computed(op: Lowering) -> list[int]:
-    """Numbers of the inputs that cause work or dependences, except the data input.
-
-    Number 2 is the input of updates. Number 1 is the input of indices, which counts only if the indices are computed at
-    run time.
+    """Indices of the inputs, other than the data input, that cause work or dependences: input 2 (updates), and input 1
+    (indices) if it is computed at run time.
     """
     return [number for number in (1, 2) if number == 2 or not op.is_constant(op.input(number))]
 

@@ -78,8 +78,9 @@ _Axes = tuple[AxisIndex | str, ...]
 
 @dataclass(frozen=True)
 class _Groups:
-    """Groups of elements that share statistics. The loops go over the data; `data` and `statistics` are the indices of
-    these tensors."""
+    """Groups of elements that share statistics. The loops go over all elements of the data. `data` and `statistics`
+    index the tensor of the data and the tensor of the statistics.
+    """
 
     loops: Loops
     data: _Axes
@@ -88,7 +89,9 @@ class _Groups:
 
 
 def _groups_along(shape: Shape, axes: Sequence[int]) -> _Groups:
-    """Groups along `axes` (counted from 0). The statistics have size 1 along these axes."""
+    """Groups along `axes` (counted from 0): all elements along these axes are one group. The statistics have size 1
+    along these axes.
+    """
     loops = element_loops(shape)
     names = tuple(name for name, _ in loops)
     statistics = tuple(fixed(0) if axis in axes else name for axis, name in enumerate(names))

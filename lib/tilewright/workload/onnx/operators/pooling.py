@@ -55,13 +55,14 @@ def pool_windows(op: Lowering) -> PoolWindows:
 
 
 def channels_second(op: Lowering, shape: Shape) -> Shape:
-    """Shape with the channels as the second axis, as in the standard. In the given shape, the channels can also be the
-    last axis."""
+    """Shape with the channels as the second axis, as in the standard. If the operator has the channels last, the last
+    axis is moved.
+    """
     return (shape[0], shape[-1], *shape[1:-1]) if _is_channels_last(op) and len(shape) > 2 else shape
 
 
 def _in_order(op: Lowering, axes: Sequence[AxisIndex | str]) -> list[AxisIndex | str]:
-    """Indices of axes in the order of the file. The argument has the order of the standard."""
+    """Indices of axes, changed from the order of the standard to the order of the file."""
     return [axes[0], *axes[2:], axes[1]] if _is_channels_last(op) else list(axes)
 
 

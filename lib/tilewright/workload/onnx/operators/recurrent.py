@@ -3,7 +3,7 @@
 A step depends on the steps before it. If an operator has too many steps for one part per step, consecutive steps form a
 block. The state inside a block is then assumed to depend on all inputs of the block.
 
-The three operators share one module, because they differ only in the arithmetic of a step.
+The three operators differ only in the arithmetic of a step.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -40,8 +40,7 @@ class RecurrentSizes:
 
 @dataclass(frozen=True)
 class Value:
-    """Tensor, or some of its channels, with one batch axis and with the channels as the last axis. The value begins at
-    channel `start`."""
+    """Tensor with one batch axis and the channels as last axis, or the channels of such a tensor from `start` on."""
 
     tensor: str
     before: tuple[Axis, ...] = ()
@@ -67,7 +66,7 @@ class RecurrentSteps:
     sizes: RecurrentSizes
     direction: int
     first: int
-    """Time of the earliest step of the block, as an index along the axis of time."""
+    """Index of the earliest step of the block along the time axis."""
     length: int
     products: str
     """Name of the tensor [steps, batch, gates * hidden] with the products of the inputs, including biases."""
@@ -80,7 +79,7 @@ class RecurrentSteps:
 
     @property
     def time(self) -> AxisIndex:
-        """Index of the time of a step."""
+        """Index of a step of the block along the time axis."""
         return affine(("D", 1), offset=self.first) if self.length > 1 else fixed(self.first)
 
     def input_product(self, gate: int) -> Value:
@@ -194,7 +193,7 @@ _SEQUENCE_LENGTHS, _INITIAL_STATE, _INITIAL_CELL, _PEEPHOLES = 4, 5, 6, 7
 """Indices of the inputs that come after X, W, R and B."""
 
 States = tuple[Value, ...]
-"""Hidden state. In an LSTM, the cell state follows."""
+"""States after a step: (hidden state,), or (hidden state, cell state) for an LSTM."""
 
 
 @dataclass(frozen=True)

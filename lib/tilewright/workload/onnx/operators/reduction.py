@@ -16,7 +16,7 @@ _AXES_INPUT_SINCE_DEFAULT = 18
 _AFTERWARDS = {"ReduceL2": "Sqrt", "ReduceLogSum": "Log", "ReduceLogSumExp": "Log"}
 """Operator that is applied to each result of the reduction, by the type of the reduction."""
 _UNCHANGED_ALONE = frozenset({"ReduceSum", "ReduceMean", "ReduceMax", "ReduceMin", "ReduceProd"})
-"""Reductions that leave a single element unchanged."""
+"""Reductions that leave the input unchanged if they combine a single element."""
 
 
 def normalised_axes(op: Lowering, axes: Sequence[int], rank: int) -> tuple[int, ...]:

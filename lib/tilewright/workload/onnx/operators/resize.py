@@ -8,7 +8,7 @@ If the taps of every axis are affine in loops (integer factors, strides), the op
 without costs gather the taps axis by axis, and a nest sums them. This nest counts as if it read one input element per
 output element, because neighbours share their taps.
 
-Taps and nests are in one module, because the rounding rule decides which nest is possible.
+The rounding rule of an operator decides whether one nest is possible.
 """
 
 import math
@@ -96,8 +96,9 @@ def axis_taps(rules: ResizeRules, axis: ResizedAxis) -> Taps:
 
 
 def _compact(read: Taps, is_read: npt.NDArray[np.bool_]) -> Taps:
-    """Positions in `read` where `is_read` is true. Each row begins with the first such position, and each position
-    occurs one time in a row."""
+    """Table of the positions in `read` where `is_read` is true. Each row begins with the first such position, and each
+    position occurs one time in a row.
+    """
     count = read.shape[1]
     first = np.where(is_read, read, np.iinfo(np.int64).max).min(axis=1)
     taps = np.full(read.shape, NOWHERE, dtype=np.int64)
@@ -175,8 +176,9 @@ _KEEP_ASPECT_RATIO = {"not_larger": min, "not_smaller": max}
 
 @dataclass(frozen=True)
 class _AxisForm:
-    """Affine form of the taps of one axis: loops of the output position, loop over the taps, and indices of both
-    tensors."""
+    """Affine form of the taps of one axis: the loops over output positions, the loop over taps, and the indices of both
+    tensors.
+    """
 
     output_loops: Loops
     tap_loops: Loops

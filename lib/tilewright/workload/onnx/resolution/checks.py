@@ -7,7 +7,7 @@ refused.
 If the operands of an operator do not agree (in channels, gates, biases, or indices), the network cannot run, although
 its shapes can look right. Source: Operators.md of ONNX.
 
-Each check is a few lines. All checks name operands and sizes in the same way in their messages.
+All checks name operands and sizes in the same way in their messages.
 """
 
 from collections.abc import Callable, Mapping, Sequence

@@ -106,7 +106,7 @@ class TooLongDefinitionError(Exception):
 
 @dataclass(frozen=True)
 class LoopStep(PendingNode):
-    """State of a loop before iteration `number`. The object also has the fields of the node of the loop."""
+    """State of a loop before iteration `number`. The object inherits the fields of the loop's node."""
 
     body: onnx.GraphProto = None  # type: ignore[assignment]
     count: int | None = None
@@ -116,7 +116,7 @@ class LoopStep(PendingNode):
     """Name of the tensor that decides whether this iteration runs; '' if it always runs."""
     state: tuple[str, ...] = ()
     collected: tuple[tuple[str, ...], ...] = ()
-    """Names of the parts that each scan output has so far, by scan output."""
+    """Names of the parts that earlier iterations have made, one tuple per scan output."""
 
 
 class LoopUnroller:
@@ -151,7 +151,7 @@ class LoopUnroller:
         return replace(step, scope=scope)
 
     def next_nodes(self, step: LoopStep) -> tuple[list[PendingNode], list[str]]:
-        """(nodes that replace the loop step, names of results that have no parts).
+        """(nodes that replace the loop step, names of scan outputs without parts).
 
         The nodes are the next iteration and the rest of the loop, or, after the last iteration, the nodes that gather
         the results. Raises InputError if the condition is not known or if there are too many iterations.
@@ -274,7 +274,9 @@ class LoopUnroller:
     # --- inputs and results of an iteration ---------------------------------------------------------------------------
 
     def _inputs_of_body(self, step: LoopStep, label: str) -> tuple[list[PendingNode], dict[str, str]]:
-        """(operators that make the inputs of the body, name in the network for each name of a tensor in the body)."""
+        """(operators that make the inputs of the body, table: name of a body input -> name of its tensor in the
+        network).
+        """
         names = [value.name for value in step.body.input]
         if step.proto.op_type == "Loop":
             counter = self._constant(step, "iteration", np.asarray(step.number, np.int64))
@@ -346,5 +348,5 @@ def with_captured_inputs(item: PendingNode) -> PendingNode:
 
 
 def _fields(item: PendingNode) -> dict[str, Any]:
-    """Fields that a loop takes from its node."""
+    """Fields that a loop step takes over from the node of the loop."""
     return {name: getattr(item, name) for name in PendingNode.__dataclass_fields__}

@@ -23,19 +23,19 @@ MISJUDGED = frozenset({"STFT"})
 computed.
 """
 DELEGATED = {"FusedConv": ("Conv", 3), "FusedGemm": ("Gemm", 3)}
-"""Standard operator with the same shapes, by contrib operator, with the number of inputs that both operators have."""
+"""Contrib operators whose shapes are those of a standard operator: contrib operator -> (standard operator, number of
+inputs that both operators have)."""
 DELEGATED_CHANNELS_LAST = {
     "NhwcConv": ("Conv", 3),
     "NhwcFusedConv": ("Conv", 3),
     "NhwcMaxPool": ("MaxPool", 1),
     "QLinearConv": ("QLinearConv", 9),
 }
-"""Standard operator of the same kind, by operator with the channels last, with the number of inputs that both operators
-have.
+"""Operators with the channels last: operator -> (standard operator that computes the same, number of inputs that both
+operators have).
 
 The channels are the last axis of the first input and of the output. QLinearConv has this form only if an attribute is
-set. The layout of filters is that of the standard.
-"""
+set. The layout of filters is that of the standard."""
 
 
 def has_channels_last(node: onnx.NodeProto) -> bool:
@@ -228,8 +228,8 @@ def _multi_head_attention(call: CustomCall) -> list[Output]:
 def _group_query_attention(call: CustomCall) -> list[Output]:
     """Outputs: result and cache.
 
-    Query, key and value are three inputs, or the first input contains all of them. The length of the cache is that of
-    the whole sequence, or that of the past cache if its length is fixed.
+    Query, key and value are three inputs, or the first input contains all of them. The cache has the length of the
+    whole sequence, or the length of the past cache if the cache has a fixed length.
     """
     heads, shared = call.integer("num_heads", 0), call.integer("kv_num_heads", 0)
     batch, length, width = call.shape(0)

@@ -1,5 +1,7 @@
-"""Inlining of model-local functions and of branches with unique names; also order and producers of the nodes of a
-graph."""
+"""Inlining of model-local functions and of branches with unique names, and the order in which the nodes of a graph run.
+
+The module also finds the node that makes each tensor.
+"""
 
 import heapq
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -16,7 +18,7 @@ RANDOM_OPERATORS = frozenset(
 
 
 def tensor_makers(graph: onnx.GraphProto) -> tuple[dict[str, int], list[Problem]]:
-    """(position of the node that makes each tensor, problems of tensors that two nodes make)."""
+    """(table: tensor -> position of the node that makes it, problems of tensors that two nodes make)."""
     makers: dict[str, int] = {}
     problems = []
     for index, proto in enumerate(graph.node):
@@ -237,15 +239,16 @@ Initialisers = list[tuple[str, onnx.TensorProto]]
 
 @dataclass(frozen=True)
 class PendingNode:
-    """Operator that is still to be resolved. Its tensors have their names in the network. The tensors of its subgraphs
-    have their names in the file."""
+    """Operator that is still to be resolved. Its tensors have the names of the network; the tensors of its subgraphs
+    still have the names of the file.
+    """
 
     proto: onnx.NodeProto
     name: str
     origin: str
     opsets: Mapping[str, int]
     scope: Mapping[str, str] = field(default_factory=dict)
-    """Name in the network of each tensor, by name in a subgraph of this node. Tensors with the same name in both are
+    """Name in the network of each tensor, by name in a subgraph of this node. Tensors whose two names are equal are
     left out."""
     bindings: Bindings = field(default_factory=dict)
     definition_of: str = ""
@@ -253,7 +256,9 @@ class PendingNode:
 
 
 class Expander:
-    """Expander that replaces the graph, function calls and branches by operators. It records which names are used."""
+    """Expander that replaces function calls and branches by their operators. It records the used names, so that new
+    names are unique.
+    """
 
     def __init__(self, graph: onnx.GraphProto, opsets: Mapping[str, int], notices: list[str]) -> None:
         self.graph = graph
@@ -329,12 +334,12 @@ class Expander:
         return self._expanded(stand_in, written, None)
 
     def pending(self, caller: PendingNode, proto: onnx.NodeProto, name: str) -> PendingNode:
-        """Operator that is added when other operators replace an operator."""
+        """Operator with a unique name that is added while the operator `caller` is replaced."""
         unique = _not_taken(name, self.node_names)
         return PendingNode(proto, unique, caller.origin, caller.opsets, definition_of=caller.definition_of)
 
     def tensor_name(self, caller: PendingNode, name: str) -> str:
-        """Name for a tensor that is added when other operators replace an operator."""
+        """Unique name for a tensor that is added while the operator `caller` is replaced."""
         return self._tensor_name(caller, name)
 
     def _expanded(self, caller: PendingNode, body: "_Body", origin: str | None) -> list[PendingNode]:
@@ -359,7 +364,9 @@ class Expander:
         return expanded
 
     def _name_results(self, caller: PendingNode, body: "_Body", makers: Mapping[str, int]) -> list[tuple[str, str]]:
-        """Add the names of all results to the scope of `body`, and return the outputs that need a node of their own."""
+        """Add the names of all results to the scope of `body`. Returns pairs (inner name, outer name) of the outputs
+        that need a node of their own.
+        """
         aliases, outer_name = [], {}
         for inner, outer in zip(body.outputs, caller.proto.output, strict=False):
             if not outer:
@@ -384,7 +391,7 @@ class Expander:
 
 @dataclass
 class _Body:
-    """Body that replaces a node. The names of its results are added to `scope`."""
+    """Body of a function, branch or loop that replaces a node. The names of its results are added to `scope`."""
 
     nodes: Iterable[onnx.NodeProto]
     outputs: Sequence[str]
@@ -414,7 +421,7 @@ def tensor_names(graph: onnx.GraphProto) -> set[str]:
 
 
 def _not_taken(name: str, taken: set[str]) -> str:
-    """Reserve `name`, or `name__2`, `name__3`, ... if it is taken, and return the reserved name."""
+    """Reserve a unique name and return it: `name`, or `name__2`, `name__3`, ... if it is taken."""
     unique, number = name, 2
     while unique in taken:
         unique, number = f"{name}__{number}", number + 1

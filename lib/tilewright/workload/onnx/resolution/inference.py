@@ -109,11 +109,11 @@ def _with_hidden_size(node: onnx.NodeProto, types: Types) -> onnx.NodeProto:
 
 
 def substituted_types(node: onnx.NodeProto, schema: onnx.defs.OpSchema, types: Types) -> dict[str, onnx.TypeProto]:
-    """Types that replace the types of inputs whose element type the operator does not allow. For example, some tools
-    store a Conv with int8 tensors.
+    """Substitute types of those inputs whose element type the operator does not allow, such as int8 inputs of a Conv in
+    files of some tools.
 
-    The replacement is a floating-point type, or an 8-bit integer type if the operator is for quantised data. Inputs
-    that must have the same type are replaced together.
+    A substitute is a floating-point type, or an 8-bit integer type if the operator is for quantised data. Inputs that
+    must have the same type are replaced together.
     """
     allowed = _allowed_types(schema)
     bound = [(name, variable) for name, variable in _bound_inputs(node, schema) if name in types]
@@ -141,7 +141,7 @@ def _replacement(allowed: frozenset[str]) -> int | None:
 def restored_types(
     node: onnx.NodeProto, schema: onnx.defs.OpSchema, types: Types, inferred: Mapping[str, onnx.TypeProto]
 ) -> dict[str, onnx.TypeProto]:
-    """Inferred output types, in which the replaced element types are changed back to the element types in the file."""
+    """Inferred output types with the element types of the file in place of the substitutes of `substituted_types`."""
     actual = {
         variable: types[name].tensor_type.elem_type
         for name, variable in reversed(_bound_inputs(node, schema))
@@ -169,8 +169,9 @@ def _bound_inputs(node: onnx.NodeProto, schema: onnx.defs.OpSchema) -> list[tupl
 def _parameters(
     formal: Sequence[onnx.defs.OpSchema.FormalParameter], count: int
 ) -> list[onnx.defs.OpSchema.FormalParameter]:
-    """Formal parameter that belongs to each of `count` actual parameters. The last formal parameter can have several
-    actual parameters."""
+    """Formal parameter that belongs to each of `count` actual parameters. The last formal parameter can take several
+    actual parameters.
+    """
     return [formal[min(index, len(formal) - 1)] for index in range(count)] if formal else []
 
 
@@ -219,11 +220,11 @@ class Inference:
         self.remarks: dict[str, dict[str, None]] = {}
 
     def note(self, text: str, place: str) -> None:
-        """Record the remark `text` about `place`. Remarks with the same text become one notice."""
+        """Record the remark `text` about an operator or tensor, `place`. Equal remarks become one notice."""
         self.remarks.setdefault(text, {})[place] = None
 
     def notices(self) -> list[str]:
-        """Notices, one for each remark, with the places that the remark is about."""
+        """Notices, one for each remark text, with the operators and tensors that the remark is about."""
         return [f"{text}: {some_of(list(places), _MOST_PLACES)}" for text, places in self.remarks.items()]
 
     def is_defined(self, item: PendingNode) -> bool:

@@ -1,8 +1,8 @@
 """Shape inference of onnx in a separate process: a damaged file can crash or hang that process, but not this one.
 
-The library is C++. Some operators that contradict their definition make the library abort, loop, or allocate without
-end. One small process (see `inference_child`) answers the requests of all files. It starts at the first operator,
-within some hundredths of a second. After every operator that crashes the process, it is started again.
+onnx's library is C++. An operator that contradicts its definition can make the library abort, loop, or allocate without
+end. One small process (see `inference_child`) answers the requests of all files. The process starts at the first
+operator, within some hundredths of a second. After a crash, the process is started again.
 """
 
 import atexit

@@ -25,7 +25,7 @@ def is_size(size: object) -> bool:
 
 
 class GivenSizes:
-    """Sizes of `dims`, by name (`sequence`, `ids[1]`) or by pattern.
+    """Sizes that the user gives in `dims`, by name (`sequence`, `ids[1]`) or by pattern.
 
     In a pattern such as `*.height` or `boxes_*[0]`, `*` matches any text. A name takes precedence over a pattern. A
     pattern with more literal characters takes precedence over a pattern with fewer literal characters.
@@ -46,8 +46,9 @@ class GivenSizes:
         return [(key, re.compile(".*".join(map(re.escape, key.split(WILDCARD))), re.DOTALL)) for key in keys]
 
     def size_of(self, *names: str) -> int | None:
-        """Size that the user gave for a dimension that has these names. The first name with a size counts. None if no
-        name has a size."""
+        """Size that the user gave for a dimension with the names `names`. The first name that has a size decides. None
+        if no name has a size.
+        """
         self.sought.update(dict.fromkeys(names))
         key = next((name for name in names if name in self.dims), None)
         if key is None:
@@ -75,8 +76,9 @@ class GivenSizes:
         ]
 
     def unused_problems(self, names: Container[str]) -> list[Problem]:
-        """Problems of patterns in `dims`, and of symbols that are among `names`, if no dimension took a size from
-        them."""
+        """Problems of keys in `dims` from which no dimension took a size: all such patterns, and such symbols among
+        `names`.
+        """
         problems = []
         for key in self.dims:
             if key in self.used:
@@ -115,8 +117,8 @@ def missing_size_problems(missing: Mapping[str, Problem]) -> list[Problem]:
 
 
 ANONYMOUS_SYMBOLS = frozenset({"", "?", "None", "-1"})
-"""Texts that converters write for an unknown size. Two dimensions with the same text of this kind can have different
-sizes."""
+"""Texts that converters write for an unknown size. They are not symbols: two dimensions with the same text can have
+different sizes."""
 _NOT_A_BATCH = ("seq", "len", "height", "width", "time", "token", "frame")
 
 
@@ -152,7 +154,7 @@ def resolve_inputs(
 
     `given` has sizes by symbol (`sequence`), by axis (`input_ids[1]`) or by pattern. `input_shapes` has whole shapes by
     input. A dynamic first dimension without a size is assumed to be the batch of size 1, and a notice says so. Any
-    other dynamic dimension without a size is missing.
+    other dynamic dimension without a size is recorded as missing.
 
     Shapes of `inner_tensors`, and keys of `given` that no input uses, are used later by the shape inference. An input
     without a stored shape is in the result only if `input_shapes` has it.
@@ -324,8 +326,8 @@ def read_stored_shapes(graph: onnx.GraphProto, symbols: Mapping[str, int]) -> di
 def stored_shapes(graph: onnx.GraphProto, symbols: dict[str, int]) -> dict[str, Shape]:
     """Shapes of all tensors whose stored shape is complete after symbols are replaced by their sizes in `symbols`.
 
-    If a name occurs several times, the first of these places counts: inputs, outputs, value_info, initialisers. This
-    is the rule of zigzag-dse 3.9.1.
+    If the file has several shapes for a tensor, the first of these lists decides, as in zigzag-dse 3.9.1: inputs,
+    outputs, value_info, initialisers.
     """
     shapes: dict[str, Shape] = {}
     for node in graph.node:

@@ -5,8 +5,7 @@ its inputs, and from the values of small constants, which are computed during th
 that the file stores for inner tensors and outputs can be wrong after a user has chosen a size. Such a shape is used
 only if there is no other source for it, and a notice reports it.
 
-If every tensor of a sequence is known, operators on the sequence are replaced by operators on the tensors of the
-sequence.
+If every tensor of a sequence is known, an operator on the sequence is replaced by operators on its tensors.
 """
 
 from collections.abc import Callable, Collection, Mapping
@@ -167,8 +166,8 @@ def resolve_graph(
       sizes of inner tensors that are decided at run time (`boxes[0]`).
     * `input_shapes` gives whole shapes of network inputs, or of inner tensors whose shape cannot be inferred.
     * `branches` gives the branch (`then`, `else`) of each If whose condition is not constant, by node name or `*`.
-    * `is_taken` is a function that is true for operators that are kept. Any other operator is replaced by the function
-      by which onnx defines it, if there is such a function. Without `is_taken`, all operators are kept.
+    * `is_taken(operator)` is true for operators that are kept. If onnx defines any other operator by a function, the
+      function replaces the operator. Without `is_taken`, all operators are kept.
 
     Raises InputError with all problems: names, sizes and ranks that contradict each other, symbols without a size,
     loops, sizes that are known only at run time, and nodes that do not fit the definition of their operator.

@@ -1,5 +1,4 @@
-"""Shapes, values and bits of the outputs of one operator; the sizes that users give replace sizes that cannot be
-inferred."""
+"""Shapes, values and bits of the outputs of one operator; sizes that cannot be inferred are taken from the user."""
 
 from collections.abc import Mapping
 
@@ -211,8 +210,9 @@ class OutputResolver:
         return tuple(given.get(axis) if size is None else size for axis, size in enumerate(inferred))
 
     def _given_by_place(self, name: str, sizes: Sizes) -> dict[int, int]:
-        """Sizes that the user gave for axes of a tensor, by axis. An axis whose size is not inferred can also take the
-        size that the user gave for its symbol in the file."""
+        """Sizes that the user gave for axes of a tensor, by axis. If the size of an axis is not inferred, the size that
+        the user gave for the symbol of the axis is used too.
+        """
         if not self.given.dims:
             return {}
         symbols = self._symbols(name, len(sizes))
@@ -340,7 +340,7 @@ def _at(problem: Problem, path: str) -> Problem:
 def unused_places(
     dims: Mapping[str, int], input_shapes: Mapping[str, Shape], known: KnownTensors, inner: "InnerTensors"
 ) -> list[Problem]:
-    """Problems of sizes that the user gives for inner tensors, if the tensor does not exist or has another size."""
+    """Problems of sizes that the user gives for inner tensors: the tensor does not exist, or has another size."""
     names = sorted(name for name in known.defined if name)
     problems = []
     for key, size in dims.items():

@@ -118,9 +118,9 @@ def _stored_bits(facts: TensorFacts) -> int | None:
 
 
 def _scaled_bits(inputs: Sequence[TensorFacts | None]) -> int | None:
-    """Bits of the largest operand. The other operands are the scale or the zero point.
+    """Bits of the operand with the most elements. The smaller operands are a scale or a zero point.
 
-    The element type of a 32-bit integer is not used for its bits, because sizes and positions have this type too.
+    The element type of a 32-bit integer gives no bits, because sizes and positions have this type too.
     """
     known = [facts for facts in inputs if facts is not None]
     counts = [math.prod(facts.shape) for facts in known]
@@ -151,7 +151,9 @@ def _is_one(values: Values) -> bool:
 
 
 def _code_bits(table: TensorFacts, codes: TensorFacts | None) -> int | None:
-    """Bits of numbers that codes select from a small table: the bits of the codes, if they are known."""
+    """Bits of numbers that codes select from a table: the bits of the codes if these are known and the table has at
+    most one number per code. Otherwise, the bits of the table.
+    """
     if codes is None or codes.quantised_bits is None or math.prod(table.shape) > 2**codes.quantised_bits:
         return table.quantised_bits
     return codes.quantised_bits
@@ -209,8 +211,8 @@ class KnownTensors:
     assumed: dict[str, AssumedTensor] = field(default_factory=dict)
     """Unknown tensors whose rank is known. If such a tensor is needed, its missing sizes are assumed."""
     missing_sizes: dict[str, Problem] = field(default_factory=dict)
-    """Problem of each size that was needed but not given, by name of the size. Later problems can follow from the first
-    of them."""
+    """Problem of each size that was needed but not given, by name of the size. Later problems can be consequences of
+    the first one."""
     missing_shapes: list[Problem] = field(default_factory=list)
     """Problems of tensors whose whole shape is missing."""
 
@@ -256,8 +258,9 @@ class KnownTensors:
             self.types[name] = value_type
 
     def require(self, name: str) -> bool:
-        """Whether a tensor is known well enough to continue. If only sizes are missing, they are assumed and reported
-        as missing."""
+        """Whether the shape or type of a tensor is known. If only sizes of an unknown tensor are missing, ASSUMED_SIZE
+        replaces them, they are recorded as missing, and the result is True.
+        """
         if name not in self.unknown or name in self.types or name in self.facts:
             return True
         assumed = self.assumed.get(name)

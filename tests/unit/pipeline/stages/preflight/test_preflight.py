@@ -86,12 +86,12 @@ BAD: dict[str, tuple[list[dict[str, Any]], list[str]]] = {
     ),
     "too many tiles": (
         [{"name": "a", "intra_core_tiling": ["OY, 7"]}],
-        ["a.intra_core_tiling[0]: more tiles than the layer has OY, got OY, 7 (allowed: 1 to 6, or all)"],
+        ["a.intra_core_tiling[0]: more tiles than OY has indices, got OY, 7 (allowed: 1 to 6, or all)"],
     ),
     "too many parts": ([{"name": "b", "inter_core_tiling": ["K, 5"]}], ["b.inter_core_tiling[0]", "1 to 4"]),
     "more tiles than any layer": (
         [{"name": "Conv", "intra_core_tiling": ["OY, 7"]}],
-        ["more tiles than any of the 2 layers has OY"],
+        ["more tiles than OY has indices in any of the 2 layers"],
     ),
     "unknown dimension": ([{"name": "a", "intra_core_tiling": ["QQ, 2"]}], ["intra_core_tiling[0]", "got QQ"]),
     "too few fixed cores": (
