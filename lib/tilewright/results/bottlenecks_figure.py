@@ -31,9 +31,8 @@ Bar = tuple[str, dict[str, float]]
 
 
 def bottlenecks_figure(found: Bottlenecks) -> Figure:
-    """Figure with the largest parts of cycles and energy. Below, a roofline plot has a point for each layer and the
-    roofs of the ports that limit most.
-    """
+    """Figure with the largest parts of cycles and energy. Below, a roofline plot has a point for each layer, and the
+    roofs of the most limiting ports."""
     causes = found.added(LATENCY, cause_words) if has_causes(found) else {}
     panels = [(LATENCY, "cycles by cause", _merged([(name, {"": value}) for name, value in causes.items()]))]
     panels.append((ENERGY, "energy by memory and operand", _merged(_memory_bars(found))))
@@ -67,9 +66,8 @@ def write_bottlenecks_figure(found: Bottlenecks, path_stem: Path) -> tuple[Path,
 
 
 def shown_roofs(found: Bottlenecks) -> list[PortRoof]:
-    """Roofs of those ports in use that would save most cycles if they were wider. [] if the roofline or the limit of
-    the network is not known.
-    """
+    """Roofs of those used ports that would save most cycles if they were wider. [] if the roofline or the limit of the
+    network is not known."""
     if found.roofline is None or found.network_limit is None:
         return []
     order = [one.ports[0] for one in found.network_limit.ports]
@@ -165,7 +163,7 @@ def _draw_roof(panel: Axes, found: Bottlenecks, roof: PortRoof) -> None:
 
 
 def _labelled(points: Sequence[RooflinePoint], panel: Axes) -> list[RooflinePoint]:
-    """Points that have room for their names; earlier points take precedence."""
+    """Points that have room for their names. Among points that are close together, the earlier one gets the name."""
     wide, tall = (math.log(high / low) for low, high in (panel.get_xlim(), panel.get_ylim()))
     kept: list[RooflinePoint] = []
     for point in points:

@@ -97,9 +97,8 @@ def _chain(found: Bottlenecks) -> str:
 
 
 def has_causes(found: Bottlenecks) -> bool:
-    """Whether the cycles of a run have causes. They have none if the artifacts of the run only give the end of each
-    layer.
-    """
+    """Whether the latency of the run can be divided by cause. It cannot if the artifacts give only the end of each
+    layer."""
     return any(one.term not in _OF_SCHEDULES for one in found.shares if one.quantity == LATENCY)
 
 
@@ -148,7 +147,7 @@ def _limits_of_network(found: Bottlenecks) -> str:
 
 
 def _together(limit: PortLimit) -> str:
-    """Text on the smallest set of ports that saves cycles, if no single port does; else ''."""
+    """Text on the smallest set of ports that saves cycles, if no single port saves cycles. Otherwise ''."""
     if limit.together is None:
         return ""
     gain = limit.gain_cycles(limit.together)

@@ -1,4 +1,5 @@
-"""Figure of the comparison of two runs: a bar for each difference, energy above latency and terms next to layers."""
+"""Figure of the comparison of two runs: a bar for each difference. Panels for energy are above panels for latency, and
+differences by term are beside differences by layer."""
 
 import textwrap
 from collections.abc import Sequence

@@ -1,8 +1,9 @@
-"""HTML page of a fusion plan, made only from `fusion.json` and `fusion.csv`: the reasons for the plan, and its search.
+"""HTML page of a fusion plan, made only from `fusion.json` and `fusion.csv`: the reasons for the plan, and the search
+for it.
 
-Tables show latency and energy of the plan with their lower bounds, the savings of each cut between stacks, the plans
-that were tried and the changes that improved the plan, the choices that were fixed, the data that are reloaded, and the
-layers. A figure shows the search.
+Tables show latency and energy of the plan with their lower bounds, and the savings of each cut between stacks. Further
+tables show the tried plans, the changes that improved the plan, the fixed choices, the reloaded data, and the layers. A
+figure shows the search.
 """
 
 import io
@@ -31,11 +32,12 @@ from tilewright.results.text_tables import html_table
 Row = Mapping[str, Any]
 WIDTH_INCHES, HEIGHT_INCHES = 9.0, 3.4
 MOST_TIMES_BEST = 3.0
-"""Ratio to the best plan above which plans are drawn at the upper edge, so that the others remain distinguishable."""
+"""Ratio to the best plan above which plans are drawn at the upper edge of the figure, so that better plans remain
+distinguishable."""
 
 
 def objective_value(objective: str, figures: Row) -> float:
-    """Value of the objective for the latency and the energy in `figures`."""
+    """Value of the objective for the latency and the energy of `figures`."""
     return float(OBJECTIVES[objective].value(figures[ENERGY_PJ], float(figures[LATENCY_CYCLES])))
 
 
