@@ -1,4 +1,6 @@
-"""`tilewright depth-first`: a chain of layers on one core, one tile after another through all layers of a stack."""
+"""`tilewright depth-first`: schedules for a chain of layers on one core. Each tile runs through all layers of a stack
+before the next tile.
+"""
 
 import math
 from collections.abc import Callable, Sequence
@@ -53,7 +55,7 @@ def _scheduled(
     tell: Tell = silent,
     show_progress: bool = False,
 ) -> "tuple[_Found, list[Path]]":
-    """(schedules, paths of the written files)."""
+    """Pair (schedules, paths of the written files)."""
     points = (_several(tile_x), _several(tile_y), _several(overlap_mode))
     asked = _Asked(points, _several(cut), time_budget_s, optimum, strict)
     given, options = (hardware, workload, mapping), network_options or NetworkOptions()
@@ -147,7 +149,7 @@ class _Asked:
     """Request of a user: points to evaluate, or an optimum to search."""
 
     points: tuple[tuple[int, ...], tuple[int, ...], tuple[str, ...]]
-    """Tile widths, tile heights and modes."""
+    """Points to evaluate: tile widths, tile heights and modes."""
     cuts: tuple[str, ...]
     time_budget_s: float
     is_optimum: bool
@@ -155,7 +157,7 @@ class _Asked:
 
     @property
     def seconds(self) -> float | None:
-        """Time limit of the search for the optimum, in seconds; None if points are evaluated."""
+        """Time limit of the search for the optimum, in seconds; None if only points are evaluated."""
         return self.time_budget_s if self.is_optimum else None
 
     def unused(self) -> list[Unused]:
@@ -251,7 +253,7 @@ def _costed(
 def described_problem(
     given: tuple[Any, Any, Any], options: TileOptions, network: NetworkOptions
 ) -> tuple[Any, Any, Any]:
-    """(workload, core, mapping), read from the files of hardware, workload and mapping."""
+    """Triple (workload, core, mapping), read from the files of hardware, workload and mapping."""
     hardware, workload, mapping = given
     problem = _problem((hardware, workload, mapping), options, network)
     return problem.workload, problem.core, problem.mapping
@@ -271,7 +273,7 @@ def _problem(given: tuple[Any, Any, Any], options: TileOptions, network: Network
 
 
 def _object(found: _Found) -> JsonObject:
-    """Result as JSON values."""
+    """Result as a JSON object."""
     chain = found.schedules[0].chain
     told: dict[str, Any] = {"tilewright": __version__, "core": chain.core.name, "workload": chain.name}
     if found.optimum is not None:

@@ -34,7 +34,7 @@ def _parsed(
     model: str,
     tell: Tell = silent,
 ) -> "tuple[Workload, Coverage]":
-    """(workload in a file, coverage: the operators with and without a cost model). Requested files are written."""
+    """Pair (workload in a file; coverage: the operators with and without a cost model). Requested files are written."""
     file, options = Path(file), network_options or NetworkOptions()
     parsed, found, notices = _read(file, model, name, options)
     notices += repeated_options()
@@ -117,7 +117,7 @@ def _write(
 
 
 def _read(file: Path, model: str, name: str, options: NetworkOptions) -> "tuple[Workload, Coverage, list[str]]":
-    """(workload in a file, coverage of its operators, notices on unusual content)."""
+    """Triple (workload in a file, coverage of its operators, notices on unusual content)."""
     from tilewright.base.profile import profile_by_name
     from tilewright.pipeline.stages.base import run_stages
     from tilewright.pipeline.stages.descriptions import Descriptions
@@ -148,7 +148,7 @@ def _covered(node: WorkloadNode) -> "OperatorCoverage":
 
 
 def _refuse(coverage: "Coverage", notices: list[str], file: Path) -> None:
-    """Raise InputError with each operator type that computes but has no cost model, and with all unused input."""
+    """Raise InputError for operator types that compute but have no cost model, and for unused input."""
     told = Problems()
     told.found += [
         Problem(f"{row.node_count} operators of this type have no cost model", str(file), path=row.operator_type)

@@ -1,4 +1,4 @@
-"""`tilewright serving`: operator times of a language model on a core, as files for serving simulators."""
+"""`tilewright serving`: operator times of a language model on a core, as input files of serving simulators."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -40,7 +40,7 @@ def _profile(
     store: "FilePath | Store | None",
     tell: Tell = silent,
 ) -> "tuple[ServingProfile, list[Path]]":
-    """(operator times, paths of the written files)."""
+    """Pair (operator times, paths of the written files)."""
     notices: list[str] = []
     found = _found(
         (workload, hardware, mapping),

@@ -29,9 +29,8 @@ def _split(
     network_options: NetworkOptions | None,
     tell: Tell = silent,
 ) -> "tuple[SplitNetwork, SystemProblem]":
-    """(network with split layers, input files that were read). The network is also written to `output` if it is given.
-
-    Raises InputError with all errors of the input.
+    """Pair (network with split layers, input files that were read). If `output` is given, the network is also written
+    there. Raises InputError with all errors of the input.
     """
     from tilewright.multicore.nodes.layer_splitting import open_model, split_layers
     from tilewright.pipeline.stages.descriptions import Descriptions

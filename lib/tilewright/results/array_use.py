@@ -218,7 +218,8 @@ def _generated_cycles(
     record: LayerRecord, core: Core, layer: Layer, entry: MappingConstraints, options: SearchOptions
 ) -> float:
     """Cycles in which the array computes the layer with the best spatial mapping that the search would generate. The
-    entry of the mapping file counts as if it fixed no spatial mapping. Infinite if no spatial mapping fits."""
+    entry of the mapping file counts as if it fixed no spatial mapping. Infinite if no spatial mapping fits.
+    """
     profile, free = profile_by_name(record.model), replace(entry, spatial_mapping=())
     own = core_for(layer, core, replace(entry, memory_reach=_reach(record) or entry.memory_reach))
     best = math.inf

@@ -107,7 +107,8 @@ class Bottlenecks:
 
     def total(self, quantity: str, layer: str = "") -> float:
         """Sum of the parts of a quantity, of one layer or of all layers in this object: energy in pJ or latency in
-        cycles."""
+        cycles.
+        """
         if not layer:
             total: float = getattr(self.run, quantity)
             return total
@@ -163,13 +164,16 @@ class Bottlenecks:
         return tuple(dict.fromkeys(one.layer for one in self.shares if one.layer))
 
     def causes(self, layer: str = "") -> Verdict:
-        """Verdict on the cause with most cycles, of one layer or of all layers. Tables and charts show the same causes."""
+        """Verdict on the cause with most cycles, of one layer or of all layers. Tables and charts show the same
+        causes.
+        """
         causes = self.added(LATENCY, cause_words, layer)
         return Verdict.of("cycles by cause", "cycles", self.total(LATENCY, layer), causes)
 
     def kinds(self, layer: str = "") -> Verdict:
         """Verdict on the kind of cause (ARRAY, IDLE_UNITS or MOVING_DATA) with most cycles, of one layer or of all
-        layers. MOVING_DATA is the sum of all data movement."""
+        layers. MOVING_DATA is the sum of all data movement.
+        """
         causes = self.added(LATENCY, lambda one: CAUSE_OF_TERM.get(one.term, MOVING_DATA), layer)
         return Verdict.of("cycles by kind", "cycles", self.total(LATENCY, layer), causes)
 
@@ -225,7 +229,8 @@ def bottlenecks_of(
 
 def limit_words(limit: PortLimit | None) -> str:
     """Short text with the port that saves most cycles if it is wider, or with the smallest set of ports that saves
-    cycles."""
+    cycles.
+    """
     if limit is None:
         return NOTHING
     named = limit.named
@@ -330,7 +335,8 @@ def bottlenecks_object(found: Bottlenecks) -> JsonObject:
 
 def _chain_rows(found: Bottlenecks) -> list[JsonObject]:
     """Rows of the chain of a run on several cores, summed by activity, core or kind of data, and layer. Rows are in the
-    order of first occurrence."""
+    order of first occurrence.
+    """
     sums: dict[tuple[str, str, str], int] = {}
     for part in found.chain:
         key = (part.what, part.place, part.layer)
@@ -352,7 +358,8 @@ def layer_shares(layer: str, record: LayerRecord) -> Iterator[Share]:
 
 def waited_for(record: LayerRecord) -> PortRecord | None:
     """Port for which the array waits longest. If several ports have the same wait, the first of them in the hardware
-    file. None if the array waits for no port, or if no port causes the stall."""
+    file. None if the array waits for no port, or if no port causes the stall.
+    """
     stall = record.latency_breakdown_cycles.get(STALL, 0)
     return next((port for port in record.ports if stall > 0 and port.stall_slack_cycles == stall), None)
 

@@ -32,7 +32,8 @@ Bar = tuple[str, dict[str, float]]
 
 def bottlenecks_figure(found: Bottlenecks) -> Figure:
     """Figure with the largest parts of cycles and energy. Below, a roofline plot has a point for each layer, and the
-    roofs of the most limiting ports."""
+    roofs of the most limiting ports.
+    """
     causes = found.added(LATENCY, cause_words) if has_causes(found) else {}
     panels = [(LATENCY, "cycles by cause", _merged([(name, {"": value}) for name, value in causes.items()]))]
     panels.append((ENERGY, "energy by memory and operand", _merged(_memory_bars(found))))
@@ -67,7 +68,8 @@ def write_bottlenecks_figure(found: Bottlenecks, path_stem: Path) -> tuple[Path,
 
 def shown_roofs(found: Bottlenecks) -> list[PortRoof]:
     """Roofs of those used ports that would save most cycles if they were wider. [] if the roofline or the limit of the
-    network is not known."""
+    network is not known.
+    """
     if found.roofline is None or found.network_limit is None:
         return []
     order = [one.ports[0] for one in found.network_limit.ports]

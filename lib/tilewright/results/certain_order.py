@@ -16,7 +16,8 @@ EQUAL = 1e-9
 def order_notice(a: RunPoint, b: RunPoint) -> str:
     """Sentence on the order of two runs, called A and B, in the objective that both minimise. '' if the objectives
     differ, if the models differ, or if one of the runs is on several cores. If clocks differ, the latency in the
-    objective is in seconds."""
+    objective is in seconds.
+    """
     objective = a.objective
     if objective != b.objective or objective not in OBJECTIVES or a.model != b.model:
         return ""

@@ -34,7 +34,8 @@ CoreCheck = Callable[[LayerRecord, Core], Iterator[str]]
 
 def _compulsory(record: LayerRecord, core: Core) -> Iterator[str]:
     """Violations of two rules on compulsory accesses. All elements of each input are read at least once from the
-    outermost memory of the input. All elements of the output are written to the outermost memory of the output."""
+    outermost memory of the input. All elements of the output are written to the outermost memory of the output.
+    """
     memories = _memories(core)
     for operand, names in record.memory_levels.items():
         level, memory = len(names) - 1, memories[names[-1]]
@@ -92,7 +93,8 @@ def _least_bits(record: LayerRecord, operand: str) -> int:
 
 def _energies(record: LayerRecord, core: Core) -> Iterator[str]:
     """Violations of two rules on energies. The energy of a memory is the number of accessed words times the energy per
-    word. The energy of operations equals the energy that the model of the array computes."""
+    word. The energy of operations equals the energy that the model of the array computes.
+    """
     memories = _memories(core)
     for operand, level, name in memory_levels(record):
         memory = memories[name]
@@ -112,7 +114,8 @@ def _energies(record: LayerRecord, core: Core) -> Iterator[str]:
 
 def _double_buffers(record: LayerRecord, core: Core) -> Iterator[str]:
     """Violations of the rule for double-buffered memories: the memory has room for two copies of each tile that is
-    replaced while the layer runs."""
+    replaced while the layer runs.
+    """
     memories = _memories(core)
     filled: dict[str, float] = {}
     for operand, level, name in memory_levels(record):

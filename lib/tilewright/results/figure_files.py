@@ -89,7 +89,8 @@ PAPER_DOTS_PER_INCH = 300
 
 def save_figure(figure: Figure, path_stem: Path, png_dots_per_inch: int = PNG_DOTS_PER_INCH) -> tuple[Path, ...]:
     """Write `path_stem`.svg and .png without dates and version numbers. For a paper, write the files of
-    `_save_for_paper` instead. Returns the paths."""
+    `_save_for_paper` instead. Returns the paths.
+    """
     path_stem.parent.mkdir(parents=True, exist_ok=True)
     if (inches := sheet_inches()) is not None and isinstance(figure, NotedFigure):
         return _save_for_paper(figure, path_stem, inches)

@@ -67,7 +67,8 @@ def memory_operand_colour(operand: str, operands: Sequence[str]) -> str:
 
 def layer_colour(layer: int) -> str:
     """Colour of a layer by its number. The colours of 100 layers differ; after 100 layers, the colours repeat. Grey for
-    -1."""
+    -1.
+    """
     return LAYER_COLOURS[layer % len(LAYER_COLOURS)] if layer >= 0 else NO_LAYER_COLOUR
 
 
@@ -144,7 +145,8 @@ def layer_labels(layers: "Sequence[PlacedLayer]") -> list[str]:
 
 def label_layers(panel: Axes, layers: "Sequence[PlacedLayer]", level: bool, below_inches: float = 0.0) -> None:
     """Write layer names under the panel at x = 0, 1, …. The names are horizontal if `level` is true, otherwise slanted.
-    They begin `below_inches` under the axis."""
+    They begin `below_inches` under the axis.
+    """
     names = layer_labels(layers)
     alignment: dict[str, Any] = (
         {"ha": "center"} if level else {"ha": "right", "rotation": LABEL_DEGREES, "rotation_mode": "anchor"}
@@ -213,5 +215,7 @@ def unit_for(value: float, units: Sequence[Unit]) -> Unit:
 
 
 def three_digits(value: float) -> str:
-    """Text of a number with three significant digits. It has an exponent only if the text would otherwise be too long."""
+    """Text of a number with three significant digits. It has an exponent only if the text would otherwise be too
+    long.
+    """
     return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"

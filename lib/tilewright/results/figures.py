@@ -62,7 +62,8 @@ DIRECTION_STYLES = {
     "fh": ("written by higher level", 0.55, "//////"),
 }
 """Tuple (word, share of white mixed in, hatch) by direction of a memory access. Writes are hatched. Accesses from or to
-the level above have a lighter colour."""
+the level above have a lighter colour.
+"""
 PART_STYLES = (
     ("#4d4d4d", ""),
     ("#56B4E9", ""),

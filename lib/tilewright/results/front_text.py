@@ -88,7 +88,8 @@ def front_document(summary: Mapping[str, Any], records: Sequence[LayerRecord]) -
 
 def front_columns(summary: Mapping[str, Any]) -> JsonObject:
     """Columns for the Pareto front of a run in a table of runs: its size, its largest miss, the knee and both ends; {}
-    without a front."""
+    without a front.
+    """
     stated = summary.get("front", {})
     if "points" not in stated:
         return {}

@@ -84,7 +84,8 @@ def write_hierarchy_figure(core: Core, path_stem: Path) -> tuple[Path, ...]:
 
 def lane_order(core: Core) -> tuple[str, ...]:
     """Memory operands from left to right, in an order in which the operands of each memory are side by side if
-    possible. Among equally good orders, the lexicographically first is taken, by positions in the hardware file."""
+    possible. Among equally good orders, the lexicographically first is taken, by positions in the hardware file.
+    """
     operands = tuple(operand for operand, _ in memory_hierarchy(core).levels_of)
     if len(operands) > MOST_ORDERED_LANES:
         return operands
@@ -159,7 +160,8 @@ def _row_count(boxes: Sequence[_Box]) -> int:
 
 def _lane_inches(lanes: Sequence[str]) -> float:
     """Width of a lane, in inches. In a paper, the lanes share the width of the figure, between LEAST_LANE_INCHES and
-    LANE_INCHES each."""
+    LANE_INCHES each.
+    """
     sheet = sheet_inches()
     if sheet is None:
         return LANE_INCHES
@@ -261,6 +263,7 @@ def _draw_arrows(
 
 def _flows(memory: Memory, operand: str) -> list[bool]:
     """Directions in which an operand moves between a memory and the level below it: True for upwards, False for
-    downwards. Partial sums move in both directions."""
+    downwards. Partial sums move in both directions.
+    """
     served = memory.port_of
     return [upwards for direction, upwards in (("tl", False), ("fl", True)) if (operand, direction) in served]

@@ -85,7 +85,8 @@ def layout_of(
     headings: Sequence[str], rows: Sequence[Sequence[str]], are_numbers: Sequence[bool], inches: float
 ) -> TableLayout:
     """Layout with the largest font in which the table fits the width. If no font fits, cells of text columns get
-    several lines."""
+    several lines.
+    """
     columns = [*zip(*rows, strict=True)] if rows else [()] * len(headings)
     room = inches * POINTS_AN_INCH
     for size in SIZES:
@@ -122,7 +123,8 @@ def _widths(
 
 def _heading_lines(heading: str, room: float, size: FontSize) -> tuple[str, ...]:
     """Lines of a heading, no wider than the cells of the column if its words allow it. A unit that does not fit beside
-    the words has its own line."""
+    the words has its own line.
+    """
     words = heading.partition(" [")[0].split(" ") + ([f"[{heading.partition(' [')[2]}"] if " [" in heading else [])
     room = max(room, *(text_points(word, size) for word in words))
     lines: list[str] = []

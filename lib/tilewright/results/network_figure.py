@@ -45,7 +45,8 @@ class Layout:
 
 def layered_layout(graph: "nx.DiGraph", node_width: float, passage_width: float) -> Layout:
     """Layout of a graph. Positions x run from 0 to the width of the layout. They have the unit of the widths of nodes
-    and passages."""
+    and passages.
+    """
     rows, chains, links = _with_passages(graph)
     _order(rows, links)
     widths = {node: node_width if node in graph else passage_width for row in rows for node in row}
@@ -60,7 +61,8 @@ def layered_layout(graph: "nx.DiGraph", node_width: float, passage_width: float)
 
 def _with_passages(graph: "nx.DiGraph") -> tuple[list[list[Node]], list[list[Node]], "nx.DiGraph"]:
     """Triple (rows of nodes and passages, nodes and passages on each edge, graph in which every edge goes to the next
-    row)."""
+    row).
+    """
     rows: list[list[Node]] = [sorted(row) for row in nx.topological_generations(graph)]
     row_of = {node: number for number, row in enumerate(rows) for node in row}
     links = nx.DiGraph()
@@ -168,7 +170,8 @@ def write_network_figure(workload: Workload, path: Path) -> None:
 
 def _draw_edge(canvas: Canvas, bends: list[tuple[float, float]]) -> None:
     """Draw an edge from the bottom of its first box to the top of its last box. Within the rows that it passes, the
-    edge is vertical."""
+    edge is vertical.
+    """
     half = BOX_INCHES[1] / 2
     points = [(bends[0][0], bends[0][1] - half)]
     for x, y in bends[1:-1]:

@@ -104,7 +104,8 @@ class UncertainNumber:
 
     def turning_factor(self, measure: str, first: int) -> float | None:
         """Factor nearest to 1, as a ratio, at which both runs are equal and beyond which the order is turned. None if
-        no positive factor turns the order."""
+        no positive factor turns the order.
+        """
         ahead, behind = (self.runs[place].polynomial(measure) for place in (first, 1 - first))
         rows = [b - a for a, b in zip(ahead, behind, strict=True)]
         size = max(map(abs, (*ahead, *behind)))
@@ -134,7 +135,8 @@ class OrderTurn:
     """Smallest change within the range of a number, or by up to LARGEST_FACTOR; None if no change turns the order."""
     nearest_end: Turn | None
     """End of a known range at which the second run comes nearest to the first run. None if no range is known, or if a
-    change within a known range turns the order."""
+    change within a known range turns the order.
+    """
     left: float = 0.0
     """Difference of the values at `nearest_end`, as a share of the value of the first run there."""
     number_count: int = 0
@@ -285,7 +287,8 @@ def _array_numbers(pair: tuple[RunLedger, RunLedger]) -> Iterator[UncertainNumbe
 
 def _memory_numbers(pair: tuple[RunLedger, RunLedger]) -> Iterator[UncertainNumber]:
     """Uncertain energies of memories. Memories with the same law, or equal parts of both hardware files, are one
-    number."""
+    number.
+    """
     costs = [memory for ledger in pair if ledger.run.costs for memory in ledger.run.costs.memories]
     ranges = {(part.law, part.low, part.high) for ledger in pair for part in ledger.run.cost_parts}
     for law, low, high in sorted(ranges):
@@ -363,7 +366,8 @@ def _energy_number(
     limits: tuple[float, float] | None = None,
 ) -> UncertainNumber:
     """Uncertain number that scales energies of runs. `names` are its kind and its name. `parts` are the parts of each
-    run that have the number."""
+    run that have the number.
+    """
     kind, name = names
     places = [place for place in (0, 1) if parts[place]]
     scaled = (energies_pj[0] if 0 in places else 0.0, energies_pj[1] if 1 in places else 0.0)
@@ -384,7 +388,8 @@ def _places(is_shared: bool) -> tuple[tuple[int, ...], ...]:
 def _is_same_part(one: MemoryPart, other: MemoryPart) -> bool:
     """Whether two memories are the same part. Memories from the library of costs are the same if their laws are equal.
     Otherwise, off-chip memories are the same if their energies per bit are equal; on-chip memories, if all their
-    properties are equal."""
+    properties are equal.
+    """
     if one.law or other.law:
         return one.law == other.law
     if one.is_on_chip or other.is_on_chip:
@@ -395,7 +400,8 @@ def _is_same_part(one: MemoryPart, other: MemoryPart) -> bool:
 
 def _value_of(part: MemoryPart) -> tuple[tuple[float, ...], str]:
     """Pair (values, unit) of the energy of a memory: per bit for off-chip memories, per word for on-chip memories. The
-    values are read and write energy, or one value if both are equal."""
+    values are read and write energy, or one value if both are equal.
+    """
     pair, unit = part.bit_energies_pj, "pJ/b"
     if part.is_on_chip:
         pair, unit = (part.read_energy_pj, part.write_energy_pj), "pJ a word"
@@ -413,7 +419,8 @@ def _common_value(parts: Sequence[MemoryPart]) -> tuple[tuple[float, ...], str]:
 
 def turn_lines(turns: Sequence[OrderTurn], by_time: bool) -> tuple[str, ...]:
     """Sentences on what would turn the order, one for each measure, and on the numbers that stay unchanged; () without
-    measures."""
+    measures.
+    """
     lines = tuple(turn_line(one, by_time) for one in turns)
     return (*lines, HELD) if lines else ()
 

@@ -33,7 +33,8 @@ LEAST_PLOT_INCHES, LEAST_HEIGHT_INCHES = 1.1, 0.3
 """Smallest width of a panel beside another panel, and smallest height of a panel, without its texts."""
 HEIGHT_TO_WIDTH, CATEGORY_SCALE = 0.72, 0.8
 """Largest ratio of height to width of a panel with numbers on both axes. For a panel with a row for each name,
-CATEGORY_SCALE scales the height, because its text is smaller."""
+CATEGORY_SCALE scales the height, because its text is smaller.
+"""
 MOST_LEGEND_COLUMNS, ROUNDS = 6, 3
 LEAST_GAP_INCHES = 0.03
 """Smallest gap between the numbers of a horizontal axis, in inches."""
@@ -92,7 +93,8 @@ def _lines(caption: Iterable[str]) -> str:
 
 def _fit_diagram(figure: NotedFigure, width: float) -> str:
     """Remove the title of a diagram, whose parts have positions in inches. Returns the caption. Raises InputError if
-    the diagram is wider than the page, because its text would be too small."""
+    the diagram is wider than the page, because its text would be too small.
+    """
     for text in [one for one in figure.texts if one.get_gid() == TITLE_TEXT]:
         text.remove()
     _limit_fonts(figure)
@@ -194,7 +196,8 @@ def _label_axes(figure: NotedFigure, panels: Sequence[_Panel]) -> None:
 
 def _avoid_exponents(axis: Axis) -> None:
     """Avoid texts such as 1e+06 on an axis. A linear axis gets a unit with a power of ten; a logarithmic axis shows
-    powers."""
+    powers.
+    """
     formatter = axis.get_major_formatter()
     scale = formatter.scale if isinstance(formatter, DistinctFormatter) else 1.0
     low, high = axis.get_view_interval()
@@ -211,7 +214,8 @@ def _avoid_exponents(axis: Axis) -> None:
 
 def _power_text(value: float) -> str:
     """Text of a number on a logarithmic axis, such as 10⁶ or 5·10⁶. Between 0.01 and 1000, the number is written
-    without a power."""
+    without a power.
+    """
     power = math.floor(math.log10(value) + 1e-9)
     if -2 <= power <= 3:
         return f"{value:.6g}"
@@ -235,7 +239,9 @@ def _limit_fonts(figure: NotedFigure) -> None:
 
 
 def _place_panels(figure: NotedFigure, panels: Sequence[_Panel], width: float) -> None:
-    """Place the panels in columns of equal width, above the legend. The height of the figure follows from its content."""
+    """Place the panels in columns of equal width, above the legend. The height of the figure follows from its
+    content.
+    """
     columns = _column_count(figure, panels, width)
     for _ in range(ROUNDS):
         _place_once(figure, panels, width, columns)
@@ -342,7 +348,8 @@ def _legend(figure: NotedFigure, width: float) -> float:
 
 def _fit_labels(panel: _Panel) -> None:
     """Make all names and numbers of axes readable: turn overlapping names, leave out overlapping numbers, and wrap long
-    labels."""
+    labels.
+    """
     for axes in panel.axes:
         width, height = _inches(axes)
         for label, room in ((axes.xaxis.label, width), (axes.yaxis.label, height)):
@@ -413,7 +420,8 @@ def _move_legends(figure: NotedFigure) -> None:
 
 def _hide_numbers(figure: NotedFigure) -> list[str]:
     """Hide numbers of points that overlap other numbers. Returns a line for the caption on the hidden numbers; '' if
-    there are none."""
+    there are none.
+    """
     drawn, is_hidden = _renderer(figure), False
     kept: list[Bbox] = []
     for text in [text for axes in figure.axes for text in axes.texts if text.get_gid() == NUMBER_TEXT]:

@@ -23,7 +23,8 @@ _SCALED = r"\resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{%"
 """LaTeX code that begins a box. If the box is too wide for the page, it is scaled down."""
 QUANTITY = "quantity"
 """Name of the column with the quantity of each row. In a paper, a table with this column becomes one table for each
-quantity."""
+quantity.
+"""
 _ENERGIES = ((1e12, "J"), (1e9, "mJ"), (1e6, "µJ"), (1e3, "nJ"), (1.0, "pJ"))
 UNITS: Mapping[str, tuple[tuple[float, str], ...]] = {
     "_pj_cycles": tuple((factor, f"{unit} cycles") for factor, unit in _ENERGIES),
@@ -35,10 +36,12 @@ UNITS: Mapping[str, tuple[tuple[float, str], ...]] = {
     "_bits": ((1.0, "bits"),),
 }
 """Units of columns by the end of the column name. Each unit, the largest first, has its value in the unit of the
-column."""
+column.
+"""
 MOST_DECIMALS, DIGITS, LEAST_DIGITS = 3, 4, 2
 """Decimals of a column: as many as its largest number needs for DIGITS digits and its smallest number for LEAST_DIGITS
-digits, but at most MOST_DECIMALS."""
+digits, but at most MOST_DECIMALS.
+"""
 
 
 @dataclass(frozen=True)
@@ -55,7 +58,8 @@ class PaperTable:
     @classmethod
     def of(cls, table: "pandas.DataFrame") -> "PaperTable":
         """Table with units that suit its largest values. All columns of one quantity (such as energies) have one unit,
-        so that their numbers can be compared."""
+        so that their numbers can be compared.
+        """
         units, same = _units(table), _same(table)
         table = table.drop(columns=list(same))
         headings, numbers, columns = [], [], []
@@ -83,7 +87,8 @@ class PaperTable:
 
     def latex(self, inches: float | None = None) -> str:
         """Table in LaTeX, for the package booktabs. If a width is given, the table has the largest font in which it
-        fits. If no font is small enough, cells with text get several lines."""
+        fits. If no font is small enough, cells with text get several lines.
+        """
         if not self.headings:
             return "% no columns\n"
         if inches is None:
@@ -186,7 +191,8 @@ def paper_tables(table: "pandas.DataFrame", columns: Sequence[str] = ()) -> Iter
 
 def _same(table: "pandas.DataFrame") -> dict[str, str]:
     """Text columns that have the same text in all of several rows. If all text columns qualify, the first is left out,
-    so that it stays in the table."""
+    so that it stays in the table.
+    """
     if len(table) < 2:
         return {}
     columns = {str(name): table[name].tolist() for name in table.columns}
@@ -256,7 +262,8 @@ def _text(value: Any) -> str:
 
 def _number_cells(values: Sequence[Any], factor: float) -> list[str]:
     """Cells of a column of numbers, with the same number of decimals. A number that is too small for the decimals is
-    written as less than the smallest number that they can show."""
+    written as less than the smallest number that they can show.
+    """
     scaled = [None if _is_missing(value) else value / factor for value in values]
     is_whole = factor == 1 and all(value is None or float(value).is_integer() for value in scaled)
     decimals = 0 if is_whole else _decimals([abs(value) for value in scaled if value])

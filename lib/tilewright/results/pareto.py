@@ -91,7 +91,8 @@ class ComparableRuns:
     @property
     def warning(self) -> str:
         """Warning that the comparison ignores that larger memories could keep data between layers; '' if no compared
-        run could keep them."""
+        run could keep them.
+        """
         cores = list(dict.fromkeys(candidate.core for candidate in self.candidates if candidate.could_keep))
         if not cores:
             return ""
@@ -182,7 +183,8 @@ def _point(run: str, summary: Summary, made_by: Mapping[str, Any], options: Iter
 
 def _options(options: Mapping[str, Any], between_layers: str) -> Iterator[tuple[str, str]]:
     """Options as texts. The option `exploit_data_locality` is replaced by the place of data between layers, because a
-    mapping file can override this option."""
+    mapping file can override this option.
+    """
     for key, value in options.items():
         if key != "exploit_data_locality" or between_layers == NOT_SAID:
             yield key, _option_text(value)
@@ -192,7 +194,8 @@ def _options(options: Mapping[str, Any], between_layers: str) -> Iterator[tuple[
 
 def _work_costed(summary: Summary) -> tuple[tuple[str, str], ...]:
     """Option with the amount of work that has costs. Runs that differ in this amount cannot be compared, because work
-    without costs counts as free."""
+    without costs counts as free.
+    """
     if "coverage" not in summary:
         return ()
     coverage = summary["coverage"]
@@ -337,7 +340,9 @@ def _group(points: Sequence[RunPoint], difference: str, unfinished: Sequence[Map
 
 
 def _difference(point: RunPoint, others: Sequence[RunPoint]) -> str:
-    """Options whose values differ between the comparable groups of a network, each with its value in the run `point`."""
+    """Options whose values differ between the comparable groups of a network, each with its value in the run
+    `point`.
+    """
     flow = "several cores" if point.is_of_several_cores else "one core"
     is_one_flow = len({other.is_of_several_cores for other in others}) == 1
     alike = [other for other in others if other.is_of_several_cores == point.is_of_several_cores]

@@ -185,7 +185,8 @@ def scale_axes(axes: Axes, x: np.ndarray, y: np.ndarray) -> None:
 
 def lower_left(points: Sequence[tuple[float, float]]) -> Iterator[tuple[float, float]]:
     """Points of the Pareto front in x and y. `points` are sorted by x; a point is on the front if its y is below the y
-    of all earlier points."""
+    of all earlier points.
+    """
     least = float("inf")
     for x, y in points:
         if y < least:

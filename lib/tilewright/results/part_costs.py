@@ -26,7 +26,8 @@ class MemoryPart:
     port_count: int
     law: str
     """Law of the library of costs that gave the energies, such as `sram 22 nm hp`; '' if the hardware file gives the
-    energies."""
+    energies.
+    """
     low: float
     """Smallest factor on the energies; 1 if no range is known."""
     high: float

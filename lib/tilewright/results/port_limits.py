@@ -142,7 +142,8 @@ def saves_enough(gain_cycles: float, latency_cycles: float) -> bool:
 
 def port_limit(mapping: RecordedMapping, core: Core) -> PortLimit:
     """Latencies of a layer's mapping on `core`, with each port twice as wide. If no single port saves enough, the
-    smallest helpful set of ports is added."""
+    smallest helpful set of ports is added.
+    """
     return with_sets(wider_ports(mapping, core), port_names(core), lambda ports: wider_cycles(mapping, core, ports))
 
 
@@ -150,7 +151,8 @@ def with_sets(
     found: PortLimit, names: Sequence[PortName], latency_of: Callable[[tuple[PortName, ...]], float]
 ) -> PortLimit:
     """Port limit with the smallest helpful set of ports added, if no single port saves enough. `latency_of` returns the
-    latency with a set of ports wider."""
+    latency with a set of ports wider.
+    """
     if found.is_limited_by_one:
         return found
     latency, known = found.latency_cycles, dict[tuple[PortName, ...], float]()

@@ -55,7 +55,8 @@ def _lines(group: ComparableRuns, ledger_of: LedgerOf) -> Iterator[str]:
 
 def best_two(group: ComparableRuns, measure: str) -> tuple[RunPoint, RunPoint]:
     """Two runs of a group with the smallest values of a measure. Among runs of equal value, the first given comes
-    first."""
+    first.
+    """
     latency = BY_TIME if BY_TIME in group.objectives else LATENCY_CYCLES
 
     def value(point: RunPoint) -> float:

@@ -107,7 +107,8 @@ def _level_boundaries(record: LayerRecord) -> Entry:
 
 def _reach(record: LayerRecord) -> Entry:
     """Outermost memory that each operand of the layer reaches, if the option `exploit_data_locality` decided this
-    memory."""
+    memory.
+    """
     reach = record.memory_reach
     if reach is None:
         return {}

@@ -37,7 +37,8 @@ class PlacedLayer(NamedTuple):
 
 def layers_in_order(records: Sequence[LayerRecord], summary: Summary | None = None) -> tuple[PlacedLayer, ...]:
     """Layers of the network in execution order. Equal layers share a record. Without a summary, the order is that of
-    the records, and equal layers follow each other."""
+    the records, and equal layers follow each other.
+    """
     if summary is not None and "layer_index" in summary:
         return tuple(_placed(records, str(row[0]), *map(int, row[1:])) for row in summary["layer_index"])
     return tuple(_placed(records, name, index) for index, record in enumerate(records) for name in record.names)
@@ -66,7 +67,8 @@ def other_energies_pj(record: LayerRecord) -> dict[str, float]:
 
 def memory_energies_pj(record: LayerRecord) -> dict[str, dict[tuple[str, str], float]]:
     """Energy in pJ by memory name and (operand, direction). Operands have the order of the record. The directions are
-    tl (to the level below), fl (from below), th (to the level above) and fh (from above)."""
+    tl (to the level below), fl (from below), th (to the level above) and fh (from above).
+    """
     energies: dict[str, dict[tuple[str, str], float]] = {name: {} for name in record.memories}
     for operand, level, name in memory_levels(record):
         by_direction = record.energy_breakdown_pj[operand][level]

@@ -32,7 +32,8 @@ def _maker(file: ReportFile) -> Any:
 
 def _written(file: ReportFile, content: Any, path: Path) -> tuple[Path, ...]:
     """Paths of the written files: the file itself, and further files of the same figure or table; () if there is no
-    content."""
+    content.
+    """
     if content is None:
         if file.of_some_runs:  # of an earlier run in this folder
             for old in (path, path.with_suffix(".png")):

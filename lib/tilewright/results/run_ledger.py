@@ -26,7 +26,8 @@ ENERGY, LATENCY = ENERGY_PJ, LATENCY_CYCLES
 QUANTITIES = (ENERGY, LATENCY)
 ENDS_LATER, AFTER_LAYERS = "ends_later", "after_all_layers"
 """Terms of the latency of a schedule. ENDS_LATER has the cycles by which a layer ends later than all earlier layers.
-AFTER_LAYERS has the cycles after the end of all layers, in which outputs still move."""
+AFTER_LAYERS has the cycles after the end of all layers, in which outputs still move.
+"""
 NO_TERM = "in_no_term"
 """Term for the difference between a total and the sum of the other terms, if the two do not agree."""
 _WORDS = {
@@ -134,7 +135,8 @@ def ledger_of_schedule(
     costs: Mapping[str, Sequence[CoreCostRow]] | None,
 ) -> RunLedger:
     """Ledger of a run on several cores. `costs` are the cost tables by core file. Without cost tables, the energy on
-    the cores is one term per layer."""
+    the cores is one term per layer.
+    """
     run = multi_candidate(name, summary, made_by)
     counted = dict(run.options)
     settings = ((key, str(value)) for key, value in summary["settings"].items() if key not in counted)
@@ -200,7 +202,8 @@ def _on_core_entries(
     artifact: ScheduleArtifact, costs: Mapping[str, Sequence[CoreCostRow]] | None
 ) -> Iterator[tuple[LedgerPlace, float]]:
     """Energy of each layer on the cores. Each class of CNs on each core contributes the energy of one CN times the
-    number of CNs."""
+    number of CNs.
+    """
     graph, names = artifact.graph, artifact.names
     nodes = np.stack([graph.layer, artifact.schedule.allocation, graph.cost_row])
     for (layer, core, row), count in zip(*_counted(nodes), strict=True):
@@ -225,7 +228,8 @@ def _counted(columns: "np.ndarray[Any, Any]") -> tuple[list[tuple[int, ...]], li
 
 def _ends(artifact: ScheduleArtifact) -> Iterator[tuple[LedgerPlace, float]]:
     """Parts of the latency, in network order: the cycles by which each layer ends later than all earlier layers. The
-    last part has the cycles after the end of all layers."""
+    last part has the cycles after the end of all layers.
+    """
     layers, schedule, names = artifact.graph.layer, artifact.schedule, artifact.names
     ends = np.zeros(len(names.layer_names), np.int64)
     np.maximum.at(ends, layers, schedule.end_cycles)

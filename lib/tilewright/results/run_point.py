@@ -12,7 +12,8 @@ SCHEDULED = "as scheduled"
 @dataclass(frozen=True)
 class RunPoint:
     """Run as a point in energy, latency and area. `options` are, as text, the options that must be equal in compared
-    runs."""
+    runs.
+    """
 
     run: str
     workload: str

@@ -1,4 +1,6 @@
-"""Texts about the results of a run: the work with costs, the place of data between layers, and runs without a result."""
+"""Texts about the results of a run: the work with costs, the place of data between layers, and runs without a
+result.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -49,7 +51,8 @@ _WHY = {"not modelled": "the model has no layers for them", "not run by the core
 
 def alternative_lines(summary: Mapping[str, Any]) -> Iterator[str]:
     """Lines on mappings that stages returned in addition to the one counted mapping of a layer. The lines name the
-    stage that would have kept only the best mapping of each layer."""
+    stage that would have kept only the best mapping of each layer.
+    """
     if found := summary.get("alternatives"):
         objective = summary["objective"]
         reduction = reduction_of(objective) if objective in OBJECTIVES else objective
@@ -67,7 +70,8 @@ ASSUMED_BITS = {"W": [8], "I": [8], "O_final": [8], "O": [16]}
 
 def bits_text(summary: Mapping[str, Any]) -> str | None:
     """Precision of each operand in bits, as text. If the precision of an operand differs between layers, the text has
-    several numbers. None if the summary is too old to state the precision."""
+    several numbers. None if the summary is too old to state the precision.
+    """
     if "operand_bits" not in summary:
         return None
     return ", ".join(f"{operand} {'/'.join(map(str, bits))}" for operand, bits in summary["operand_bits"].items())
@@ -159,7 +163,8 @@ def _row_text(row: Mapping[str, Any]) -> str:
 
 TOP_MEMORY, KEPT, NOT_SAID = "top memory", "kept below", "not said"
 """Places of data between layers: in the outermost memory (TOP_MEMORY), in lower memories if there is room (KEPT), or
-not recorded because the summary is old (NOT_SAID)."""
+not recorded because the summary is old (NOT_SAID).
+"""
 
 
 def setting_of(summary: Mapping[str, Any]) -> str:
@@ -180,7 +185,8 @@ def setting_text(summary: Mapping[str, Any]) -> str:
 
 def locality_lines(summary: Mapping[str, Any]) -> Iterator[str]:
     """Lines for the terminal on the option `exploit_data_locality` in one run: its effect, or the effect that it would
-    have if it were on."""
+    have if it were on.
+    """
     locality = summary.get("data_locality")
     if locality is None or not locality["layers"]:
         return
@@ -221,7 +227,8 @@ def assumption(summaries: Sequence[Mapping[str, Any]]) -> str:
 
 DONE, FAILED, STALE = "done", "failed", "stale"
 """States of a run. DONE: the result is up to date. FAILED: there is no result, because a step failed or was not
-reached. STALE: the result was made before a change of the inputs."""
+reached. STALE: the result was made before a change of the inputs.
+"""
 _MEANING = {
     FAILED: "failed",
     STALE: "stale: not made again; the result in its folder was made before a change",

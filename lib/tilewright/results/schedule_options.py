@@ -14,6 +14,7 @@ class ScheduleFigureOptions(Parameters):
 
     plot_full_schedule: bool = True
     """Draw the whole schedule. If false, draw three sections of 5 % each: at its beginning, in its middle and at its
-    end."""
+    end.
+    """
     plot_data_transfer: bool = True
     """Draw transfers in additional rows, one for each link."""

@@ -23,7 +23,8 @@ from tilewright.results.order_turn import (
 
 TOLERANCE = 0.02
 """Largest distance, as a share of the change (in logarithms of factors), between the factor that turns the order and
-the nearest factor that does not."""
+the nearest factor that does not.
+"""
 MOST_TRIALS = 16
 """Largest number of factors for which the mappings of both runs are searched."""
 SEARCHED = (
@@ -38,7 +39,9 @@ NOTHING_SEARCHED = (
 
 @dataclass(frozen=True)
 class SearchedTurn:
-    """Change of one number, and the order of two runs after their mappings were searched again for the changed number."""
+    """Change of one number, and the order of two runs after their mappings were searched again for the changed
+    number.
+    """
 
     measure: str
     first: int
@@ -51,7 +54,8 @@ class SearchedTurn:
     """
     not_turned: float | None
     """Tried factor nearest to `factor` at which the order is not turned; 1 means no change. None if new searches turn
-    the order even without a change."""
+    the order even without a change.
+    """
 
     @property
     def is_turned(self) -> bool:
@@ -60,7 +64,9 @@ class SearchedTurn:
 
 
 def searchable(one: OrderTurn) -> tuple[Turn, ...]:
-    """Changes that new searches can confirm or correct. A ratio of clocks is left out, because it changes no mapping."""
+    """Changes that new searches can confirm or correct. A ratio of clocks is left out, because it changes no
+    mapping.
+    """
     turns = (one.turn or one.nearest_end, one.bandwidth)
     return tuple(turn for turn in turns if turn and (turn.number.kind != CLOCK or turn.number.values))
 
@@ -120,7 +126,8 @@ def _inside(low: _Tried, high: _Tried, was_turned: Sequence[bool]) -> float:
 
 def _further(low: _Tried, now: float) -> float:
     """Size of the next change to try if no tried change turned the order. It lies beyond the root of the secant through
-    no change and the last change."""
+    no change and the last change.
+    """
     size, value = low.size, low.value
     root = size * now / (now - value) if value < now else 2 * size
     return min(max(root * (1 + 0.4 * TOLERANCE), 1.05 * size), 2 * size)
@@ -135,7 +142,8 @@ def _rounded(factor: float, limit: float, is_outward: bool = True) -> float:
 
 def searched_lines(found: Sequence[SearchedTurn]) -> tuple[str, ...]:
     """Sentences on the order with new searches, and on the mappings that the searches cover. One sentence if no number
-    could be searched."""
+    could be searched.
+    """
     return (*map(_line, found), SEARCHED) if found else (NOTHING_SEARCHED,)
 
 

@@ -1,5 +1,6 @@
 """Sheet for which figures and tables are made: a column or a page of a paper, or no sheet for reports. This module
-imports no large packages."""
+imports no large packages.
+"""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,7 +13,8 @@ from tilewright.base.parameters import Parameters
 PaperWidth = Literal["column", "page"]
 COLUMN_INCHES, PAGE_INCHES = 3.4, 7.0
 """Widths in inches of a figure in a paper with two columns: COLUMN_INCHES within one column, PAGE_INCHES over both
-columns."""
+columns.
+"""
 WIDTHS_INCHES = {"column": COLUMN_INCHES, "page": PAGE_INCHES}
 _DRAWN_FOR: ContextVar[float | None] = ContextVar("sheet_inches", default=None)
 
@@ -30,7 +32,8 @@ class PaperOptions(Parameters):
 @contextmanager
 def drawn_for(paper: PaperWidth | None) -> Iterator[None]:
     """Make all figures and tables in this context for a paper of the given width; for reports if no width is given.
-    Raises InputError for an unknown width."""
+    Raises InputError for an unknown width.
+    """
     width = PaperOptions(paper=paper).paper
     token = _DRAWN_FOR.set(None if width is None else WIDTHS_INCHES[width])
     try:

@@ -42,7 +42,8 @@ WIDTH = 110
 
 def runs_legend(single: Sequence[Mapping[str, Any]], multi: Sequence[Mapping[str, Any]]) -> str:
     """Legend of the tables of runs; '' if there are no runs. The arguments are rows of these tables: runs on one core,
-    and runs on several cores."""
+    and runs on several cores.
+    """
     entries = [*(WORK + SINGLE if single else ()), *(MULTI if multi else ())]
     shares = [row[f"costed_{kind}_share"] for row in (*single, *multi) for kind in ("mac", "operation")]
     costed = ("costed", COSTED + (UNKNOWN if None in shares else ""))

@@ -83,7 +83,8 @@ class RunComparison:
 
     def by_term(self, quantity: str) -> tuple[Difference, ...]:
         """Differences by term, the largest first. Accesses are divided by memory. () for latencies of runs that have no
-        terms in common."""
+        terms in common.
+        """
         found = self._added(quantity, _term_name)
         return found if quantity == ENERGY or any(row.a and row.b for row in found) else ()
 
@@ -119,7 +120,8 @@ class RunComparison:
     @cached_property
     def turns(self) -> tuple[OrderTurn, ...]:
         """Changes that would turn the order in energy, latency and EDP. A measure in which the runs are equal has no
-        entry."""
+        entry.
+        """
         return order_turns(self.a, self.b, self.bandwidths)
 
     @property

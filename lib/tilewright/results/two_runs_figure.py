@@ -1,5 +1,6 @@
 """Figure of the comparison of two runs: a bar for each difference. Panels for energy are above panels for latency, and
-differences by term are beside differences by layer."""
+differences by term are beside differences by layer.
+"""
 
 import textwrap
 from collections.abc import Sequence

@@ -16,7 +16,8 @@ from tilewright.results.text_tables import share_text
 Part = TypeVar("Part")
 MOST_SETS = 600
 """Largest number of sets of one size that are all tried. If there are more sets of a size, only those with all
-necessary parts are tried."""
+necessary parts are tried.
+"""
 
 
 class Rival(NamedTuple):
@@ -70,7 +71,9 @@ class Verdict:
 
     @property
     def next(self) -> Rival | None:
-        """Largest rival whose printed share differs from that of the winner. None if no such rival has a share above 0."""
+        """Largest rival whose printed share differs from that of the winner. None if no such rival has a share above
+        0.
+        """
         rest = self.rivals[len(self.alike) :]
         return rest[0] if rest and rest[0].value > 0 else None
 

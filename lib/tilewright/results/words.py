@@ -79,7 +79,8 @@ def _alike(short: Mapping[str, str]) -> dict[str, list[str]]:
 
 def _middles(names: Sequence[str], limit: int) -> list[str]:
     """Parts of names that show where the names differ, each at most as long as the limit. A part begins a few
-    characters before the first difference."""
+    characters before the first difference.
+    """
     first, last = min(names), max(names)
     pairs = enumerate(zip(first, last, strict=False))
     before = next((place for place, (one, other) in pairs if one != other), len(first))

@@ -1,5 +1,6 @@
 """Figure of the search for an allocation: the best latency and energy found up to each generation, and the Pareto front
-of allocations."""
+of allocations.
+"""
 
 import csv
 import io
@@ -141,7 +142,8 @@ def _draw_front(panel: Axes, front: Sequence[Row]) -> None:
 
 def _room(axes: Axes, values: Sequence[float]) -> None:
     """Set the range of an axis to the range of the values, with a margin above. The range is not empty even if all
-    values are equal."""
+    values are equal.
+    """
     least, most = min(values, default=0.0), max(values, default=1.0)
     span = max(most - least, 0.02 * abs(most), 1e-9)
     axes.set_ylim(least - 0.1 * span, most + 0.15 * span)

@@ -82,7 +82,8 @@ class ScheduleView:
 
     def link_label(self, link: int) -> str:
         """Text for a link: its name. A port of the off-chip memory has only a core number as its name, so the text adds
-        "(off-chip)"."""
+        "(off-chip)".
+        """
         name = self.names.link_names[link]
         return f"{name} (off-chip)" if self.names.link_kinds[link] == OFFCHIP_PORT else name
 
@@ -266,7 +267,8 @@ def busy_cycles(starts: Integers, ends: Integers) -> int:
 
 def listeners(view: ScheduleView) -> dict[int, list[int]]:
     """Transfers that only receive the broadcast of another transfer of the same piece of data, by the broadcasting
-    transfer."""
+    transfer.
+    """
     moves, cores = view.schedule.transfers, view.system.core_count
     listening = np.flatnonzero(moves["broadcast_of"] >= 0)
     if not len(listening):

@@ -61,7 +61,8 @@ def proof_faults(
 
 def _allowed(problem: SchedulingProblem, choices: Sequence[Sequence[int]]) -> Any:
     """[cn, core] True if the CN may run on the core. `choices` has the allowed cores of each part (group of a layer).
-    None if the parts or cores of `choices` do not match those of the problem."""
+    None if the parts or cores of `choices` do not match those of the problem.
+    """
     pairs = np.stack((problem.graph.layer, problem.graph.group))
     distinct, part = np.unique(pairs, axis=1, return_inverse=True)
     if distinct.shape[1] != len(choices):
@@ -218,7 +219,8 @@ def _core_faults(
     artifact: ScheduleArtifact, summary: Mapping[str, Any], costs: Mapping[str, Sequence[CoreCostRow]]
 ) -> Iterator[str]:
     """Faults of the rows of cores in the summary. The rows must agree with the schedule. The energies of the rows, and
-    the energy terms, must each add up to the energy on the cores."""
+    the energy terms, must each add up to the energy on the cores.
+    """
     yield from _row_faults("core", summary["cores"], encode(core_uses(artifact, costs)))
     total = artifact.schedule.energy_terms_pj[ON_CORE]
     energy = summary["energy"]
@@ -247,7 +249,8 @@ def _cost_faults(
     artifact: ScheduleArtifact, summary: Mapping[str, Any], costs: Mapping[str, Sequence[CoreCostRow]]
 ) -> Iterator[str]:
     """Faults of the cycles, energy and streams of each CN class on each core that runs the class. The values must equal
-    the cost table of the core."""
+    the cost table of the core.
+    """
     schedule, table, names = artifact.schedule, artifact.problem.costs, artifact.names
     runtime = summary["settings"]["cn_runtime"]
     used = np.unique(np.stack((artifact.graph.cost_row, schedule.allocation)), axis=1)
@@ -282,7 +285,8 @@ def _use_faults(artifact: ScheduleArtifact, summary: Mapping[str, Any]) -> Itera
 
 def _graph_faults(artifact: ScheduleArtifact, graph: CnGraph) -> Iterator[str]:
     """Faults of the graph of the schedule. Layers, groups and edges must equal those of the CN graph. Every edge with
-    data must carry at least as many bits as the same edge of the CN graph."""
+    data must carry at least as many bits as the same edge of the CN graph.
+    """
     if graph.cn_count != artifact.graph.node_count:
         yield f"the schedule has {artifact.graph.node_count} nodes, but the CN graph has {graph.cn_count}"
         return

@@ -46,7 +46,8 @@ ARRAY, IDLE_UNITS, STALLS, ONLOADING, OFFLOADING, COMPUTING, STREAMS = (
     "slower by streams",
 )
 """Causes of cycles in which a core runs a CN. If the cost table of the core is not given, COMPUTING replaces all
-others."""
+others.
+"""
 NOT_MADE, MOVING, FULL_LINK, NO_ROOM, TURN = (
     "data not made yet",
     "data on the way",
@@ -81,7 +82,8 @@ class CoreCycles(NamedTuple):
     """Cause: one of CAUSES_OF_CYCLES."""
     what: str
     """Detail of the cause: the layer whose data are not made yet, the kind of data on the way, the link, or the memory;
-    '' for other causes."""
+    '' for other causes.
+    """
     cycles: int
 
 
@@ -146,7 +148,8 @@ def _of_core(
 
 def _parts(row: CoreCostRow | None, runtime: int) -> Iterator[tuple[str, int]]:
     """Parts (cause, cycles) of the runtime of a CN. If the runtime is shorter than the sum of the parts in the cost
-    table, parts are shortened from the end."""
+    table, parts are shortened from the end.
+    """
     if row is None or row.spatial_stall_cycles is None:
         yield COMPUTING, runtime
         return
@@ -227,7 +230,8 @@ class _Waits:
 
     def _fetch_before(self, cn: int, transfer: int) -> int:
         """Transfer that the CN fetches directly before `transfer`; NOTHING if there is none. `transfer` cannot begin
-        before this preceding transfer begins."""
+        before this preceding transfer begins.
+        """
         fetched = self._fetches(cn)
         if transfer not in fetched:
             return NOTHING
@@ -240,7 +244,8 @@ class _Waits:
 
     def _ready(self, cn: int) -> tuple[int, int]:
         """Pair (time at which all inputs of a CN were present, CN or transfer that ended at this time). The item is
-        NOTHING at cycle 0."""
+        NOTHING at cycle 0.
+        """
         logs = self.logs
         ends = [(logs.end[one], one) for one in self._predecessors(cn)]
         ends += [(logs.moves[one].end_cycles, logs.nodes + one) for one in self._fetches(cn)]
@@ -269,7 +274,8 @@ class _Waits:
 
     def _held_up(self, item: int, links: Sequence[int]) -> tuple[str, str]:
         """Pair (cause, detail) that explains why a CN or a transfer could not begin earlier. `links` are the links that
-        can be the cause."""
+        can be the cause.
+        """
         kind, cause, time = int(self.causes.kind[item]), int(self.causes.item[item]), self._start(item)
         if kind == LINK:
             used = [link for link in links if self.logs.ends_on_link.at(link, time) != NOTHING]

@@ -210,7 +210,8 @@ def options_of(artifact: ScheduleArtifact, node_ids: Sequence[int] | None) -> Sc
 
 def _prefetched(artifact: ScheduleArtifact) -> Iterator[tuple[int, ...]]:
     """Candidates for the set of prefetched memory operands. If the recorded set is known, it is the only candidate.
-    Otherwise the operands of weights come first."""
+    Otherwise the operands of weights come first.
+    """
     if artifact.operands_to_prefetch:
         yield artifact.operands_to_prefetch
         return
@@ -336,7 +337,9 @@ class CoresReport:
         return replace(self, rows=tuple(row for row in self.rows if row.layer == layer), layer=layer)
 
     def added(self, key: Callable[[CoreCycles], Any], causes: Iterable[str] | None = None) -> dict[Any, int]:
-        """Sums of cycles by a key, the largest first. Only cycles with a cause in `causes` are summed; None sums all."""
+        """Sums of cycles by a key, the largest first. Only cycles with a cause in `causes` are summed; None sums
+        all.
+        """
         wanted = None if causes is None else set(causes)
         found: dict[Any, int] = {}
         for row in self.rows:

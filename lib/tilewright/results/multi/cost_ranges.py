@@ -21,7 +21,8 @@ from tilewright.search.cost_ranges import CostPart, ranges_of
 
 _Place = tuple[int, str]
 """Pair (id of a core, name of a memory in the file of this core). A memory that cores share has the id of its first
-user, and the name in the file of this user."""
+user, and the name in the file of this user.
+"""
 
 
 def schedule_cost_parts(

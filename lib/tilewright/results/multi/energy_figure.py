@@ -75,7 +75,9 @@ class EnergyBar:
 
 
 def schedule_parts(schedule: Schedule) -> dict[str, float]:
-    """Energy in pJ of the parts of a schedule, by the text of the part. The parts add up to the energy of the schedule."""
+    """Energy in pJ of the parts of a schedule, by the text of the part. The parts add up to the energy of the
+    schedule.
+    """
     return _named_parts(schedule.energy_terms_pj)
 
 

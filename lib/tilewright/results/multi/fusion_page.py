@@ -33,7 +33,8 @@ Row = Mapping[str, Any]
 WIDTH_INCHES, HEIGHT_INCHES = 9.0, 3.4
 MOST_TIMES_BEST = 3.0
 """Ratio to the best plan above which plans are drawn at the upper edge of the figure, so that better plans remain
-distinguishable."""
+distinguishable.
+"""
 
 
 def objective_value(objective: str, figures: Row) -> float:

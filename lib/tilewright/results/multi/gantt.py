@@ -242,7 +242,8 @@ class _Drawing:
 
     def _frame(self, panel: Axes, window: tuple[float, float], unit: tuple[float, str], is_first: bool) -> None:
         """Set up a panel. Its vertical axis has the rows from the top downwards, in inches. Its horizontal axis has the
-        time, in the unit of the axis."""
+        time, in the unit of the axis.
+        """
         panel.set_xlim(*window)
         panel.set_ylim(self.panel_inches, 0)
         edges = np.cumsum([0.0, *self.heights])

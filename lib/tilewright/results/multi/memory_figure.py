@@ -73,7 +73,8 @@ def memory_curves(view: ScheduleView) -> list[Curve]:
 
 def link_curves(view: ScheduleView) -> list[Curve]:
     """Curves of the used share of the width of each link over time. Links that carry no data are left out. The text of
-    a curve has the same numbers as the summary."""
+    a curve has the same numbers as the summary.
+    """
     widths = view.system.link_bits_per_cycle
     curves = []
     rows = link_uses(view.artifact)

@@ -39,7 +39,8 @@ PAGE, SCRIPTS = (
 Column = npt.NDArray[Any]
 MOST_CAUSES = 500_000
 """Largest number of CNs and transfers together for which the page gives the causes of their starts. Even at this
-number, finding the causes takes seconds."""
+number, finding the causes takes seconds.
+"""
 MEMORY_STRETCHES = 5000
 """Number of time intervals in the curve of a memory. If the content of the memory changes more than twice as often, the
 page has only the maximum in each interval.
@@ -55,7 +56,8 @@ def schedule_page(view: ScheduleView, summary: Summary | None = None, table: Sch
 
 def schedule_frame() -> str:
     """Text of the HTML file with the placeholders @TITLE@ and @DATA@. They stand for the title and the data of a
-    schedule."""
+    schedule.
+    """
     scripts = "\n".join((FOLDER / name).read_text("utf-8") for name in SCRIPTS)
     return (FOLDER / PAGE).read_text("utf-8").replace("@SCRIPT@", scripts)
 
@@ -133,7 +135,8 @@ def _lanes(table: ScheduleTable) -> list[dict[str, int]]:
 
 def _memories(view: ScheduleView) -> tuple[list[dict[str, Any]], dict[str, Column]]:
     """Pair (row for each on-chip memory, columns with the steps of each memory). The columns are the times, and the
-    bits from each time on. Memories that are always empty are left out."""
+    bits from each time on. Memories that are always empty are left out.
+    """
     rows, times, values = [], [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
     for curve in memory_curves(view):
         when, bits = most_in_stretches(curve, max(view.schedule.latency_cycles, 1), MEMORY_STRETCHES)

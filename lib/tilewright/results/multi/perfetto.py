@@ -35,13 +35,15 @@ written.
 """
 MOST_DETAILED = 300_000
 """Largest number of bars in a detailed trace. If there are more, slices have only a number, and the trace has no
-counters."""
+counters.
+"""
 Event = JsonObject
 
 
 def trace_events(view: ScheduleView, table: ScheduleTable | None = None) -> Iterator[Event]:
     """All events of the trace. Names of processes and threads come first, then bars sorted by thread and start, then
-    memories, then dependences."""
+    memories, then dependences.
+    """
     table = table or schedule_table(view)
     threads = _threads(table)
     yield from _names(view, table, threads)
@@ -206,7 +208,8 @@ def _memories(view: ScheduleView) -> Iterator[Event]:
 
 def _flows(view: ScheduleView, table: ScheduleTable, threads: list[list[tuple[int, int]]]) -> Iterator[Event]:
     """Flow events from the last cycle of a CN to the first cycle of each CN that reads its data. The id of a flow is
-    the number of the edge."""
+    the number of the edge.
+    """
     place = {
         item: threads[row][0]
         for row, kind, item in zip(table.row.tolist(), table.kind.tolist(), table.item.tolist(), strict=True)

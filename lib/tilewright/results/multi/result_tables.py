@@ -31,7 +31,9 @@ class _OfSeveralCores(Protocol):
 
     @property
     def core_costs(self) -> CoreCosts | None:
-        """Cost tables by core file; None if not known. Without cost tables, the energy on cores is one term per layer."""
+        """Cost tables by core file; None if not known. Without cost tables, the energy on cores is one term per
+        layer.
+        """
 
 
 class SeveralCoresTables:

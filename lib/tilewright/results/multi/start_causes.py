@@ -51,7 +51,8 @@ class StartCauses:
 
     def chain(self, item: int) -> list[int]:
         """Chain of items that ends with `item`, in reverse order. `item` comes first, then the item that caused its
-        start, and so on, back to an item that began at time 0."""
+        start, and so on, back to an item that began at time 0.
+        """
         found = [item]
         while self.item[found[-1]] != NOTHING:
             found.append(int(self.item[found[-1]]))
@@ -134,7 +135,8 @@ class _Move(NamedTuple):
 @dataclass(eq=False)
 class _Index:
     """Items by place and time. A place is a number that stands for a core or a memory, for example. If several items
-    have the same place and time, only the first added item is kept."""
+    have the same place and time, only the first added item is kept.
+    """
 
     items: dict[tuple[int, int], int] = field(default_factory=dict)
 
@@ -172,7 +174,8 @@ class ScheduleLogs:
         needs = list(zip(piece.tolist(), memory_of_need.tolist(), strict=True))
         self.needs_of = [needs[first:last] for first, last in pairwise(problem.graph.need_start.tolist())]
         """[cn] Pairs (piece, memory) that the CN reads. The memory is the one that holds the operand on the core of the
-        CN."""
+        CN.
+        """
         moves = schedule.transfers
         self.moves = [_Move(*row) for row in zip(*(moves[name].tolist() for name in _Move._fields), strict=True)]
         changes = schedule.memory_changes
@@ -247,7 +250,8 @@ def _cause_of_node(logs: ScheduleLogs, cn: int) -> Cause:
 
 def _data_of_node(logs: ScheduleLogs, cn: int) -> int:
     """CN that made an input of `cn`, or transfer that brought an input, exactly when `cn` began; otherwise NOTHING.
-    Transfers to the off-chip memory also count, because streamed data are read from there."""
+    Transfers to the off-chip memory also count, because streamed data are read from there.
+    """
     time, needs = logs.start[cn], logs.needs_of[cn]
     makers = (logs.producer[piece] for piece, _ in needs)
     made = min((maker for maker in makers if maker >= 0 and logs.end[maker] == time), default=NOTHING)
@@ -260,7 +264,8 @@ def _data_of_node(logs: ScheduleLogs, cn: int) -> int:
 
 def _ended_before(logs: ScheduleLogs, cn: int) -> int:
     """CN without data for `cn` that had to end before `cn` could begin; otherwise NOTHING. It is a predecessor in the
-    order, or a CN of an earlier stack if stacks wait for each other."""
+    order, or a CN of an earlier stack if stacks wait for each other.
+    """
     graph, time = logs.view.artifact.graph, logs.start[cn]
     before = graph.order_predecessor[int(graph.order_start[cn]) : int(graph.order_start[cn + 1])].tolist()
     ended = min((one for one in before if logs.end[one] == time), default=logs.ends.at(0, time))
@@ -294,7 +299,8 @@ def _causes_of_transfers(logs: ScheduleLogs) -> list[Cause]:
 
 def _queue(logs: ScheduleLogs, move: _Move) -> tuple[bool, int]:
     """Queue of a transfer: the fetches of a core, or the writes of a memory to the off-chip memory. Transfers of a
-    queue begin one after another."""
+    queue begin one after another.
+    """
     is_write = move.target_memory == logs.view.system.off_chip_memory
     return is_write, move.source_memory if is_write else move.target_core
 
@@ -331,7 +337,8 @@ def _late_cause(logs: ScheduleLogs, move: _Move) -> Cause:
 
 def _begun_before(logs: ScheduleLogs, move: _Move) -> int:
     """CN that began at the same time as a transfer and makes another input of a reader of the transferred data. Before
-    this CN began, no core could prepare the reader."""
+    this CN began, no core could prepare the reader.
+    """
     problem = logs.view.artifact.problem
     start, need = problem.piece_needs
     readers = problem.need_cn[need[int(start[move.piece]) : int(start[move.piece + 1])]].tolist()
@@ -346,7 +353,8 @@ def _begun_before(logs: ScheduleLogs, move: _Move) -> int:
 
 def links_too_full(logs: ScheduleLogs) -> dict[int, list[int]]:
     """Links that delayed a transfer, by transfer. Just before the transfer began, the free width of such a link was
-    less than the width that the transfer uses."""
+    less than the width that the transfer uses.
+    """
     schedule, system = logs.view.schedule, logs.view.system
     transfer, link = own_hops(schedule, system)
     found: dict[int, list[int]] = {}
@@ -361,7 +369,8 @@ def links_too_full(logs: ScheduleLogs) -> dict[int, list[int]]:
 
 def _lack_room(logs: ScheduleLogs) -> set[int]:
     """Transfers that their target memory delayed. Just before the transfer began, the free room of the memory was less
-    than the size of the data."""
+    than the size of the data.
+    """
     moves, bits = logs.view.schedule.transfers, logs.view.artifact.graph.piece_bits
     found: set[int] = set()
     for memory, capacity in enumerate(logs.view.system.memory_capacity_bits.tolist()):

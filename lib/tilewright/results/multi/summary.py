@@ -27,7 +27,8 @@ LEAST_FACTOR = 1.5
 """Smallest number of loads of the same data that is reported as reloading."""
 CONSTANTS, RESULTS = "constants", "results"
 """Kinds of data: constants, such as weights, and results of layers. Constants belong to the layer that reads them;
-results belong to the layer that makes them."""
+results belong to the layer that makes them.
+"""
 STREAMED, COPIED, EVICTED = "streamed", "copied", "evicted"
 _WHY = {
     STREAMED: "they do not fit beside the rest, and each tile reads them",

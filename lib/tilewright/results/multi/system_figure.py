@@ -138,7 +138,8 @@ def _cells(accelerator: MultiCoreAccelerator) -> dict[int, Cell]:
 
 def _grid(core_ids: Sequence[int], accelerator: MultiCoreAccelerator) -> dict[int, Cell]:
     """Cells of the cores, row by row. The number of columns is chosen so that most links connect neighbours. Among
-    equal numbers, the layout closest to a square is chosen."""
+    equal numbers, the layout closest to a square is chosen.
+    """
     pairs = {link.core_ids for link in accelerator.links if len(link.core_ids) == 2}
     square = math.ceil(math.sqrt(len(core_ids)))
 
@@ -159,7 +160,8 @@ def _are_neighbours(one: Cell | None, other: Cell | None) -> bool:
 
 def _fans(far: dict[tuple[int, int], tuple[str, bool]]) -> list[Bar]:
     """Bars for links between cores that are not neighbours. Equal links of one core share a bar. The core with most
-    such links comes first."""
+    such links comes first.
+    """
     bars: list[Bar] = []
     left = dict(far)
     while left:
@@ -327,7 +329,8 @@ def _height(lines: list[str]) -> float:
 
 def _box_width(columns: int, left: float, gap: float) -> float:
     """Width of a box, in inches. In a paper, the boxes of a row and their gaps fill the figure, but a box has at least
-    LEAST_BOX_INCHES."""
+    LEAST_BOX_INCHES.
+    """
     sheet = sheet_inches()
     if sheet is None:
         return BOX_WIDTH_INCHES

@@ -27,7 +27,8 @@ PAGE, STYLE = "page.html", "page.css"
 SCRIPTS = ("base.js", "charts.js", "overview.js", "run_view.js", "views.js")
 MOST_DETAIL_BYTES = 16_000_000
 """Largest size of the details of all runs together, in bytes. Runs whose details would exceed this size have only a
-row, and the page says so."""
+row, and the page says so.
+"""
 
 
 @dataclass(frozen=True, eq=False)

@@ -55,7 +55,8 @@ def one_core_detail(
     found: Bottlenecks, placed: Sequence[PlacedLayer], summary: Summary, verdicts: Verdicts | None
 ) -> JsonObject:
     """Data of a run on one core that the page shows below the row of the run. `verdicts` has the limiting ports; None
-    if they are not known."""
+    if they are not known.
+    """
     kinds = [(layer.record_index, layer.repeats) for layer in placed]
     records = dict(zip(kinds, (layer.record for layer in placed), strict=True))
     limits = {
@@ -196,7 +197,8 @@ def _level(record: LayerRecord, operand: str, level: int, memory: str) -> list[A
 
 def _roofline(verdicts: Verdicts | None, names: Sequence[str]) -> dict[str, Any] | None:
     """Roofs of the ports that layers use, with a point for each layer. The port that would save most cycles comes
-    first. Each point has the number of its layer."""
+    first. Each point has the number of its layer.
+    """
     roofline = (verdicts or {}).get("roofline")
     if not roofline:
         return None

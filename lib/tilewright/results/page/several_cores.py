@@ -36,7 +36,9 @@ _BASELINES = {
 
 
 def several_cores_detail(found: Bottlenecks, view: ScheduleView, summary: Mapping[str, Any], title: str) -> JsonObject:
-    """Data of a run on several cores that the page shows below the row of the run. `found` has the limits of the run."""
+    """Data of a run on several cores that the page shows below the row of the run. `found` has the limits of the
+    run.
+    """
     waits = _waits_of_layers(found.cores)
     data = schedule_data_text(view, summary)
     fits = len(data) <= MOST_SCHEDULE_BYTES
@@ -109,7 +111,8 @@ def _waits(report: CoresReport) -> list[list[Any]]:
 
 def _waits_of_layers(report: CoresReport | None) -> dict[str, tuple[int, str]]:
     """Pair for each layer: cycles in which cores wait before they run CNs of the layer, and the main cause with its
-    share."""
+    share.
+    """
     causes: dict[str, dict[str, int]] = {}
     for (layer, words), cycles in (
         report.added(lambda row: (row.layer, wait_words(row)), WAITS).items() if report else ()
