@@ -109,7 +109,7 @@ def _echo(document: dict[str, Any], output: Path | None, verbose: bool, as_json:
 
 
 @verb(
-    """Find which core runs which part of which layer.
+    """Find the core that runs each part of each layer.
 
     Example: tilewright allocate --hardware config/hardware/multi/quad_core.yaml
     --workload config/workload/resnet18.onnx --mapping config/mapping/multi/quad_core.yaml --cns out --costs out/cost

@@ -1,4 +1,7 @@
-"""Folders for the results and logs of a configuration. A file in the folder of results names the configuration."""
+"""Folders for the results and logs of a configuration.
+
+A file in the folder of results names the configuration.
+"""
 
 import re
 from collections.abc import Sequence

@@ -1,5 +1,6 @@
-"""`tilewright depth-first`: schedules for a chain of layers on one core. Each tile runs through all layers of a stack
-before the next tile.
+"""`tilewright depth-first`: schedules for a chain of layers on one core.
+
+Each tile runs through all layers of a stack before the next tile.
 """
 
 import math

@@ -60,11 +60,11 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         ),
     },
     "Several cores": {
-        "fuse": ("tilewright.cli.fuse", "Find how to cut and fuse a network, and which core runs which part."),
+        "fuse": ("tilewright.cli.fuse", "Find the best cuts and fused stacks of a network, and a core for each part."),
         "split": ("tilewright.cli.split", "Split layers whose weights are too large for the memories of the cores."),
         "cns": ("tilewright.cli.cns", "Cut a network into computation nodes for several cores."),
         "cost": ("tilewright.cli.cost", "Compute the cost of all computation nodes on one of several cores."),
-        "allocate": ("tilewright.cli.allocate", "Find which core runs which part of a network."),
+        "allocate": ("tilewright.cli.allocate", "Find the core that runs each part of a network."),
         "schedule": ("tilewright.cli.schedule", "Schedule the computation nodes of a network on its cores."),
     },
     "Language models": {
@@ -78,20 +78,20 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         ),
         "decide": (
             "tilewright.cli.decide",
-            "Choose one design of a space: its price, how sure it is, and what would turn the choice.",
+            "Choose one design of a space, with its price, its certainty and what would turn it.",
         ),
         "front": ("tilewright.cli.front", "Find the complete Pareto fronts of a space, with a certificate."),
-        "check-front": ("tilewright.cli.certify", "Check a certificate of complete fronts again."),
+        "check-front": ("tilewright.cli.certify", "Check a certificate of complete fronts."),
         "advise": ("tilewright.cli.advise", "Find changes that would improve a run, and the gain of each change."),
     },
     "Results": {
         "explain": (
             "tilewright.cli.explain",
-            "Show where energy and cycles of a run go, and which port limits which layer.",
+            "Show energy and cycles of a run by cause, and the limiting port of each layer.",
         ),
         "compare": (
             "tilewright.cli.compare",
-            "Show what differs between two runs or designs, by term, memory and layer.",
+            "Show the differences of two runs or designs, by term, memory and layer.",
         ),
         "report": ("tilewright.cli.report", "Write figures, tables and loop nests of one run."),
         "page": ("tilewright.cli.page", "Write many runs as one page for a browser."),

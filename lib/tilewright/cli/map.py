@@ -250,7 +250,9 @@ def _check_choice(chosen: MapOptions, problem: "NetworkProblem", has_pipeline: b
 
     if has_pipeline:
         path = next(iter(chosen.choice))
-        raise InputError([Problem("has no effect with a pipeline of stages: leave one out", path=path)])
+        raise InputError(
+            [Problem("has no effect with a pipeline of stages: remove the option or the pipeline", path=path)]
+        )
     check_clock(chosen, problem.core)
 
 

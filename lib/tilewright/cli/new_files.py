@@ -98,7 +98,9 @@ class NewAccelerator:
         found = []
         sides = self.array.lower().split("x")
         if len(sides) != 2 or not all(side.strip().isdigit() and 0 < int(side) <= 65536 for side in sides):
-            found.append(Problem("is no size of an array", path="--array", value=self.array, allowed="such as 16x16"))
+            found.append(
+                Problem("is not a valid size of an array", path="--array", value=self.array, allowed="such as 16x16")
+            )
         for flag, value, parse in (
             ("--sram", self.sram, parse_size_bits),
             ("--clock", self.clock, parse_frequency_mhz),

@@ -1,6 +1,7 @@
-"""Former names of verbs, options and keywords. They work until the release GONE_WITH.
+"""Former names of verbs, options and keywords.
 
-Only the standard library is imported, because `import tilewright` imports this module for functions with former names.
+They work until the release GONE_WITH. Only the standard library is imported, because `import tilewright` imports this
+module for functions with former names.
 """
 
 import warnings

@@ -1,5 +1,6 @@
-"""Option --plan of the verbs that make a run. It takes cuts and schedule settings from a plan that `tilewright fuse`
-wrote.
+"""Option --plan of the verbs that make a run.
+
+It takes cuts and schedule settings from a plan that `tilewright fuse` wrote.
 """
 
 from collections.abc import Callable

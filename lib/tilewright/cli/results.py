@@ -1,5 +1,6 @@
-"""`tilewright results`: folders of the results of a configuration, and the runs that are not up to date. The manifest
-of the results decides whether a result is up to date (`base/artifacts/manifest.py`).
+"""`tilewright results`: folders of the results of a configuration, and the runs that are not up to date.
+
+The manifest of the results decides whether a result is up to date (`base/artifacts/manifest.py`).
 """
 
 from collections.abc import Mapping, Sequence

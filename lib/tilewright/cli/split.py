@@ -86,7 +86,7 @@ def split(
     workload: Annotated[FilePath, Help("ONNX file.")],
     hardware: Annotated["AcceleratorSource", SYSTEM_FILE],
     mapping: Annotated[
-        "MappingSource", Help("Mapping file or artifact, which says which cores are allowed to run a layer.")
+        "MappingSource", Help("Mapping file or artifact; it lists the cores that are allowed to run each layer.")
     ],
     output: Annotated[FilePath | None, Help("ONNX file to write.")] = None,
     *,

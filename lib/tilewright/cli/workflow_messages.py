@@ -1,4 +1,5 @@
 """Messages of the Snakefile: at the end of each job, and at the end of a run (results, time, reused and failed jobs).
+
 The Snakefile imports this module each time Snakemake parses it, so this module imports little.
 """
 

@@ -45,7 +45,7 @@ def bottlenecks_figure(found: Bottlenecks) -> Figure:
         figure = NotedFigure(figsize=(WIDTH_INCHES, height))
         FigureCanvasAgg(figure)
         inches = figure.dpi_scale_trans
-        title = f"Where the energy and the cycles of {title_of(found.run)} go"
+        title = f"Energy and cycles by cause: {title_of(found.run)}"
         figure.text(0.2, height - 0.2, title, fontsize=10, weight="bold", va="center", transform=inches)
         figure.text(0.2, height - 0.4, _subtitle(found), fontsize=7.5, color=GREY, va="center", transform=inches)
         figure.note(title, [_subtitle(found)], lambda: share_table(found))
@@ -156,7 +156,7 @@ def _draw_roof(panel: Axes, found: Bottlenecks, roof: PortRoof) -> None:
     panel.set_title(f"{roof.port}: {slope:g} B a cycle", fontsize=8, loc="left")
     told = f"the array: {peak:g}"
     panel.text(high, peak * 1.1, told, fontsize=6.5, color=ROOF_COLOUR, ha="right", va="bottom")
-    panel.set_xlabel("operations for a byte over the port", fontsize=7.5)
+    panel.set_xlabel("operations per byte moved over the port", fontsize=7.5)
     panel.set_ylabel("operations a cycle", fontsize=7.5)
     labelled = _labelled(sorted(points, key=lambda one: -cycles.get(one.layer, 0.0)), panel)
     for point, name in zip(labelled, short_names([one.layer for one in labelled], limit=18), strict=True):

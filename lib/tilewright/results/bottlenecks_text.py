@@ -78,8 +78,8 @@ def _chain(found: Bottlenecks) -> str:
         return ""
     from tilewright.results.multi.start_causes import COMPUTING  # which runs on one core need not load
 
-    what_of = "the part of the layer in what the latency" if found.layer else "what the latency"
-    title = f"{what_of[0].upper()}{what_of[1:]} consists of: the chain of causes from cycle 0 to the end"
+    of_layer = " in this layer" if found.layer else ""
+    title = f"Parts of the latency{of_layer}: the chain of causes from cycle 0 to the end"
     table = text_table(title, ("what", *(() if found.layer else ("largest layer",))), ("cycles", "share"))
     total = sum(part.cycles for part in found.chain)
     by_what: dict[tuple[str, str], dict[str, int]] = {}

@@ -37,11 +37,11 @@ def front_lines(summary: Mapping[str, Any]) -> Iterator[str]:
     yield (
         f"Pareto front of the network: {count_of(len(front.points), 'point')}, the knee at"
         f" {energy_text(knee.energy_pj)} and {knee.latency_cycles:,.0f} cycles"
-        + (f"; the run is point {place + 1} from the least latency" if place is not None else "")
+        + (f"; the run is point {place + 1}, counted from the least latency" if place is not None else "")
     )
     miss = front.stated_miss
     if miss is None:
-        yield "the bounds of the layers do not limit how far the complete front can be from these points"
+        yield "the bounds of the layers give no limit on the distance of the complete front from these points"
         return
     if front.is_complete:
         yield "this front is complete: a point is as good in both measures as each mapping that the searches cover"

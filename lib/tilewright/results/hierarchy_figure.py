@@ -199,7 +199,7 @@ def _instances(core: Core, index: int) -> str:
     if count == 1:
         return "one instance"
     if not served:
-        return f"{count} instances, one a unit"
+        return f"{count} instances, one per unit"
     return f"{count} instances, each serves {' '.join(served)}"
 
 

@@ -132,7 +132,9 @@ BOX_INCHES, GAP_INCHES, MARGIN_INCHES, TITLE_INCHES = (1.9, 0.36), (0.18, 0.22),
 NAME_CHARACTERS = 30
 PASSAGE_INCHES, LEAST_WIDTH_INCHES = 0.25, 6.0
 _COLOURS = {MAC_ARRAY: "#0072B2", VECTOR_UNIT: "#E69F00"}
-_WORDS = "blue: layer on the MAC array; orange: layer on the vector unit; white: data movement and what is not costed"
+_WORDS = (
+    "blue: layer on the MAC array; orange: layer on the vector unit; white: data movement and operators without costs"
+)
 
 
 def network_figure(workload: Workload) -> Figure:

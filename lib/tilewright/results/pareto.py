@@ -124,7 +124,7 @@ class ComparableRuns:
         known = {one.core: one.area_note for one in self.candidates if one.area_mm2 is not None and one.area_note}
         left_out = "; ".join(f"area of {core}: {note}" for core, note in known.items())
         ranges = _range_note(self)
-        absent = f"not compared, failed or stale: {', '.join(self.not_compared)}" if self.not_compared else ""
+        absent = f"not compared, because failed or stale: {', '.join(self.not_compared)}" if self.not_compared else ""
         return tuple(filter(None, (area, left_out, *(cause.text for cause in self.unlike), ranges, absent)))
 
     @property

@@ -1,7 +1,7 @@
-"""Ledger of a run: the parts of its energy and its latency, by layer, term and memory. The parts add up to the totals.
+"""Ledger of a run: the parts of its energy and its latency, by layer, term and memory.
 
-The field `run` of a ledger (a `RunPoint`) decides with which other runs it can be compared. The ledgers of the designs
-of a space are made in `designs/`.
+The parts add up to the totals. The field `run` of a ledger (a `RunPoint`) decides with which other runs it can be
+compared. The ledgers of the designs of a space are made in `designs/`.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence

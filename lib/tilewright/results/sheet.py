@@ -1,5 +1,6 @@
-"""Sheet for which figures and tables are made: a column or a page of a paper, or no sheet for reports. This module
-imports no large packages.
+"""Sheet for which figures and tables are made: a column or a page of a paper, or no sheet for reports.
+
+This module imports no large packages.
 """
 
 from collections.abc import Iterator

@@ -1,8 +1,8 @@
-"""Comparison of two runs: the differences of their ledgers, and the assumptions. The differences add up to the
-difference of the totals.
+"""Comparison of two runs: the differences of their ledgers, and the assumptions.
 
-Runs of different networks are refused. Other differences of the inputs, such as options, are named. The text for the
-terminal shows the totals, then the largest differences by term and by layer.
+The differences add up to the difference of the totals. Runs of different networks are refused. Other differences of the
+inputs, such as options, are named. The text for the terminal shows the totals, then the largest differences by term and
+by layer.
 """
 
 from collections.abc import Callable, Iterator, Sequence

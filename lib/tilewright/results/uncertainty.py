@@ -23,7 +23,7 @@ SEED = 0
 _MOST_AT_ONCE = 20_000_000
 """Largest number of values that are compared at once."""
 _FEW = 0.3
-"""If the share of undecided samples is below this value, they are copied, and only the copy is processed further."""
+"""Share of undecided samples below which only a copy of these samples is processed further."""
 
 
 class UncertainRun(NamedTuple):

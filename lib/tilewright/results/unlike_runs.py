@@ -140,7 +140,7 @@ def _free_energy(runs: Sequence[RunPoint]) -> str:
         return ", ".join(_without_energy(run.costs)) if run.costs else ""
 
     values = _by_value(runs, parts)
-    return f"free of energy in the hardware file: {_listed(values)}" if values else ""
+    return f"without energy in the hardware file: {_listed(values)}" if values else ""
 
 
 def _without_energy(costs: HardwareCosts) -> Iterator[str]:

@@ -1,5 +1,6 @@
-"""Lookup of the input files of a run. Sources are the command line, the manifest of the results, and the digests in
-provenance.
+"""Lookup of the input files of a run.
+
+Sources are the command line, the manifest of the results, and the digests in provenance.
 """
 
 from collections.abc import Callable, Mapping

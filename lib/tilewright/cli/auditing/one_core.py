@@ -1,4 +1,7 @@
-"""Audit of a run on one core. The layers are mapped again, and the totals are summed again."""
+"""Audit of a run on one core.
+
+The layers are mapped again, and the totals are summed again.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress

@@ -1,5 +1,6 @@
-"""Audit of a run on several cores: CN graph, cost tables, allocation and schedule are recomputed. Each result is
-recomputed from the stored files that were its inputs.
+"""Audit of a run on several cores: CN graph, cost tables, allocation and schedule are recomputed.
+
+Each result is recomputed from the stored files that were its inputs.
 """
 
 import json

@@ -1,5 +1,6 @@
-"""Audit of designs of a space, from the shards of `tilewright explore` or the parts of `tilewright front`. The costs of
-each sampled design are recomputed, one design at a time.
+"""Audit of designs of a space, from the shards of `tilewright explore` or the parts of `tilewright front`.
+
+The costs of each sampled design are recomputed, one design at a time.
 """
 
 from abc import ABC, abstractmethod

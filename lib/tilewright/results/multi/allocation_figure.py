@@ -120,7 +120,7 @@ def _draw_progress(panel: Axes, generations: Sequence[Row]) -> None:
 
 
 def _draw_front(panel: Axes, front: Sequence[Row]) -> None:
-    panel.set_title(f"allocations that no other beats: {len(front)}", fontsize=8, loc="left")
+    panel.set_title(f"allocations on the Pareto front: {len(front)}", fontsize=8, loc="left")
     cycles = unit_for(min((row[LATENCY_CYCLES] for row in front), default=1), CYCLE_UNITS)
     energy = ENERGY_UNIT
     points = sorted((row[LATENCY_CYCLES] / cycles[0], row[ENERGY_PJ] / energy[0]) for row in front)

@@ -1,7 +1,7 @@
-"""Bars of a schedule in rows, for figures, the interactive page and the trace. Bars and rows have readable names.
+"""Bars of a schedule in rows, for figures, the interactive page and the trace.
 
-A row is a core, or a link that carries data. Transfers share links, so bars of a link can overlap in time. Therefore
-each bar is in the first free *lane* of its row.
+Bars and rows have readable names. A row is a core, or a link that carries data. Transfers share links, so bars of a
+link can overlap in time. Therefore each bar is in the first free *lane* of its row.
 """
 
 import heapq

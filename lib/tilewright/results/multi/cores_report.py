@@ -389,7 +389,7 @@ def cores_text(report: CoresReport) -> str:
 def limit_lines(limits: ScheduleLimits) -> list[str]:
     """Text lines with the bottleneck and the runner-up."""
     if limits.unknown:
-        return [f"what limits is not known: {limits.unknown}"]
+        return [f"the limit of the run is not known: {limits.unknown}"]
     if limits.together:
         gain = limits.gain_cycles(limits.together[0])
         return [
@@ -420,7 +420,7 @@ def _told(limits: ScheduleLimits, part: DoubledPart) -> str:
 def _cores(report: CoresReport) -> str:
     by_core = report.added(lambda row: (row.core, row.cause))
     causes = [cause for cause in CAUSES_OF_CYCLES if any(key[1] == cause for key in by_core)]
-    title = f"What each core does with the latency, {report.latency_cycles:,} cycles"
+    title = f"Cycles of each core by cause; the latency is {report.latency_cycles:,} cycles"
     if report.layer:
         title = "Cycles of the cores that run the layer or wait before it"
     table = text_table(title, ("core",), (*causes, *(["cycles"] if report.layer else [])))

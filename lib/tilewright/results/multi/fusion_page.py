@@ -109,14 +109,14 @@ def _body(document: Mapping[str, Any], tried: Sequence[Row]) -> Iterator[str]:
     yield _head("The search", "Each plan by its number; plans without a schedule are left out.")
     yield svg_text(fusion_figure(document, tried))
     yield _head(
-        "What each cut saves",
+        "Savings of each cut",
         "Compared with one stack in place of the two, all else unchanged. Negative: the cut costs more.",
     )
     yield _cuts(document)
     yield _head("What was tried", "Kinds of plans, and how often a plan of the kind was the best so far.")
     yield html_table(("kind", "plans", "schedules", "without one", "best so far", *FIGURES), _origins(search), texts=1)
     yield _head(
-        "What made it better",
+        "Improvements of the best plan",
         "Each plan that was the best so far, and its objective relative to the previous best plan.",
     )
     yield html_table(("kind", "plan", "stacks", *FIGURES[:2], "of the previous best"), _steps(document, tried), texts=1)
@@ -126,7 +126,7 @@ def _body(document: Mapping[str, Any], tried: Sequence[Row]) -> Iterator[str]:
     )
     yield html_table(("decision", "fixed"), [*_fixed(document["fixed"])], texts=2)
     yield _head(
-        "What is loaded again", "" if document["reloads"] else "Nothing is read from off-chip 1.5 times or more."
+        "Data that are loaded again", "" if document["reloads"] else "Nothing is read from off-chip 1.5 times or more."
     )
     yield "\n".join(_words(line) for line in reload_lines(document["reloads"], len(document["reloads"])))
     yield _head("Stacks", "")
@@ -225,7 +225,7 @@ def _failures(tried: Sequence[Row]) -> Iterator[str]:
     """HTML table of the reasons why plans have no schedule. The most frequent reason comes first."""
     reasons = Counter(str(row["reason"]) for row in tried if row["reason"])
     if reasons:
-        yield _head("What has no schedule", "")
+        yield _head("Plans without a schedule", "")
         rows = [
             (reason, f"{count:,}") for reason, count in sorted(reasons.items(), key=lambda item: (-item[1], item[0]))
         ]

@@ -86,7 +86,7 @@ def link_curves(view: ScheduleView) -> list[Curve]:
         if row.utilisation is not None:
             text = (
                 f"{row.kind} of {row.width_bits_per_cycle:,} bits per cycle, busy {100 * row.busy:.1f} %,"
-                f" carries {100 * row.utilisation:.1f} % of what it could"
+                f" carries {100 * row.utilisation:.1f} % of its capacity"
             )
         curves.append(Curve(view.link_label(link), times, used / widths[link], text, 1.0))
     return curves
@@ -97,7 +97,7 @@ def memory_figure(view: ScheduleView) -> Figure:
     peak.
     """
     curves = memory_curves(view)
-    words = "what each memory holds; dashed: its capacity" if curves else "nothing is kept in a memory"
+    words = "bits in each memory over time; dashed: its capacity" if curves else "nothing is kept in a memory"
     title = f"Memories: {view.names.network} on {view.names.accelerator}"
     return _curves_figure(curves, title, words, view, MEMORY_COLOUR, True)
 

@@ -1,7 +1,7 @@
-"""Schedule as one HTML file that contains data, style and script. It needs no other files and no internet.
+"""Schedule as one HTML file that contains data, style and script.
 
-The script (schedule_data.js, schedule_why.js, schedule_lanes.js, schedule_viewer.js) draws the visible part on a
-canvas.
+It needs no other files and no internet. The script (schedule_data.js, schedule_why.js, schedule_lanes.js,
+schedule_viewer.js) draws the visible part on a canvas.
 
 Columns of numbers are packed as little-endian 32-bit integers or doubles. Most integer columns are stored as
 differences. The bytes are reordered: the first bytes of all values, then the second bytes, and so on. The result is

@@ -1,8 +1,8 @@
-"""Page with all runs, as one HTML file that contains data, style and scripts. It needs no other files and no internet.
+"""Page with all runs, as one HTML file that contains data, style and scripts.
 
-The scripts (base.js, charts.js, overview.js, run_view.js, views.js) draw the selected view from one copy of the data.
-Each schedule on several cores is shown in a frame, as the interactive page of `results/multi/page.py`. The file
-contains the scripts of the schedule page only once.
+It needs no other files and no internet. The scripts (base.js, charts.js, overview.js, run_view.js, views.js) draw the
+selected view from one copy of the data. Each schedule on several cores is shown in a frame, as the interactive page of
+`results/multi/page.py`. The file contains the scripts of the schedule page only once.
 """
 
 import re
