@@ -143,8 +143,8 @@ def allocate(
     `costs` is the result of the function `cost` for all cores, or the folder of the cost tables. If it is a folder,
     `cns`, `hardware`, `workload` and `mapping` are needed too. The files of the command are written to the folder
     `output`. Stages that write files write to the folder `exports`; the default is a subfolder of `output`. Raises
-    InputError for wrong settings, and with `strict` for input without effect; MappingError if no allocation has a
-    schedule.
+    InputError for wrong settings, and with `strict` for input without effect. Raises MappingError if no allocation has
+    a schedule.
     """
     from tilewright.pipeline.stages.base import Control
 

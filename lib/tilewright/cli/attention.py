@@ -141,7 +141,7 @@ def attention(
 
     The arguments are the options of the command. Raises InputError for wrong input files, for a workload that is not a
     language model or has no attention, for a core that cannot run all layers of an attention, and with `strict` for
-    input without effect; MappingError if a layer has no mapping that fits.
+    input without effect. Raises MappingError if a layer has no mapping that fits.
     """
     given = (workload, hardware, mapping, contexts, memory_sizes, tile_queries, tile_keys, tile_heads, tile_units)
     return _searched(*given, order, time_budget_s, search, output, strict)[0].optima

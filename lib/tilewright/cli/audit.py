@@ -216,7 +216,7 @@ def audit(
     `sentence` sums up the outcome. `differences` has a row for each value that differs. `left_out` has a row for each
     result whose search was ended by a time budget. `not_audited` has a row for each file that cannot be recomputed.
     `notes` has remarks. Raises InputError for a folder without results, for a wrong share, and if no result can be
-    recomputed; ArtifactError for damaged files.
+    recomputed. Raises ArtifactError for damaged files.
     """
     return _audited(folder, share, seed, hardware, workload, mapping, space, network_options).as_dict()
 

@@ -133,8 +133,8 @@ def depth_first(
     With `optimum`, the result is only the best schedule. The search covers all cuts, the given tile sizes and modes,
     and all sizes or modes if none are given. The certificate is written to the folder `output`. The arguments are the
     options of the command. Raises InputError with all errors of the input, for networks that are not chains, and with
-    `strict` for work without costs and for input without effect; MappingError if a layer of a tile has no mapping that
-    fits.
+    `strict` for work without costs and for input without effect. Raises MappingError if a layer of a tile has no
+    mapping that fits.
     """
     tiles = (tile_x, tile_y, overlap_mode, cut, optimum, time_budget_s)
     return _scheduled(workload, hardware, mapping, *tiles, search, output, network_options, strict)[0].schedules

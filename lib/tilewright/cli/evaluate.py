@@ -320,7 +320,7 @@ def evaluate(
     `layer` is then the name of the only layer to evaluate. `level_boundaries` has, for each operand, the number of
     loops up to and including each memory, as records have them; by default the allocator decides. `output` is the file
     that the command writes; it also names mappings that do not fit. Raises InputError for wrong input files, and with
-    `strict` for input without effect; MappingError if a mapping does not fit.
+    `strict` for input without effect. Raises MappingError if a mapping does not fit.
     """
     from tilewright.pipeline.stages.descriptions import Descriptions
 

@@ -90,8 +90,10 @@ def paths_of_inputs(
 
 
 def _options(stated: JsonObject, folder: Path) -> "SearchOptions":
-    """Search options of a run. Raises InputError if mappings were chosen from a front, and if the run used a pipeline
-    of the user, because options do not describe the stages of such a pipeline.
+    """Search options of a run.
+
+    Raises InputError if mappings were chosen from a front. It also raises InputError if the run used a pipeline of the
+    user, because options do not describe the stages of such a pipeline.
     """
     from tilewright.base.objectives import OBJECTIVES
     from tilewright.base.parameters import made_of

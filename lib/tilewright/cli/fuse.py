@@ -160,7 +160,7 @@ def fuse(
     `start` is the folder or the file of an earlier result. The plan in this result is evaluated with the inputs of this
     call, and the new result is never worse than this plan. `output` is the folder that the command writes; with `run`,
     the schedule is written too. Raises InputError with all errors of the input files and options, and with `strict` for
-    work without costs and for input without effect; MappingError if no plan has a schedule.
+    work without costs and for input without effect. Raises MappingError if no plan has a schedule.
     """
     return _fused(workload, hardware, mapping, options, start, output, run, network_options, strict)[0]
 

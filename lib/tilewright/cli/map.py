@@ -173,7 +173,7 @@ def map_workload(
     configuration, or a file with such a list; stages can also be classes or objects. Stages that write files write to
     the folder `exports`; the default is a subfolder of `output`. Without a `store`, results are not kept for later
     searches. Raises InputError for wrong input files and pipelines, and with `strict` for work without costs and for
-    input without effect; MappingError if a layer has no mapping that fits.
+    input without effect. Raises MappingError if a layer has no mapping that fits.
     """
     from tilewright.pipeline.stages.base import Control
     from tilewright.pipeline.stages.descriptions import Descriptions
@@ -271,7 +271,7 @@ def pipeline_of(given: "PipelineSource | Pipeline", options: SearchOptions, work
 
 
 def _made_by(problem: "NetworkProblem", options: MapOptions, stages: "Pipeline", given: bool) -> JsonObject:
-    """Provenance of the results. A pipeline of the user is recorded stage by stage."""
+    """Provenance of the results. If the user gave a pipeline, each of its stages is recorded."""
     told = encode(options.part(SearchOptions))  # without the preset, because all values are recorded
     if options.choice:
         told["choice"] = options.choice

@@ -82,8 +82,10 @@ def read_workload_file(
     model: Annotated[str, OptionOf(ModelChoice)] = CORRECTED.name,
     paper: Annotated[PaperWidth | None, Paper(("table",))] = None,
 ) -> Workload:
-    """Workload in a file. Artifact, coverage, table of layers and drawing are written if their paths are given; with
-    `paper` (`column` or `page`), the drawing and the table are made for a paper.
+    """Workload in a file.
+
+    Artifact, coverage, table of layers and drawing are written if their paths are given. With `paper` (`column` or
+    `page`), the drawing and the table are made for a paper.
     """
     return _parsed(file, output, coverage, table, graph, name, strict, network_options, model)[0]
 

@@ -12,8 +12,8 @@ from tilewright.base.registry import installed, package_of, registry_of
 def plug_in_lines() -> Iterator[str]:
     """Lines with the entry point, the object and the package of each installed plug-in, sorted by entry point.
 
-    Raises InputError for unknown kinds, for a name that two packages use, and, after the last line, for all objects
-    that cannot be loaded or have a fault.
+    Raises InputError for unknown kinds, and for a name that two packages use. After the last line, it raises InputError
+    for all objects that cannot be loaded or have a fault.
     """
     problems: list[Problem] = []
     for point, entry in installed().items():

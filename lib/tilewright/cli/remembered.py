@@ -43,8 +43,8 @@ def keep_descriptions(
 ) -> None:
     """Write hardware, workload and mapping of a run into its folder.
 
-    An input is left out if verbs find it where it is, as in the pipeline. `sources` has the source of each input (a
-    path or an object), by kind.
+    An input is left out if verbs already find it at its present path. `sources` has the source of each input (a path or
+    an object), by kind.
     """
     from tilewright.hardware.source import schema_of
     from tilewright.hardware.whole_text import FILE_TEXT, whole_text

@@ -127,8 +127,8 @@ def schedule(
 
     `output` is the folder that the command writes. If the folder `baseline` is given, the summary compares the schedule
     with the run in it, or with the best layer-by-layer schedule of the search that wrote `plan` (`fusion.json`), if
-    that schedule is better. Raises InputError for inputs that do not match, and with `strict` for input without effect;
-    MappingError if the allocation has no schedule.
+    that schedule is better. Raises InputError for inputs that do not match, and with `strict` for input without effect.
+    Raises MappingError if the allocation has no schedule.
     """
     given = (hardware, workload, mapping, cns, baseline, plan, output, strict, pipeline, network_options)
     return _made(costs, core_allocation, goal, settings, *given).result

@@ -109,7 +109,7 @@ def serving(
 
     The arguments are the options of the command. Raises InputError for wrong input files, for a workload that is not a
     language model or has layers that the simulator does not know, for a core without a clock frequency, and for an
-    accelerator with several cores; MappingError with the layers that have no mapping that fits.
+    accelerator with several cores. Raises MappingError with the layers that have no mapping that fits.
     """
     if form not in RELEASES:
         allowed, nearest = ", ".join(RELEASES), nearest_name(str(form), RELEASES)

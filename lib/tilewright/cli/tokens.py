@@ -120,7 +120,7 @@ def tokens(
 
     The arguments are the options of the command. `paper` (`column` or `page`) draws the figure for a paper. Raises
     InputError for wrong input files, for a workload that is not a language model, and with `strict` for input without
-    effect; MappingError with the layers that have no mapping that fits, or no schedule.
+    effect. Raises MappingError with the layers that have no mapping that fits, or no schedule.
     """
     given = (workload, hardware, mapping, contexts, batches, search.over(options))
     return _priced(*given, prompts, key_block, chunk, parallel, output, strict, jobs, store)[0]

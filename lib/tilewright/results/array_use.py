@@ -83,7 +83,9 @@ class ArrayUses:
     layers: tuple[LayerArrayUse, ...]
     """Layers in execution order."""
     places: Table[tuple[str, str], str] = field(default_factory=dict)
-    """File and line where the mapping file fixes a side, by (entry, array dimension). Only texts use them."""
+    """File and line where the mapping file fixes a side, by (entry, array dimension). The value is used only in
+    texts.
+    """
 
     @property
     def units(self) -> dict[str, int]:

@@ -95,7 +95,9 @@ class Bottlenecks:
     chain: "tuple[ChainPart, ...]" = ()
     """Parts of the latency of a run on several cores, in order of time (`latency_chain`)."""
     cores: "CoresReport | None" = None
-    """Cycles of the cores of a run on several cores, and the limits of the run; None on one core, or if not known."""
+    """Report on the cores of a run on several cores: cycles of each core, and limits of the run. None on one core, or
+    if not known.
+    """
     array: ArrayUses | None = None
     """Use of the array and causes of idle units; None if the hardware is not known."""
     equal_layers: tuple[tuple[str, ...], ...] = ()
@@ -279,8 +281,8 @@ def totals_table(found: Bottlenecks) -> "pandas.DataFrame":
 
 
 def port_table(found: Bottlenecks) -> "pandas.DataFrame":
-    """Table with a row for each layer and port: the use of the port, the latency of the layer with this port twice as
-    wide, and the rank of the port by this latency.
+    """Table with a row for each layer and port. The columns are the use of the port, the latency of the layer with this
+    port twice as wide, and the rank of the port by this latency.
     """
     import pandas
 

@@ -95,7 +95,7 @@ def panel_inches() -> float:
 
 
 def split_rows(layers: "Sequence[PlacedLayer]", inches_per_layer: float) -> "list[Sequence[PlacedLayer]]":
-    """Layers in rows of nearly equal length, each at most as wide as a panel can be."""
+    """Layers divided into rows of nearly equal length. No row is wider than the widest panel."""
     per_row = max(1, int(panel_inches() / inches_per_layer))
     rows = max(1, math.ceil(len(layers) / per_row))
     length = max(1, math.ceil(len(layers) / rows))

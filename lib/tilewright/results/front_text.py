@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 def front_lines(summary: Mapping[str, Any]) -> Iterator[str]:
     """Lines for the terminal on the Pareto front of a network; no lines if the run has no front.
 
-    The lines state the price in energy of less latency (and the reverse), the knee, the distance of the complete front,
-    and the point of the run.
+    The lines state the trade-off between energy and latency, the knee, the distance of the complete front, and the
+    point of the run.
     """
     stated = summary.get("front")
     if stated is None:

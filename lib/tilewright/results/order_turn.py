@@ -116,7 +116,7 @@ class UncertainNumber:
 
 
 class Turn(NamedTuple):
-    """Change of one number at which two runs are equal in a measure."""
+    """Change of one number to the value at which two runs are equal in a measure."""
 
     number: UncertainNumber
     factor: float

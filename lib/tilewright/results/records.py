@@ -1,4 +1,4 @@
-"""Views of the records of a run, shared by tables, figures and checks."""
+"""Types and functions for the records of a run, shared by tables, figures and checks."""
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -20,7 +20,7 @@ from tilewright.results.records import Summary
 from tilewright.results.run_text import DONE, bits_text, range_columns, setting_of
 
 RUN = "run"
-"""Column with the name of a run, the first of each table."""
+"""Column with the name of a run. It is the first column of each table."""
 BASELINES = {"layer_by_layer": "layer by layer", "single_core": "one core"}
 """Text for each baseline, by the name of the baseline."""
 

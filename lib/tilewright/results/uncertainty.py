@@ -153,8 +153,8 @@ def sampled_factors(ranges: Ranges) -> Values:
 
 
 def _always_dominated(quantities: Sequence[Quantity], ranges: Ranges) -> npt.NDArray[np.bool_]:
-    """[run] True if a front member dominates the run for all factors. The front members are the runs on the front for
-    factors of 1.
+    """[run] True for each run that a run on the nominal front dominates for all factors. The nominal front is the front
+    for factors of 1.
 
     The marked runs can be ignored when other runs are judged. If a marked run dominates a run in a sample, an unmarked
     run also dominates this run.

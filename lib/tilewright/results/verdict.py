@@ -97,7 +97,7 @@ class Verdict:
         return self.text + more
 
     def as_object(self) -> JsonObject:
-        """Verdict as plain data."""
+        """Verdict as a JSON object."""
         winner = self.winner
         return {
             "question": self.question,

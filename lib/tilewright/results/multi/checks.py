@@ -30,8 +30,8 @@ def proof_faults(
 ) -> Iterator[str]:
     """Faults of the certificate in `allocation.json`.
 
-    A fault is a bound that does not follow from its weights or differs from the summary, a block with a core that is
-    not allowed, or a block with an allocation better than the proven optimum.
+    A bound is a fault if it does not follow from its weights or differs from the summary. A block is a fault if it has
+    a core that is not allowed, or an allocation better than the proven optimum.
     """
     certificate, proof = allocation["certificate"], allocation["search"]["proof"]
     choices = certificate["cores"]

@@ -46,7 +46,7 @@ def cn_rows(graph: CnGraph) -> list[dict[str, Any]]:
 
 
 def cn_summary(graph: CnGraph) -> dict[str, Any]:
-    """Size of a CN graph (numbers of layers, CNs, edges and so on), as plain data."""
+    """Size of a CN graph (numbers of layers, CNs, edges and so on), as a JSON object."""
     return {
         "network": graph.network,
         "cns": graph.cn_count,

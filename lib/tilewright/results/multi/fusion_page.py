@@ -43,8 +43,8 @@ def objective_value(objective: str, figures: Row) -> float:
 
 
 def fusion_figure(document: Row, tried: Sequence[Row]) -> Figure:
-    """Figure with a point for each plan that has a schedule, a line for the best plan so far, and horizontal lines for
-    the layer-by-layer schedule and for the lower bound.
+    """Figure of the search for a plan. It has a point for each plan with a schedule, and a line for the best plan so
+    far. Horizontal lines show the layer-by-layer schedule and the lower bound.
     """
     objective = document["objective"]
     points = [(row["plan"], objective_value(objective, row)) for row in tried if row[LATENCY_CYCLES] != ""]

@@ -94,10 +94,11 @@ def strips(
 def _coverage(
     table: ScheduleTable, window: tuple[float, float], width: int, lane: npt.NDArray[np.int64], lanes: int
 ) -> tuple[Floats, Floats, Floats]:
-    """Coverage of the pixels of each lane, as three arrays.
+    """Triple of arrays with the coverage of the pixels of each lane.
 
-    The arrays are [lane, pixel, 3], the colours of bars weighted by the share of the pixel that each bar covers; [lane,
-    pixel], the share that all bars cover; and [lane, category, pixel], the share of each category in the covered share.
+    First: [lane, pixel, 3] sum of the colours of bars, weighted by the share of the pixel that each bar covers. Second:
+    [lane, pixel] share of the pixel that all bars cover. Third: [lane, category, pixel] share of each category in the
+    covered share.
     """
     scale = width / (window[1] - window[0])
     left = np.clip((table.start_cycles - window[0]) * scale, 0.0, float(width))
