@@ -62,7 +62,7 @@ def _advised(
     together: str,
     show_progress: bool = False,
 ) -> "Advices":
-    """Effects of each change. If `write` or `output` are given, the files that they name are written."""
+    """Effects of each change. Files are written only if `write` or `output` names them."""
     from tilewright.designs.trials import advices_of, named_advices, with_pairs
     from tilewright.search.progress import search_progress
 
@@ -173,7 +173,7 @@ def advise(
 
 
 def run_and_changes(run: Path, factor: float | str) -> "tuple[TrialEngine, tuple[FileChange, ...]]":
-    """(run with its inputs, changes that multiply or divide a number of its hardware by a factor)."""
+    """Pair (run with its inputs, changes that multiply or divide a number of its hardware by a factor)."""
     given = dict.fromkeys((HARDWARE, WORKLOAD, MAPPING))
     return _explained_with(run, given, NetworkOptions(), _factor(str(factor)), False)[:2]
 
@@ -181,7 +181,7 @@ def run_and_changes(run: Path, factor: float | str) -> "tuple[TrialEngine, tuple
 def _explained_with(
     run: Path, given: dict[str, Path | None], network_options: NetworkOptions, by: Fraction, mapping_changes: bool
 ) -> "tuple[TrialEngine, tuple[FileChange, ...], int]":
-    """(run with its inputs, changes of its hardware by a factor, number of changes of other files)."""
+    """Triple (run with its inputs, changes of its hardware by a factor, number of changes of other files)."""
     if is_multi_run(existing_run(run)):
         return *explained_system_run(run, given, network_options, by), 0
     explained, changes = _explained_run(run, given, network_options, by, mapping_changes)
@@ -189,8 +189,8 @@ def _explained_with(
 
 
 def _named(changes: "Sequence[FileChange]", together: str) -> "tuple[FileChange, ...]":
-    """Changes that give more of something, by their keys in a text; () without text. Raises InputError for unknown keys
-    and for keys that are given twice.
+    """Changes selected by the keys in a text; () if the text is empty. Only changes that increase a number, such as a
+    size or width, can be selected. Raises InputError for unknown keys and for keys that are given twice.
     """
     if not together:
         return ()
@@ -209,7 +209,9 @@ def _named(changes: "Sequence[FileChange]", together: str) -> "tuple[FileChange,
 def _explained_run(
     run: Path, given: dict[str, Path | None], network_options: NetworkOptions, by: Fraction, mapping_changes: bool
 ) -> "tuple[ExplainedRun, tuple[FileChange, ...]]":
-    """(run on one core with its inputs, changes that multiply or divide a number of its hardware file by a factor)."""
+    """Pair (run on one core with its inputs, changes that multiply or divide a number of its hardware file by a
+    factor).
+    """
     from tilewright.designs.changes import possible_changes
     from tilewright.hardware.whole_text import hardware_document
 
@@ -229,8 +231,9 @@ def _mapping_changes(explained: "ExplainedRun", paths: dict[str, Path]) -> "tupl
 
 
 def write_changed(found: "Advices", number: int, path: Path) -> None:
-    """Write the input file that a change modifies, with the change applied. Raises InputError if the path of this file
-    is not known."""
+    """Write the changed copy of the input file that a change modifies. Raises InputError if the path of the input file
+    is not known.
+    """
     from tilewright.hardware.text_edits import changed_text
     from tilewright.hardware.whole_text import hardware_text
 
@@ -255,7 +258,7 @@ def _write(found: "Advices", folder: Path) -> None:
 
 
 def _factor(text: str) -> Fraction:
-    """Factor by which a number is changed. Raises InputError."""
+    """Factor by which a number is changed. Raises InputError for a wrong factor."""
     if _FACTOR.fullmatch(text):
         factor = Fraction(text)
         if 1 < factor <= LARGEST_FACTOR:
@@ -269,8 +272,7 @@ Document = Mapping[str, Any]
 def explained_system_run(
     folder: Path, given: Given, network_options: NetworkOptions, by: Fraction
 ) -> "tuple[ExplainedSystemRun, tuple[FileChange, ...]]":
-    """(run on several cores with its inputs, changes of a number of its accelerator or core files by a factor).
-
+    """Pair (run on several cores with its inputs, changes of a number of its accelerator or core files by a factor).
     Raises InputError if the files are not those of the run.
     """
     from tilewright.designs.changes import system_changes
@@ -314,8 +316,8 @@ def explained_system_run(
 
 
 def _search_options(folder: Path, core_files: tuple[str, ...]) -> "CnSearchOptions":
-    """Search options of the cost tables. Raises InputError if two tables have different options, or if a pipeline of
-    the user made a table.
+    """Search options with which the cost tables were made. Raises InputError if two tables have different options, or
+    if a pipeline of the user made a table.
     """
     from tilewright.base.parameters import made_of
     from tilewright.search.options import CnSearchOptions
@@ -328,7 +330,7 @@ def _search_options(folder: Path, core_files: tuple[str, ...]) -> "CnSearchOptio
 
 
 def _system_options(folder: Path, search: "CnSearchOptions", settings: "ScheduleSettings") -> "SystemOptions | None":
-    """Options to search costs and allocation again; None if `tilewright allocate` did not search the allocation."""
+    """Options for new searches of costs and allocation; None if `tilewright allocate` did not search the allocation."""
     from tilewright.base.parameters import parameters_of
     from tilewright.designs.space import SystemOptions
     from tilewright.multicore.allocation.options import AllocationParameters

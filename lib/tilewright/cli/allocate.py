@@ -61,7 +61,7 @@ def _found(
     tell: Tell,
     show_progress: bool,
 ) -> "MultiCoreResult":
-    """Result of the verb, from its command-line options."""
+    """Result of the verb for its command-line options."""
     from tilewright.pipeline.stages.base import Control
     from tilewright.pipeline.stages.descriptions import Descriptions
 
@@ -109,7 +109,7 @@ def _echo(document: dict[str, Any], output: Path | None, verbose: bool, as_json:
 
 
 @verb(
-    """Find which core runs which part of which layer.
+    """Find the core that runs each part of each layer.
 
     Example: tilewright allocate --hardware config/hardware/multi/quad_core.yaml
     --workload config/workload/resnet18.onnx --mapping config/mapping/multi/quad_core.yaml --cns out --costs out/cost
@@ -143,8 +143,8 @@ def allocate(
     `costs` is the result of the function `cost` for all cores, or the folder of the cost tables. If it is a folder,
     `cns`, `hardware`, `workload` and `mapping` are needed too. The files of the command are written to the folder
     `output`. Stages that write files write to the folder `exports`; the default is a subfolder of `output`. Raises
-    InputError for wrong settings, and with `strict` for input without effect; MappingError if no allocation has a
-    schedule.
+    InputError for wrong settings, and with `strict` for input without effect. Raises MappingError if no allocation has
+    a schedule.
     """
     from tilewright.pipeline.stages.base import Control
 
@@ -167,8 +167,8 @@ def _allocated(
     pipeline: PipelineSource,
     control: "Control",
 ) -> "MultiCoreResult":
-    """Result of the search, which is also written to the folder `output` if it is given. Raises InputError for wrong
-    input, and if stages write files but no folder for these files is known.
+    """Result of the search. If the folder `output` is given, the result is also written there. Raises InputError for
+    wrong input, and if stages write files but no folder for these files is known.
     """
     from tilewright.pipeline.stages.multi.inputs import read_inputs
     from tilewright.pipeline.stages.multi.result import MultiCoreResult
@@ -210,7 +210,7 @@ def _write(folder: Path, found: "MultiCoreResult", made_by: JsonObject) -> None:
 
 
 def texts_of(found: "MultiCoreResult") -> dict[str, str]:
-    """Texts of the files that are written beside the allocation, by file name."""
+    """Texts of the files beside the allocation, by file name."""
     return {
         GENERATIONS: _csv_of_generations(found.allocation),
         PARETO: _csv_of_front(found.document),
@@ -244,7 +244,7 @@ def _csv_of_front(document: dict[str, Any]) -> str:
 
 
 def _proof_text(proof: JsonObject) -> str:
-    """One line that says how far the allocation is proven to be the best."""
+    """Line on the proof of the allocation: proven best, or the remaining gap."""
     if proof["is_proven"]:
         return f"proven to be the best over {ALLOWED_ALLOCATIONS}: {proof['rule']}"
     return (

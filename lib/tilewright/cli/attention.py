@@ -53,7 +53,7 @@ def _searched(
     tell: Tell = silent,
     show_progress: bool = False,
 ) -> "tuple[_Found, list[Path]]":
-    """(best way to run each attention, paths of the written files)."""
+    """Pair (best way to run each attention, paths of the written files)."""
     sizes = Sizes(tuple(tile_units), tuple(tile_heads), tuple(tile_queries), tuple(tile_keys), tuple(order))
     _check_sizes(sizes)
     numbers = context_list(contexts) if isinstance(contexts, str) else contexts
@@ -141,7 +141,7 @@ def attention(
 
     The arguments are the options of the command. Raises InputError for wrong input files, for a workload that is not a
     language model or has no attention, for a core that cannot run all layers of an attention, and with `strict` for
-    input without effect; MappingError if a layer has no mapping that fits.
+    input without effect. Raises MappingError if a layer has no mapping that fits.
     """
     given = (workload, hardware, mapping, contexts, memory_sizes, tile_queries, tile_keys, tile_heads, tile_units)
     return _searched(*given, order, time_budget_s, search, output, strict)[0].optima
@@ -184,9 +184,8 @@ def _check_sizes(sizes: Sizes) -> None:
 def attention_problems(
     given: tuple[Any, Any, Any], points: AttentionPoints, options: LayerOptions, notices: list[str]
 ) -> "tuple[str, list[AttentionCosts]]":
-    """(name of the workload, cost models: one for each attention at each context length and memory size).
-
-    Raises InputError with all errors of the input files, and for a workload without attention.
+    """Pair (name of the workload, cost models). There is a cost model for each attention at each context length and
+    memory size. Raises InputError with all errors of the input files, and for a workload without attention.
     """
     from tilewright.pipeline.stages.descriptions import Descriptions
     from tilewright.pipeline.stages.run import read_problem
@@ -235,7 +234,7 @@ def _found(
 
 
 def _object(found: _Found) -> JsonObject:
-    """Result as JSON values."""
+    """Result as a JSON object."""
     from tilewright.tiles.attention.result import optimum_object
 
     told = {

@@ -35,12 +35,12 @@ if TYPE_CHECKING:
 SHARE = "1%"
 SEED = 0
 MOST_TOLD = 10
-"""Largest number of differences of one result, and of left-out results, that are printed without -v."""
+"""Largest number of printed differences of one result, and of printed results that are left out, without -v."""
 
 
 @dataclass(frozen=True)
 class Audit:
-    """Recomputed results of a folder, and the comparison with the stored results."""
+    """Comparison of the stored results of a folder with recomputed results."""
 
     folder: Path
     share: Fraction
@@ -60,7 +60,7 @@ class Audit:
 
     @property
     def sentence(self) -> str:
-        """Sentence that sums up the comparison of all recomputed results, for users who quote the audit."""
+        """Sentence for users who quote the audit: it sums up the comparison of all recomputed results."""
         kinds = _joined([words for kind, words in PLURALS.items() if any(item.kind == kind for item in self.items)])
         how = f"{share_text(self.share)}, seed {self.seed}"
         verb = "was" if len(self.made) == 1 else "were"
@@ -78,7 +78,7 @@ class Audit:
         return f"{len(self.different):,} different ({names}), {equal:,} equal, bit by bit"
 
     def _exceptions(self) -> Iterator[str]:
-        """Parts of the sentence on results that the audit does not cover, and on results of another version of the
+        """Parts of the sentence: on results that the audit does not cover, and on results of another version of the
         code.
         """
         if self.left_out:
@@ -110,7 +110,7 @@ class Audit:
         return told + [f"not audited  {one.place}: {one.reason}" for one in self.not_audited]
 
     def as_dict(self) -> JsonObject:
-        """Result as JSON values."""
+        """Result as a JSON object."""
         return {
             "folder": str(self.folder),
             "share": share_text(self.share),
@@ -216,7 +216,7 @@ def audit(
     `sentence` sums up the outcome. `differences` has a row for each value that differs. `left_out` has a row for each
     result whose search was ended by a time budget. `not_audited` has a row for each file that cannot be recomputed.
     `notes` has remarks. Raises InputError for a folder without results, for a wrong share, and if no result can be
-    recomputed; ArtifactError for damaged files.
+    recomputed. Raises ArtifactError for damaged files.
     """
     return _audited(folder, share, seed, hardware, workload, mapping, space, network_options).as_dict()
 
@@ -238,7 +238,7 @@ def _verify(folder: Path) -> None:
 def _made_again(
     found: "Sequence[Audited]", chosen: Sequence[AuditItem], refused: list[NotAudited], show_progress: bool
 ) -> list[Made]:
-    """Drawn results, recomputed folder by folder. A folder that cannot be recomputed is added to `refused`."""
+    """Recomputed results of the sample, folder by folder. A folder that cannot be recomputed is added to `refused`."""
     from tilewright.search.progress import search_progress
 
     wanted = set(map(id, chosen))

@@ -1,4 +1,4 @@
-"""`tilewright check-front`: check of a certificate, which says that Pareto fronts are complete."""
+"""`tilewright check-front`: check of a certificate that states that Pareto fronts are complete."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -84,7 +84,7 @@ def check_front(
 
 
 def verdict_text(verdict: "CertificateVerdict") -> str:
-    """Lines that say which parts were checked and which errors were found."""
+    """Lines on the checked parts and on the errors that were found."""
     checked = [
         f"{count_of(verdict.designs, 'design')} recomputed with areas; {count_of(verdict.fronts, 'front')} compared",
         f"costs recomputed one by one: {count_of(verdict.members, 'design')} on fronts,"
@@ -104,7 +104,7 @@ def _as_dict(verdict: "CertificateVerdict") -> "JsonObject":
 
 
 def _space_of(folder: Path) -> Path:
-    """File of the space that the folder names. Raises InputError if the folder names no file."""
+    """Path of the space file that the folder names. Raises InputError if the folder names no file."""
     try:
         return Path(folder / (folder / SPACE_PATH).read_text(encoding="utf-8").strip())
     except OSError:

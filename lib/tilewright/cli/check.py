@@ -29,7 +29,7 @@ def _checked(
     network_options: NetworkOptions | None,
     tell: Tell = silent,
 ) -> "list[Check]":
-    """Results of all checks. They are written to `output` if it is given and no check fails."""
+    """Results of all checks. If `output` is given and no check fails, the results are written there."""
     from tilewright.results.checks import checks_document, failure_message
 
     run, network_options = Path(run), network_options or NetworkOptions()
@@ -100,16 +100,16 @@ def check(
 ) -> "list[Check]":
     """Checks of physical invariants on the folder of a run.
 
-    Some checks need the input files of the run: `hardware`, `workload` and `mapping`. If a file is not given, the
-    function looks for it in the same places as the command. Without the file, the checks that need it are left out.
-    `output` is the file for the results; it is not written if a check fails. Raises ArtifactError if a file of the run
-    is missing or damaged, and InputError for wrong input files.
+    Some checks need the input files of the run: `hardware`, `workload` and `mapping`. If a file is not given, it is
+    searched as the command does. Checks whose file is not found are left out. `output` is the file for the results; it
+    is not written if a check fails. Raises ArtifactError if a file of the run is missing or damaged, and InputError for
+    wrong input files.
     """
     return _checked(run, hardware, workload, mapping, output, network_options)
 
 
 def _check_single(run: Path, given: Mapping[str, Path | None], tell: Tell) -> "tuple[list[Check], dict[str, str]]":
-    """(checks of a run on one core, digests of the checked files)."""
+    """Pair (checks of a run on one core, digests of the checked files)."""
     from tilewright.results.checks import check_run
 
     unused = [kind for kind in (WORKLOAD, MAPPING) if given[kind] is not None]

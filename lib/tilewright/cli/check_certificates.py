@@ -14,10 +14,8 @@ if TYPE_CHECKING:
 def check_depth_first(
     file: Path, described: tuple[Path | None, Path | None, Path | None], network_options: NetworkOptions
 ) -> "tuple[list[Check], dict[str, str]]":
-    """(checks of the certificate in a file, digest of the file).
-
-    `described` has the paths of hardware, workload and mapping. Raises InputError if one of them is missing, or if the
-    file is not a certificate.
+    """Pair (checks of the certificate in a file, digest of the file). `described` has the paths of hardware, workload
+    and mapping. Raises InputError if an input file is missing, or if the file is not a certificate.
     """
     from tilewright.cli.depth_first import described_problem
     from tilewright.tiles.depth_first.certificate_check import check_certificate, read_certified
@@ -43,10 +41,8 @@ def check_complete(described: tuple[Path | None, Path | None, Path | None]) -> N
 def check_attention(
     file: Path, described: tuple[Path | None, Path | None, Path | None]
 ) -> "tuple[list[Check], dict[str, str]]":
-    """(checks of the certificates in a file, digest of the file).
-
-    `described` has the paths of hardware, workload and mapping. Raises InputError if one of them is missing, or if the
-    file has no certificates.
+    """Pair (checks of the certificates in a file, digest of the file). `described` has the paths of hardware, workload
+    and mapping. Raises InputError if an input file is missing, or if the file has no certificates.
     """
     from tilewright.cli.attention import attention_problems
     from tilewright.tiles.attention.certificate_check import check_certificates, read_certified

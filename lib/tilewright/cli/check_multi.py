@@ -1,4 +1,4 @@
-"""`tilewright check` for a run of the multi-core flow."""
+"""`tilewright check` for a run on several cores."""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -32,7 +32,7 @@ Tell = Callable[[Sequence[str]], None]
 def check_folder(
     run: Path, given: Given, network_options: NetworkOptions, tell: Tell
 ) -> "tuple[list[Check], dict[str, str]]":
-    """(checks of a run in a folder, digests of the checked files).
+    """Pair (checks of a run in a folder, digests of the checked files).
 
     CN graph, cost tables and allocation are checked if the folder has them. If hardware, workload and mapping are given
     or found, the scheduling problem is recomputed and compared. A notice says which parts are not checked. Raises
@@ -72,8 +72,8 @@ def _descriptions(
 ) -> dict[str, Path] | None:
     """Paths of hardware, workload and mapping of a run, by kind.
 
-    If no path is given and a file is not found, the result is None, and a notice says so. Raises InputError if some
-    paths are given and another file is not found.
+    If the user gave no path and a file is not found, the result is None, and a notice says so. Raises InputError if the
+    user gave some paths and another file is not found.
     """
     found = run.descriptions(given, network_options, is_system=True)
     missing = run.not_found(found)
@@ -98,7 +98,7 @@ def _descriptions(
 def _assembled(
     run: Path, described: Mapping[str, Path], network_options: NetworkOptions, settings: JsonObject
 ) -> "AssembledProblem":
-    """Scheduling problem, made from hardware, workload and mapping."""
+    """Scheduling problem that is made from hardware, workload and mapping."""
     from tilewright.multicore.scheduling.assembly import model_problem
     from tilewright.multicore.scheduling.options import ScheduleSettings
     from tilewright.pipeline.stages import descriptions

@@ -1,4 +1,4 @@
-"""`tilewright cns`: graph of computation nodes into which a network is cut, with the data flow between the nodes."""
+"""`tilewright cns`: cut of a network into computation nodes, as a graph with the data flow between the nodes."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from tilewright.pipeline.stages.multi.items import CnProblem, SystemProblem
 
 _MOST_NOTICES = 20
-"""Largest number of notices that are printed without -v; the artifact has all notices of the tiling."""
+"""Largest number of notices on the tiling that are printed without -v. The artifact has all notices."""
 
 
 def _cut(
@@ -46,8 +46,7 @@ def _cut(
     verbose: bool = False,
     tell: Tell = silent,
 ) -> "tuple[SystemProblem, CnProblem]":
-    """(input files that were read, network in CNs). The CN graph is also written to `output` if it is given.
-
+    """Pair (input files that were read, network in CNs). If `output` is given, the CN graph is also written there.
     Raises InputError with all errors of the input.
     """
     from tilewright.pipeline.stages.base import Control
@@ -149,8 +148,8 @@ def cns(
 def _write(
     folder: Path, problem: "SystemProblem", stated: JsonObject, graph: "CnGraph", notices: Sequence[str]
 ) -> None:
-    """Write the CN graph. Notices of unused input are recorded in the provenance, so they do not change the digest of
-    the graph.
+    """Write the CN graph. Notices of unused input are recorded in the provenance, so that they do not change the digest
+    of the graph.
     """
     from tilewright.multicore.nodes.graph import write_cn_graph
     from tilewright.pipeline.stages.multi.items import input_digests

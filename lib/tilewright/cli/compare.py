@@ -40,7 +40,7 @@ def _compared(
 
 
 def _bandwidths(compared: "RunComparison", places: tuple[str, str]) -> "tuple[UncertainNumber, ...] | None":
-    """Bandwidths of off-chip memories as uncertain numbers; None for runs whose mappings cannot be evaluated again."""
+    """Bandwidths of off-chip memories as uncertain numbers. None for runs whose mappings cannot be evaluated again."""
     from tilewright.cli.explained_run import run_with_inputs
 
     try:
@@ -53,7 +53,7 @@ def _bandwidths(compared: "RunComparison", places: tuple[str, str]) -> "tuple[Un
 
 
 def _searched_again(compared: "RunComparison", places: tuple[str, str], jobs: int) -> "RunComparison":
-    """Comparison with new searches for the changes that would turn the order. Raises InputError for a run without a
+    """Comparison with new searches for the changes that would turn the order. Raises InputError for a run that is not a
     search on one core, and for a run whose inputs are not found.
     """
     from tilewright.cli.explained_run import run_with_inputs
@@ -105,8 +105,8 @@ def compare(
     jobs: int = 1,
     paper: Annotated[PaperWidth | None, Paper(("output",))] = None,
 ) -> "pandas.DataFrame":
-    """Table of the differences of run `b` from run `a`. It has a row for each layer, term and memory, the row with the
-    largest difference first.
+    """Table of the differences of run `b` from run `a`, with a row for each layer, term and memory. The row with the
+    largest difference comes first.
 
     Each run is a folder, a file layers.jsonl, or `FOLDER:DESIGN`, a design of a space. If a design has several
     networks, `network` selects one. `search_again` searches new mappings of both runs, with `jobs` threads, for each

@@ -27,7 +27,7 @@ def _show(text: str, as_json: bool) -> None:
     show=_show,
 )
 def completion(shell: Annotated[Shell, ARGUMENT]) -> str:
-    """Script that makes a shell complete the command line. Raises InputError for another shell."""
+    """Script that adds completion of the command line to a shell. Raises InputError for an unknown shell."""
     from click.shell_completion import get_completion_class
 
     from tilewright.cli.main import COMPLETION_VARIABLE, PROGRAM, cli

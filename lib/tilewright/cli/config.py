@@ -57,16 +57,16 @@ from tilewright.results.schedule_options import ScheduleFigureOptions
 from tilewright.search.options import ZIGZAG, CoreSearchOptions
 
 OPEN_MAPPING = "multi/open"
-"""Mapping file of a run that searches for a plan and names no mapping file."""
+"""Mapping file of a run that searches for a plan but names no mapping file."""
 FUSION_KEY, SEARCHED = "fusion", "search"
 
 
 def says_nothing(entry: Mapping[str, Any], values: Mapping[str, Any]) -> bool:
-    """Whether a run on several cores does not decide how its network is cut and mapped.
+    """Whether a run on several cores leaves open how its network is cut and mapped.
 
     `values` are the values of the keys of the run, including keys at the top of the configuration. The result is True
-    if the run names no mapping file, no mapping file has the name of the hardware, and no key sets `fusion`, tiles,
-    stacks, stages, or a schedule that the search for plans does not support.
+    if three conditions hold. The run names no mapping file. No mapping file has the name of the hardware. No key sets
+    `fusion`, tiles, stacks, stages, or a schedule that the search for plans does not support.
     """
     if entry.get("mapping") is not None or not isinstance(entry.get("hardware"), str):
         return False
@@ -85,10 +85,10 @@ SPACES, FRONTS = "spaces", "fronts"
 """Keys that list design spaces: spaces to explore, and spaces whose complete Pareto fronts are searched."""
 RUN_KEYS = ("flow", *DESCRIPTIONS, *KEYS, "pipeline")
 RUNS_PER_JOB = "runs_per_job"
-"""Key for the number of runs on one core that one job of the pipeline makes."""
+"""Key for the number of runs on one core in one job of the pipeline."""
 MANY_JOBS = 50
-"""Largest number of jobs for the runs on one core if `runs_per_job` is not given. If there are more runs, each job
-makes several runs.
+"""Largest number of jobs for runs on one core if `runs_per_job` is not given. If there are more runs, each job makes
+several of them.
 """
 TOP_KEYS = ("runs", "sweeps", SPACES, FRONTS, KEY, RUNS_PER_JOB, *NETWORK_KEYS, *KEYS, "pipeline")
 _VALUES_THAT_ARE_LISTS = ("pipeline", *(key for key, parameter in KEYS.items() if parameter.takes_list))
@@ -101,7 +101,9 @@ def read_config(path: Path | str) -> RunPlan:
 
 
 def plan_of(config: Any, documents: Sequence[YamlDocument] = ()) -> RunPlan:
-    """Runs of a configuration that is loaded. `documents` give the line of each key for messages. Raises InputError."""
+    """Runs of a configuration that is already loaded. `documents` give the line of each key for messages. Raises
+    InputError with all problems.
+    """
     reader = _Reader(list(documents))
     plan = reader.read(config)
     if reader.problems:
@@ -116,11 +118,10 @@ class _Reader:
     unused: list[Unused] = field(default_factory=list)
     """Notices of input without effect."""
     effects: dict[str, bool] = field(default_factory=dict)
-    """Whether at least one run uses a key at the top of the file, by key. A key that every run uses can be missing
-    here."""
+    """Whether at least one run uses a key at the top of the file, by key. Keys that every run uses can be missing."""
     files: dict[str, dict[str, str]] = field(default_factory=lambda: {kind: {} for kind in DESCRIPTIONS})
     systems: dict[str, bool | None] = field(default_factory=dict)
-    """Whether a hardware file describes several cores, by file. It is kept because many runs share a file."""
+    """Whether a hardware file describes several cores, by file. The answer is kept, because many runs share a file."""
 
     def read(self, config: Any) -> RunPlan:
         if not self._is_configuration(config):
@@ -152,7 +153,9 @@ class _Reader:
         return RunPlan(*made, tuple(self.unused), per_job)
 
     def _runs_per_job(self, config: dict[str, Any], count: int) -> int:
-        """Number of runs on one core that one job makes. `count` is the number of all these runs."""
+        """Number of runs on one core that one job makes. `count` is the number of runs on one core in the
+        configuration.
+        """
         given = config.get(RUNS_PER_JOB)
         if given is None:
             return -(-count // MANY_JOBS)
@@ -284,8 +287,8 @@ class _Reader:
         entry: Mapping[str, Any],
         defaults: Mapping[str, Any],
     ) -> None:
-        """Record options of a run that have no effect because of its other options, and which options at the top the
-        run uses.
+        """Record the options of a run that its other options make ineffective, and the options at the top that the run
+        uses.
         """
         found = [group.without_effect() for group in made.values() if group is not None]
         without = {name: why for one in found for name, why in one.items()}
@@ -327,8 +330,8 @@ class _Reader:
     def _made(
         self, kind: type[Parameters], values: Mapping[str, Any], path: tuple[str, ...], entry: Mapping[str, Any]
     ) -> Parameters | None:
-        """Parameters of one class for a run. A problem of a value from the top of the file is recorded at the top, one
-        time for all runs.
+        """Parameters of one class for a run. A problem of a value at the top of the file is recorded once, at the
+        top.
         """
         names = [parameter.name for parameter in parameters_of(kind)]
         try:
@@ -340,7 +343,7 @@ class _Reader:
             return None
 
     def _check_hardware(self, flow: str | None, path: tuple[str, ...], name: str) -> None:
-        """Check the kind of the hardware file: a run on several cores needs an accelerator, a run on one core a
+        """Check the kind of the hardware file. A run on several cores needs an accelerator; a run on one core needs a
         core.
         """
         file = self.files["hardware"].get(name)
@@ -382,7 +385,7 @@ class _Reader:
         return name
 
     def _check_defaults(self, config: Mapping[str, Any]) -> None:
-        """Check each option at the top of the file alone, including options that no run uses."""
+        """Check each option at the top of the file on its own, including options that no run uses."""
         for key, value in config.items():
             if key not in KEYS or (value is None and key in SETTINGS):
                 continue
@@ -400,7 +403,7 @@ class _Reader:
                 self.problems.append(Problem(message, document.file, document.line_of(path), place))
 
     def _is_configuration(self, config: Any) -> bool:
-        """Whether the data is a configuration. If it is another kind of file, only this problem is reported."""
+        """Whether the data are a configuration. If they are another kind of file, only this problem is reported."""
         document = next(iter(self.documents), YamlDocument("config", config))
         try:
             refuse_other_kind(replace(document, data=config), CONFIG)
@@ -427,7 +430,7 @@ class _Reader:
             self.problems.append(problem)
 
     def _place(self, path: tuple[str, ...]) -> tuple[str, int]:
-        """(file, line) of a key."""
+        """Pair (file, line) of a key."""
         file, line = "config", 0
         for document in self.documents:
             if not line:
@@ -438,18 +441,18 @@ class _Reader:
 
 
 def _has_figures(values: Mapping[str, Any]) -> bool:
-    """Whether figures of a run are written as files: the value of `figures`; without it, whether a drawing option is
-    given.
+    """Whether figures of a run are written as files. The key `figures` decides; without it, figures are written if a
+    drawing option is given.
     """
     return bool(values.get("figures", any(key in values for key in DRAWN)))
 
 
 def _values(flow: str, entry: Mapping[str, Any], defaults: Mapping[str, Any]) -> dict[str, Any]:
-    """Values of the keys of a run, including keys at the top. The value null resets a key of a run on several cores to
-    its default.
+    """Values of the keys of a run, including keys at the top.
 
-    The reference model has only convolutions and matrix products, so the key `model` at the top applies only to runs on
-    one core. Values of the preset of a run overrule values at the top.
+    Values of the preset of a run overrule values at the top. In a run on several cores, the value null resets a key to
+    its default. The reference model has only convolutions and matrix products, so the key `model` at the top applies
+    only to runs on one core.
     """
     left_out = ("model",) if flow == MULTI else ()
     implied = SEARCH_OF.get(flow, CoreSearchOptions).implied(entry)
@@ -485,10 +488,8 @@ def read_stages(
     settings: Mapping[str, Any] | None,
     documents: Sequence[YamlDocument],
 ) -> tuple[Stages, list[Problem]]:
-    """(stages of the value `pipeline`, problems of this value).
-
-    `path` has the keys of the value in the file. `settings` are the settings of a run on several cores; None for a run
-    on one core.
+    """Pair (stages of the value `pipeline`, problems of this value). `path` has the keys of the value in the file.
+    `settings` are the settings of a run on several cores; None for a run on one core.
     """
     if pipeline is None:
         return Stages(), []

@@ -27,7 +27,7 @@ DESCRIPTIONS: dict[str, tuple[str, ...]] = {
     "workload": (".onnx", ".yaml", ".yml"),
     "mapping": (".yaml", ".yml"),
 }
-"""Suffixes of files, by kind of file. They are tried in this order for a name without suffix in config/<kind>/."""
+"""Suffixes of files, by kind of file. For a name without suffix in config/<kind>/, they are tried in this order."""
 SPACE = "space"
 """Kind of the files of design spaces."""
 SUFFIXES = {**DESCRIPTIONS, SPACE: (".yaml", ".yml")}
@@ -35,8 +35,10 @@ SUFFIXES = {**DESCRIPTIONS, SPACE: (".yaml", ".yml")}
 
 
 def find_file(kind: str, value: str) -> Path:
-    """File that a run names. A path with a suffix is returned unchanged. A name without suffix is looked up by
-    `files_named`; if there is no such file, the result is the file that would have the name in config/<kind>/.
+    """File that a run names.
+
+    A path with a suffix is returned unchanged. A name without suffix is looked up by `files_named`. If there is no such
+    file, the result is the path that the file would have in config/<kind>/.
     """
     if value.endswith(SUFFIXES[kind]):
         return Path(value)
@@ -44,9 +46,11 @@ def find_file(kind: str, value: str) -> Path:
 
 
 def files_named(kind: str, value: str) -> list[Path]:
-    """Files that a name without suffix can mean. This is one file if config/<kind>/ has it; the first suffix with which
-    a file exists is added. Otherwise these are all files of this name in subfolders, in the order of their paths. More
-    than one file means that the name is ambiguous.
+    """Files that a name without suffix can mean.
+
+    If config/<kind>/ has a file of this name, this is the only result; the first suffix with which a file exists is
+    added. Otherwise all files of this name in subfolders are returned, in the order of their paths. If there is more
+    than one file, the name is ambiguous.
     """
     direct = next((path for path in (*_in_folder(kind, value), Path(value)) if path.is_file()), None)
     if direct is not None:
@@ -58,14 +62,14 @@ def files_named(kind: str, value: str) -> list[Path]:
 
 
 def ambiguity(kind: str, value: str) -> str:
-    """Message that a name can mean several files; '' if it means one file or none."""
+    """Message that a name can mean several files; '' if it means at most one file."""
     found = files_named(kind, value)
     names = " and ".join(map(str, found))
     return f"several {kind} files have this name, {names}: add the folder to the name" if len(found) > 1 else ""
 
 
 def is_in_folder(kind: str, value: str) -> bool:
-    """Whether config/<kind>/ itself has a file of a name, which can begin with a subfolder."""
+    """Whether config/<kind>/ itself has a file of a name. The name can begin with a subfolder."""
     return any(path.is_file() for path in _in_folder(kind, value))
 
 
@@ -74,7 +78,7 @@ def _in_folder(kind: str, value: str) -> list[Path]:
 
 
 def known_files(kind: str, value: str) -> tuple[Path, list[str]]:
-    """(folder in which a file was looked for, names of the existing files of this kind)."""
+    """Pair (folder in which a file was looked for, names of the existing files of this kind)."""
     if value.endswith(SUFFIXES[kind]):
         place = Path(value).parent
         files = place.glob("*") if place.is_dir() else []
@@ -85,8 +89,10 @@ def known_files(kind: str, value: str) -> tuple[Path, list[str]]:
 
 
 def nearest_known(kind: str, value: str, known: Sequence[str]) -> str:
-    """Suggestion for a name or path without a file: a file of the same name in another subfolder, else the nearest of
-    the known files. Names of files in subfolders are compared with and without the subfolder.
+    """Suggestion for a name or path without a file. It is a file of the same name in another subfolder, otherwise the
+    nearest of the known files.
+
+    Names of files in subfolders are compared with and without the subfolder.
     """
     if value.endswith(SUFFIXES[kind]):
         return nearest_file(Path(value)) or nearest_name(value, known)
@@ -116,7 +122,7 @@ def mapping_for(hardware: str) -> str:
 
 
 def name_of(kind: str, value: str) -> str:
-    """Name of a file without folder and suffix. Other dots belong to the name, as in tpu_like.v2."""
+    """Name of a file without folder and suffix. Dots within the name are kept, as in tpu_like.v2."""
     name = Path(value).name
     suffix = next((suffix for suffix in SUFFIXES[kind] if name.endswith(suffix)), "")
     return name.removesuffix(suffix)
@@ -158,8 +164,9 @@ def expand_run(name: str, entry: Mapping[str, Any], globs: Globs) -> Iterator[tu
 
 
 def expand_choices(entry: Mapping[str, Any], globs: Globs) -> JsonObject:
-    """Sweep in which each glob is replaced by the files that match it. If the sweep names a file several times, the
-    file is listed only one time."""
+    """Sweep in which each glob is replaced by the files that match it. Each file is listed only once, even if the sweep
+    names it several times.
+    """
     found = dict(entry)
     for key in {key for key, _ in globs}:
         value = entry[key]
@@ -194,7 +201,7 @@ ROLE_IDS = ("pooling_core_id", "simd_core_id", "offchip_core_id")
 """Keys of the `graph` of an accelerator file. Each gives a role to the core whose id is its value."""
 GRAPH_KEYS_OF_CORE = ("type", "operator_types")
 GRAPH_KEYS_OF_MEMORY = ("size", "operands", "served_dimensions", "force_double_buffering")
-"""Keys of a memory in a core file. The graph of computation nodes depends on the values of these keys only."""
+"""Keys of a memory in a core file that affect the graph of computation nodes. Values of other keys do not affect it."""
 
 
 @dataclass(frozen=True)
@@ -218,12 +225,12 @@ class SystemFiles:
 
     @cached_property
     def core_names(self) -> tuple[str, ...]:
-        """Distinct names of the core files of all cores except the off-chip one, in the order of core ids."""
+        """Distinct names of the core files, in the order of core ids. The off-chip core is left out."""
         return tuple(dict.fromkeys(name for core_id, name in self.name_of.items() if core_id != self.offchip_id))
 
     @property
     def everything(self) -> list[str]:
-        """Digests of the complete content of the files."""
+        """Digests of the complete content of the accelerator file and of its core files."""
         return [input_digest(self.file), *(f"{name} {input_digest(path)}" for name, path in self.path_of.items())]
 
     def of_core(self, name: str) -> str:
@@ -236,7 +243,8 @@ class SystemFiles:
         """Digest of the inputs of the cost table of one core file.
 
         The inputs are the core file, the cores that use it, their roles, the operators that they can run, and the file
-        of the off-chip core. Operands that are too large for the core are streamed from the off-chip core.
+        of the off-chip core. The off-chip core is included because operands that are too large for the core are
+        streamed from it.
         """
         uses = [[core_id, *self._use(core_id)] for core_id, found in self.name_of.items() if found == name]
         offchip = self.name_of.get(self.offchip_id) if self.offchip_id is not None else None

@@ -1,4 +1,7 @@
-"""Folders for the results and logs of a configuration, and the file that names the configuration in the folder."""
+"""Folders for the results and logs of a configuration.
+
+A file in the folder of results names the configuration.
+"""
 
 import re
 from collections.abc import Sequence
@@ -20,11 +23,13 @@ RESULTS, LOGS = Path("results"), Path("logs")
 
 
 OTHERS = "configurations"
-"""Folder in RESULTS for all other configurations. Each configuration has a subfolder with the name of its file."""
+"""Folder in RESULTS for all configurations but the default one. Each configuration has a subfolder with the name of its
+file.
+"""
 
 
 PARTS = ("hardware", "workload", "mapping", "single", "multi", "pareto", "space", "front")
-"""Folders that the pipeline makes in the folder of results."""
+"""Subfolders that the pipeline makes in the folder of results."""
 
 
 KEY = "results_dir"
@@ -39,8 +44,9 @@ _FOLDER = re.compile(r"[A-Za-z0-9_+-][A-Za-z0-9_.+-]*")
 
 
 def results_folder(files: Sequence[str], said: Any, note: Note) -> Path:
-    """Folder for the results of the configuration in these files, relative to the project. `said` is the value of the
-    key `results_dir`, or None without this key. Problems are recorded with `note`.
+    """Folder for the results of a configuration, relative to the project.
+
+    `said` is the value of the key `results_dir`, or None without this key. Problems are recorded with `note`.
     """
     folder = _default_folder(files) if said is None else _said_folder(files, said, note)
     others = _owners(folder)
@@ -51,7 +57,7 @@ def results_folder(files: Sequence[str], said: Any, note: Note) -> Path:
 
 
 def logs_folder(results: Path) -> Path:
-    """Folder of the logs of the jobs that make these results."""
+    """Folder of the logs of the jobs that make the results in a folder."""
     return LOGS if results == RESULTS else results / "logs"
 
 

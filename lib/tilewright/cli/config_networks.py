@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 
 
 NETWORK_KEYS = ("dims", "input_shapes", "branches", "precision", "bits")
-"""Keys of the configuration with options for ONNX files. Each key has a table with one entry per workload: a table of
-sizes, shapes, branches or bits, or the name of a precision.
+"""Keys of the configuration with options for ONNX files. The value of each key is a table with one entry per workload.
+The entry is a table of sizes, shapes, branches or bits, or the name of a precision.
 """
 
 

@@ -10,46 +10,48 @@ if TYPE_CHECKING:
 
 
 class ExploredSpace:
-    """Design space of a configuration, with its input files, shards and parts. The file is read at the first use."""
+    """Design space of a configuration, with its input files, shards and parts. The space file is read at the first
+    use.
+    """
 
     def __init__(self, file: str) -> None:
         self.file = file
 
     @cached_property
     def space(self) -> "Space":
-        """Design space. Raises InputError with everything that is wrong with its file."""
+        """Design space. Raises InputError with all problems of its file."""
         from tilewright.designs.space_reader import read_space
 
         return read_space(Path(self.file))
 
     @cached_property
     def shards(self) -> "dict[str, SpacePart]":
-        """Shards of the space (each a set of designs that one job evaluates), by file name."""
+        """Shards of the space, by file name. A shard is a set of designs that one job evaluates."""
         from tilewright.designs.parts import shards_of
 
         return {shard.file_name: shard for shard in shards_of(self.space)}
 
     @cached_property
     def parts(self) -> "dict[str, SpacePart]":
-        """Parts of the space (each a set of families whose costs one job computes), by file name."""
+        """Parts of the space, by file name. A part is a set of families of designs whose costs one job computes."""
         from tilewright.designs.parts import parts_of
 
         return {part.file_name: part for part in parts_of(self.space)}
 
     @property
     def files(self) -> list[str]:
-        """Paths of the networks and the mapping, on which all shards and parts depend. The digests of shards and parts
-        include the designs.
+        """Paths of the networks and the mapping, on which all shards and parts depend. Designs are not included,
+        because the digests of shards and parts contain them.
         """
         mapping = [] if self.space.mapping is None else [self.space.mapping]
         return [str(path) for path in (*(network.file for network in self.space.networks), *mapping)]
 
     def digest(self, name: str) -> str:
-        """Digest of the inputs of a shard. `name` is the file name without suffix."""
+        """Digest of the inputs of a shard. `name` is the file name of the shard without suffix."""
         return self._digests.of(self.shards[f"{name}.parquet"])
 
     def part_digest(self, name: str) -> str:
-        """Digest of the inputs of a part. `name` is the file name without suffix."""
+        """Digest of the inputs of a part. `name` is the file name of the part without suffix."""
         return self._part_digests.of(self.parts[f"{name}.parquet"])
 
     @cached_property

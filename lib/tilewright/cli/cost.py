@@ -141,7 +141,7 @@ def _costed(
     pipeline: PipelineSource,
     control: "Control",
 ) -> "CostedCnProblem":
-    """Costs of the CNs. They are also written to `output` if it is given. Raises InputError with all errors."""
+    """Costs of the CNs. If `output` is given, they are also written there. Raises InputError with all errors."""
     from tilewright.pipeline.stages.multi.costs import IntraCoreMapping, costed, lanes_notices_of_cns
 
     told = Problems()

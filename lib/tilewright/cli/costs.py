@@ -1,4 +1,4 @@
-"""`tilewright cost-library`: entries of the library of costs, and derivation of the costs of a memory."""
+"""`tilewright cost-library`: entries of the library of costs, and the derivation of the costs of a memory."""
 
 from collections.abc import Sequence
 from typing import Annotated, Any
@@ -73,8 +73,8 @@ def cost_library(
     The names `sram`, `register_file` and `auto_cost_extraction` give the costs of a memory with `size` and words of
     `width` bits. If `width` is given, the name of a DRAM gives the costs of an access of `width` bits. If `hardware` is
     given, there is a row for each memory of the file, with its costs, their source, and their derivation. Energies are
-    in pJ; areas are in mm2 or um2, as the key says. Raises InputError for unknown names, and for memories for which the
-    library has no costs.
+    in pJ. Areas are in mm2 or um2; the key names the unit. Raises InputError for unknown names, and for memories for
+    which the library has no costs.
     """
     if hardware is not None:
         return _of_hardware(hardware)
@@ -102,7 +102,7 @@ def _of_kind(kind: str) -> list[LibraryEntry]:
 
 
 def _named(name: str, size: str | int, width: int | None, node_nm: float | None, cells: str) -> JsonObject:
-    """Row of an entry, or of the costs of a memory."""
+    """Row of an entry of the library, or of the costs of a memory."""
     if name in (SRAM, REGISTER_FILE, ZIGZAG) or (name in dram_types() and width is not None):
         return {"name": name, **memory_row(_memory(name, size, width, node_nm, cells))}
     if name not in entries():

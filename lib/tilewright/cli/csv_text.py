@@ -1,4 +1,4 @@
-"""CSV text of rows, without pandas, which is slow to import."""
+"""Conversion of rows to CSV text, without pandas, which is slow to import."""
 
 from tilewright.base import harmless
 from tilewright.base.json_values import JsonObject
@@ -19,5 +19,5 @@ def csv_text(rows: list[JsonObject]) -> str:
 
 
 def plain(value: object) -> str:
-    """Text of a cell: whole numbers without a decimal point."""
+    """Text of a cell. Whole numbers have no decimal point."""
     return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)

@@ -1,4 +1,6 @@
-"""`tilewright decide`: decision page for an explored space, with the commands that reproduce each statement."""
+"""`tilewright decide`: page that decides on one design of an explored space, with the commands that reproduce each
+statement.
+"""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -27,13 +29,13 @@ if TYPE_CHECKING:
 
 TEXT, PAGE, TABLE = "decision.md", "decision.html", "decision-table.csv"
 BOUNDS = "bounds"
-"""Name of the folder for the runs of --bounds within the folder of the exploration."""
+"""Name of the folder for the runs of --bounds, in the folder of the exploration."""
 OBJECTIVES = ("energy", "latency", "EDP", "area")
 
 
 @dataclass(frozen=True, eq=False)
 class Decided:
-    """Decision for one design of a space, with the statements on it."""
+    """Decision for one design of a space, with the statements that support it."""
 
     decision: "Decision"
     statements: "tuple[Statement, ...]"
@@ -108,19 +110,20 @@ def decide(
 ) -> Decided:
     """Decision for the design of an explored space that has the least value of an objective, over all networks.
 
-    `folder` is the folder of `tilewright.explore`, with a result for each design. The result has the decision and its
-    statements; its text is the text of the decision. With `advice`, the chosen design is run in full, and single
-    changes and pairs of changes of its hardware are tried. With `bounds`, mappings of the choice and the runner-up are
-    searched with lower bounds. `space` is the file of the space, if the folder does not name it. With
-    `paper` (`column` or `page`), the table of the decision is also written as CSV, LaTeX and Markdown.
-
-    Raises InputError if the folder has no exploration or if no design has results and meets all constraints.
+    `folder` is the output folder of `tilewright.explore`, with a result for each design. The result has the decision
+    and its statements; its text is the text of the decision. With `advice`, the chosen design is run in full, and
+    single changes and pairs of changes of its hardware are tried. With `bounds`, mappings of the choice and the
+    runner-up are searched with lower bounds. `space` is the file of the space, if the folder does not name it. With
+    `paper` (`column` or `page`), the table of the decision is also written as CSV, LaTeX and Markdown. Raises
+    InputError if the folder has no exploration, and if no design with results meets all constraints.
     """
     return _decided(folder, objective, advice, bounds, space, jobs)
 
 
 def _space_path(folder: Path, given: Path | None) -> Path:
-    """File of the space of a folder. Raises InputError if the folder is no exploration, or if the file is not known."""
+    """Path of the space file for a folder. Raises InputError if the folder has no exploration, or if the file is not
+    known.
+    """
     from tilewright.designs.explore import SHARDS
 
     if not (folder / SHARDS).is_dir():
@@ -139,7 +142,7 @@ _FOLDERS = "a folder that `tilewright explore SPACE -o FOLDER` wrote"
 
 
 def _answer(space: "Space", path: Path, folder: Path) -> "Answer":
-    """Answer of the shards that are up to date. Raises InputError if there are none."""
+    """Answer from the shards that are up to date. Raises InputError if there are none."""
     from tilewright.designs.answer import answer_of
     from tilewright.designs.explore import gathered
 
@@ -153,7 +156,7 @@ def _answer(space: "Space", path: Path, folder: Path) -> "Answer":
 
 
 def _next(space: "Space", decision: "Decision", folder: Path, jobs: int) -> "Iterator[Statement]":
-    """Statements on changes of the hardware of the choice, from full runs of the choice."""
+    """Statements on changes of the chosen hardware, from full runs of the chosen design."""
     from tilewright.cli.advise import run_and_changes
     from tilewright.cli.explore import shown_design
     from tilewright.designs.decision_trials import FACTOR, next_changes, next_statements
@@ -172,7 +175,7 @@ def _on_mappings(
     bounds: bool,
     jobs: int,
 ) -> "Iterator[Statement]":
-    """Statements on how far the mappings of the choice and the runner-up can be off."""
+    """Statements on the mappings of the choice and the runner-up: how far they can be from the optimum."""
     from tilewright.designs.decision_trials import bounds_statement, search_statements, unbounded_statements
 
     yield from search_statements(decision, space, commands, objective)
@@ -189,7 +192,7 @@ def _on_mappings(
 
 
 Bounded = tuple[Path, float, float | None]
-"""(folder of a run, objective of the run in cycles, lower bound of this objective or None)."""
+"""Triple (folder of a run, objective of the run in cycles, lower bound of this objective or None)."""
 
 
 def _bounded_runs(space: "Space", folder: Path, name: str, objective: str, jobs: int) -> list[Bounded]:
@@ -219,7 +222,7 @@ def _bounded_runs(space: "Space", folder: Path, name: str, objective: str, jobs:
 
 
 def _bounds_of(decision: "Decision", names: Sequence[str], runs: Sequence[Sequence[Bounded]]) -> "MappingBounds":
-    """Objectives and bound in the unit of the decision, as sums over networks."""
+    """Objectives and bounds in the unit of the decision, summed over the networks."""
     from tilewright.designs.decision_trials import MappingBounds
 
     units = [_unit(decision, name) for name in names]
@@ -229,7 +232,7 @@ def _bounds_of(decision: "Decision", names: Sequence[str], runs: Sequence[Sequen
 
 
 def _unit(decision: "Decision", name: str) -> float:
-    """Factor from cycles to the unit of latency in the objective: seconds a cycle if clocks differ, else 1."""
+    """Factor from cycles to the unit of latency in the objective: seconds per cycle if clocks differ, otherwise 1."""
     energy, latency, _, _ = decision.front.measures
     if decision.objective == energy or latency != LATENCY_S:
         return 1.0

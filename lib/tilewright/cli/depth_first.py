@@ -1,4 +1,7 @@
-"""`tilewright depth-first`: a chain of layers on one core, one tile after another through all layers of a stack."""
+"""`tilewright depth-first`: schedules for a chain of layers on one core.
+
+Each tile runs through all layers of a stack before the next tile.
+"""
 
 import math
 from collections.abc import Callable, Sequence
@@ -53,7 +56,7 @@ def _scheduled(
     tell: Tell = silent,
     show_progress: bool = False,
 ) -> "tuple[_Found, list[Path]]":
-    """(schedules, paths of the written files)."""
+    """Pair (schedules, paths of the written files)."""
     points = (_several(tile_x), _several(tile_y), _several(overlap_mode))
     asked = _Asked(points, _several(cut), time_budget_s, optimum, strict)
     given, options = (hardware, workload, mapping), network_options or NetworkOptions()
@@ -130,8 +133,8 @@ def depth_first(
     With `optimum`, the result is only the best schedule. The search covers all cuts, the given tile sizes and modes,
     and all sizes or modes if none are given. The certificate is written to the folder `output`. The arguments are the
     options of the command. Raises InputError with all errors of the input, for networks that are not chains, and with
-    `strict` for work without costs and for input without effect; MappingError if a layer of a tile has no mapping that
-    fits.
+    `strict` for work without costs and for input without effect. Raises MappingError if a layer of a tile has no
+    mapping that fits.
     """
     tiles = (tile_x, tile_y, overlap_mode, cut, optimum, time_budget_s)
     return _scheduled(workload, hardware, mapping, *tiles, search, output, network_options, strict)[0].schedules
@@ -147,7 +150,7 @@ class _Asked:
     """Request of a user: points to evaluate, or an optimum to search."""
 
     points: tuple[tuple[int, ...], tuple[int, ...], tuple[str, ...]]
-    """Tile widths, tile heights and modes."""
+    """Points to evaluate: tile widths, tile heights and modes."""
     cuts: tuple[str, ...]
     time_budget_s: float
     is_optimum: bool
@@ -155,7 +158,7 @@ class _Asked:
 
     @property
     def seconds(self) -> float | None:
-        """Time limit of the search for the optimum, in seconds; None if points are evaluated."""
+        """Time limit of the search for the optimum, in seconds; None if only points are evaluated."""
         return self.time_budget_s if self.is_optimum else None
 
     def unused(self) -> list[Unused]:
@@ -251,7 +254,7 @@ def _costed(
 def described_problem(
     given: tuple[Any, Any, Any], options: TileOptions, network: NetworkOptions
 ) -> tuple[Any, Any, Any]:
-    """(workload, core, mapping), read from the files of hardware, workload and mapping."""
+    """Triple (workload, core, mapping), read from the files of hardware, workload and mapping."""
     hardware, workload, mapping = given
     problem = _problem((hardware, workload, mapping), options, network)
     return problem.workload, problem.core, problem.mapping
@@ -271,7 +274,7 @@ def _problem(given: tuple[Any, Any, Any], options: TileOptions, network: Network
 
 
 def _object(found: _Found) -> JsonObject:
-    """Result as JSON values."""
+    """Result as a JSON object."""
     chain = found.schedules[0].chain
     told: dict[str, Any] = {"tilewright": __version__, "core": chain.core.name, "workload": chain.name}
     if found.optimum is not None:

@@ -1,7 +1,7 @@
 """Lookup of the input files of a run: hardware, workload and mapping.
 
 A file that the user gives is used. Otherwise the file is searched in the folder of the run, beside this folder, and in
-`config`. A file belongs to the run if the provenance of the run has the digest of the file.
+`config`. A file belongs to the run if its digest is in the provenance of the run.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -36,7 +36,7 @@ _BESIDE = {
 WRITTEN = Path("config")
 """Folder with the input files of a project, relative to the working folder."""
 OF_DESIGN = "hardware.yaml"
-"""Name of the hardware file of a design of a space; the file is beside the runs of the design."""
+"""Name of the hardware file of a design of a space. The file is beside the folders of the runs of the design."""
 
 
 @dataclass(frozen=True)
@@ -47,14 +47,16 @@ class DescribedRun:
     digests: Mapping[str, str]
     """Digests of the inputs of the run, by kind: HARDWARE, WORKLOAD and MAPPING."""
     core: str
-    """Name of the core. The hardware file and the mapping file often have the same name."""
+    """Name of the core. The hardware file and the mapping file often have this name."""
     workload: str
     """Name of the network, which is also the name of its file without suffix."""
     model: str
 
     @classmethod
     def of(cls, folder: Path, made_by: Mapping[str, Any], summary: Mapping[str, Any] | None = None) -> "DescribedRun":
-        """Run in a folder. `made_by` is the provenance of the run; `summary` is the summary of a run on one core."""
+        """Run in a folder. `made_by` is the provenance of the run. `summary` is the summary of the run if it used one
+        core.
+        """
         names = ("hardware", "workload", "model")
         return cls(folder, made_by.get("inputs", {}), *((summary or {}).get(name, "") for name in names))
 
@@ -69,8 +71,8 @@ class DescribedRun:
         return self.artifact(HARDWARE) or self.hardware_file()
 
     def changeable_hardware(self) -> Path | None:
-        """Hardware file of the user or, if it is not found, an artifact with the text of the file; None if neither is
-        found.
+        """Hardware of the run in an editable form: the hardware file of the user, otherwise an artifact with the text
+        of the file. None if neither is found.
         """
         from tilewright.hardware.whole_text import text_in
 
@@ -88,8 +90,8 @@ class DescribedRun:
         return self._first(MAPPING, self._written(MAPPING), mapping_digest)
 
     def network(self, core: Core, options: NetworkOptions) -> Path | None:
-        """Workload of the run, which ran on `core`: an artifact that the pipeline wrote beside the run, or a file of
-        the user with the same name; None if neither is found.
+        """Workload of the run, which ran on `core`. It is an artifact that the pipeline wrote beside the run, otherwise
+        a file of the user with the same name. None if neither is found.
         """
         from tilewright.workload.source import parse_workload, read_parsed
 
@@ -107,8 +109,8 @@ class DescribedRun:
     def _network(
         self, beside: Callable[[], Path | None], digest_of: Callable[[Path], str], options: NetworkOptions
     ) -> Path | None:
-        """Network artifact beside the run, or file of the user with the name of the network. If `options` are given,
-        the file of the user is tried first, because the options apply only to it.
+        """Network artifact beside the run, or file of the user with the name of the network. With `options`, the file
+        of the user is tried first, because options apply only to such a file.
         """
         named = partial(self._first, WORKLOAD, self._named_networks(), digest_of)
         first, then = (beside, named) if options == NetworkOptions() else (named, beside)
@@ -121,8 +123,7 @@ class DescribedRun:
         is_system: bool = False,
         is_changed: bool = False,
     ) -> dict[str, Path | None]:
-        """Path of each input, by kind: the given path or, if no path is given, the path that a search finds; None if it
-        finds none.
+        """Path of each input, by kind. It is the given path, otherwise the path that a search finds, otherwise None.
 
         With `is_changed`, the search accepts only hardware with a known text, so that numbers in the text can be
         changed. Raises InputError if the given hardware cannot be read.
@@ -138,17 +139,16 @@ class DescribedRun:
         return {HARDWARE: hardware, WORKLOAD: workload, MAPPING: mapping}
 
     def contradiction(self, kind: str, digest: str) -> str:
-        """Message that an input is not the input of the run; '' if it is the input of the run. `digest` is its
-        digest.
-        """
+        """Message that a file is not the input of the run; '' if it is. `digest` is the digest of the file."""
         if self.digests.get(kind) in (None, digest):
             return ""
         return f"is not the {kind} of the run in {self.folder}: it is another file, or it was changed after the run"
 
     def not_found(self, found: Mapping[str, object]) -> list[Problem]:
-        """Problems, one for each input that was not found. `found` has the path of each input, by kind, or None.
+        """Problems, one for each input that was not found.
 
-        Without the hardware, a network cannot be verified. Then a network with the right name is accepted.
+        `found` has the path of each input, by kind, or None. Without the hardware, a network cannot be verified: a
+        network with the right name is then accepted.
         """
         lacking = [kind for kind, path in found.items() if path is None]
         if HARDWARE in lacking and (self._named_networks() or paths_of(self.folder, WORKLOAD)):
@@ -158,7 +158,7 @@ class DescribedRun:
         return [Problem(message.format(kind, *self._lacking_file(kind)), path=f"--{kind}") for kind in lacking]
 
     def _lacking_file(self, kind: str) -> tuple[Path, str]:
-        """(artifact in the folder of the run, reason for which it cannot be used)."""
+        """Pair (artifact in the folder of the run, reason why it cannot be used)."""
         file = self.folder / KEPT[kind]
         if not file.is_file():
             return file, "is not there"
@@ -169,14 +169,13 @@ class DescribedRun:
         return file, "is of another run" if is_other else "does not contain the text of the file"
 
     def hardware_file(self) -> Path | None:
-        """Hardware file of the user, or the hardware file of a design that `tilewright explore --show` ran; None if
-        neither is found.
-        """
+        """Hardware file of the user, or of a design that `tilewright explore --show` ran. None if neither is found."""
         return self._first(HARDWARE, (self.folder.parent / OF_DESIGN, *self._written(HARDWARE)), hardware_digest)
 
     def _written(self, kind: str, suffixes: tuple[str, ...] = YAML_SUFFIXES) -> list[Path]:
-        """Files of the user that can be inputs of a kind. They are in the folder of `config` for this kind, in the
-        folder above the run, and in the working folder. Files with the name of the core come first.
+        """Files of the user that can be inputs of a kind. Files with the name of the core come first.
+
+        The files are in the folder of `config` for this kind, in the folder above the run, and in the working folder.
         """
         places = (WRITTEN / kind).rglob("*"), self.folder.parent.glob("*"), Path().glob("*")
         files = [
@@ -192,7 +191,7 @@ class DescribedRun:
         return [path for path in self._written(WORKLOAD, (".onnx", *YAML_SUFFIXES)) if path.stem == self.workload]
 
     def check(self, kind: str, digest: str, path: str) -> None:
-        """Raise InputError if an input is not the input of the run. `digest` is the digest of the input."""
+        """Raise InputError if a file is not the input of the run. `digest` is the digest of the file."""
         if message := self.contradiction(kind, digest):
             raise InputError([Problem(message, path)])
 
@@ -228,7 +227,7 @@ def core_in(hardware: Path) -> Core:
 
 
 def network_digest(network: Workload, core: Core) -> str:
-    """Digest of a network without the layers that the core cannot run. The run on this core has this digest."""
+    """Digest of a network without the layers that the core cannot run. A run on this core records this digest."""
     from tilewright.mapping.runnable import restrict_to_core, without_layers_left_out
 
     return content_digest(encode(without_layers_left_out(restrict_to_core(network, core)[0])))

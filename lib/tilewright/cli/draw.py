@@ -26,11 +26,11 @@ def draw(
     output: Annotated[FilePath, Help("SVG file to write; a PNG file with the same name is written beside it.")],
     paper: Annotated[PaperWidth | None, Paper()] = None,
 ) -> list[Path]:
-    """Draw the memories of a core above its array, as SVG and PNG; returns the paths of the files.
+    """Draw the memories of a core above its array, as SVG and PNG. Returns the paths of the files.
 
-    For an accelerator with several cores, a figure of its cores, links and buses is drawn too. `paper` is the
-    width of figures for a paper, `column` or `page`; None draws figures for a report. Raises InputError for a wrong
-    hardware file, and for a figure that needs more width.
+    For an accelerator with several cores, a second figure has its cores, links and buses. `paper` is the width of
+    figures for a paper, `column` or `page`; None draws figures for a report. Raises InputError for a wrong hardware
+    file, and for a figure that needs more width.
     """
     keep_font_cache_here()
     from tilewright.results.hierarchy_figure import write_hierarchy_figure

@@ -54,7 +54,7 @@ Loops = tuple[tuple[str, int], ...]
 Links = tuple[tuple[str, str], ...]
 Boundaries = tuple[tuple[str, tuple[int, ...]], ...]
 Point = tuple[Layer, MappingConstraints]
-"""(layer, complete mapping of the layer)."""
+"""Pair (layer, complete mapping of the layer)."""
 GIVEN = SearchOptions(model=EvaluateOptions.model)
 """Options for the evaluation of given mappings, if the caller gives no options."""
 REQUIRED_KEYS = ("layer", "spatial_mapping", "loop_order")
@@ -92,7 +92,7 @@ def _text_of(path: Path) -> str:
 
 
 class _PointReader:
-    """Reader of one point. It records the problems of the point."""
+    """Reader of one point, which records the problems of the point."""
 
     def __init__(self, file: str, line: int, place: str, problems: list[Problem]) -> None:
         self.file = file
@@ -203,8 +203,8 @@ class _PointReader:
         return tuple((operand, self._bounds(operand, bounds, layer, loops)) for operand, bounds in table.items())
 
     def _bounds(self, operand: str, bounds: object, layer: Layer | None, loops: int) -> tuple[int, ...]:
-        """Number of loops up to and including each memory of an operand. The numbers never decrease, and the last
-        number is at most the number of all loops.
+        """Level boundaries of an operand: the number of loops up to and including each memory. The numbers never
+        decrease, and the last number is at most the number of all loops.
         """
         place = f"level_boundaries.{operand}"
         if layer and operand not in layer.operands:
@@ -229,7 +229,7 @@ class _PointReader:
 
 
 def _shown(value: object) -> str:
-    """Text of a value as in the file, shortened to 40 characters."""
+    """Text of a value as in the file, cut to 40 characters."""
     text = json.dumps(value, ensure_ascii=False)
     return text if len(text) <= 40 else text[:37] + "..."
 
@@ -320,7 +320,7 @@ def evaluate(
     `layer` is then the name of the only layer to evaluate. `level_boundaries` has, for each operand, the number of
     loops up to and including each memory, as records have them; by default the allocator decides. `output` is the file
     that the command writes; it also names mappings that do not fit. Raises InputError for wrong input files, and with
-    `strict` for input without effect; MappingError if a mapping does not fit.
+    `strict` for input without effect. Raises MappingError if a mapping does not fit.
     """
     from tilewright.pipeline.stages.descriptions import Descriptions
 
@@ -383,7 +383,9 @@ def _evaluated(
     tell: Callable[[_Evaluated], None],
     tell_notices: Callable[[Sequence[str]], None],
 ) -> list[_Evaluated]:
-    """Results of all mappings. `tell` gets each result at once. The results are written to `output` if it is given."""
+    """Results of all mappings. Each result is passed to `tell` as soon as it exists. If `output` is given, the results
+    are also written there.
+    """
     from tilewright.pipeline.sources import existing_file, parse_accelerator, parse_workload, single_core
     from tilewright.pipeline.stages.run import read_problem
     from tilewright.search.evaluate import evaluate_given
@@ -441,7 +443,7 @@ def _write(output: Path | None, found: list[_Evaluated]) -> None:
 
 
 def _refuse(message: str, **given: object) -> None:
-    """Raise InputError with the message for each argument that is not None."""
+    """Raise InputError with the message of each argument that is not None."""
     problems = [Problem(message, path=name) for name, one in given.items() if one is not None]
     if problems:
         raise InputError(problems)
@@ -465,8 +467,8 @@ def _chosen(points: list[Point], layer_name: str, network: Workload) -> list[Poi
 
 
 def _points_of_mapping(network: Workload, mapping: Mapping, layer_name: str, temporal_mapping_type: str) -> list[Point]:
-    """Layers, each with its entry of the mapping file. Raises InputError for an entry that is not a complete mapping,
-    and for an entry with another type than the requested one.
+    """Layers, each with its entry of the mapping file. Raises InputError for an incomplete mapping, and for an entry
+    whose type is not the requested one.
     """
     points = [
         (node.layer, mapping.constraints_for(node.layer))

@@ -1,4 +1,4 @@
-"""`tilewright explain`: the parts of the energy and the cycles of a run, and the port that limits each layer."""
+"""`tilewright explain`: parts of the energy and the cycles of a run, and the port that limits each layer."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -124,8 +124,8 @@ def written_files(folder: Path, only: Part = "", has_cores: bool = False) -> lis
 
 
 def write_bottlenecks(found: "Bottlenecks", folder: Path, only: Part = "") -> list[Path]:
-    """Write tables, a JSON file and a figure of bottlenecks into a folder, or `only` one part of these; returns
-    paths.
+    """Write tables, a JSON file and a figure of bottlenecks into a folder. Returns the paths. `only` restricts the
+    files to one of these parts.
     """
     make_folder(folder)
     if only != FIGURES:
@@ -180,8 +180,8 @@ def _of_one_core(folder: Path, given: _Given, network_options: NetworkOptions) -
 
 
 def _read(run: DescribedRun, found: _Given, network_options: NetworkOptions) -> "tuple[Core, Workload] | str":
-    """Core and network of a run, or a text that says which of them is not found. Raises InputError if a file belongs to
-    another run.
+    """Core and network of a run, or a text that names the ones that are not found. Raises InputError if a file belongs
+    to another run.
     """
     from tilewright.pipeline.sources import parse_accelerator, parse_workload, single_core
 
@@ -201,8 +201,8 @@ def _read(run: DescribedRun, found: _Given, network_options: NetworkOptions) -> 
 def _array(
     placed: "Sequence[PlacedLayer]", core: "Core", network: "Workload", mapping: Path | None, options: dict[str, Any]
 ) -> "ArrayUses":
-    """Use of the array by the layers of a run. Without a mapping file, or with a pipeline of the user, the causes of
-    idle units are left out.
+    """Use of the array by the layers of a run. Without a mapping file, or with a pipeline of the user, no causes of
+    idle units are given.
     """
     from tilewright.base.parameters import made_of
     from tilewright.pipeline.sources import parse_mapping

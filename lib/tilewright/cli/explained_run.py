@@ -26,13 +26,13 @@ if TYPE_CHECKING:
     from tilewright.search.options import SearchOptions
 
 Given = dict[str, Path | None]
-"""Paths of the inputs of a run that the user gives, by kind; None for an input that is searched for."""
+"""Path that the user gives for each input of a run, by kind. None means that the input is searched."""
 
 
 def explained_run(
     folder: Path, given: Given, network_options: NetworkOptions
 ) -> "tuple[ExplainedRun, dict[str, Path]]":
-    """(run in a folder with its inputs, paths of these inputs)."""
+    """Pair (run in a folder with its inputs, paths of these inputs)."""
     from tilewright.base.artifacts.codec import encode
     from tilewright.base.artifacts.digests import content_digest
     from tilewright.designs.core_trials import ExplainedRun
@@ -55,8 +55,8 @@ def explained_run(
 
 
 def run_with_inputs(place: str, run: "RunPoint") -> "ExplainedRun":
-    """Run in the folder `place`, whose mappings can be evaluated and searched on other hardware. Raises InputError if
-    this is no run of a search on one core, or if its inputs are not found.
+    """Run in the folder `place`, in a form whose mappings can be evaluated and searched on other hardware. Raises
+    InputError if the folder has no search on one core, or if inputs are not found.
     """
     path = Path(place)
     folder = path.parent if path.name in (LAYERS, SUMMARY) else path
@@ -90,8 +90,11 @@ def paths_of_inputs(
 
 
 def _options(stated: JsonObject, folder: Path) -> "SearchOptions":
-    """Search options of a run. Raises InputError if the run used a pipeline of the user, because options do not
-    describe the stages of such a pipeline, and if mappings were chosen from a front."""
+    """Search options of a run.
+
+    Raises InputError if mappings were chosen from a front. It also raises InputError if the run used a pipeline of the
+    user, because options do not describe the stages of such a pipeline.
+    """
     from tilewright.base.objectives import OBJECTIVES
     from tilewright.base.parameters import made_of
     from tilewright.search.options import SearchOptions

@@ -42,14 +42,16 @@ PAGE, CSV = "explore.html", "space.csv"
 SpaceDescription = FilePath | dict[str, Any]
 """Path of the file of a space, or its content."""
 DESIGNS, HARDWARE = "designs", OF_DESIGN
-"""Name of the folder for the runs of --show, and name of the hardware file in the subfolder of each design."""
+"""DESIGNS: folder for the runs of --show. HARDWARE: hardware file in the subfolder of each design."""
 
 
 class Explored(NamedTuple):
-    """Result of a call."""
+    """Result of an exploration."""
 
     answer: "Answer | None" = None
-    """None if only a shard was evaluated, or only the run of a design was made."""
+    """Answer with the costs of all designs. None if only a shard was evaluated, or only the run of a design was
+    made.
+    """
     shown: tuple[Path, ...] = ()
     """Paths of the hardware file and of the folders of the runs of a single design."""
 
@@ -156,9 +158,8 @@ def explore(
 
 
 def _unused(space: "Space", jobs: int, shard: int | None, gather: bool, show: str | None) -> list[str]:
-    """Notices of options without effect, and of unused parts of the networks.
-
-    With `show` and with `shard`, the networks are not checked for unused parts.
+    """Notices of options without effect, and of unused parts of the networks. If `show` or `shard` is given, the
+    networks are not checked for unused parts.
     """
     from tilewright.designs.unused_parts import unused_of_networks
 
@@ -183,7 +184,7 @@ def _explored(
     notices: Sequence[str],
     show_progress: bool = False,
 ) -> "Answer | None":
-    """Fronts and tables of the space, which are also written to `output` if it is given. None if only a shard is
+    """Fronts and tables of the space. If `output` is given, they are also written there. None if only a shard is
     evaluated.
     """
     _check_shard(space, output, shard, gather)
@@ -247,8 +248,8 @@ def _check_shard(space: "Space", output: Path | None, shard: int | None, gather:
 
 
 def shown_design(space: "Space", output: Path | None, name: str) -> list[Path]:
-    """Write the hardware file of a design; run the design on every network, check the runs, and draw them. Returns the
-    paths of the file and of the folders of the runs.
+    """Write the hardware file of a design. Then run the design on every network, check the runs, and draw them. Returns
+    the paths of the hardware file and of the folders of the runs.
     """
 
     from tilewright.cli.shown_design import run_design
@@ -276,7 +277,7 @@ def shown_design(space: "Space", output: Path | None, name: str) -> list[Path]:
 
 
 def _told_before(space: "Space", output: Path | None) -> str:
-    """Text with the numbers of designs and shards to evaluate, which is printed before the evaluation."""
+    """Text printed before the evaluation: the numbers of designs and shards to evaluate."""
     from tilewright.designs.explore import shard_states
     from tilewright.designs.parts import ShardDigests, shards_of
 
@@ -298,7 +299,7 @@ def _progress(space: "Space", shard: int | None, shown: bool) -> Any:
 
 
 def _write(answer: "Answer", output: Path) -> None:
-    """Write tables, figures and the page."""
+    """Write the tables, the figures and the page."""
     from tilewright.designs.figures import write_all_figures
     from tilewright.designs.page import write_page
     from tilewright.designs.table_files import write_tables

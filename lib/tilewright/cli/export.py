@@ -70,8 +70,8 @@ def export(
 ) -> Any:
     """Mappings or results of a run of `tilewright map` in another format.
 
-    `form` is one of TEXTS or DATA. The result is a text for TEXTS, and plain data for DATA. For DATA with an `output`,
-    it is the list of the files that were written. Raises ArtifactError for a folder without records, and InputError if
+    `form` is one of TEXTS or DATA. The result is a text for TEXTS, and a JSON object for DATA. For DATA with an
+    `output`, it is the list of the written files. Raises ArtifactError for a folder without records, and InputError if
     the format needs an input that is not given.
     """
     run, output = existing_run(Path(run)), None if output is None else Path(output)
@@ -121,7 +121,7 @@ def _simple(records: "tuple[LayerRecord, ...]", summary: JsonObject, output: Pat
 def _descriptions(
     form: str, hardware: FilePath | None, workload: FilePath | None, model: str, network_options: NetworkOptions
 ) -> tuple["Core", "Workload"]:
-    """(core, workload) of the run. Raises InputError if hardware or workload is not given."""
+    """Pair (core, workload) of the run. Raises InputError if hardware or workload is not given."""
     from tilewright.pipeline.sources import parse_accelerator, parse_workload, single_core
 
     missing = [

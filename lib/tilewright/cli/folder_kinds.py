@@ -1,4 +1,4 @@
-"""Kinds of folders that users give to a verb by mistake, in place of the folder of a run."""
+"""Kinds of folders that a user can give by mistake in place of the folder of a run."""
 
 from pathlib import Path
 from typing import NamedTuple
@@ -22,13 +22,13 @@ from tilewright.base.steps import (
 
 
 class FolderKind(NamedTuple):
-    """Kind of folder, with a hint for users who give such a folder to a verb that needs a run."""
+    """Kind of folder, with a hint for users who give such a folder instead of the folder of a run."""
 
     files: tuple[str, ...]
     """Patterns of file names. A folder has this kind if a file matches one of them."""
     what: str
     remedy: str
-    """Text that names the verb that reads the folder or completes it."""
+    """Text that names the verb for this folder: the verb that reads it, or that completes it."""
 
 
 RUN = "a folder that `tilewright map`, `tilewright schedule` or `tilewright fuse` wrote"
@@ -92,8 +92,8 @@ def kind_of_folder(folder: Path) -> FolderKind | None:
 
 
 def said_of_folder(folder: Path) -> str:
-    """Text that says what a path is, or what a folder has, if it is not a run. If a verb reads the folder,
-    the text names this verb.
+    """Text that says what a path is, or what a folder contains, if it is not a run. If a verb reads such a folder, the
+    text names this verb.
     """
     if not folder.exists():
         return "is not there"
@@ -108,5 +108,5 @@ def said_of_folder(folder: Path) -> str:
 
 
 def other_folder(folder: Path, wanted: str = RUN) -> ArtifactError:
-    """Error for a folder that is not a finished run. `wanted` says which folder is needed."""
+    """Error for a folder that is not a finished run. `wanted` names the folder that is needed."""
     return ArtifactError([Problem(f"has no finished run: it {said_of_folder(folder)}", str(folder), allowed=wanted)])

@@ -39,7 +39,9 @@ def _answer(
     tell: Tell = silent,
     show_progress: bool = False,
 ) -> "Answer | None":
-    """Fronts and tables, which are also written into the folder. None if the costs of only one part were computed."""
+    """Fronts and tables of the space, which are also written into the folder. None if the costs of only one part were
+    computed.
+    """
     refuse_paper(paper, ("a front", part is None))
     source, folder = Path(space), Path(output)
     read, notices = _read(source, part, strict)
@@ -104,9 +106,8 @@ def front(
 
 
 def _read(source: Path, part: int | None, strict: bool) -> "tuple[Space, list[str]]":
-    """(space, notices of unused input). With a `part`, notices of networks are left out.
-
-    Raises InputError for a wrong file, and with `strict` for unused input.
+    """Pair (space, notices of unused input). With a `part`, notices of networks are left out. Raises InputError for a
+    wrong file, and with `strict` for unused input.
     """
     from tilewright.designs.space_reader import read_space
     from tilewright.designs.unused_parts import unused_of_networks
@@ -120,7 +121,7 @@ def _read(source: Path, part: int | None, strict: bool) -> "tuple[Space, list[st
 
 
 def _lock(output: Path, part: int | None) -> AbstractContextManager[None]:
-    """Lock of the folder. Jobs for one part take no lock, because they run in parallel."""
+    """Lock of the folder. Jobs that compute one part take no lock, because they run in parallel."""
     return holding(output) if part is None else nullcontext()
 
 

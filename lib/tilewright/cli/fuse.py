@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from tilewright.plans.search import Progress
 
 BLANK: tuple[dict[str, str], ...] = ({"name": "default"},)
-"""Content of a mapping file that fixes nothing: each core that can run a layer is allowed to run it."""
+"""Content of a mapping file that fixes nothing: every core that supports a layer may run it."""
 TOLERATED_S = 2.0
 """Largest excess over the time budget, in seconds, that is not reported."""
 START_HELP = (
@@ -60,9 +60,8 @@ def _fused(
     tell: Tell = silent,
     show_progress: bool = False,
 ) -> "tuple[Fusion, float]":
-    """(result of the search, run time in seconds). The result is also written to the folder `output` if it is given.
-
-    Raises InputError with all errors of the input.
+    """Pair (result of the search, run time in seconds). If the folder `output` is given, the result is also written
+    there. Raises InputError with all errors of the input.
     """
     from tilewright.pipeline.stages.descriptions import Descriptions
     from tilewright.pipeline.stages.preflight.network import read_checked
@@ -157,17 +156,17 @@ def fuse(
 ) -> "Fusion":
     """Best plan that the search finds to fuse a network on several cores. Options are given by name.
 
-    If `mapping` or an option fixes cores, stacks or schedule settings, the search keeps these values. It chooses all
-    other values. `start` is the folder or the file of an earlier result. The plan in this result is evaluated with the
-    inputs of this call, and the new result is never worse than this plan. `output` is the folder that the command
-    writes; with `run`, the schedule is written too. Raises InputError with all errors of the input files and options,
-    and with `strict` for work without costs and for input without effect; MappingError if no plan has a schedule.
+    The search keeps cores, stacks and schedule settings that `mapping` or an option fixes, and chooses all others.
+    `start` is the folder or the file of an earlier result. The plan in this result is evaluated with the inputs of this
+    call, and the new result is never worse than this plan. `output` is the folder that the command writes; with `run`,
+    the schedule is written too. Raises InputError with all errors of the input files and options, and with `strict` for
+    work without costs and for input without effect. Raises MappingError if no plan has a schedule.
     """
     return _fused(workload, hardware, mapping, options, start, output, run, network_options, strict)[0]
 
 
 def _over_budget(found: "Fusion", seconds: float) -> str:
-    """Note that says why the call exceeded its time budget; '' if it did not exceed the budget."""
+    """Note on the reason why the search exceeded its time budget; '' if it did not."""
     budget = found.options.fusion_time_budget_s
     if budget is None or seconds <= budget + TOLERATED_S:
         return ""
@@ -179,16 +178,15 @@ def _over_budget(found: "Fusion", seconds: float) -> str:
 
 
 def _cutting(options: FusionOptions) -> TilingOptions:
-    """Tiling options with the stacks that the options fix. Raises InputError for wrong stacks."""
+    """Tiling options with the stacks that the options fix. Raises InputError for invalid stacks."""
     return TilingOptions(layer_stacks=options.layer_stacks, stack_cutoffs=options.stack_cutoffs or ())
 
 
 def _checked(
     problem: "SystemProblem", cutting: TilingOptions | None, prefetch: Sequence[str]
 ) -> tuple[tuple[tuple[int, ...], ...], list[Unused]]:
-    """(stacks that are fixed, unused parts of the files). The stacks are () if they are searched.
-
-    Raises InputError with all errors of the files and the stacks.
+    """Pair (fixed stacks, unused parts of the files). The stacks are () if they are searched. Raises InputError with
+    all errors of the files and the stacks.
     """
     from tilewright.pipeline.stages.preflight.network import preflight
 

@@ -1,10 +1,9 @@
 """Handling of Ctrl-C: at any time, a command ends within two seconds and prints one line.
 
 Before a verb is found, the process ends at once. Later, the main thread is interrupted, so that verbs can report which
-results are kept. If the main thread does not end soon, because it runs compiled code or waits for processes, the whole
-process is ended. Files are written completely or not at all.
-
-Only the standard library is imported, because this module is imported before all other modules.
+results are kept. The main thread can be slow to end if it runs compiled code or waits for processes. In this case, the
+whole process is ended. Files are written completely or not at all. Only the standard library is imported, because this
+module is imported before all other modules.
 """
 
 import os
@@ -21,19 +20,19 @@ _is_asked = threading.Event()
 
 
 def begin() -> None:
-    """Set the handler of Ctrl-C for the time while the command is imported: it ends the process at once."""
+    """Set the handler of Ctrl-C for the import of the command: the handler ends the process at once."""
     signal.signal(signal.SIGINT, lambda number, frame: _end())
 
 
 def interrupt_verb() -> None:
-    """Set the handler of Ctrl-C while a verb runs: it interrupts the verb, and ends the process if the verb
-    continues.
+    """Set the handler of Ctrl-C for the run of a verb: the handler interrupts the verb, and ends the process if the
+    verb continues.
     """
     signal.signal(signal.SIGINT, _interrupt)
 
 
 def tell(line: str) -> None:
-    """Print a line that says that the command was interrupted and which results are kept."""
+    """Print a line on the interruption and on the results that are kept."""
     _is_told.set()
     print(line, file=sys.stderr, flush=True)
 

@@ -1,4 +1,4 @@
-"""Start of a verb, error messages and exit codes: 0 success, 1 a bug of tilewright, 2 wrong input, 130 interrupted."""
+"""Start of a verb, error messages and exit codes: 0 success, 1 bug of tilewright, 2 wrong input, 130 interrupted."""
 
 import importlib
 import importlib.util
@@ -22,10 +22,12 @@ if TYPE_CHECKING:
 
 USER_ERROR, OUR_BUG, INTERRUPTED = 2, 1, interruption.INTERRUPTED
 UNMET_LIMIT = 1
-"""Exit code of correct input with a limit, such as a deadline, that no result meets."""
+"""Exit code if the input is correct but no result meets a limit, such as a deadline."""
 DUE = "--due"
-"""First argument of a job of the pipeline. The second argument is the path of an order, which describes the unit that
-the job makes (`base/artifacts/manifest.py`).
+"""First argument of a job of the pipeline.
+
+The second argument is the path of an order: a file that describes the unit that the job makes
+(`base/artifacts/manifest.py`).
 """
 PROGRAM, COMPLETION_VARIABLE = "tilewright", "_TILEWRIGHT_COMPLETE"
 """Name of the command, and the environment variable with which a shell asks for completions. Click derives the name of
@@ -58,11 +60,11 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         ),
     },
     "Several cores": {
-        "fuse": ("tilewright.cli.fuse", "Find how to cut and fuse a network, and which core runs which part."),
+        "fuse": ("tilewright.cli.fuse", "Find the best cuts and fused stacks of a network, and a core for each part."),
         "split": ("tilewright.cli.split", "Split layers whose weights are too large for the memories of the cores."),
         "cns": ("tilewright.cli.cns", "Cut a network into computation nodes for several cores."),
         "cost": ("tilewright.cli.cost", "Compute the cost of all computation nodes on one of several cores."),
-        "allocate": ("tilewright.cli.allocate", "Find which core runs which part of a network."),
+        "allocate": ("tilewright.cli.allocate", "Find the core that runs each part of a network."),
         "schedule": ("tilewright.cli.schedule", "Schedule the computation nodes of a network on its cores."),
     },
     "Language models": {
@@ -76,20 +78,20 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         ),
         "decide": (
             "tilewright.cli.decide",
-            "Choose one design of a space: its price, how sure it is, and what would turn the choice.",
+            "Choose one design of a space, with its price, its certainty and what would turn it.",
         ),
         "front": ("tilewright.cli.front", "Find the complete Pareto fronts of a space, with a certificate."),
-        "check-front": ("tilewright.cli.certify", "Check a certificate of complete fronts again."),
+        "check-front": ("tilewright.cli.certify", "Check a certificate of complete fronts."),
         "advise": ("tilewright.cli.advise", "Find changes that would improve a run, and the gain of each change."),
     },
     "Results": {
         "explain": (
             "tilewright.cli.explain",
-            "Show where energy and cycles of a run go, and which port limits which layer.",
+            "Show energy and cycles of a run by cause, and the limiting port of each layer.",
         ),
         "compare": (
             "tilewright.cli.compare",
-            "Show what differs between two runs or designs, by term, memory and layer.",
+            "Show the differences of two runs or designs, by term, memory and layer.",
         ),
         "report": ("tilewright.cli.report", "Write figures, tables and loop nests of one run."),
         "page": ("tilewright.cli.page", "Write many runs as one page for a browser."),
@@ -120,17 +122,19 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         ),
     },
 }
-"""Verbs by heading of `--help`. Each verb has a tuple: (module that declares the verb, one line of help)."""
+"""Verbs by heading of `--help`. Each verb has a pair: (module that declares the verb, one line of help)."""
 VERBS = {verb: entry for verbs in GROUPS.values() for verb, entry in verbs.items()}
-"""Tuple of each verb, as in `GROUPS`, by verb."""
+"""Pair of each verb, as in `GROUPS`, by verb."""
 
 
 class InterruptedRunError(Exception):
-    """Interruption by Ctrl-C. The message is one line on the results that were kept."""
+    """Interruption by Ctrl-C. The message is one line on the results that are kept."""
 
 
 class _LazyGroup(click.Group):
-    """Command group that imports the module of a verb when a user calls the verb. The list of verbs needs no import."""
+    """Command group that imports the module of a verb only when a user calls the verb. The list of verbs needs no
+    import.
+    """
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return [verb for verb, (module, _) in VERBS.items() if importlib.util.find_spec(module)]
@@ -236,7 +240,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _make(due: Path, given: list[str]) -> int:
-    """Run a verb as a job of the pipeline that makes a unit; returns the exit code.
+    """Run a verb as a job of the pipeline that makes a unit. Returns the exit code.
 
     If `given` is empty, the verb and the arguments are read from the order, because they can be too long for a command
     line. If the order has no verb either, the job makes all units that the unit of the order needs.
@@ -307,8 +311,9 @@ def _print_traceback() -> None:
 
 
 def _say_unexpected(error: Exception, verbose: bool) -> int:
-    """Print an error that tilewright does not raise itself; returns the exit code. The error is either a mistake in the
-    code of a plug-in, or a bug of tilewright.
+    """Print an error that is not an error class of tilewright. Returns the exit code.
+
+    The cause is either a mistake in the code of a plug-in, or a bug of tilewright.
     """
     from tilewright.cli.plug_ins import installed_text, problem_in_plug_in  # here: most commands start faster
 
@@ -320,7 +325,7 @@ def _say_unexpected(error: Exception, verbose: bool) -> int:
 
 
 def _say_our_bug(error: Exception, verbose: bool, plug_ins: str) -> None:
-    """Print an internal error. `plug_ins` names the installed plug-ins, which can also be its cause."""
+    """Print an internal error. `plug_ins` names the installed plug-ins, because one of them can be the cause."""
     if verbose:
         _print_traceback()
     echo_text(f"internal error: {type(error).__name__}: {error}", err=True, nl=True)

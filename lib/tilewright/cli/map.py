@@ -46,7 +46,9 @@ FOLDED = (
     "exploit_data_locality is off, because a layer of this network stands for several equal blocks. With `written_out:"
     " true` in the workload file, each block has its own layers, and data can stay on chip between them"
 )
-"""Notice for networks in which the default option cannot follow data from layer to layer."""
+"""Notice for a network for which `exploit_data_locality` is off by default, because one layer stands for several equal
+blocks.
+"""
 
 
 def _searched(
@@ -122,8 +124,8 @@ def _show(mapped: "MappedWorkload", output: Path | None, verbose: bool, as_json:
 
 
 def _tried(mapped: "MappedWorkload") -> str:
-    """Text with the work of the search. For branch and bound, this is the number of partial loop orders, because only
-    the best mapping of a layer is evaluated completely.
+    """Text on the amount of work of the search. For branch and bound, this is the number of partial loop orders,
+    because only the best mapping of a layer is evaluated completely.
     """
     partial_orders = sum(record.search.get("nodes", 0) for record in mapped.records)
     if partial_orders:
@@ -171,7 +173,7 @@ def map_workload(
     configuration, or a file with such a list; stages can also be classes or objects. Stages that write files write to
     the folder `exports`; the default is a subfolder of `output`. Without a `store`, results are not kept for later
     searches. Raises InputError for wrong input files and pipelines, and with `strict` for work without costs and for
-    input without effect; MappingError if a layer has no mapping that fits.
+    input without effect. Raises MappingError if a layer has no mapping that fits.
     """
     from tilewright.pipeline.stages.base import Control
     from tilewright.pipeline.stages.descriptions import Descriptions
@@ -194,8 +196,8 @@ def _mapped(
     strict: bool,
     control: "Control",
 ) -> "MappedWorkload":
-    """Result of the search, which is also written to the folder `output` if it is given. Raises InputError for wrong
-    input, and if stages write files but no folder for these files is known.
+    """Result of the search. If the folder `output` is given, the result is also written there. Raises InputError for
+    wrong input, and if stages write files but no folder for these files is known.
     """
     from tilewright.pipeline.stages import run as engine
     from tilewright.pipeline.stages.notices import lanes_notices, written_files
@@ -241,19 +243,21 @@ def _mapped(
 
 
 def _check_choice(chosen: MapOptions, problem: "NetworkProblem", has_pipeline: bool) -> None:
-    """Raise InputError if a point of the front is chosen in a way that the run does not support."""
+    """Raise InputError if the run cannot choose a point of the front as requested."""
     if not chosen.choice:
         return
     from tilewright.pipeline.stages.front_choice import check_clock
 
     if has_pipeline:
         path = next(iter(chosen.choice))
-        raise InputError([Problem("has no effect with a pipeline of stages: leave one out", path=path)])
+        raise InputError(
+            [Problem("has no effect with a pipeline of stages: remove the option or the pipeline", path=path)]
+        )
     check_clock(chosen, problem.core)
 
 
 def pipeline_of(given: "PipelineSource | Pipeline", options: SearchOptions, workload: Any) -> "Pipeline":
-    """Pipeline that is given or, without one, the default pipeline. Its parser depends on the kind of workload."""
+    """Pipeline of the user or, without one, the default pipeline. The kind of workload decides its parser."""
     from tilewright.pipeline.stages.pipeline import Pipeline
     from tilewright.workload.source import LAYERS as LAYER_LIST
     from tilewright.workload.source import kind_of_source
@@ -267,7 +271,7 @@ def pipeline_of(given: "PipelineSource | Pipeline", options: SearchOptions, work
 
 
 def _made_by(problem: "NetworkProblem", options: MapOptions, stages: "Pipeline", given: bool) -> JsonObject:
-    """Provenance of the results. A pipeline of the user is recorded stage by stage."""
+    """Provenance of the results. If the user gave a pipeline, each of its stages is recorded."""
     told = encode(options.part(SearchOptions))  # without the preset, because all values are recorded
     if options.choice:
         told["choice"] = options.choice
@@ -288,7 +292,7 @@ def input_digests(problem: "NetworkProblem") -> dict[str, str]:
 
 
 def stated_pipeline(stages: "Pipeline") -> list[JsonObject]:
-    """Stages that search mappings, with their parameters and the digests of code of the user, for provenance."""
+    """Stages that search mappings, with their parameters and the digests of user code, for provenance."""
     from tilewright.pipeline.stages.user_stages import identity_of
 
     return [identity_of(stage) for stage in stages.search().stages]

@@ -54,7 +54,7 @@ def new(
     The name of the accelerator is the name of the folder. `array` has the numbers of rows and columns, such as `16x16`.
     `sram`, `dram_bandwidth` and `clock` are quantities as in hardware files. `networks` are the workloads of the
     configuration: paths, or names of files in `config/workload`. Raises InputError if a choice is not possible, or if
-    one of the files exists; in both cases nothing is written.
+    one of the files exists. In both cases, no file is written.
     """
     place = Path(folder)
     chosen = NewAccelerator(place.resolve().name, like, array, sram, node_nm, cells, dram, dram_bandwidth, clock)
@@ -73,7 +73,7 @@ def new(
 
 
 def _check(hardware: str, mapping: str) -> None:
-    """Check the texts of hardware and mapping as files are checked."""
+    """Check the texts of the hardware file and the mapping file, as `tilewright validate` checks files."""
     from tilewright.base.yamlfile import parse_yaml
     from tilewright.hardware.source import parse_accelerator
     from tilewright.mapping.file_checks import check_mapping_against_core

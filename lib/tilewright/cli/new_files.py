@@ -14,13 +14,15 @@ from tilewright.hardware.silicon.memory_cost import known_nodes, node_factors
 
 TPU, EYERISS = "tpu", "eyeriss"
 KINDS = (TPU, EYERISS)
-"""Kinds of arrays, each named after a chip: weight-stationary and row-stationary."""
+"""Kinds of arrays, weight-stationary and row-stationary, each named after a chip."""
 MULTIPLIER = "mac-int8-45nm"
 """Entry of the library with energy and area of a multiply-accumulate unit."""
 INPUT_BITS, SUM_BITS = 8, 16
 """Bits of weights and activations, and of partial sums: the defaults for ONNX networks."""
 _LEAST_WIDTH, _MOST_WIDTH = 64, 512
-"""Smallest and largest default width of the SRAM in bits; the table of the library ends at 512."""
+"""Smallest and largest default width of the SRAM, in bits. The largest width is the last one in the table of the
+library.
+"""
 _ABOUT = {
     TPU: (
         "weight-stationary, in the manner of TPU v1 (Jouppi et al., ISCA 2017): weights stay beside the multipliers,"
@@ -39,7 +41,7 @@ _REGISTERS = {
         ("sum_registers", "O", 24 * SUM_BITS),
     ),
 }
-"""(name, memory operand, bits) of the registers beside each multiplier. Sizes of Eyeriss are those of the paper, in
+"""Registers beside each multiplier, as (name, memory operand, bits). The sizes for Eyeriss are those of the paper, in
 words.
 """
 _UNROLLED: dict[str, dict[str, tuple[str, tuple[str, ...], tuple[str, ...]]]] = {
@@ -66,12 +68,12 @@ _UNROLLED: dict[str, dict[str, tuple[str, tuple[str, ...], tuple[str, ...]]]] = 
         "MatMul": ("", ("K, {rows}",), ("C, {columns}",)),
     },
 }
-"""Entries of the mapping file of each kind: entry -> (comment, loops along D1, loops along D2)."""
+"""Entries of the mapping file, by kind of array: entry -> (comment, loops along D1, loops along D2)."""
 
 
 @dataclass(frozen=True)
 class NewAccelerator:
-    """Choices for a new accelerator, as they were given."""
+    """Choices of the user for a new accelerator."""
 
     name: str
     kind: str
@@ -85,16 +87,20 @@ class NewAccelerator:
 
     @property
     def sides(self) -> tuple[int, int]:
-        """Numbers of rows and columns of the array. `problems` must be empty."""
+        """Numbers of rows and columns of the array. The choices must have no `problems`."""
         rows, _, columns = self.array.lower().partition("x")
         return int(rows), int(columns)
 
     def problems(self) -> list[Problem]:
-        """Problems of the choices that the check of the hardware file would not report by the name of the option."""
+        """Problems of the choices. They are found before the check of the hardware file, which cannot name the
+        option.
+        """
         found = []
         sides = self.array.lower().split("x")
         if len(sides) != 2 or not all(side.strip().isdigit() and 0 < int(side) <= 65536 for side in sides):
-            found.append(Problem("is no size of an array", path="--array", value=self.array, allowed="such as 16x16"))
+            found.append(
+                Problem("is not a valid size of an array", path="--array", value=self.array, allowed="such as 16x16")
+            )
         for flag, value, parse in (
             ("--sram", self.sram, parse_size_bits),
             ("--clock", self.clock, parse_frequency_mhz),
@@ -115,7 +121,9 @@ class NewAccelerator:
 
     @property
     def sram_width(self) -> int:
-        """Width of the SRAM in bits, a power of two: an input and a partial sum for each unit of the longer side."""
+        """Width of the SRAM in bits, a power of two. It has room for an input and a partial sum for each unit of the
+        longer side, within _LEAST_WIDTH and _MOST_WIDTH.
+        """
         needed = max(self.sides) * (INPUT_BITS + SUM_BITS)
         return min(max(1 << (needed - 1).bit_length(), _LEAST_WIDTH), _MOST_WIDTH)
 
@@ -200,7 +208,9 @@ def _register(new: NewAccelerator, name: str, operand: str, bits: int) -> str:
 
 
 def mapping_text(new: NewAccelerator) -> str:
-    """Mapping file of a new accelerator: the loops along the sides of the array; temporal mappings are searched."""
+    """Mapping file of a new accelerator. It fixes the loops along the sides of the array; temporal mappings are
+    searched.
+    """
     rows, columns = new.sides
     sizes = {"rows": rows, "columns": columns, "per_window": max(1, columns // 3)}
     about = (

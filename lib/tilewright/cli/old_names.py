@@ -1,6 +1,7 @@
-"""Former names of verbs, options and keywords, which work until the release GONE_WITH.
+"""Former names of verbs, options and keywords.
 
-Only the standard library is imported, because `import tilewright` imports this module for functions with former names.
+They work until the release GONE_WITH. Only the standard library is imported, because `import tilewright` imports this
+module for functions with former names.
 """
 
 import warnings
@@ -9,16 +10,16 @@ from functools import wraps
 from typing import Any, NamedTuple
 
 GONE_WITH = "0.2.0"
-"""First version in which the former names do not work."""
+"""First release in which the former names no longer work."""
 OLD_VERBS = {"certify": "check-front", "costs": "cost-library", "court": "accuracy", "validation": "compare-chips"}
-"""Current name of each verb that was renamed, by former name. `--help` and completion list only current names."""
+"""Current names of renamed verbs, by former name. `--help` and completion list only current names."""
 
 
 class OldOption(NamedTuple):
-    """Former name of an option of a verb, and former name of the same keyword of its Python function."""
+    """Former name of an option of a verb, and of the same keyword of its Python function."""
 
     verb: str
-    """Name of the verb, or name of a function that is not a verb."""
+    """Name of the verb, or of a Python function that is not a verb."""
     old: str
     """Former name on the command line; '' if only the keyword was renamed."""
     new: str
@@ -53,7 +54,7 @@ OLD_OPTIONS = (
 
 
 def with_current_options(verb: str, words: Sequence[str]) -> tuple[list[str], list[str]]:
-    """(command-line words after the verb, with current names of options; a remark for each former name)."""
+    """Pair (command-line words after the verb, with current names of options; a remark for each former name)."""
     current = {one.old: one.new for one in OLD_OPTIONS if one.verb == verb and one.old}
     found = [word.partition("=")[0] for word in words]
     end = found.index("--") if "--" in found else len(found)  # words after `--` are not options
@@ -66,7 +67,7 @@ def with_current_options(verb: str, words: Sequence[str]) -> tuple[list[str], li
 
 
 def now_called(old: str, new: str) -> str:
-    """Remark that a name was replaced by a new name."""
+    """Remark that a new name replaces a former name."""
     return f"`{old}` is now called `{new}`; the old name works until {GONE_WITH}"
 
 
@@ -84,8 +85,8 @@ def with_old_keywords(function: Callable[..., Any], name: str) -> Callable[..., 
 
 
 def _current(keywords: Mapping[str, Any], current: Mapping[str, str]) -> Iterator[tuple[str, Any]]:
-    """Keyword arguments with current names. Raises TypeError for a keyword that is given by both names, as Python does
-    for repeated keywords.
+    """Keyword arguments with current names. Raises TypeError for a keyword that is given by both its names, as Python
+    does for repeated keywords.
     """
     for old, value in keywords.items():
         new = current.get(old, old)

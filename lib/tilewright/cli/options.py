@@ -35,8 +35,8 @@ CACHES = CHECKOUT / ".cache"
 
 
 def common_options(function: Function) -> Function:
-    """Add -v and --json. `main` reads -v to print tracebacks. A verb that prints more with -v takes the argument
-    `verbose`.
+    """Add -v and --json to a command. `main` reads -v to print tracebacks. A verb that prints more with -v takes the
+    argument `verbose`.
     """
     function = click.option("-v", "--verbose", is_flag=True, help="Print more details, and the traceback of an error.")(
         function
@@ -45,8 +45,8 @@ def common_options(function: Function) -> Function:
 
 
 def network_options(function: Function) -> Callable[..., Any]:
-    """Add --dim, --input-shape, --branch, --precision and --bits. The command gets their values as one argument,
-    `network_options`.
+    """Add --dim, --input-shape, --branch, --precision and --bits. The command gets their values together, as the
+    argument `network_options`.
     """
 
     @wraps(function)
@@ -110,7 +110,7 @@ def network_keywords(function: Callable[..., Result]) -> Callable[..., Result]:
 
 
 def _table(name: str, value: Any) -> Any:
-    """(key, value) pairs of a table. Raises InputError if the value is not a table."""
+    """Pairs (key, value) of a table. Raises InputError if the value is not a table."""
     if name == "precision":
         return value
     try:
@@ -122,7 +122,7 @@ def _table(name: str, value: Any) -> Any:
 
 
 def of_signature(function: Callable[..., Result], keywords: list[Keyword]) -> Callable[..., Result]:
-    """Function with a signature that has these keywords. Keyword-only parameters come last."""
+    """Function with additional keywords in its signature. Keyword-only parameters come last."""
     by_position = [one for one in keywords if one.kind is not one.KEYWORD_ONLY]
     named = [one for one in keywords if one.kind is one.KEYWORD_ONLY]
     function.__signature__ = signature(function).replace(parameters=[*by_position, *named])  # type: ignore[attr-defined]
@@ -160,7 +160,7 @@ def jobs_option(function: Function) -> Function:
 
 
 def overruled_store(store: Path, no_store: bool) -> list[Unused]:
-    """Notice that --store has no effect, if --no-store is given too and --store is not the default folder."""
+    """Notice that --store has no effect because --no-store is also given. [] without such a conflict."""
     is_overruled = no_store and store != DEFAULT_STORE
     return [unused_option("store", "has no effect with --no-store", str(store))] if is_overruled else []
 
@@ -179,12 +179,12 @@ PipelineSource = FilePath | Sequence[Any] | None
 
 
 def is_given(pipeline: object) -> bool:
-    """Whether the caller gave a pipeline in place of the default one."""
+    """Whether the caller gave a pipeline instead of the default one."""
     return pipeline is not None and pipeline != ""
 
 
 class PipelineText(NamedTuple):
-    """List of stages or of edits of the default pipeline, and its place in a document."""
+    """List of stages or of edits of the default pipeline, with its position in a document."""
 
     value: Any
     documents: "tuple[YamlDocument, ...]" = ()
@@ -193,7 +193,7 @@ class PipelineText(NamedTuple):
 
 
 def read_pipeline(given: PipelineSource) -> PipelineText | None:
-    """Stages or edits from a value of --pipeline or from Python; None if no pipeline is given. Raises InputError."""
+    """Stages or edits from a value of --pipeline or from Python. None if no pipeline is given. Raises InputError."""
     if given is None or not is_given(given):
         return None
     if not isinstance(given, str | PathLike):
@@ -221,7 +221,7 @@ def parse_network_options(
     precision: str = ASSUMED,
     bits: tuple[str, ...] = (),
 ) -> NetworkOptions:
-    """Options from NAME=VALUE texts. Raises InputError with a problem for each wrong text."""
+    """Network options from NAME=VALUE texts. Raises InputError with a problem for each wrong text."""
     problems: list[Problem] = []
     sizes = _pairs("dim", dims, _size, "NAME=SIZE with a SIZE from 0 to 2^53", problems)
     shapes = _pairs("input-shape", input_shapes, _shape, "NAME=SIZE,SIZE,... with sizes from 0 to 2^53", problems)
@@ -281,11 +281,13 @@ def echo_paths(paths: Sequence[Path], as_json: bool) -> None:
 
 
 Part = Literal["", "tables", "figures"]
-"""Part of a report that is written: "" for all parts, TABLES for tables, data, texts and pages, or FIGURES."""
+"""Parts of a report to write: "" for all parts, TABLES for tables, data, texts and pages, or FIGURES."""
 
 
 def refuse_paper(paper: str | None, *needed: tuple[str, object]) -> None:
-    """Refuse `paper` if nothing is written for it: each of `needed` is an option that must be given, and its value."""
+    """Raise InputError if `paper` is given but an option in `needed` has no value, because then no file is written.
+    `needed` has pairs (option, value).
+    """
     missing = [option for option, value in needed if not value]
     if paper is not None and missing:
         message = f"has no effect without {' and '.join(missing)}, because nothing is written"
@@ -301,11 +303,11 @@ only_option = click.option(
 
 
 _UNUSED = "tilewright.base.unused"
-"""Key of the click context under which a command keeps its notices of unused input until it ends."""
+"""Key of the click context. Under it, a command keeps its notices of unused input until it ends."""
 
 
 def echo_notices(notices: Sequence[str]) -> None:
-    """Print notices to standard error; notices of unused input are printed without repetition when the command ends."""
+    """Print notices to standard error. Notices of unused input are printed when the command ends, each only once."""
     context = click.get_current_context(silent=True)
     if context is None:
         _echo_lines(notice_lines(notices))
@@ -322,7 +324,7 @@ _REPEATED = "tilewright.repeated"
 
 
 def note_repeated(names: Sequence[str], is_told: bool) -> None:
-    """Record options that are given more than once; with --strict the verb reports them as errors."""
+    """Record options that are given more than once. With --strict, the verb reports them as errors."""
     notices = [unused_option(name, "is given more than once; only the last value counts") for name in names]
     click.get_current_context().meta[_REPEATED] = notices
     if is_told:
@@ -342,17 +344,17 @@ def _echo_lines(lines: Iterable[str]) -> None:
 
 
 def strict_option(what: str = "") -> Callable[[Function], Function]:
-    """Add the option --strict. With it, input that has no effect is an error. `what` is a further reason to fail."""
+    """Add the option --strict, which makes input without effect an error. `what` is another reason to fail."""
     text = f"Fail if {what}{', or if ' if what else ''}an option or a key of an input file has no effect."
     return click.option("--strict", is_flag=True, help=text)
 
 
 UNCOSTED = "a part of the network has no computed cost"
-"""Further reason for --strict to fail, in verbs that run a network."""
+"""Additional reason for --strict to fail, in verbs that run a network."""
 
 
 def keep_font_cache_here() -> None:
-    """Keep matplotlib's list of fonts in the cache folder of a checkout, not in the home folder of the user."""
+    """Keep the font list of matplotlib in the cache folder of a checkout instead of the home folder of the user."""
     if (CHECKOUT / "Snakefile").is_file():
         folder = CACHES / FONTS
         os.environ.setdefault("MPLCONFIGDIR", str(folder))

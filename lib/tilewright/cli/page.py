@@ -1,4 +1,4 @@
-"""`tilewright page`: one page for a browser with the results of many runs."""
+"""`tilewright page`: one HTML page with the results of many runs."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -44,10 +44,10 @@ def page(
         FilePath | None, Help("File of `tilewright results` with unfinished runs, which are listed too.")
     ] = None,
 ) -> Path:
-    """Write one page for a browser with the runs in the folders; returns the path of the file.
+    """Write one HTML page with the runs in the folders. Returns the path of the file.
 
-    `unfinished` is a file with runs that have no result; the page lists their names. Raises ArtifactError for a folder
-    without a run and for a damaged run, and InputError if no folder is given.
+    `unfinished` is a file that lists runs without a result; the page names these runs. Raises ArtifactError for a
+    folder without a run and for a damaged run, and InputError if no folder is given.
     """
     from tilewright.results.page.document import results_page
 
@@ -64,7 +64,9 @@ def page(
 
 
 def _names(folders: Sequence[Path]) -> list[str]:
-    """Distinct names for the folders. If two folders have the same name, names of parent folders are added in front."""
+    """Distinct names for the folders. Folders of the same name are distinguished by the names of parent folders in
+    front.
+    """
     depth = 1
     while True:
         names = ["/".join(folder.resolve().parts[-depth:]) for folder in folders]
@@ -97,7 +99,9 @@ def _of_one_core(folder: Path, name: str, summary: Mapping[str, Any]) -> "PageRu
 
 
 def _verdicts(folder: Path, artifact: Artifact) -> Mapping[str, Any]:
-    """Limiting ports of the run: read from the report if it was made from the same records, otherwise computed."""
+    """Limiting ports of the run. They are read from the report if it was made from the same records, otherwise
+    computed.
+    """
     from tilewright.base.steps import REPORT
     from tilewright.cli.explain import explain
     from tilewright.results.bottlenecks import bottlenecks_object

@@ -1,10 +1,9 @@
 """Options of verbs and keywords of Python functions, made from classes of parameters.
 
-Such a class declares the name, type, default, limits and help of each parameter. The options of a command, the
-signature of a Python function, and the check of the keywords of the function are all made from this class.
-
-A command gets a `Given` in place of the parameters. The call of the `Given` makes the parameters, so the command can
-report problems of parameters together with problems of files.
+A class of parameters declares the name, type, default, limits and help of each parameter. The options of a command, the
+signature of a Python function, and the check of its keywords are made from this class. A command gets a `Given` instead
+of the parameters. A call of the `Given` makes the parameters, so that the command can report problems of parameters
+together with problems of files.
 """
 
 import json
@@ -66,10 +65,8 @@ class Given(Generic[Kind]):
         return _value_of(parameter, self.values[name])
 
     def unused(self) -> list[Unused]:
-        """Notices of options that have no effect because of other options, and of options that are given more than
-        once.
-
-        If a value is wrong, there are only notices of repeated options.
+        """Notices of options that other options make ineffective, and of options that are given more than once. If a
+        value is wrong, only repeated options have notices.
         """
         made = Problems().attempt(self)
         without_effect = {} if made is None else made.without_effect()
@@ -79,7 +76,7 @@ class Given(Generic[Kind]):
         return [*self.repeated, *overruled]
 
     def sound(self, essential: Sequence[str]) -> Kind | None:
-        """Parameters with defaults in place of wrong values, so that the files can still be checked. None if a
+        """Parameters in which defaults replace wrong values, so that the files can still be checked. None if a
         parameter in `essential` is wrong.
         """
         told = Problems()
@@ -92,8 +89,8 @@ class Given(Generic[Kind]):
 
 
 def parameter_options(kind: type[Parameters], argument: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Add the parameters of a class as options. The command gets their values as a `Given`, in the argument that
-    `argument` names.
+    """Add the parameters of a class as options of a command. The command gets their values as a `Given`, in the
+    argument whose name is `argument`.
     """
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -116,8 +113,8 @@ def parameter_options(kind: type[Parameters], argument: str) -> Callable[[Callab
 
 
 def parameter_option(kind: type[Parameters], name: str, **changed: Any) -> Callable[[Function], Function]:
-    """Add one parameter of a class as an option, with fields changed by `changed`, such as the default. The command
-    gets the value as text.
+    """Add one parameter of a class as an option. `changed` replaces fields of the parameter, such as the default. The
+    command gets the value as text.
     """
     parameter = next(parameter for parameter in parameters_of(kind) if parameter.name == name)
     return click.option(*_declarations(parameter), cls=_Option, parameter=replace(parameter, **changed), **changed)
@@ -129,20 +126,20 @@ def _declarations(parameter: Parameter) -> tuple[str, str]:
 
 
 class _Option(click.Option):
-    """Option whose help is read from the class of the parameter, but only if the help is printed."""
+    """Option whose help text is read from the class of the parameter only when the help is printed."""
 
     def __init__(self, declarations: Sequence[str], parameter: Parameter, **others: Any) -> None:
         super().__init__(declarations, metavar=_metavar(parameter), **others)
         self.parameter = parameter
 
     def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
-        """(flag with its metavar; sentence, limits and default of the parameter)."""
+        """Pair (flag with its metavar; sentence, limits and default of the parameter)."""
         notes = [*parameter_limits(self.parameter), f"default: {default_text(self.parameter)}"]
         self.help = f"{self.parameter.sentence}  [{'; '.join(notes)}]"
         return super().get_help_record(ctx)
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> "list[CompletionItem]":
-        """Completions: the allowed values that the class of the parameter lists."""
+        """Completions of the option: the allowed values in the class of the parameter."""
         from click.shell_completion import CompletionItem
 
         return [CompletionItem(text) for text in map(str, self.parameter.choices) if text.startswith(incomplete)]
@@ -210,11 +207,11 @@ class Named(Given[Kind]):
         return made
 
     def read(self, name: str) -> Any:
-        """Value of a parameter as it was given."""
+        """Value of a parameter, unchanged."""
         return self.values[name]
 
     def over(self, options: Parameters | None) -> "Named[Kind]":
-        """Values given by name, and the values of the object `options` for all other parameters."""
+        """Values given by name. For all other parameters, the values of the object `options`."""
         known = {parameter.name for parameter in parameters_of(self.kind)}
         defaults = {parameter.name: parameter.default for parameter in parameters_of(self.kind)}
         # A value of the object that is equal to the default counts as not given.
@@ -226,7 +223,7 @@ class Named(Given[Kind]):
 
 def parameter_keywords(**kinds: type[Parameters]) -> Callable[[Callable[..., Result]], Callable[..., Result]]:
     """Add the parameters of classes as keywords of a function. The function gets a `Named` for each class, in the
-    argument whose name is the key of the class in `kinds`.
+    argument that is the key of the class in `kinds`.
     """
 
     def decorate(function: Callable[..., Result]) -> Callable[..., Result]:

@@ -28,7 +28,7 @@ def _compared(
     csv: FilePath | None,
     figures: FilePath | None,
 ) -> "tuple[pandas.DataFrame, Sequence[ComparableRuns]]":
-    """(table, groups of runs that are compared)."""
+    """Pair (table, groups of runs that are compared)."""
     from tilewright.results.paper_tables import write_table
     from tilewright.results.pareto import compare, paper_columns, pareto_table
     from tilewright.results.ranking_turns import with_order_lines
@@ -62,7 +62,7 @@ def _ledger(folder: Path) -> "RunLedger | None":
 
 
 def _place(points: "Sequence[RunPoint]", point: "RunPoint") -> int:
-    """Index of a point. Runs of one name in different folders can be equal, so the object itself is searched for."""
+    """Index of a point. Runs of one name in different folders can be equal, so the search compares identity."""
     return next(index for index, one in enumerate(points) if one is point)
 
 
@@ -106,11 +106,11 @@ def pareto(
     figures: Annotated[FilePath | None, Help("Folder for figures, one for each network.")] = None,
     paper: Annotated[PaperWidth | None, Paper(("figures", "csv"))] = None,
 ) -> "pandas.DataFrame":
-    """Table of the runs in the folders, one row per run. It marks the Pareto front in energy, latency and area for each
+    """Table of the runs in the folders, one row per run, with the Pareto front in energy, latency and area for each
     network.
 
-    `csv` is a file to write, and `figures` is a folder to write. `unfinished` is a file with runs that have no result;
-    the table lists their names. `paper` is the width of figures for a paper, `column` or `page`; None draws figures for
-    a report. Raises ArtifactError if no run is found, and InputError for damaged runs.
+    `csv` is a file to write, and `figures` is a folder to write. `unfinished` is a file that lists runs without a
+    result; the table names these runs. `paper` is the width of figures for a paper, `column` or `page`; None draws
+    figures for a report. Raises ArtifactError if no run is found, and InputError for damaged runs.
     """
     return _compared(runs, unfinished, csv, figures)[0]

@@ -1,7 +1,7 @@
 """`tilewright parse`: reader of hardware, workload and mapping files, which writes them as artifacts.
 
-Each kind of file has a module of its own, so that a change of the code of one kind does not outdate the artifacts of
-the other kinds.
+Each kind of file has its own module. A change of the code for one kind therefore does not outdate the artifacts of the
+other kinds.
 """
 
 import inspect
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 class _Kinds(click.Group):
-    """Command group that inserts the kind of the file if the user does not give it.
+    """Command group that inserts the kind of the file if the user omits it.
 
     `parse net.onnx` means `parse workload net.onnx`. For `parse file.yaml`, the keys of the file decide the kind.
     """
@@ -41,15 +41,14 @@ class _Kinds(click.Group):
         return super().parse_args(ctx, args)
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> "list[CompletionItem]":
-        """Completions: kinds of files; if no kind matches, file names."""
+        """Completions: kinds of files. If no kind matches, file names."""
         from click.shell_completion import CompletionItem
 
         return super().shell_complete(ctx, incomplete) or [CompletionItem(incomplete, type="file")]
 
 
 def _kind_of(path: Path) -> str:
-    """Kind of a file, from its suffix or its keys; '' if the file is missing, or if `parse` does not read files of its
-    kind."""
+    """Kind of a file, from its suffix or its keys. '' if the file is missing, or if `parse` cannot read its kind."""
     if path.suffix == ".onnx":
         return "workload"
     if path.suffix not in YAML_SUFFIXES or not path.is_file():
@@ -81,7 +80,8 @@ for _kind, _read in READERS.items():
 def parse(
     kind: str, file: FilePath, output: FilePath | None = None, **options: Any
 ) -> "Accelerator | Core | Workload | Mapping":
-    """Content of a hardware, workload or mapping file, which is also written to the artifact `output` if it is given.
+    """Content of a hardware, workload or mapping file. If `output` is given, the content is also written to this
+    artifact.
 
     `kind` is hardware, workload or mapping. `options` are options of the verb for this kind. For hardware, these are
     `core_folder` and `core`; for a workload, `coverage`, `table`, `graph`, `name`, `strict`, `model`, `dims`,

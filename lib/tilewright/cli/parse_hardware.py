@@ -57,16 +57,14 @@ def read_hardware_file(
         str | None, Help("Name of a core file: only this core is written to --output.", metavar="NAME")
     ] = None,
 ) -> Accelerator | Core:
-    """Accelerator in a file or, if `core` is given, its core with this name. It is also written to the artifact
-    `output`.
-
-    `core_folder` is a folder for artifacts of all core files.
+    """Accelerator in a file or, if `core` is given, its core with this name. The result is also written to the artifact
+    `output`. `core_folder` is a folder for artifacts of all core files.
     """
     return _parsed(file, output, core_folder, core)
 
 
 def _read(file: Path) -> tuple[Accelerator, list[str]]:
-    """(accelerator in a file, notices on unusual content)."""
+    """Pair (accelerator in a file, notices on unusual content)."""
     from tilewright.pipeline.stages.base import run_stages
     from tilewright.pipeline.stages.descriptions import Descriptions
     from tilewright.pipeline.stages.hardware_parser import AcceleratorParser
@@ -80,7 +78,7 @@ def _read(file: Path) -> tuple[Accelerator, list[str]]:
 def _write(
     accelerator: Accelerator, file: Path, output: FilePath | None, core_folder: FilePath | None, core: str | None
 ) -> Accelerator | Core:
-    """Accelerator or, if `core` is given, one of its cores. Requested artifacts are written."""
+    """Write the requested artifacts. Returns the accelerator or, if `core` is given, one of its cores."""
     chosen = _core_called(core, accelerator, file) if core is not None else None
     paths = _core_paths(file)
     if output and chosen is not None:
@@ -193,7 +191,7 @@ def _link_row(link: Link) -> tuple[str, ...]:
 
 
 def _pairs(link: Link) -> str:
-    """Text with the pairs of cores that a link connects. For a bus, only the cores are listed."""
+    """Text with the pairs of cores that a link connects. For a bus, the text lists only the cores."""
     if len(link.edges) > 2 and set(link.edges) == set(all_pairs(link.core_ids)):
         return f"all of {', '.join(map(str, link.core_ids))}"
     by_sender: dict[int, list[int]] = {}

@@ -15,7 +15,7 @@ from tilewright.mapping.constraints import Mapping, MappingConstraints
 
 
 def _parsed(file: FilePath, output: FilePath | None, tell: Tell = silent) -> Mapping:
-    """Mapping in a file. It is also written to the artifact `output` if it is given."""
+    """Mapping in a file. If `output` is given, the mapping is also written to this artifact."""
     parsed, notices = _read(Path(file))
     tell(notices)
     _write(parsed, Path(file), output)
@@ -46,7 +46,7 @@ def read_mapping_file(
 
 
 def _read(file: Path) -> tuple[Mapping, list[str]]:
-    """(mapping in a file, notices on unusual content)."""
+    """Pair (mapping in a file, notices on unusual content)."""
     from tilewright.pipeline.stages.base import run_stages
     from tilewright.pipeline.stages.descriptions import Descriptions, NetworkProblem
     from tilewright.pipeline.stages.mapping_parser import MappingParser

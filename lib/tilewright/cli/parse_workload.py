@@ -34,7 +34,7 @@ def _parsed(
     model: str,
     tell: Tell = silent,
 ) -> "tuple[Workload, Coverage]":
-    """(workload in a file, coverage: the operators with and without a cost model). Requested files are written."""
+    """Pair (workload in a file; coverage: the operators with and without a cost model). Requested files are written."""
     file, options = Path(file), network_options or NetworkOptions()
     parsed, found, notices = _read(file, model, name, options)
     notices += repeated_options()
@@ -82,8 +82,10 @@ def read_workload_file(
     model: Annotated[str, OptionOf(ModelChoice)] = CORRECTED.name,
     paper: Annotated[PaperWidth | None, Paper(("table",))] = None,
 ) -> Workload:
-    """Workload in a file. Artifact, coverage, table of layers and drawing are written if their paths are given; with
-    `paper` (`column` or `page`), the drawing and the table are made for a paper.
+    """Workload in a file.
+
+    Artifact, coverage, table of layers and drawing are written if their paths are given. With `paper` (`column` or
+    `page`), the drawing and the table are made for a paper.
     """
     return _parsed(file, output, coverage, table, graph, name, strict, network_options, model)[0]
 
@@ -117,7 +119,7 @@ def _write(
 
 
 def _read(file: Path, model: str, name: str, options: NetworkOptions) -> "tuple[Workload, Coverage, list[str]]":
-    """(workload in a file, coverage of its operators, notices on unusual content)."""
+    """Triple (workload in a file, coverage of its operators, notices on unusual content)."""
     from tilewright.base.profile import profile_by_name
     from tilewright.pipeline.stages.base import run_stages
     from tilewright.pipeline.stages.descriptions import Descriptions
@@ -148,7 +150,7 @@ def _covered(node: WorkloadNode) -> "OperatorCoverage":
 
 
 def _refuse(coverage: "Coverage", notices: list[str], file: Path) -> None:
-    """Raise InputError with each operator type that computes but has no cost model, and with all unused input."""
+    """Raise InputError for operator types that compute but have no cost model, and for unused input."""
     told = Problems()
     told.found += [
         Problem(f"{row.node_count} operators of this type have no cost model", str(file), path=row.operator_type)

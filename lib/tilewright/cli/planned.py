@@ -1,4 +1,7 @@
-"""Option --plan of the verbs that make a run: cuts and schedule settings from a plan that `tilewright fuse` wrote."""
+"""Option --plan of the verbs that make a run.
+
+It takes cuts and schedule settings from a plan that `tilewright fuse` wrote.
+"""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -22,8 +25,8 @@ def plan_option(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _take_defaults(context: click.Context, _: click.Parameter, file: Path | None) -> Path | None:
-    """Set the defaults of the command from the plan in a file, and return the path of the file. Raises ArtifactError if
-    the file was not written by `fuse`.
+    """Set the defaults of the command from the plan in a file. Returns the path of the file. Raises ArtifactError if
+    `fuse` did not write the file.
     """
     if file is not None:
         plan = read_artifact(file, SCHEMA).payload

@@ -1,4 +1,4 @@
-"""Plug-ins on the command line: their list, and errors in their code, which are reported with file and line."""
+"""Plug-ins on the command line: their list, and reports of errors in their code with file and line."""
 
 import sys
 import traceback
@@ -12,8 +12,8 @@ from tilewright.base.registry import installed, package_of, registry_of
 def plug_in_lines() -> Iterator[str]:
     """Lines with the entry point, the object and the package of each installed plug-in, sorted by entry point.
 
-    Raises InputError for unknown kinds, for a name that two packages use, and, after the last line, for all objects
-    that cannot be loaded or have a fault.
+    Raises InputError for unknown kinds, and for a name that two packages use. After the last line, it raises InputError
+    for all objects that cannot be loaded or have a fault.
     """
     problems: list[Problem] = []
     for point, entry in installed().items():
@@ -36,8 +36,10 @@ def installed_text() -> str:
 
 
 def problem_in_plug_in(error: Exception) -> Problem | None:
-    """Problem that reports an error in the code of a plug-in, at the innermost line of its package in the traceback.
-    None if the traceback does not contain the code of an installed plug-in.
+    """Problem that reports an error in the code of a plug-in. None if the traceback has no code of an installed
+    plug-in.
+
+    The problem names the innermost line of the traceback that is in the package of the plug-in.
     """
     from tilewright.pipeline.stages.base import problem_in_code, raised_by_tilewright_below  # slow to load
 
@@ -54,8 +56,8 @@ def problem_in_plug_in(error: Exception) -> Problem | None:
 
 
 def _home(entry: str) -> Path | None:
-    """Folder of the top-level package of an entry, or the file of a module outside of packages; None if it has not been
-    imported.
+    """Folder of the top-level package of an entry point, or the file of a module outside of packages. None if it has
+    not been imported.
     """
     top = sys.modules.get(entry.partition(":")[0].partition(".")[0])
     file = getattr(top, "__file__", None)

@@ -41,8 +41,10 @@ def keep_descriptions(
     mapping: "MappingOfLayers",
     sources: Mapping[str, object],
 ) -> None:
-    """Write hardware, workload and mapping of a run into its folder. An input is left out if it was read from a place
-    where verbs look for it, as in the pipeline. `sources` has the source of each input (a path or an object), by kind.
+    """Write hardware, workload and mapping of a run into its folder.
+
+    An input is left out if verbs already find it at its present path. `sources` has the source of each input (a path or
+    an object), by kind.
     """
     from tilewright.hardware.source import schema_of
     from tilewright.hardware.whole_text import FILE_TEXT, whole_text
@@ -66,9 +68,8 @@ def keep_descriptions(
 def keep_parts_of_schedule(
     folder: Path, cns: object, costs: object, allocation: object, cores: tuple[str, ...]
 ) -> None:
-    """Copy CN graph, cost tables of `cores`, and allocation into the folder of a schedule, unless they are there.
-
-    Objects in memory have no files and are left out.
+    """Copy the CN graph, the cost tables of `cores`, and the allocation into the folder of a schedule, unless they are
+    there. Objects in memory are left out, because they have no files.
     """
     if isinstance(cns, str | PathLike):
         _copy({Path(cns) / name: folder / name for name in (CN_GRAPH, CN_COLUMNS)})

@@ -31,10 +31,10 @@ def write_multi_report(
     options: ScheduleFigureOptions = ScheduleFigureOptions(),  # noqa: B008  frozen
     only: Part = "",
 ) -> list[Path]:
-    """Write figures, the interactive schedule, the trace, and the tables of layers and cores; returns the paths.
+    """Write figures, the interactive schedule, the trace, and the tables of layers and cores. Returns the paths.
 
     `only` limits the files to the figures, or to all other files. Raises ArtifactError if a file of the run is missing
-    or damaged. In this case nothing is written.
+    or damaged. In this case, no file is written.
     """
     from tilewright.results.report_writing import write_report
 
@@ -42,7 +42,9 @@ def write_multi_report(
 
 
 def _reported(run: Path, options: ScheduleFigureOptions, only: Part) -> "ReportedSchedule":
-    """Data of a run in a folder: schedule, summary and CN graph; for figures also cost tables and allocation search."""
+    """Data of a run in a folder: schedule, summary and CN graph. For figures, the data also have cost tables and the
+    allocation search.
+    """
     from tilewright.multicore.nodes.graph import read_cn_graph
     from tilewright.multicore.scheduling.result import read_schedule
     from tilewright.results.multi.bars import ScheduleView, schedule_table, tile_ranges

@@ -1,6 +1,6 @@
 """`tilewright results`: folders of the results of a configuration, and the runs that are not up to date.
 
-The manifest of the results decides which results are up to date (`base/artifacts/manifest.py`).
+The manifest of the results decides whether a result is up to date (`base/artifacts/manifest.py`).
 """
 
 from collections.abc import Mapping, Sequence
@@ -65,10 +65,9 @@ def results(
 ) -> dict[str, Any]:
     """Folders of the results and the logs of a configuration file, as `results` and `logs`.
 
-    With `claim`, the folder is made, and a file in it names the configuration. With `unfinished`, the key `unfinished`
-    has the runs that are not up to date; they are also written to the JSON file `output` if it is given. With `spaces`,
-    the key `unfinished_spaces` has the explorations and complete fronts that are not up to date.
-
+    With `claim`, the folder of results is made, and a file in it names the configuration. With `unfinished`, the key
+    `unfinished` has the runs that are not up to date. If `output` is given, these runs are also written to this JSON
+    file. With `spaces`, the key `unfinished_spaces` has the explorations and complete fronts that are not up to date.
     With `report`, the key `report_order` has the path of the order of the report that Snakemake makes, or '' if the
     report is up to date. The key `not_up_to_date` has the units that are not up to date, without the runs in the file
     `left_out`. With `complete`, such units are an error. Raises InputError with all errors of the configuration.
@@ -119,8 +118,8 @@ def _units(plan: "RunPlan", unfinished: Sequence[Mapping[str, str]] = ()) -> "Un
 
 
 def _of_report(plan: "RunPlan", unfinished: Sequence[Mapping[str, str]]) -> JsonObject:
-    """Path of the order of the report that Snakemake makes ('' if the report is up to date), and names of the units
-    that are not up to date.
+    """Pair (path of the order of the report that Snakemake makes, names of the units that are not up to date). The path
+    is '' if the report is up to date.
     """
     units = _units(plan.without([row["run"] for row in unfinished]), unfinished)
     unit = units.report()
@@ -131,9 +130,9 @@ def _of_report(plan: "RunPlan", unfinished: Sequence[Mapping[str, str]]) -> Json
 
 
 def unfinished_runs(plan: "RunPlan", states: Mapping[str, str]) -> list[dict[str, str]]:
-    """Rows with UNFINISHED_KEYS, one for each run with a unit that is not up to date. `states` has the states of units.
+    """Rows with UNFINISHED_KEYS, one for each run with a unit that is not up to date.
 
-    A run also counts as not up to date if a baseline of the run is not up to date.
+    `states` has the states of units. A run also counts if one of its baselines is not up to date.
     """
     rows = []
     runs = [(run.flow, run.base or run.name, run) for run in (*plan.runs, *plan.multi_runs)]
@@ -164,7 +163,7 @@ _WITH_SUMMARY = {SINGLE: "map", MULTI: "schedule"}
 
 
 def _state(results: Path, states: Mapping[str, str], folder: str) -> str:
-    """State of a run or space with this folder: STALE, FAILED, or '' if all of its units are up to date."""
+    """State of the run or space in a folder: STALE, FAILED, or '' if all of its units are up to date."""
     own = {name: state for name, state in states.items() if name.startswith(f"{folder}/")}
     if all(state == UP_TO_DATE for state in own.values()):
         return ""

@@ -16,9 +16,10 @@ if TYPE_CHECKING:
 
 
 def costs_of_run(folder: Path, made_by: Mapping[str, Any], summary: Mapping[str, Any] | None) -> "HardwareCosts | None":
-    """Costs of the parts of the core of a run on one core; None if its hardware is not found or cannot be read.
+    """Costs of the parts of the core of a run on one core. None if its hardware is not found or cannot be read.
 
-    The hardware is found by its digest, so that its costs are those of the run. `made_by` is the provenance of the run.
+    The hardware is found by its digest, which ensures that these are the costs of the run. `made_by` is the provenance
+    of the run.
     """
     from tilewright.hardware.source import parse_accelerator
     from tilewright.results.part_costs import hardware_costs

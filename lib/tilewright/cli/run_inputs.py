@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 CNS_FOLDER = Help("Folder with the CN graph.", metavar="FOLDER", is_required=True)
 COSTS_FOLDER = Help("Folder with a cost table for each core.", metavar="FOLDER", is_required=True)
-"""Help of the options for the input folders of the verbs that find a schedule."""
+"""Help text of options for input folders, in the verbs that find a schedule."""
 
 
 def given_descriptions(
@@ -104,8 +104,9 @@ def input_digests(
 
 
 def slice_option(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Add --pipeline. The value of the option is the complete pipeline of a run. A verb runs only those stages of the
-    pipeline that belong to it (a slice)."""
+    """Add --pipeline, whose value is the complete pipeline of a run. A verb runs only its slice: the stages of the
+    pipeline that belong to the verb.
+    """
     text = (
         "Stages of the pipeline for several cores: a YAML or JSON file, or JSON text. It has a list of stages or a list"
         " of edits of the default pipeline, at the top or under the key `pipeline`; see docs/stages.md. This verb runs"
@@ -120,12 +121,16 @@ def planned_slice(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def prefetched(settings: "ScheduleSettings | None", pipeline: PipelineSource) -> tuple[str, ...]:
-    """Operands to prefetch, from the settings. () if a pipeline is given, because its stages set these operands."""
+    """Operands to prefetch, from the settings. () if a pipeline is given, because its stages determine these
+    operands.
+    """
     return settings.operands_to_prefetch if settings and not is_given(pipeline) else ()
 
 
 def unused_options(stages: "Slice", *given: "Given[Any]") -> list[Unused]:
-    """Notices of options without effect: other options overrule them, or the stages of the user do not use them."""
+    """Notices of options without effect, because other options overrule them or the stages of the user do not use
+    them.
+    """
     if stages.identity is None:
         return [notice for one in given for notice in one.unused()]
     names = [[name for name in one.values if name != "jobs"] for one in given]  # jobs: not of a stage
@@ -140,9 +145,9 @@ def read_slice(
     options: "CoreSearchOptions | None" = None,
     settings: Mapping[str, Any] = MappingProxyType({}),
 ) -> "Slice":
-    """Stages that a step runs: the `default` stage or, if a pipeline is given, the stages of the pipeline that belong
-    to this step.
+    """Stages that a step runs.
 
+    This is the `default` stage or, if a pipeline is given, the stages of the pipeline that belong to this step.
     `options` and `settings` are those of the verb. Raises InputError with all errors of the pipeline.
     """
     from tilewright.pipeline.stages.multi.slices import Slice

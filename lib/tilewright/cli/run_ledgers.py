@@ -47,7 +47,7 @@ def ledger_of_run(name: str, run: "ScheduledRun") -> "RunLedger":
 
 
 def ledger_at(given: str, network: str = "") -> "RunLedger":
-    """Ledger of the run or the design that the text names. Raises InputError and ArtifactError."""
+    """Ledger of the run or the design that a text names. Raises InputError and ArtifactError."""
     path = Path(given)
     folder, _, design = given.rpartition(":")
     if folder and not path.exists():

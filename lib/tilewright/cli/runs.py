@@ -25,7 +25,7 @@ RESULTS = Path("results")
 
 
 def existing_run(folder: Path) -> Path:
-    """Folder of a run, unchanged, after a check.
+    """Folder of a run, unchanged, if it exists.
 
     Raises InputError if the folder does not exist; the message suggests a run with the same name. Raises ArtifactError
     if the folder is not a run; the message names a verb that reads it.
@@ -69,7 +69,7 @@ def read_summary(directory: Path) -> dict[str, Any]:
 
 
 def read_any_summary(directory: Path) -> tuple[str, dict[str, Any]]:
-    """(flow, summary) of the folder of a run. Raises ArtifactError."""
+    """Pair (flow, summary) of the folder of a run. Raises ArtifactError."""
     path = directory / SUMMARY
     artifact = read_artifact(path)
     if artifact.schema not in _FLOW_OF:
@@ -79,7 +79,7 @@ def read_any_summary(directory: Path) -> tuple[str, dict[str, Any]]:
 
 
 def run_directories(directories: tuple[Path, ...]) -> list[Path]:
-    """Folders of runs. A given folder that is not a run is replaced by its subfolders that are runs. Raises
+    """Folders of runs. Each given folder that is not a run is replaced by its subfolders that are runs. Raises
     ArtifactError if no run is found.
     """
     found = []
@@ -112,13 +112,12 @@ def read_unfinished(path: Path | None) -> list[dict[str, Any]]:
 
 
 def is_multi_run(folder: Path) -> bool:
-    """Whether a folder is the folder of a run on several cores, finished or not."""
+    """Whether a folder has a run on several cores, finished or not."""
     return any((folder / name).is_file() for name in (SCHEDULE, ALLOCATION, CN_GRAPH))
 
 
 def graph_size(file: Path | str) -> int:
-    """Number of computation nodes plus number of edges in the file of a CN graph. It is used to estimate the main
-    memory that a job needs.
+    """Number of computation nodes plus number of edges in the file of a CN graph, to estimate the main memory of a job.
 
     The result is 0 for an unreadable file; the job that reads the file reports the problem. Raises FileNotFoundError if
     the file does not exist.
@@ -134,8 +133,8 @@ def graph_size(file: Path | str) -> int:
 
 
 def made_of(artifact: Artifact) -> dict[str, str]:
-    """Digests of the inputs from which the bottlenecks of a run are computed: input files and records of the run.
-    `artifact` has the records.
+    """Digests of the inputs from which the bottlenecks of a run are computed: input files and records. `artifact` has
+    the records.
     """
     return {**artifact.provenance.get("inputs", {}), LAYERS.partition(".")[0]: artifact.digest}
 

@@ -1,4 +1,6 @@
-"""`tilewright schedule`: schedule of computation nodes on cores and of transfers on links, with its costs."""
+"""`tilewright schedule`: schedule of computation nodes on cores and of transfers on links, with its latency and
+energy.
+"""
 
 from collections.abc import Callable, Sequence
 from collections.abc import Mapping as Table
@@ -125,8 +127,8 @@ def schedule(
 
     `output` is the folder that the command writes. If the folder `baseline` is given, the summary compares the schedule
     with the run in it, or with the best layer-by-layer schedule of the search that wrote `plan` (`fusion.json`), if
-    that schedule is better. Raises InputError for inputs that do not match, and with `strict` for input without effect;
-    MappingError if the allocation has no schedule.
+    that schedule is better. Raises InputError for inputs that do not match, and with `strict` for input without effect.
+    Raises MappingError if the allocation has no schedule.
     """
     given = (hardware, workload, mapping, cns, baseline, plan, output, strict, pipeline, network_options)
     return _made(costs, core_allocation, goal, settings, *given).result
@@ -134,8 +136,8 @@ def schedule(
 
 @dataclass(frozen=True, eq=False)
 class _Allocation:
-    """Allocation to be scheduled. It is an artifact, a result or a table of cores; all fields are empty if the mapping
-    file fixes all cores.
+    """Allocation for the schedule: an artifact, a result or a table of cores. If the mapping file fixes all cores, all
+    fields are empty.
     """
 
     artifact: Artifact | None = None
@@ -182,7 +184,7 @@ class _Allocation:
 
 @dataclass(frozen=True, eq=False)
 class Scheduled:
-    """Schedule with the data for its summary."""
+    """Schedule with the data for its summary, as the verb returns it."""
 
     result: "MultiCoreResult"
     objective: str
@@ -221,7 +223,9 @@ def scheduled(
     tell: Callable[[Sequence[str]], None],
     strict: bool = False,
 ) -> Scheduled:
-    """Schedule, which is also written to the folder `output` if it is given. Raises InputError with all errors."""
+    """Schedule of an allocation. If the folder `output` is given, the schedule is also written there. Raises InputError
+    with all errors.
+    """
     from tempfile import TemporaryDirectory  # imported here: --help starts faster
 
     from tilewright.pipeline.stages.base import Control
@@ -328,7 +332,8 @@ def _of_others(
 ) -> list[Problem]:
     """Problems if the allocation or the baseline was made from other inputs than this schedule.
 
-    The mapping file is not compared: an allocation can be scheduled with the mapping file that was written beside it.
+    Mapping files are not compared, because an allocation can be scheduled with the mapping file that was written beside
+    it.
     """
     from tilewright.pipeline.stages.multi.inputs import origin_problems
 
@@ -351,8 +356,9 @@ def _of_others(
 
 
 def _of_other_plan(plan: Path | None, inputs: "CostedCnProblem") -> list[Problem]:
-    """Problems if the plan was made from other inputs than this schedule. The layer-by-layer schedule of the plan is a
-    baseline."""
+    """Problems if the plan was made from other inputs than this schedule. The plan is checked because its
+    layer-by-layer schedule is a baseline.
+    """
     from tilewright.pipeline.stages.multi.inputs import origin_problems
     from tilewright.pipeline.stages.multi.items import input_digests as digests_of
 

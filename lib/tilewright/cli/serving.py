@@ -1,4 +1,4 @@
-"""`tilewright serving`: operator times of a language model on a core, as files for serving simulators."""
+"""`tilewright serving`: operator times of a language model on a core, as input files of serving simulators."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -40,7 +40,7 @@ def _profile(
     store: "FilePath | Store | None",
     tell: Tell = silent,
 ) -> "tuple[ServingProfile, list[Path]]":
-    """(operator times, paths of the written files)."""
+    """Pair (operator times, paths of the written files)."""
     notices: list[str] = []
     found = _found(
         (workload, hardware, mapping),
@@ -109,7 +109,7 @@ def serving(
 
     The arguments are the options of the command. Raises InputError for wrong input files, for a workload that is not a
     language model or has layers that the simulator does not know, for a core without a clock frequency, and for an
-    accelerator with several cores; MappingError with the layers that have no mapping that fits.
+    accelerator with several cores. Raises MappingError with the layers that have no mapping that fits.
     """
     if form not in RELEASES:
         allowed, nearest = ", ".join(RELEASES), nearest_name(str(form), RELEASES)

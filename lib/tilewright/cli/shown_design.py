@@ -1,4 +1,4 @@
-"""Full run of one design of a space, with the same files that the verbs write, and with checks and a report."""
+"""Full run of one design of a space, with the files of the verbs, with checks and with a report."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -53,5 +53,5 @@ def _run_system(options: "SystemOptions", network: Path, hardware: Path, mapping
 
 
 def _named(options: Parameters, kind: type[Parameters]) -> dict[str, Any]:
-    """Values of `options`, by name, for all parameters of the class `kind`."""
+    """Values of all parameters of the class `kind`, by name, taken from `options`."""
     return {parameter.name: getattr(options, parameter.name) for parameter in parameters_of(kind)}

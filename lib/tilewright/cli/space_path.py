@@ -1,4 +1,4 @@
-"""Path of the file of a space, which is kept in the folder of the results of this space."""
+"""Path of a space file, kept as a text file in the folder of the results of the space."""
 
 import os
 from pathlib import Path
@@ -6,16 +6,16 @@ from pathlib import Path
 from tilewright.base.artifacts.files import write_atomically
 
 SPACE_PATH = "space.txt"
-"""Name of the file that has the path of the file of the space, relative to the folder of the results."""
+"""Name of the file that has the path of the space file, relative to the folder of the results."""
 
 
 def write_space_path(space: Path, folder: Path) -> None:
-    """Write the path of the file of a space into the folder of its results."""
+    """Write the path of the space file into the folder of the results of the space."""
     write_atomically(folder / SPACE_PATH, f"{os.path.relpath(space.resolve(), folder.resolve())}\n")
 
 
 def space_path_in(folder: Path) -> Path | None:
-    """Path of the file of the space of a folder; None if the folder does not have this path."""
+    """Path of the space file that a folder of results names. None if the folder names no path."""
     file = folder / SPACE_PATH
     if not file.is_file():
         return None

@@ -29,9 +29,8 @@ def _split(
     network_options: NetworkOptions | None,
     tell: Tell = silent,
 ) -> "tuple[SplitNetwork, SystemProblem]":
-    """(network with split layers, input files that were read). The network is also written to `output` if it is given.
-
-    Raises InputError with all errors of the input.
+    """Pair (network with split layers, input files that were read). If `output` is given, the network is also written
+    there. Raises InputError with all errors of the input.
     """
     from tilewright.multicore.nodes.layer_splitting import open_model, split_layers
     from tilewright.pipeline.stages.descriptions import Descriptions
@@ -87,7 +86,7 @@ def split(
     workload: Annotated[FilePath, Help("ONNX file.")],
     hardware: Annotated["AcceleratorSource", SYSTEM_FILE],
     mapping: Annotated[
-        "MappingSource", Help("Mapping file or artifact, which says which cores are allowed to run a layer.")
+        "MappingSource", Help("Mapping file or artifact; it lists the cores that are allowed to run each layer.")
     ],
     output: Annotated[FilePath | None, Help("ONNX file to write.")] = None,
     *,

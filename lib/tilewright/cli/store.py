@@ -109,7 +109,7 @@ def verify(folder: Path, remove_damaged: bool, verbose: bool, as_json: bool) -> 
 
 
 def _verified(folder: Path) -> tuple[dict[str, Any], list[Problem]]:
-    """(number of artifacts and paths of damaged files, problems of the damaged files)."""
+    """Pair (number of artifacts and paths of damaged files, problems of the damaged files)."""
     _check_folder(folder)
     verified = verify_folder(folder)
     caches = damaged_caches(CACHES)
@@ -156,7 +156,7 @@ def unlock(folder: Path, verbose: bool, as_json: bool) -> None:
 
 
 def _removed(files: Sequence[str]) -> Iterator[str]:
-    """Delete the files; yields the path of each file after its deletion."""
+    """Delete the files. Yields the path of each file after its deletion."""
     for file in files:
         with writing(Path(file)):
             Path(file).unlink()

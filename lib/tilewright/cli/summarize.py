@@ -26,7 +26,7 @@ Rows = list[dict[str, Any]]
 def _read(
     runs: Sequence[FilePath], config: FilePath | None, unfinished: FilePath | None
 ) -> tuple[Summaries, Rows, list[Path]]:
-    """(summaries of runs by flow and name, rows of runs without a result, folders of the runs)."""
+    """Triple (summaries of runs by flow and name, rows of runs without a result, folders of the runs)."""
     rows = read_unfinished(None if unfinished is None else Path(unfinished))
     if not config and not runs and not rows:
         raise InputError("give folders of runs, or --config")
@@ -41,7 +41,7 @@ def _read(
 
 
 def _table(summaries: Summaries, rows: Rows, csv: FilePath | None, parquet: FilePath | None) -> "pandas.DataFrame":
-    """Table of the runs, which is also written to the files that are given."""
+    """Table of the runs. It is also written to the given files."""
     from tilewright.results.paper_tables import write_table
     from tilewright.results.run_tables import IN_PAPER, runs_table
     from tilewright.results.run_text import DONE
@@ -107,7 +107,9 @@ def summarize(
 
 
 def _unlike_lines(directories: Sequence[Path], kinds: Sequence[str] = ()) -> list[str]:
-    """Sentences on runs of a network whose numbers are not of one physical world, of some kinds (default: all)."""
+    """Sentences on causes for which a ranking of runs can mislead, such as different clocks. Only the given kinds of
+    causes are included (default: all).
+    """
     from tilewright.results.unlike_runs import causes_by_network
 
     found = causes_by_network([point_of_run(directory) for directory in directories])

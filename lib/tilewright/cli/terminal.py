@@ -1,4 +1,7 @@
-"""Output of the command line: functions that print texts after `tilewright.base.harmless` made them safe."""
+"""Output of the command line.
+
+Each function makes a text safe with `tilewright.base.harmless` before it prints it.
+"""
 
 import click
 

@@ -1,7 +1,7 @@
 """Several units in one process: a job makes the units of many short runs one after another.
 
-Each unit has a verb, a log and a manifest, as if a job made this unit alone. If a unit fails, the other units are still
-made, and the next job makes only the failed unit.
+Each unit has a verb, a log and a manifest, as if a job made only this unit. If a unit fails, the other units are still
+made. The next job then makes only the failed unit.
 """
 
 from collections.abc import Callable, Sequence
@@ -19,8 +19,8 @@ Dispatch = Callable[[list[str]], int]
 
 
 def make_together(due: Path, dispatch: Dispatch, interrupted: int) -> int:
-    """Make the unit of an order. First, all units that it needs and that are not up to date are made. Returns 0, or the
-    first exit code that is not 0.
+    """Make all units that the unit of an order needs, unless they are up to date; then make the unit itself. Returns 0,
+    or the first exit code that is not 0.
 
     If a unit fails, the other units are still made. After Ctrl-C, no further unit is made.
     """

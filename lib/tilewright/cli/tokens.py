@@ -53,7 +53,7 @@ def _priced(
     store: "FilePath | Store | None",
     tell: Tell = silent,
 ) -> "tuple[TokenCosts, list[Path]]":
-    """(costs of tokens, paths of the written files)."""
+    """Pair (costs of tokens, paths of the written files)."""
     numbers = context_list(contexts, key_block) if isinstance(contexts, str) else _checked(contexts, "contexts")
     counts = _list(batches, "--batches") if isinstance(batches, str) else _checked(batches, "batches")
     given, cuts = (workload, hardware, mapping), (key_block, chunk, prompts)
@@ -120,7 +120,7 @@ def tokens(
 
     The arguments are the options of the command. `paper` (`column` or `page`) draws the figure for a paper. Raises
     InputError for wrong input files, for a workload that is not a language model, and with `strict` for input without
-    effect; MappingError with the layers that have no mapping that fits, or no schedule.
+    effect. Raises MappingError with the layers that have no mapping that fits, or no schedule.
     """
     given = (workload, hardware, mapping, contexts, batches, search.over(options))
     return _priced(*given, prompts, key_block, chunk, parallel, output, strict, jobs, store)[0]
@@ -135,7 +135,7 @@ def _found(
     run: tuple[int, Any],
     strict: bool,
 ) -> "tuple[TokenCosts, CoreSearchOptions, list[str]]":
-    """(costs of tokens, options of the search, notices)."""
+    """Triple (costs of tokens, options of the search, notices)."""
     from tilewright.hardware.system import MultiCoreAccelerator
     from tilewright.pipeline.sources import parse_accelerator, parse_mapping
     from tilewright.pipeline.stages.base import Control
@@ -184,9 +184,7 @@ def _on_one(
     parallel: str,
     control: "Control",
 ) -> "tuple[TokenCurves, CoreSearchOptions]":
-    """(cost curves for one core, options of the search). Raises InputError for a `parallel` that needs several
-    cores.
-    """
+    """Pair (cost curves for one core, options of the search). Raises InputError if `parallel` needs several cores."""
     from tilewright.tokens.layer_figures import LayerFigures
     from tilewright.tokens.table import TokenCurves
 
@@ -206,7 +204,7 @@ def _on_several(
     parallel: str,
     control: "Control",
 ) -> "tuple[TokenCurves, CoreSearchOptions]":
-    """(cost curves for several cores, options of the search)."""
+    """Pair (cost curves for several cores, options of the search)."""
     from tilewright.tokens.layer_schedules import LayerSchedules
     from tilewright.tokens.system_figures import SystemFigures, strategies_of
     from tilewright.tokens.table import TokenCurves
@@ -232,7 +230,7 @@ def _on_several(
 
 
 def _options_of_cores(options: Given[TokenOptions]) -> CnSearchOptions:
-    """Options for several cores: the model is `corrected` unless the user gives another model."""
+    """Options for several cores. The default model is `corrected`."""
     options()  # errors are raised as for one core
     known = {parameter.name for parameter in parameters_of(CnSearchOptions)}
     others = [name for name, value in options.values.items() if name not in known and value not in (False, "false")]
@@ -263,7 +261,9 @@ def described_model(workload: Any, notices: list[str]) -> Any:
 
 
 def _note_requests(document: "YamlDocument", notices: list[str]) -> None:
-    """Note the requests in a workload file, which are not used. A workload needs them, so they are not refused."""
+    """Record a notice that the requests in a workload file are not used. They are not an error, because a workload file
+    needs them.
+    """
     problems = Problems(document)
     written = [key for key in ("phase", "batch", "tokens", "context", "requests") if key in document.data]
     if written:
@@ -277,7 +277,7 @@ def _note_requests(document: "YamlDocument", notices: list[str]) -> None:
 
 
 def context_list(text: str, block: int = 1) -> list[int]:
-    """Contexts from the text of an option. Contexts of a range are multiples of `block`. Raises InputError."""
+    """Contexts from the text of an option. The contexts in a range are multiples of `block`. Raises InputError."""
     parts = text.split(":")
     if len(parts) == 1:
         return _list(text, "--contexts")

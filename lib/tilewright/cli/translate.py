@@ -1,4 +1,4 @@
-"""`tilewright translate`: command, configuration and pipeline for a script that uses zigzag-dse or Stream."""
+"""`tilewright translate`: command, configuration and pipeline that correspond to a script for zigzag-dse or Stream."""
 
 from collections.abc import Sequence
 from pathlib import Path

@@ -1,10 +1,9 @@
 """Units of a configuration: the jobs of the pipeline, with their inputs and output files.
 
 A unit is one job of the pipeline. It names the output files of the job, its input files, and the units whose output the
-job reads. The units alone decide which jobs run again (`base/artifacts/manifest.py`); the rules of the Snakefile only
-follow them.
-
-The Snakefile imports this module each time Snakemake parses it, so this module imports nothing larger than YAML.
+job reads. The units alone decide which jobs run again (`base/artifacts/manifest.py`); the rules of the Snakefile follow
+this decision. The Snakefile imports this module each time Snakemake parses it, so this module imports nothing larger
+than YAML.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -39,21 +38,21 @@ MULTI_MODEL = CORRECTED.name
 """Name of the model profile with which networks for several cores are read."""
 BATCH = "batch"
 DESCRIPTIONS_PER_RUN = 4
-"""Number of input files that one job reads for each run that one job makes (`runs_per_job`). A job reads more files
-than it makes runs, because reading a file takes less time than a run.
+"""Number of input files that one job reads for each run that one job makes (`runs_per_job`). The factor is above 1
+because reading a file takes less time than a run.
 """
 DESCRIBED = ("hardware/", "workload/", "mapping/")
 """Beginnings of the names of units that read an input file or draw hardware."""
 LEFT_OUT = ".unfinished.json"
-"""File in the folder of logs that lists the runs without a result. `workflow/run.sh` writes it; tables of many runs
-list these runs.
+"""File in the folder of logs that lists the runs without a result. `workflow/run.sh` writes this file, and tables of
+many runs list these runs.
 """
 REPORT_PAGE = "report.html"
 """Report that Snakemake makes in the folder of results. It is a unit, but no rule makes it."""
 WORKFLOW = Path(__file__).resolve().parents[3] / "workflow"
 CAPTIONS = WORKFLOW / "report"
 Said = Mapping[str, Callable[[], JsonValue]]
-"""Inputs of a unit that are not output of other units, by kind. Each value is computed at its first use."""
+"""Inputs of a unit that are not outputs of other units, by kind. Each value is computed at its first use."""
 
 
 @dataclass(frozen=True)
@@ -84,15 +83,18 @@ class Units:
 
     @cached_property
     def batched(self) -> frozenset[str]:
-        """Names of runs on one core that share jobs with other runs. These are the runs without figures, paper and
-        exports, if a job makes more than one run.
+        """Names of runs on one core that share jobs with other runs.
+
+        If a job makes more than one run, these are the runs without figures, paper and exports.
         """
         if self.plan.runs_per_job <= 1:
             return frozenset()
         return frozenset(run.name for run in self.plan.runs if not (run.figures or run.paper or run.stages.exports))
 
     def _batches(self, units: Mapping[str, Unit]) -> Iterator[Unit]:
-        """Units for jobs that make several units one after another in one process: first input files, then runs."""
+        """Units of jobs that make several units one after another in one process: first units that read input files,
+        then runs.
+        """
         if not self.batched:
             return
         runs = [name for name in units if name.startswith(f"{SINGLE}/") and name.split("/")[1] in self.batched]
@@ -126,7 +128,7 @@ class Units:
         return frozenset(need for unit in batches for need in unit.needs)
 
     def batch_files(self, kind: str) -> list[str]:
-        """Files, relative to the folder of results, of the jobs that make several units. `kind` is `descriptions` or
+        """Files of the jobs that make several units, relative to the folder of results. `kind` is `descriptions` or
         `runs`.
         """
         return [
@@ -179,8 +181,8 @@ class Units:
         job: Job | None = None,
         reads: Iterable[str] = (),
     ) -> Unit:
-        """Unit of a step in a folder. By default, its files are the files that the step writes. `reads` has the paths
-        of the files of users that the job reads.
+        """Unit of a step in a folder. By default, the files of the unit are those that the step writes. `reads` has the
+        paths of user files that the job reads.
         """
         made, more = (tuple(f"{folder}/{file}" for file in found) for found in (files or STEPS[step].writes, besides))
         code: Said = {"code": partial(self._code, step), "rules": lambda: self._rules}
@@ -194,15 +196,15 @@ class Units:
 
     @cached_property
     def _rules(self) -> str:
-        """Digest of the rules of the Snakefile, without comments. The rules say which verb makes a unit, and with which
-        arguments.
+        """Digest of the rules of the Snakefile, without comments. The rules state the verb and the arguments for each
+        unit.
         """
         texts = [file.read_text("utf-8") for file in sorted((WORKFLOW / "rules").glob("*.smk"))]
         lines = (line.strip() for text in texts for line in text.splitlines())
         return content_digest([line for line in lines if line and not line.startswith("#")])
 
     def _words_digest(self, job: Job) -> str:
-        """Digest of the arguments of a job. It does not depend on the folders of the files in the arguments."""
+        """Digest of the arguments of a job. Folders of files in the arguments do not affect it."""
         results = str(self.plan.results)
         return content_digest([self._names.get(word, word.removeprefix(results)) for word in job.words])
 
@@ -212,8 +214,8 @@ class Units:
         return {file: Path(file).name for files in self.plan.files.values() for file in files.values()}
 
     def _file(self, kind: str, name: str) -> list[str]:
-        """Name and content digest of a file of a user. The name is included, because content that states no name gets
-        the name of the file.
+        """Name and content digest of a file of a user. The name is included, because the name of the file is used if
+        the content states no name.
         """
         path = self.plan.files[kind][name]
         return [Path(path).name, self._digests_of(path)[1]]
@@ -319,7 +321,7 @@ class Units:
                 yield self._unit("paper", folder, "paper", wide, needs=(mapped, *described))
 
     def _jobs(self, run: Run) -> dict[str, Job]:
-        """Jobs of a run on one core, by unit. A job is a verb with its arguments, as the rules call it."""
+        """Jobs of a run on one core, by unit. A job is a verb with its arguments, as in the rules of the Snakefile."""
         folder, report = self._path(f"{SINGLE}/{run.name}"), self._path(f"{SINGLE}/{run.name}/{REPORT}")
         hardware = ("--hardware", self._path(f"hardware/{run.hardware}/accelerator.json"))
         workload = ("--workload", self._path(f"workload/{run.workload}/{run.options.model}/workload.json"))
@@ -346,7 +348,7 @@ class Units:
         return Job(words, str(self.plan.logs / log))
 
     def _said_by_run(self, run: Run, verb: str) -> Said:
-        """Inputs of a unit that the run sets: options of the verb, and digests of the code of the pipeline of the
+        """Inputs of a unit that the run determines: options of the verb, and digests of the code of the pipeline of the
         run.
         """
         return {"options": partial(run.arguments, verb), "stages": partial(self._stage_code, run)}
@@ -517,7 +519,7 @@ def _graph(system: SystemFiles) -> str:
 
 
 def _chunks(groups: Iterable[Sequence[str]], most: int) -> Iterator[list[str]]:
-    """Lists of members of consecutive groups. A list has at most `most` members, unless a single group has more."""
+    """Lists of members of consecutive groups. A list has at most `most` members, except if a single group has more."""
     chunk: list[str] = []
     for group in groups:
         if chunk and len(chunk) + len(group) > most:
@@ -529,7 +531,7 @@ def _chunks(groups: Iterable[Sequence[str]], most: int) -> Iterator[list[str]]:
 
 
 def _drawn(files: Sequence[str]) -> tuple[str, ...]:
-    """Files of figures, with a PNG file for each SVG file."""
+    """Paths of the files of figures: each SVG file and the PNG file of the same figure."""
     found: list[str] = []
     for file in files:
         found += [file, file.removesuffix("svg") + "png"] if file.endswith(".svg") else [file]

@@ -17,11 +17,11 @@ KINDS = ("hardware", "workload", "mapping", "config", "space", "artifact")
 
 
 _Checked = list[tuple[Path, str, list[Problem], list[str]]]
-"""(file, kind, problems, notices) for each of several files."""
+"""Tuple (file, kind, problems, notices) for each of several files."""
 
 
 def _checked(files: Sequence[Path], kind: str | None, strict: bool) -> _Checked:
-    """Results of all files. The results of a mapping file include what does not fit the other files."""
+    """Results of all files. The results of a mapping file include conflicts with the other files."""
     checked = [(file, *validate_file(file, kind, strict)) for file in files]
     together = _together(checked)
     if together is None:
@@ -84,9 +84,8 @@ def validate(
 
 
 def validate_file(file: Path, kind: str | None = None, strict: bool = False) -> tuple[str, list[Problem], list[str]]:
-    """(kind of a file, its problems, notices on unusual content). The kind is '' if it cannot be detected.
-
-    With `strict`, input without effect is a problem.
+    """Triple (kind of a file, its problems, notices on unusual content). The kind is '' if it cannot be detected. With
+    `strict`, input without effect is a problem.
     """
     notices: list[str] = []
     told = kind or ""
@@ -100,8 +99,9 @@ def validate_file(file: Path, kind: str | None = None, strict: bool = False) -> 
 
 
 def _together(checked: _Checked) -> Problems | None:
-    """Problems and notices of a mapping file that follow from the hardware and the workload beside it. None unless the
-    files have no problems and are one mapping with one hardware file, one workload, or both.
+    """Problems and notices of a mapping file that follow from the hardware and the workload beside it.
+
+    None if a file has problems, or if the files are not one mapping with one hardware file, one workload, or both.
     """
     files: dict[str, list[Path]] = {"mapping": [], "hardware": [], "workload": []}
     for path, told, found, _ in checked:

@@ -23,9 +23,8 @@ def vary(
     variants: Annotated[FilePath, ARGUMENT],
     output: Annotated[FilePath, Help("Folder for the hardware files.")],
 ) -> list[Path]:
-    """Write a hardware file for each combination of choices that a YAML file describes; returns the paths of the files.
-
-    Raises InputError with all errors of the file. In this case nothing is written.
+    """Write a hardware file for each combination of choices in a YAML file. Returns the paths of the files. Raises
+    InputError with all errors of the YAML file. In this case, no file is written.
     """
     from tilewright.hardware.variants import read_variants, variant_yaml
 

@@ -1,7 +1,7 @@
 """Verbs of the command line, each made from the Python function that does its work.
 
-The signature of the function declares the options of the verb. Names, types and defaults are those of Python; help
-texts and limits are annotations, which are removed after they were read. An argument whose annotation is a class of
+The signature of the function declares the options of the verb. Names, types and defaults are those of Python. Help
+texts and limits are annotations, which are removed after they are read. An argument whose annotation is a class of
 parameters stands for all options of this class. Some argument names, such as `network_options`, stand for a group of
 options that several verbs share.
 """
@@ -47,14 +47,14 @@ class Help(NamedTuple):
 
     text: str
     flag: str = ""
-    """Name of the option on the command line, if it differs from the name of the parameter."""
+    """Name of the option on the command line, if it is not the name of the parameter."""
     metavar: str | None = None
     type: Any = None
-    """Type of the value on the command line, if it differs from the type in Python."""
+    """Type of the value on the command line, if it is not the type in Python."""
     is_required: bool = False
     """Whether the command requires the option although the Python function has a default for it."""
     default: Any = None
-    """Default on the command line, if it is written in another way than in Python."""
+    """Default on the command line, if its text is not that of the Python default."""
 
 
 class Argument(NamedTuple):
@@ -63,7 +63,7 @@ class Argument(NamedTuple):
     metavar: str | None = None
     type: Any = None
     is_required: bool = False
-    """Whether at least one value must be given, if the argument takes several values."""
+    """Whether at least one value must be given. It applies to arguments that take several values."""
 
 
 ARGUMENT = Argument()
@@ -71,7 +71,7 @@ HARDWARE_FILE = Help("Hardware file or artifact.", is_required=True)
 SYSTEM_FILE = Help("File or artifact of an accelerator of several cores.", is_required=True)
 NETWORK_FILE = Help("ONNX or YAML file, or artifact.", is_required=True)
 MAPPING_FILE = Help("Mapping file or artifact.", is_required=True)
-"""Help of the options for the input files of a verb. A Python function can take these inputs by other arguments."""
+"""Help text of the options for input files, in verbs whose Python function can take these inputs by other arguments."""
 
 
 class Paper(NamedTuple):
@@ -87,7 +87,7 @@ class Paper(NamedTuple):
 
 
 class OptionOf(NamedTuple):
-    """Option that a class of parameters declares, with another default for this verb: `Annotated[str,
+    """Option of a verb, declared in a class of parameters, but with another default: `Annotated[str,
     OptionOf(ModelChoice)]`.
     """
 
@@ -107,17 +107,17 @@ class Verb:
 
     function: Callable[..., Any]
     signature: inspect.Signature
-    """Signature of the function. A class of parameters is one argument in the signature. Annotations contain the help
-    of options.
+    """Signature of the function, with the help of options in annotations. A class of parameters is one argument in the
+    signature.
     """
     text: str
     run: Callable[..., Any]
-    """Function that makes the result: `function` itself, or a function whose result has more details, for `show`."""
+    """Function that makes the result: `function` itself, or a function whose result has more details for `show`."""
     show: Callable[..., Any]
     order: Sequence[str]
-    """Names of the options that are listed first in the help."""
+    """Names of the options that the help lists first."""
     strict: str
-    """Further reason for --strict to fail, in the help text of --strict."""
+    """Additional reason for --strict to fail, for the help text of --strict."""
     shared: Mapping[str, Decorator]
     settings: Mapping[str, Any]
 
@@ -138,7 +138,7 @@ class Verb:
         return command
 
     def _called(self, values: Mapping[str, Any]) -> Any:
-        """Make the result, then show it. An option that is not given has the default of the function."""
+        """Make the result, then show it. Options that are not given have the defaults of the function."""
         without = {"store"} if values.get("no_store") else set()
         known = self.signature.parameters.items()
         defaults = {name: one.default for name, one in known if one.default is not Keyword.empty}
@@ -152,7 +152,9 @@ class Verb:
             return _by_name(self.show, told, _by_name(self.run, told))
 
     def _options(self, parameter: Keyword) -> Iterator[Decorator]:
-        """Decorators that add the options of a parameter; none if only Python callers can give the parameter."""
+        """Decorators that add the options of a parameter. None are returned if only Python callers can give the
+        parameter.
+        """
         if get_origin(parameter.annotation) is Named:
             yield parameter_options(get_args(parameter.annotation)[0], parameter.name)
         elif parameter.name == "jobs" and "store" in self.signature.parameters:
@@ -196,7 +198,7 @@ def verb(
     own result has too few details for `show`. Both functions are called with keyword arguments: the arguments of the
     verb that they take, and, if they take them, `verbose`, `as_json`, `tell` (prints notices) and `show_progress`.
 
-    `order` has the names of the options that are listed first. `strict` is a further reason for --strict to fail.
+    `order` has the names of the options that are listed first. `strict` is another reason for --strict to fail.
     `shared` has decorators by name of the argument, for options that this verb declares in another way than most verbs
     do. `settings` are settings of the click command.
     """
@@ -215,7 +217,7 @@ def verb(
 
 @contextmanager
 def _for_paper(signature: inspect.Signature, told: Mapping[str, Any]) -> Iterator[None]:
-    """Make figures and tables in this context for a paper, if a verb has the option --paper and it is given. Raises
+    """Make figures and tables in this context for a paper, if the option --paper of the verb is given. Raises
     InputError for an unknown width, and if no file is written.
     """
     marks = _marks(signature.parameters["paper"].annotation, Paper) if "paper" in signature.parameters else []
@@ -252,8 +254,8 @@ def command_of(module: str) -> click.Command:
 
 
 def _by_name(function: Callable[..., Any], told: Mapping[str, Any], *first: Any) -> Any:
-    """Result of a function, called with the arguments `first`, and with the values of `told` that its parameters
-    name.
+    """Result of a function. Its arguments are `first`, and those values of `told` that are parameters of the
+    function.
     """
     names = [*inspect.signature(function).parameters][len(first) :]
     return function(*first, **{name: told[name] for name in names if name in told})
@@ -268,7 +270,7 @@ def _marks(annotation: Any, kind: type[Any]) -> list[Any]:
 
 
 def _bare(annotation: Any) -> Any:
-    """Annotation without `Annotated` and its metadata."""
+    """Annotation without its help: `Annotated` and its metadata are removed."""
     if get_origin(annotation) is not Annotated:
         return annotation
     inner = annotation.__origin__
@@ -276,7 +278,9 @@ def _bare(annotation: Any) -> Any:
 
 
 def _remove_help(function: Callable[..., Any]) -> None:
-    """Remove the help from the signature of a function and of all functions that it wraps, for readers of Python."""
+    """Remove the help from the signature of a function and of all functions that it wraps, for readers of the Python
+    signature.
+    """
     while function is not None:
         function.__annotations__ = {name: _bare(one) for name, one in function.__annotations__.items()}
         if "__signature__" in vars(function):
@@ -310,7 +314,7 @@ def _option(parameter: Keyword, told: Help) -> Decorator:
 
 
 def _type_of(parameter: Keyword) -> tuple[Any, bool]:
-    """(click type of the values of a parameter, whether several values can be given)."""
+    """Pair (click type of the values of a parameter, whether several values can be given)."""
     annotation = _bare(parameter.annotation)
     if isinstance(annotation, str):
         parts = annotation.replace("[", " ").replace("]", " ").split()

@@ -1,4 +1,4 @@
-"""Messages of the Snakefile, at the end of each job and at the end of a run (results, time, reused and failed jobs).
+"""Messages of the Snakefile: at the end of each job, and at the end of a run (results, time, reused and failed jobs).
 
 The Snakefile imports this module each time Snakemake parses it, so this module imports little.
 """
@@ -17,8 +17,8 @@ from tilewright.base.steps import FRONT, MULTI, REPORT, RESULTS_PAGE, SINGLE, SP
 from tilewright.base.unused import UNUSED, capped
 
 FILE_VARIABLE = "TILEWRIGHT_ENDING"
-"""Environment variable with the path of a file for the final text. A caller sets it to print other texts before this
-text.
+"""Environment variable with the path of a file for the final text. A caller that sets it can print other texts before
+this text.
 """
 LAST_LINES = 5
 """Number of last lines of a log that are shown if the log has no error message."""
@@ -26,12 +26,12 @@ MOST_NAMED = 3
 """Largest number of names of runs in a line."""
 _MESSAGE = re.compile(r"(internal )?error:")
 _NOT_COUNTED = ("all", "across_runs")
-"""Rules that do no work themselves and only name other rules. They are not counted as jobs."""
+"""Rules that only name other rules and do no work. They are not counted as jobs."""
 
 
 @dataclass(frozen=True)
 class EndedJob:
-    """Job of a run of the pipeline that has ended."""
+    """Ended job in a run of the pipeline."""
 
     name: str
     """Name of the rule, followed by the values of its wildcards, such as the name of the run."""
@@ -93,8 +93,8 @@ def ending_text(jobs: Sequence[EndedJob], seconds: float, results: Path, unused:
 def unused_lines(results: Path, runs: Sequence[str], unused: Sequence[str] = ()) -> list[str]:
     """Lines on unused input of the configuration, and on unused input in the files of runs (from their summaries).
 
-    The logs of the jobs have the same notices with line numbers. Here, each notice appears only one time, with the
-    names of its runs.
+    The logs of the jobs have the same notices with line numbers. These lines have each notice only once, with the names
+    of its runs.
     """
     found: dict[str, list[str]] = {}
     for file in (results / flow / run / SUMMARY for run in runs for flow in (SINGLE, MULTI)):
@@ -139,8 +139,8 @@ def explain_line(results: Path) -> list[str]:
 
 
 def failure_lines(jobs: Sequence[EndedJob]) -> list[str]:
-    """Lines with the distinct error messages from the logs of failed jobs. If no job failed, a line that says that the
-    run was stopped.
+    """Lines with the distinct error messages from the logs of failed jobs. If no job failed, one line says that the run
+    was stopped.
     """
     failed = [job for job in jobs if job.has_failed]
     waiting = sum(not job.is_done and not job.has_failed for job in jobs)
@@ -156,7 +156,7 @@ def failure_lines(jobs: Sequence[EndedJob]) -> list[str]:
 
 
 def log_lines(log: str) -> list[str]:
-    """Error messages in a log; if it has none, the last lines of the log."""
+    """Error messages in a log. If there are none, the last lines of the log."""
     try:
         lines = [line for line in Path(log).read_text("utf-8", "replace").splitlines() if line.strip()]
     except OSError:
@@ -177,8 +177,8 @@ MOST_DAMAGED = 10
 
 
 def damage_lines(files: Sequence[str]) -> list[str]:
-    """Lines on files that are missing or were changed after tilewright wrote them. The lines are printed before the
-    files are made again.
+    """Lines on files that are missing, or that were changed after tilewright wrote them. The lines are printed before
+    these files are made again.
     """
     lines = [
         terminal(f"{file}: was changed or deleted after it was written; it is made again")
@@ -193,10 +193,10 @@ def _count(number: int, noun: str) -> str:
 
 
 class NamedJobs(logging.Filter):
-    """Filter of log records that adds a message to the line that Snakemake prints at the end of a job.
+    """Filter of log records that completes the line that Snakemake prints at the end of a job.
 
-    The line of Snakemake has only the number and the rule of the job. The filter adds the message that was printed at
-    the start of the job, which names the run. Other log records stay unchanged.
+    The line of Snakemake has only the number and the rule of the job. The filter adds the message from the start of the
+    job, which names the run. Other log records stay unchanged.
     """
 
     def __init__(self) -> None:
@@ -204,7 +204,7 @@ class NamedJobs(logging.Filter):
         self.message_of: dict[Any, str] = {}
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Always true, because no record is dropped."""
+        """True for every record, because no record is dropped."""
         said = record.__dict__
         if said.get("rule_msg") and "jobid" in said:
             self.message_of[said["jobid"]] = str(said["rule_msg"])
@@ -215,8 +215,8 @@ class NamedJobs(logging.Filter):
 
 
 def name_ended_jobs(logger: logging.Logger) -> None:
-    """Add the filter to the logger of Snakemake. An earlier filter is removed, because a Snakefile can be read several
-    times.
+    """Add the filter to the logger of Snakemake. An earlier filter is removed first, because a Snakefile can be read
+    several times.
     """
     for old in [found for found in logger.filters if isinstance(found, NamedJobs)]:
         logger.removeFilter(old)

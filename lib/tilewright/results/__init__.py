@@ -1,6 +1,6 @@
 """Tables, figures, loop nests, physical checks and mapping exports, all made from the records of a run.
 
-A record is the result of one distinct layer problem, a plain dict as it stands on a line of `layers.jsonl`
+A record is the result of one distinct layer problem. It is a dict with the content of one line of `layers.jsonl`
 (docs/artifacts.md). This package neither searches nor evaluates: it reports what the artifacts contain.
 """
 

@@ -1,12 +1,10 @@
-"""Use of each side of the array in each layer, and the causes of idle units: the mapping file, or the sizes of loops
-and memories.
+"""Use of each side of the array in each layer, and the causes of idle units.
 
-The spatial stall of a layer has two parts. The first part is caused by the spatial mapping that the mapping file fixes.
-Without this file, the search would try other spatial mappings, and the best of them avoids this part. The second part
-would remain, because none of these mappings fills the array: loops are too short, loop sizes are no multiples of the
-sides, or data do not fit into inner memories (docs/bottlenecks.md#explain-a-run).
-
-The module also writes these causes as text for the terminal.
+The spatial stall of a layer has two parts. The mapping file causes the first part, because it fixes the spatial
+mapping. Without this file, the search would try other spatial mappings, and the best of them avoids this part. Sizes
+cause the second part, which even the best spatial mapping has: loops are too short, loop sizes are no multiples of the
+sides, or data do not fit into inner memories (docs/bottlenecks.md#explain-a-run). The module also writes these causes
+as text for the terminal.
 """
 
 import math
@@ -42,7 +40,7 @@ class SideUse(NamedTuple):
     loops: tuple[tuple[str, int], ...]
     """Pairs (loop dimension, lanes), as in the spatial mapping."""
     lanes: float
-    """Number of working units, on average over the passes."""
+    """Number of working units along the side, on average over the passes."""
     fixed_lanes: int | None
     """Lanes that the mapping file asks for along this side; None if the file fixes no loops along the side."""
 
@@ -53,7 +51,7 @@ class SideUse(NamedTuple):
 
     @property
     def share(self) -> float:
-        """Share of the units that work, 0 to 1."""
+        """Share of the units along the side that work, 0 to 1."""
         return self.lanes / self.units
 
 
@@ -85,7 +83,9 @@ class ArrayUses:
     layers: tuple[LayerArrayUse, ...]
     """Layers in execution order."""
     places: Table[tuple[str, str], str] = field(default_factory=dict)
-    """File and line where the mapping file fixes a side, by (entry, array dimension); used only in texts."""
+    """File and line where the mapping file fixes a side, by (entry, array dimension). The value is used only in
+    texts.
+    """
 
     @property
     def units(self) -> dict[str, int]:
@@ -125,7 +125,7 @@ class ArrayUses:
         return replace(self, layers=tuple(one for one in self.layers if one.layer == layer))
 
     def as_object(self) -> dict[str, Any]:
-        """Uses of the array as plain data. File paths are left out, because artifacts contain no paths."""
+        """Uses of the array as a JSON object. File paths are left out, because artifacts contain no paths."""
         sides = [
             {"array_dimension": name, "units": units, "share": self.shares[name]} for name, units in self.units.items()
         ]
@@ -153,8 +153,8 @@ def array_uses(
 ) -> ArrayUses:
     """Use of the array of `core` in each layer of a run.
 
-    `mapping` is the mapping of the run, None if it is not known. `options` are the options of the search of the run;
-    they decide which spatial mappings are generated. All layers of the run must be in `network`.
+    `mapping` is the mapping of the run, or None if it is not known. `options` are the search options of the run, which
+    decide which spatial mappings are generated. All layers of the run must be in `network`.
     """
     layers = {node.layer.name: node.layer for node in network.nodes if node.layer is not None}
     found: dict[int, LayerArrayUse] = {}
@@ -200,11 +200,11 @@ def _sides(record: LayerRecord, core: Core, layer: Layer, fixed: Table[str, int]
 
 
 def _lanes(record: LayerRecord, layer: Layer) -> dict[str, float]:
-    """Working units by array dimension, on average over the passes. The product of these numbers and the number of
-    passes is the number of operations of the layer.
+    """Working units by array dimension, on average over the passes.
 
-    If the lanes do not divide a loop, its last pass is not full. If a loop runs along several sides, the loss is
-    assigned to the side with most of the lanes of the loop; if several sides have equally many, to the first of them.
+    The product of these numbers and the number of passes is the number of operations of the layer. If the lanes do not
+    divide a loop, its last pass is not full. If a loop runs along several sides, the loss is assigned to the side with
+    most lanes of the loop. If several sides have equally many lanes, the first of them gets the loss.
     """
     found: dict[str, float] = dict.fromkeys(record.spatial_mapping, 1.0)
     for dimension, size in layer.loop_sizes:
@@ -219,8 +219,8 @@ def _lanes(record: LayerRecord, layer: Layer) -> dict[str, float]:
 def _generated_cycles(
     record: LayerRecord, core: Core, layer: Layer, entry: MappingConstraints, options: SearchOptions
 ) -> float:
-    """Cycles in which the array computes the layer with the best spatial mapping that the search would try if the entry
-    of the mapping file fixed no spatial mapping; infinite if no spatial mapping fits.
+    """Cycles in which the array computes the layer with the best spatial mapping that the search would generate. The
+    entry of the mapping file counts as if it fixed no spatial mapping. Infinite if no spatial mapping fits.
     """
     profile, free = profile_by_name(record.model), replace(entry, spatial_mapping=())
     own = core_for(layer, core, replace(entry, memory_reach=_reach(record) or entry.memory_reach))
@@ -242,9 +242,11 @@ def _generated_cycles(
 def _tried(
     layer: Layer, core: Core, entry: MappingConstraints, profile: ModelProfile, options: SearchOptions
 ) -> Iterator[SpatialChoice]:
-    """Spatial mappings that a search tries. If the search engine computes bounds and the number of mappings is not
-    limited, these are all spatial mappings, those with most lanes first. Otherwise they are the mappings that the
-    generator of spatial mappings proposes; their numbers of passes are then given as 0. Raises MappingError.
+    """Spatial mappings that a search tries.
+
+    If the search engine computes bounds and the number of mappings is not limited, all spatial mappings are returned,
+    those with most lanes first. Otherwise, only the proposals of the generator are returned, with 0 as their number of
+    passes. Raises MappingError.
     """
     has_bounds, mixed = options.of_bounds is not None, options.enable_mix_spatial_mapping
     count = options.spatial_count(has_bounds)
@@ -288,14 +290,14 @@ class _Row:
     """Pairs (computing cycles, shares of working units of each side), one per layer."""
 
     def cells(self) -> list[str]:
-        """Texts, one per side: the loops along the side, and the mean share of the units of the side that work."""
+        """Texts, one per side: the loops along the side, and the mean share of its units that work."""
         total = math.fsum(weight for weight, _ in self.weights)
         shares = [math.fsum(weight * shares[k] for weight, shares in self.weights) for k in range(len(self.sides))]
         return [f"{loops}: {share_text(share, total)}" for loops, share in zip(self.sides, shares, strict=True)]
 
 
 def array_text(uses: ArrayUses, latency_cycles: float) -> str:
-    """Text on the share of working units of each side and the causes of idle units; '' if the loss is negligible."""
+    """Text on the share of working units of each side and the causes of idle units; '' if few cycles are lost."""
     stall = math.fsum(one.stall_cycles for one in uses.layers)
     if stall < LEAST_SHARE * latency_cycles:
         return ""

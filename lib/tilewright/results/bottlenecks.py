@@ -54,7 +54,8 @@ class Share(NamedTuple):
     memory: str
     port: str
     operand: str
-    """Operand. For data that move between cores: where the energy is spent, `link` or `memory`."""
+    """Operand whose data are accessed. For data that move between cores: `link` or `memory`, where the energy is spent.
+    """
     direction: str
     value: float
 
@@ -88,13 +89,15 @@ class Bottlenecks:
     uses: Mapping[str, tuple[PortUse, ...]] = field(default_factory=dict)
     """Uses of the ports by layer; {} on several cores."""
     unknown: str = ""
-    """Reason why there are no limits; '' if there are."""
+    """Reason why the limits are not known; '' if they are known."""
     layer: str = ""
     """Layer to which these bottlenecks are restricted; '' for all layers."""
     chain: "tuple[ChainPart, ...]" = ()
     """Parts of the latency of a run on several cores, in order of time (`latency_chain`)."""
     cores: "CoresReport | None" = None
-    """Cycles of the cores of a run on several cores, and the limits of the run; None on one core, or if not known."""
+    """Report on the cores of a run on several cores: cycles of each core, and limits of the run. None on one core, or
+    if not known.
+    """
     array: ArrayUses | None = None
     """Use of the array and causes of idle units; None if the hardware is not known."""
     equal_layers: tuple[tuple[str, ...], ...] = ()
@@ -105,7 +108,9 @@ class Bottlenecks:
     """Digests of the inputs from which limits and roofline were computed; {} if there are no limits."""
 
     def total(self, quantity: str, layer: str = "") -> float:
-        """Energy in pJ or latency in cycles, of one layer or of all layers in this object."""
+        """Sum of the parts of a quantity, of one layer or of all layers in this object: energy in pJ or latency in
+        cycles.
+        """
         if not layer:
             total: float = getattr(self.run, quantity)
             return total
@@ -161,15 +166,15 @@ class Bottlenecks:
         return tuple(dict.fromkeys(one.layer for one in self.shares if one.layer))
 
     def causes(self, layer: str = "") -> Verdict:
-        """Verdict on the cause with most cycles, of one layer or of all layers. The causes are those of tables and
-        charts.
+        """Verdict on the cause with most cycles, of one layer or of all layers. Tables and charts show the same
+        causes.
         """
         causes = self.added(LATENCY, cause_words, layer)
         return Verdict.of("cycles by cause", "cycles", self.total(LATENCY, layer), causes)
 
     def kinds(self, layer: str = "") -> Verdict:
-        """Verdict on the kind with most cycles, of one layer or of all layers. The kinds are ARRAY, IDLE_UNITS, and
-        MOVING_DATA, which sums all data movement.
+        """Verdict on the kind of cause (ARRAY, IDLE_UNITS or MOVING_DATA) with most cycles, of one layer or of all
+        layers. MOVING_DATA is the sum of all data movement.
         """
         causes = self.added(LATENCY, lambda one: CAUSE_OF_TERM.get(one.term, MOVING_DATA), layer)
         return Verdict.of("cycles by kind", "cycles", self.total(LATENCY, layer), causes)
@@ -179,11 +184,11 @@ class Bottlenecks:
         return self.limits.get(layer) if layer else self.network_limit
 
     def limited_by(self, layer: str = "") -> str:
-        """Short text on the limit of a layer, or of all layers. Each cause has its share of the latency.
+        """Short text on the limit of a layer, or of all layers.
 
-        The text names the kind with most cycles (several kinds if they are equal). It then names the port that would
-        save most cycles if it were twice as wide, or the smallest set of ports that saves cycles. The port or set is
-        named only if it saves at least LEAST_SHARE of the latency.
+        The text names the kind of cause with most cycles (several kinds if they are equal) and its share of the
+        latency. Then it names the port that would save most cycles if it were twice as wide, or the smallest set of
+        ports that saves cycles. The port or set is named only if it saves at least LEAST_SHARE of the latency.
         """
         limit, kinds = self.limit(layer), self.kinds(layer)
         words = kinds.text or ARRAY
@@ -193,7 +198,7 @@ class Bottlenecks:
         return f"{words}{joint}{limit_words(limit)} {limit.verdict.share(_rival(limit))}"
 
     def added(self, quantity: str, key: Callable[[Share], Any], layer: str = "") -> dict[Any, float]:
-        """Sums of the parts of a quantity by a key, for one layer or for all layers, the largest sum first."""
+        """Sums of the parts of a quantity by a key, for one layer or for all layers. The largest sum comes first."""
         found: dict[Any, float] = {}
         for one in self.shares:
             if one.quantity == quantity and layer in ("", one.layer):
@@ -225,7 +230,9 @@ def bottlenecks_of(
 
 
 def limit_words(limit: PortLimit | None) -> str:
-    """Short text with the port that saves most cycles if it is wider, or with the set of ports that saves cycles."""
+    """Short text with the port that saves most cycles if it is wider, or with the smallest set of ports that saves
+    cycles.
+    """
     if limit is None:
         return NOTHING
     named = limit.named
@@ -274,8 +281,8 @@ def totals_table(found: Bottlenecks) -> "pandas.DataFrame":
 
 
 def port_table(found: Bottlenecks) -> "pandas.DataFrame":
-    """Table with a row for each layer and port: the use of the port, the latency of the layer with this port twice as
-    wide, and the rank of the port by this latency.
+    """Table with a row for each layer and port. The columns are the use of the port, the latency of the layer with this
+    port twice as wide, and the rank of the port by this latency.
     """
     import pandas
 
@@ -304,7 +311,7 @@ def use_table(uses: Mapping[str, Sequence[PortUse]]) -> "pandas.DataFrame":
 
 
 def bottlenecks_object(found: Bottlenecks) -> JsonObject:
-    """Bottlenecks as plain data."""
+    """Bottlenecks as a JSON object."""
     run = found.run
     return {
         "run": run.run,
@@ -329,8 +336,8 @@ def bottlenecks_object(found: Bottlenecks) -> JsonObject:
 
 
 def _chain_rows(found: Bottlenecks) -> list[JsonObject]:
-    """Rows of the chain of a run on several cores, summed by activity, place and layer, in order of first
-    occurrence.
+    """Rows of the chain of a run on several cores, summed by activity, core or kind of data, and layer. Rows are in the
+    order of first occurrence.
     """
     sums: dict[tuple[str, str, str], int] = {}
     for part in found.chain:
@@ -352,7 +359,7 @@ def layer_shares(layer: str, record: LayerRecord) -> Iterator[Share]:
 
 
 def waited_for(record: LayerRecord) -> PortRecord | None:
-    """Port for which the array waits longest; if several ports have the same wait, the first of them in the hardware
+    """Port for which the array waits longest. If several ports have the same wait, the first of them in the hardware
     file. None if the array waits for no port, or if no port causes the stall.
     """
     stall = record.latency_breakdown_cycles.get(STALL, 0)
@@ -392,7 +399,7 @@ def _use(port: PortRecord) -> PortUse:
 
 
 def _limits(placed: Sequence[PlacedLayer], core: Core, network: Workload) -> tuple[list[PortLimit], PortLimit]:
-    """(limit of each layer, limit of all layers together); equal layers are computed once."""
+    """Pair (limit of each layer, limit of all layers together). Equal layers are computed once."""
     records = {layer.record_index: layer.of_one for layer in placed}
     mappings = dict(zip(records, recorded_mappings(list(records.values()), core, network), strict=True))
     found = {index: port_limit(mapping, core) for index, mapping in mappings.items()}

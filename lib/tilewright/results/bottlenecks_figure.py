@@ -31,8 +31,8 @@ Bar = tuple[str, dict[str, float]]
 
 
 def bottlenecks_figure(found: Bottlenecks) -> Figure:
-    """Figure with the largest parts of cycles and energy. Below, a roofline plot has a point for each layer and the
-    roofs of the ports that limit most.
+    """Figure with the largest parts of cycles and energy. Below, a roofline plot has a point for each layer, and the
+    roofs of the most limiting ports.
     """
     causes = found.added(LATENCY, cause_words) if has_causes(found) else {}
     panels = [(LATENCY, "cycles by cause", _merged([(name, {"": value}) for name, value in causes.items()]))]
@@ -45,7 +45,7 @@ def bottlenecks_figure(found: Bottlenecks) -> Figure:
         figure = NotedFigure(figsize=(WIDTH_INCHES, height))
         FigureCanvasAgg(figure)
         inches = figure.dpi_scale_trans
-        title = f"Where the energy and the cycles of {title_of(found.run)} go"
+        title = f"Energy and cycles by cause: {title_of(found.run)}"
         figure.text(0.2, height - 0.2, title, fontsize=10, weight="bold", va="center", transform=inches)
         figure.text(0.2, height - 0.4, _subtitle(found), fontsize=7.5, color=GREY, va="center", transform=inches)
         figure.note(title, [_subtitle(found)], lambda: share_table(found))
@@ -67,8 +67,8 @@ def write_bottlenecks_figure(found: Bottlenecks, path_stem: Path) -> tuple[Path,
 
 
 def shown_roofs(found: Bottlenecks) -> list[PortRoof]:
-    """Roofs of those ports in use that would save most cycles if they were wider. [] if the roofline or the limit of
-    the network is not known.
+    """Roofs of those used ports that would save most cycles if they were wider. [] if the roofline or the limit of the
+    network is not known.
     """
     if found.roofline is None or found.network_limit is None:
         return []
@@ -156,7 +156,7 @@ def _draw_roof(panel: Axes, found: Bottlenecks, roof: PortRoof) -> None:
     panel.set_title(f"{roof.port}: {slope:g} B a cycle", fontsize=8, loc="left")
     told = f"the array: {peak:g}"
     panel.text(high, peak * 1.1, told, fontsize=6.5, color=ROOF_COLOUR, ha="right", va="bottom")
-    panel.set_xlabel("operations for a byte over the port", fontsize=7.5)
+    panel.set_xlabel("operations per byte moved over the port", fontsize=7.5)
     panel.set_ylabel("operations a cycle", fontsize=7.5)
     labelled = _labelled(sorted(points, key=lambda one: -cycles.get(one.layer, 0.0)), panel)
     for point, name in zip(labelled, short_names([one.layer for one in labelled], limit=18), strict=True):
@@ -165,7 +165,7 @@ def _draw_roof(panel: Axes, found: Bottlenecks, roof: PortRoof) -> None:
 
 
 def _labelled(points: Sequence[RooflinePoint], panel: Axes) -> list[RooflinePoint]:
-    """Points that have room for their names; earlier points take precedence."""
+    """Points that have room for their names. Among points that are close together, the earlier one gets the name."""
     wide, tall = (math.log(high / low) for low, high in (panel.get_xlim(), panel.get_ylim()))
     kept: list[RooflinePoint] = []
     for point in points:

@@ -78,8 +78,8 @@ def _chain(found: Bottlenecks) -> str:
         return ""
     from tilewright.results.multi.start_causes import COMPUTING  # which runs on one core need not load
 
-    what_of = "the part of the layer in what the latency" if found.layer else "what the latency"
-    title = f"{what_of[0].upper()}{what_of[1:]} consists of: the chain of causes from cycle 0 to the end"
+    of_layer = " in this layer" if found.layer else ""
+    title = f"Parts of the latency{of_layer}: the chain of causes from cycle 0 to the end"
     table = text_table(title, ("what", *(() if found.layer else ("largest layer",))), ("cycles", "share"))
     total = sum(part.cycles for part in found.chain)
     by_what: dict[tuple[str, str], dict[str, int]] = {}
@@ -97,7 +97,7 @@ def _chain(found: Bottlenecks) -> str:
 
 
 def has_causes(found: Bottlenecks) -> bool:
-    """Whether the cycles of a run have causes. They have none if the artifacts of the run only give the end of each
+    """Whether the latency of the run can be divided by cause. It cannot if the artifacts give only the end of each
     layer.
     """
     return any(one.term not in _OF_SCHEDULES for one in found.shares if one.quantity == LATENCY)
@@ -148,7 +148,7 @@ def _limits_of_network(found: Bottlenecks) -> str:
 
 
 def _together(limit: PortLimit) -> str:
-    """Text on the smallest set of ports that saves cycles, if no single port does; else ''."""
+    """Text on the smallest set of ports that saves cycles, if no single port saves cycles. Otherwise ''."""
     if limit.together is None:
         return ""
     gain = limit.gain_cycles(limit.together)

@@ -1,7 +1,8 @@
 """Certainty of the order of two runs: whether mappings that the searches did not find could reverse the order.
 
-A search with bounds gives a lower bound of the objective of a run over all mappings that the bounds cover
-(docs/proofs.md#bound-of-a-network). If this bound is larger than the objective of the other run, the order is certain.
+A search with bounds gives a lower bound of the objective of a run. It holds for all mappings that the bounds cover
+(docs/proofs.md#bound-of-a-network). If the lower bound of one run is larger than the objective of the other run, the
+order is certain.
 """
 
 from tilewright.base.objectives import OBJECTIVES
@@ -13,10 +14,9 @@ EQUAL = 1e-9
 
 
 def order_notice(a: RunPoint, b: RunPoint) -> str:
-    """Sentence on the order of two runs, called A and B, in the objective that both minimise.
-
-    '' if the runs minimise different objectives or have different models, or if one of the runs is on several cores. If
-    clocks differ, the latency in the objective is in seconds.
+    """Sentence on the order of two runs, called A and B, in the objective that both minimise. '' if the objectives
+    differ, if the models differ, or if one of the runs is on several cores. If clocks differ, the latency in the
+    objective is in seconds.
     """
     objective = a.objective
     if objective != b.objective or objective not in OBJECTIVES or a.model != b.model:

@@ -33,8 +33,8 @@ CoreCheck = Callable[[LayerRecord, Core], Iterator[str]]
 
 
 def _compulsory(record: LayerRecord, core: Core) -> Iterator[str]:
-    """Violations of two rules: all elements of each input are read from the outermost memory of the input at least
-    once, and all elements of the output are written to the outermost memory of the output.
+    """Violations of two rules on compulsory accesses. All elements of each input are read at least once from the
+    outermost memory of the input. All elements of the output are written to the outermost memory of the output.
     """
     memories = _memories(core)
     for operand, names in record.memory_levels.items():
@@ -56,13 +56,12 @@ def _compulsory(record: LayerRecord, core: Core) -> Iterator[str]:
 
 
 def covered_elements(record: LayerRecord, operand: str) -> int:
-    """Lower bound of the number of elements of an operand that move between the outermost memory of the operand and the
-    level below.
+    """Lower bound of the number of elements of an operand that move between its outermost memory and the level below.
 
     Only the dimensions of the operand itself count: the positions of a sliding window depend on strides and padding,
-    which a record does not have. In a model with integer tile sizes, a dimension counts in full. In the reference
-    model, a dimension counts at most as passes times integer lanes, because that model rounds fractional lanes (switch
-    B41, docs/model.md).
+    which a record does not have. In a model with integer tile sizes, each dimension counts in full. The reference model
+    rounds fractional lanes (switch B41, docs/model.md), so in this model a dimension counts at most as passes times
+    integer lanes.
     """
     whole_tiles = profile_by_name(record.model).whole_tiles
     passes = loop_products(record.loop_order)
@@ -93,8 +92,8 @@ def _least_bits(record: LayerRecord, operand: str) -> int:
 
 
 def _energies(record: LayerRecord, core: Core) -> Iterator[str]:
-    """Violations of two rules: the energy of a memory is the number of accessed words times the energy per word, and
-    the energy of operations is the one that the model of the array computes.
+    """Violations of two rules on energies. The energy of a memory is the number of accessed words times the energy per
+    word. The energy of operations equals the energy that the model of the array computes.
     """
     memories = _memories(core)
     for operand, level, name in memory_levels(record):
@@ -114,8 +113,8 @@ def _energies(record: LayerRecord, core: Core) -> Iterator[str]:
 
 
 def _double_buffers(record: LayerRecord, core: Core) -> Iterator[str]:
-    """Violations of a rule for memories that must double-buffer: such a memory has room for two copies of each tile
-    that is replaced while the layer runs.
+    """Violations of the rule for double-buffered memories: the memory has room for two copies of each tile that is
+    replaced while the layer runs.
     """
     memories = _memories(core)
     filled: dict[str, float] = {}
@@ -153,7 +152,7 @@ SHOWN_FAILURES = 5
 
 
 class Check(NamedTuple):
-    """One verified invariant; `detail` is a sentence for people."""
+    """One verified invariant; `detail` is a sentence for the user."""
 
     name: str
     passed: bool
@@ -201,7 +200,7 @@ def _over_records(name: str, what: str, check: RecordCheck, records: Sequence[La
 
 
 def result(name: str, verified: str, violations: Sequence[str]) -> Check:
-    """Check that passed if there are no violations; `verified` says what was verified."""
+    """Check that passes if there are no violations; `verified` says what was verified."""
     if not violations:
         return Check(name, True, verified)
     shown = "; ".join(violations[:SHOWN_FAILURES])
@@ -216,7 +215,7 @@ def _same_or_both_unknown(one: float | None, other: float | None) -> bool:
 
 
 def _totals(record: LayerRecord) -> dict[str, float]:
-    """Quantities that are summed over the layers of a network, under their names in files."""
+    """Quantities that are summed over the layers of a network, by their names in files."""
     terms = energy_columns(record.energy_terms_pj)
     return {ENERGY_PJ: record.energy_pj, **terms, LATENCY_CYCLES: record.latency_cycles}
 
@@ -283,9 +282,9 @@ def _capacity(record: LayerRecord) -> Iterator[str]:
 def _uncounted_shares(record: LayerRecord) -> dict[str, float]:
     """Shares of each memory that the reference model ignores when it decides whether tiles fit.
 
-    The reference model counts fractions of elements if lanes do not divide a dimension (switch B41, docs/model.md). It
-    counts outputs at the width of partial sums until they are final (switch B44). If the model has both switches on,
-    nothing is ignored.
+    If lanes do not divide a dimension, the reference model counts fractions of elements (switch B41, docs/model.md). It
+    counts outputs at the width of partial sums until they are final (switch B44). A model that repairs both faults
+    ignores no share.
     """
     profile = profile_by_name(record.model)
     layer = record.layer

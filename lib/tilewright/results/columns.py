@@ -1,7 +1,7 @@
-"""Columns of tables: each column is declared with a name, a meaning, and a function that computes the value.
+"""Columns of tables: each column has a name, a meaning, and a function that computes its value.
 
-A table is a tuple of columns over things of one kind: runs, layers, cores, memories, or links. The tuple defines the
-CSV file, the table for notebooks and the list of columns in docs/artifacts.md.
+A table is a tuple of columns over rows of one kind: runs, layers, cores, memories, or links. The tuple defines the CSV
+file, the table for notebooks and the list of columns in docs/artifacts.md.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -24,35 +24,35 @@ class _Absent:
 
 
 ABSENT: Final = _Absent()
-"""Value of a column that does not apply to a thing."""
+"""Value of a column that does not apply to the object of a row."""
 
 
 @dataclass(frozen=True)
 class Column(Generic[Thing]):
-    """Column of a table, which has one number or text for each thing."""
+    """Column of a table: one number or text for each object (a run, layer, core, memory or link)."""
 
     key: str
     """Name of the column in tables, which contains the unit."""
     sentence: str
-    """Meaning of the column, for documentation. The text ends with a period."""
+    """Sentence with the meaning of the column, for documentation. It ends with a period."""
     value: Callable[[Thing], Any]
     """Function that computes the value: None if the value is not known, ABSENT if the column does not apply."""
     words: str = ""
-    """Heading on the page; '' for a column that the page does not show."""
+    """Heading on the page of results; '' for a column that the page does not show."""
     unit: str = ""
-    """Unit on the page: '' for a text or a plain number, `%` for a share."""
+    """Unit on the page of results: '' for a text or a plain number, `%` for a share."""
     scale: float = 1.0
-    """Divisor that converts a number of the table to the unit of the page."""
+    """Divisor that converts a number of the table to the unit of the page of results."""
     is_number: bool = True
     is_cost: bool = False
     """Whether smaller values are better. If so, the column can be an axis of a Pareto front."""
     flow: str = ""
-    """Flow whose runs have the column; '' if runs of both flows have it."""
+    """Flow (one core or several cores) whose runs have the column; '' if runs of both flows have it."""
 
 
 @dataclass(frozen=True)
 class Columns(Generic[Thing]):
-    """Group of columns whose names depend on the thing, such as one column per energy term."""
+    """Group of columns whose names depend on the object of a row, such as one column per energy term."""
 
     keys: str
     """Names of the columns for documentation, with a placeholder: `<term>_energy_pj`."""
@@ -63,16 +63,16 @@ class Columns(Generic[Thing]):
 
 
 Table = Sequence[Column[Thing] | Columns[Thing]]
-"""Columns over things of one kind, in order."""
+"""Columns over objects of one kind, in order."""
 
 
 def attribute(key: str, sentence: str) -> Column[Any]:
-    """Column with the value of the attribute of the same name."""
+    """Column with the value of the attribute that has the name of the column."""
     return Column(key, sentence, lambda thing: getattr(thing, key))
 
 
 def cells(table: Table[Thing], thing: Thing) -> Iterator[tuple[str, Any]]:
-    """Pairs (name, value) of the columns that apply to a thing."""
+    """Pairs (name, value) of the columns that apply to an object."""
     for one in table:
         if isinstance(one, Columns):
             yield from one.values(thing).items()
@@ -81,7 +81,7 @@ def cells(table: Table[Thing], thing: Thing) -> Iterator[tuple[str, Any]]:
 
 
 def row_of(table: Table[Thing], thing: Thing) -> dict[str, Any]:
-    """Row of a thing. Raises InputError if two columns have the same name."""
+    """Row of an object: column name -> value. Raises InputError if two columns have the same name."""
     row: dict[str, Any] = {}
     for key, value in cells(table, thing):
         if key in row:
@@ -91,7 +91,7 @@ def row_of(table: Table[Thing], thing: Thing) -> dict[str, Any]:
 
 
 def frame_of(table: Table[Thing], things: Iterable[Thing]) -> "pandas.DataFrame":
-    """Table for CSV files and notebooks, with a row for each thing. An empty table has the columns of `fixed_keys`."""
+    """Table for CSV files and notebooks, with a row for each object. An empty table has the columns of `fixed_keys`."""
     import pandas
 
     rows = [row_of(table, thing) for thing in things]

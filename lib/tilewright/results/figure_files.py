@@ -20,17 +20,17 @@ from tilewright.results.text_tables import write_csv
 
 
 class _HarmlessLabels(Formatter):
-    """Formatter that returns the labels of another formatter without characters that could cause harm."""
+    """Formatter that removes harmful characters from the labels of another formatter."""
 
     def __init__(self, labels: Formatter) -> None:
         self._labels = labels
 
     def format_ticks(self, values: Any) -> list[str]:
-        """Labels of all positions."""
+        """Labels of all tick positions."""
         return [svg(label) for label in self._labels.format_ticks(values)]
 
     def __call__(self, x: float, pos: int | None = None) -> str:
-        """Label of one position."""
+        """Label of one tick position."""
         return svg(self._labels(x, pos))
 
 
@@ -49,7 +49,7 @@ def make_harmless(figure: Figure) -> None:
 
 
 def make_printable(figure: Figure) -> None:
-    """Make all texts of a figure harmless for the written files, and make sure that its axes have numbers."""
+    """Make all texts of a figure harmless for the written files, and give its axes at least two numbers."""
     make_harmless(figure)
     number_all(figure)
 
@@ -72,7 +72,7 @@ PNG_DOTS_PER_INCH = 110
 
 
 def figure_style() -> AbstractContextManager[None]:
-    """Settings of matplotlib that do not depend on the user's own settings."""
+    """Settings of matplotlib that ignore the user's own settings."""
     # The backend is chosen by the canvas; touching it here would reset a user's session.
     settings: Any = {key: value for key, value in matplotlib.rcParamsDefault.items() if "backend" not in key}
     return matplotlib.rc_context(settings | STYLE)
@@ -83,11 +83,14 @@ _PDF_METADATA: dict[str, Any] = {"CreationDate": None, "Creator": "tilewright", 
 PAPER_STYLE: Any = {"svg.fonttype": "none", "pdf.fonttype": 42}
 """Text of figures for a paper: real text in SVG, and fonts of type 42 (TrueType) in PDF, which publishers ask for."""
 PAPER_DOTS_PER_INCH = 300
-"""Resolution of those parts of a PDF or SVG for a paper that are images, such as thousands of points."""
+"""Resolution of those parts of a PDF or SVG for a paper that are images, such as thousands of points, in dots per inch.
+"""
 
 
 def save_figure(figure: Figure, path_stem: Path, png_dots_per_inch: int = PNG_DOTS_PER_INCH) -> tuple[Path, ...]:
-    """Write `path_stem`.svg and .png without dates and version numbers, or the files for a paper. Returns the paths."""
+    """Write `path_stem`.svg and .png without dates and version numbers. For a paper, write the files of
+    `_save_for_paper` instead. Returns the paths.
+    """
     path_stem.parent.mkdir(parents=True, exist_ok=True)
     if (inches := sheet_inches()) is not None and isinstance(figure, NotedFigure):
         return _save_for_paper(figure, path_stem, inches)

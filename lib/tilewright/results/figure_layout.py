@@ -35,8 +35,10 @@ _LAYER_DIGITS = """
     5a78c3 69c3c3 d2c387 e169c3 e1a5e1 963c3c f0b4a5 69964b 872d00 69d2a5
 """
 LAYER_COLOURS = tuple(f"#{digits}" for digits in _LAYER_DIGITS.split())
-"""Colours of layers. The first ones are OPERAND_COLOURS. Each further colour is the one farthest from all earlier
-colours in the Oklab space; very light, dark, grey or glaring colours are left out.
+"""Colours of layers.
+
+The first colours are OPERAND_COLOURS. Each further colour is the one farthest from all earlier colours in the Oklab
+space. Very light, dark, grey or glaring colours are left out.
 """
 NO_LAYER_COLOUR = "#999999"
 
@@ -64,7 +66,9 @@ def memory_operand_colour(operand: str, operands: Sequence[str]) -> str:
 
 
 def layer_colour(layer: int) -> str:
-    """Colour of a layer by its number. The colours of 100 layers differ; then the colours repeat. Grey for -1."""
+    """Colour of a layer by its number. The colours of 100 layers differ; after 100 layers, the colours repeat. Grey for
+    -1.
+    """
     return LAYER_COLOURS[layer % len(LAYER_COLOURS)] if layer >= 0 else NO_LAYER_COLOUR
 
 
@@ -81,7 +85,7 @@ CHARACTER_INCHES = 0.068
 LABEL_DEGREES = 40
 Unit = tuple[float, str]
 _AXIS_INCHES = 0.75
-"""Room for the vertical axis of a panel in a paper, in inches."""
+"""Room for the vertical axis of a panel in a figure for a paper, in inches."""
 
 
 def panel_inches() -> float:
@@ -91,7 +95,7 @@ def panel_inches() -> float:
 
 
 def split_rows(layers: "Sequence[PlacedLayer]", inches_per_layer: float) -> "list[Sequence[PlacedLayer]]":
-    """Layers in rows of nearly equal length, each at most as wide as a panel can be."""
+    """Layers divided into rows of nearly equal length. No row is wider than the widest panel."""
     per_row = max(1, int(panel_inches() / inches_per_layer))
     rows = max(1, math.ceil(len(layers) / per_row))
     length = max(1, math.ceil(len(layers) / rows))
@@ -127,7 +131,7 @@ def panel_grid(
 
 
 def finish_panel(panel: Axes, top: float, unit: Unit, quantity: str) -> None:
-    """Set scale, grid and axis title of a panel; `top` is the highest value shown, in base units."""
+    """Set the scale, grid and axis title of a panel; `top` is the highest value shown, in base units."""
     panel.set_ylim(0, top / unit[0] * 1.12 if top > 0 else 1)
     panel.set_ylabel(f"{quantity} [{unit[1]}]")
     panel.grid(axis="y", linewidth=0.4, color="#cccccc")
@@ -140,8 +144,8 @@ def layer_labels(layers: "Sequence[PlacedLayer]") -> list[str]:
 
 
 def label_layers(panel: Axes, layers: "Sequence[PlacedLayer]", level: bool, below_inches: float = 0.0) -> None:
-    """Write layer names under the panel at x = 0, 1, …, horizontal if `level`, else slanted, `below_inches` under the
-    axis.
+    """Write layer names under the panel at x = 0, 1, …. The names are horizontal if `level` is true, otherwise slanted.
+    They begin `below_inches` under the axis.
     """
     names = layer_labels(layers)
     alignment: dict[str, Any] = (
@@ -154,7 +158,7 @@ def label_layers(panel: Axes, layers: "Sequence[PlacedLayer]", level: bool, belo
 
 
 def label_room(layers: "Sequence[PlacedLayer]", inches_per_layer: float) -> tuple[bool, float]:
-    """(whether layer names fit side by side, room in inches that the names need below the axis)."""
+    """Pair (whether layer names fit side by side, height in inches that the names need below the axis)."""
     names = layer_labels(layers)
     longest = max((len(name) for name in names), default=0) * CHARACTER_INCHES
     if longest <= inches_per_layer:
@@ -167,7 +171,8 @@ def add_legend(
 ) -> float:
     """Add a legend on the right, `down_inches` below the top of the figure. Returns the position of the next legend.
 
-    `needs_title` says that the entries cannot be understood without the title; a figure for a paper has one legend.
+    `needs_title` says that the entries cannot be understood without the title. A figure for a paper has only one
+    legend.
     """
     for handle in (one for one in handles if not (isinstance(one, Line2D) and one.get_marker() in ("None", None, ""))):
         figure.handles += (_entry(handle, title) if needs_title else handle,)
@@ -189,14 +194,14 @@ def add_legend(
 
 
 def _entry(handle: Artist, title: str) -> Artist:
-    """Entry of a legend with the title of the legend in its label."""
+    """Legend entry whose label begins with the title of the legend."""
     entry = copy(handle)
     entry.set_label(f"{title}: {handle.get_label()}")
     return entry
 
 
 def add_title(figure: Figure, title: str, *lines: str) -> None:
-    """Add a title, and below it smaller lines that describe the figure."""
+    """Add a title. Smaller lines below it describe the figure."""
     width, height = figure.get_size_inches()
     x = LEFT_INCHES / width
     figure.text(x, (height - 0.16) / height, title, fontsize=10, weight="bold", va="center")
@@ -205,10 +210,12 @@ def add_title(figure: Figure, title: str, *lines: str) -> None:
 
 
 def unit_for(value: float, units: Sequence[Unit]) -> Unit:
-    """Largest unit in which `value` is at least 1; the units are given largest first."""
+    """Largest unit in which `value` is at least 1; `units` has the largest unit first."""
     return next((unit for unit in units if value >= unit[0]), units[-1])
 
 
 def three_digits(value: float) -> str:
-    """Number with three significant digits, without an exponent unless that is too long."""
+    """Text of a number with three significant digits. It has an exponent only if the text would otherwise be too
+    long.
+    """
     return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"

@@ -1,6 +1,6 @@
 """Figures of a run: the energy and the cycles of each layer by cause.
 
-If the layers do not fit side by side, they are divided into several rows. All rows have the same scale.
+If the layers do not fit side by side, they are divided into several rows of panels. All rows have the same scale.
 """
 
 from collections.abc import Iterable, Sequence
@@ -61,8 +61,8 @@ DIRECTION_STYLES = {
     "th": ("read to higher level", 0.55, ""),
     "fh": ("written by higher level", 0.55, "//////"),
 }
-"""(words, share of white mixed in, hatch) by direction of a memory access. Writes are hatched; accesses from or to the
-level above have a lighter colour.
+"""Tuple (word, share of white mixed in, hatch) by direction of a memory access. Writes are hatched. Accesses from or to
+the level above have a lighter colour.
 """
 PART_STYLES = (
     ("#4d4d4d", ""),
@@ -76,7 +76,7 @@ PAPER_LAYER_INCHES, PAPER_BAR_INCHES = 0.15, 0.025
 """Smallest widths of a layer and of a bar in a figure for a paper, in inches."""
 ENERGY_UNIT: Unit = (PICOJOULES_A_MICROJOULE, "µJ")
 EDP_UNIT: Unit = (1e12, "J cycles")
-"""Fixed unit for all sizes, so that numbers in figures can be compared with those in tables and texts."""
+"""Unit of EDP, the same for all sizes, so that numbers in figures can be compared with those in tables and texts."""
 CYCLE_UNITS: tuple[Unit, ...] = ((1e9, "10⁹ cycles"), (1e6, "10⁶ cycles"), (1e3, "10³ cycles"), (1.0, "cycles"))
 MARKER: dict[str, Any] = {
     "linestyle": "none",
@@ -88,7 +88,7 @@ MARKER: dict[str, Any] = {
 }
 NO_FIT_MARKER = MARKER | {"marker": "X", "markersize": 5}
 DIFFERENCE_SHOWN = 0.05
-"""Smallest relative difference for which the corrected latency is marked."""
+"""Smallest relative difference for which the latency under the corrected model is marked."""
 
 
 def energy_figure(records: Sequence[LayerRecord], summary: Summary | None = None) -> Figure:
@@ -208,7 +208,7 @@ class _EnergyBars:
 
     @property
     def order(self) -> str:
-        """Sentence with the order of the bars of a layer, and their shares, for a caption."""
+        """Sentence for a caption: the order of the bars of a layer, and the share of each bar in the energy."""
         told = [f"{name} {share_text(share, 1.0)}" for name, share in zip(self.names, self.shares, strict=True)]
         return f"bars of a layer from left to right, with their shares of the energy of all layers: {', '.join(told)}"
 
@@ -270,7 +270,7 @@ def layer_numbers(records: Sequence[LayerRecord], summary: Summary | None) -> "p
 
 
 def _shares(layers: Sequence[PlacedLayer], terms: Sequence[str], memories: Sequence[str]) -> tuple[float, ...]:
-    """Shares in the energy of all layers: those of the terms, then those of the memories."""
+    """Shares in the energy of all layers: shares of the terms, then shares of the memories."""
     total = sum(layer.record.energy_pj for layer in layers) or 1.0
     others = [other_energies_pj(layer.record) for layer in layers]
     accesses = [memory_energies_pj(layer.record) for layer in layers]
@@ -355,7 +355,7 @@ def _total(panel: Axes, x: float, height: float, total: float, unit: Unit, point
 
 
 def _latency_scale(layers: Sequence[PlacedLayer]) -> tuple[float, Unit]:
-    """(highest value that is drawn, in cycles; unit of the axis)."""
+    """Pair (highest value that is drawn, in cycles; unit of the axis)."""
     tops = [max(layer.record.latency_cycles, layer.record.corrected.latency_cycles or 0) for layer in layers]
     top = max(tops, default=0)
     return top, unit_for(top, CYCLE_UNITS)

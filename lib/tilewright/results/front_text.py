@@ -18,8 +18,10 @@ if TYPE_CHECKING:
 
 
 def front_lines(summary: Mapping[str, Any]) -> Iterator[str]:
-    """Lines for the terminal on the front of a network: its price from the mappings of the run, its knee, the distance
-    of the complete front, and the point of the run. No lines if the run has no front.
+    """Lines for the terminal on the Pareto front of a network; no lines if the run has no front.
+
+    The lines state the trade-off between energy and latency, the knee, the distance of the complete front, and the
+    point of the run.
     """
     stated = summary.get("front")
     if stated is None:
@@ -35,11 +37,11 @@ def front_lines(summary: Mapping[str, Any]) -> Iterator[str]:
     yield (
         f"Pareto front of the network: {count_of(len(front.points), 'point')}, the knee at"
         f" {energy_text(knee.energy_pj)} and {knee.latency_cycles:,.0f} cycles"
-        + (f"; the run is point {place + 1} from the least latency" if place is not None else "")
+        + (f"; the run is point {place + 1}, counted from the least latency" if place is not None else "")
     )
     miss = front.stated_miss
     if miss is None:
-        yield "the bounds of the layers do not limit how far the complete front can be from these points"
+        yield "the bounds of the layers give no limit on the distance of the complete front from these points"
         return
     if front.is_complete:
         yield "this front is complete: a point is as good in both measures as each mapping that the searches cover"
@@ -70,8 +72,12 @@ def front_table(summary: Mapping[str, Any]) -> "pandas.DataFrame | None":
 
 
 def front_document(summary: Mapping[str, Any], records: Sequence[LayerRecord]) -> JsonObject:
-    """Front of a network as a JSON value: the front of the sums, and the front of each layer, with the mapping of each
-    point. `of_layers` of a point of the network has the indexes of points of the layers, in the order of `layers`."""
+    """Front of a network as a JSON value: the front of the whole network, and the front of each layer with the mapping
+    of each point.
+
+    `of_layers` of a point of the network has one index per layer, in the order of `layers`: the point of the front of
+    this layer.
+    """
     layers = [
         {"layer": name, "count": count[0] if count else 1, **records[index].search["front"]}
         for name, index, *count in summary["layer_index"]
@@ -81,7 +87,9 @@ def front_document(summary: Mapping[str, Any], records: Sequence[LayerRecord]) -
 
 
 def front_columns(summary: Mapping[str, Any]) -> JsonObject:
-    """Columns of a table of runs on the front: its size, its largest miss, the knee and both ends; {} without one."""
+    """Columns for the Pareto front of a run in a table of runs: its size, its largest miss, the knee and both ends; {}
+    without a front.
+    """
     stated = summary.get("front", {})
     if "points" not in stated:
         return {}

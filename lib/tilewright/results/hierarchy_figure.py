@@ -1,7 +1,7 @@
 """Figure of the memory hierarchy of a core: memories above the array, with an arrow for each operand between them.
 
-Every memory operand has a lane. A memory spans the lanes of its operands. Memories of one topological generation are in
-one row, but a memory that would overlap another memory of this row gets a separate row.
+Every memory operand has a vertical lane. A memory spans the lanes of its operands. Memories of one topological
+generation share a row. A memory that would overlap another memory of its row gets a separate row.
 """
 
 import itertools
@@ -84,9 +84,7 @@ def write_hierarchy_figure(core: Core, path_stem: Path) -> tuple[Path, ...]:
 
 def lane_order(core: Core) -> tuple[str, ...]:
     """Memory operands from left to right, in an order in which the operands of each memory are side by side if
-    possible.
-
-    If several orders are equally good, the lexicographically first of them is taken, by positions in the hardware file.
+    possible. Among equally good orders, the lexicographically first is taken, by positions in the hardware file.
     """
     operands = tuple(operand for operand, _ in memory_hierarchy(core).levels_of)
     if len(operands) > MOST_ORDERED_LANES:
@@ -161,7 +159,9 @@ def _row_count(boxes: Sequence[_Box]) -> int:
 
 
 def _lane_inches(lanes: Sequence[str]) -> float:
-    """Width of a lane: in a paper, all lanes together are as wide as the figure, if they are not too narrow then."""
+    """Width of a lane, in inches. In a paper, the lanes share the width of the figure, between LEAST_LANE_INCHES and
+    LANE_INCHES each.
+    """
     sheet = sheet_inches()
     if sheet is None:
         return LANE_INCHES
@@ -169,14 +169,14 @@ def _lane_inches(lanes: Sequence[str]) -> float:
 
 
 def _lines(core: Core, index: int, width_inches: float) -> Iterator[str]:
-    """Text on a memory, in lines that fit its box."""
+    """Lines of text on a memory that fit its box."""
     width = int((width_inches - GAP_INCHES - 2 * PAD_INCHES) * CHARACTERS_PER_INCH)
     for text in _texts(core, index):
         yield from textwrap.wrap(text, width, subsequent_indent="    ") if sheet_inches() or ": " in text else [text]
 
 
 def _texts(core: Core, index: int) -> Iterator[str]:
-    """Texts on a memory."""
+    """Texts on a memory: its size, instances, costs and ports."""
     memory = core.memories[index]
     yield f"{size_text(memory.size_bits)}, {_instances(core, index)}"
     unit = "(area without a unit)" if core.area_unit == NO_UNIT else "mm²"
@@ -199,7 +199,7 @@ def _instances(core: Core, index: int) -> str:
     if count == 1:
         return "one instance"
     if not served:
-        return f"{count} instances, one a unit"
+        return f"{count} instances, one per unit"
     return f"{count} instances, each serves {' '.join(served)}"
 
 
@@ -262,7 +262,7 @@ def _draw_arrows(
 
 
 def _flows(memory: Memory, operand: str) -> list[bool]:
-    """Directions in which an operand moves between a memory and the level below it. True means upwards, False
+    """Directions in which an operand moves between a memory and the level below it: True for upwards, False for
     downwards. Partial sums move in both directions.
     """
     served = memory.port_of

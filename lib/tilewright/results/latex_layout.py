@@ -1,6 +1,6 @@
-"""Layout of a LaTeX table for a width: size of the font, lines of headings, and columns of texts with several lines.
+"""Layout of a LaTeX table for a width: font size, lines of headings, and text columns whose cells have several lines.
 
-Widths are estimated from the widths of the letters of Computer Modern, which are at least those of Times.
+Text widths are estimated from the letter widths of Computer Modern, which are at least as wide as those of Times.
 """
 
 import re
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import zip_longest
 
 POINTS_AN_INCH = 72.27
-"""TeX points an inch."""
+"""TeX points per inch."""
 _LINE_SCALE, _PAGE_POINTS = 1.2, 9.0 * POINTS_AN_INCH
 _WIDE, _NARROW = frozenset("mwMW%@&"), frozenset("iljtfrI.,:;'|!()[]/-_ ")
 _PIECE = re.compile(r"[^_./,\- ]*[_./,\- ]?")
@@ -21,12 +21,12 @@ class FontSize:
     """Size of the font of a table."""
 
     command: str
-    """Command of LaTeX; '' for the size of the text."""
+    """LaTeX command for the size; '' for the size of the surrounding text."""
     points: float
     gap_points: float
-    """Half of the gap between columns."""
+    """Half of the gap between columns, in TeX points."""
     em_scale: float
-    """Width of letters relative to their size; small fonts are wider."""
+    """Width of letters relative to their size. Letters of small fonts are relatively wider."""
 
 
 SIZES = (
@@ -35,7 +35,7 @@ SIZES = (
     FontSize(r"\footnotesize", 8.0, 4.0, 1.06),
     FontSize(r"\scriptsize", 7.0, 2.5, 1.14),
 )
-"""Sizes from the largest to the smallest that can be read."""
+"""Font sizes, from the largest to the smallest readable one."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class TableLayout:
     headings: tuple[tuple[str, ...], ...]
     """Lines of each heading."""
     wrapped_points: tuple[float | None, ...]
-    """Width of each column whose cells have several lines; None for the other columns."""
+    """Width of each column whose cells have several lines, in TeX points; None for the other columns."""
     does_fit: bool = True
     """Whether the table fits the width."""
 
@@ -57,7 +57,7 @@ class TableLayout:
         return list(reversed(list(turned)))
 
     def row_count(self, rows: Sequence[Sequence[str]]) -> int:
-        """Number of lines of the rows, as far as words can be broken everywhere."""
+        """Number of text lines of all rows. The estimate assumes that a line can end after any character."""
         lines = 0
         for row in rows:
             most = 1
@@ -84,7 +84,9 @@ def text_points(text: str, size: FontSize) -> float:
 def layout_of(
     headings: Sequence[str], rows: Sequence[Sequence[str]], are_numbers: Sequence[bool], inches: float
 ) -> TableLayout:
-    """Layout with the largest font in which the table fits the width, if need be with lines in columns of texts."""
+    """Layout with the largest font in which the table fits the width. If no font fits, cells of text columns get
+    several lines.
+    """
     columns = [*zip(*rows, strict=True)] if rows else [()] * len(headings)
     room = inches * POINTS_AN_INCH
     for size in SIZES:
@@ -110,7 +112,7 @@ def pieces(text: str) -> list[str]:
 def _widths(
     headings: Sequence[str], columns: Sequence[Sequence[str]], size: FontSize
 ) -> tuple[tuple[tuple[str, ...], ...], list[float]]:
-    """(lines of each heading, width of each column)."""
+    """Pair (lines of each heading, width of each column in TeX points)."""
     lines, widths = [], []
     for heading, cells in zip(headings, columns, strict=True):
         widest = max((text_points(cell, size) for cell in cells), default=0.0)
@@ -120,8 +122,8 @@ def _widths(
 
 
 def _heading_lines(heading: str, room: float, size: FontSize) -> tuple[str, ...]:
-    """Lines of a heading that are no wider than the cells, if its words allow it. A unit has its own line if it does
-    not fit beside the words.
+    """Lines of a heading, no wider than the cells of the column if its words allow it. A unit that does not fit beside
+    the words has its own line.
     """
     words = heading.partition(" [")[0].split(" ") + ([f"[{heading.partition(' [')[2]}"] if " [" in heading else [])
     room = max(room, *(text_points(word, size) for word in words))
@@ -144,7 +146,7 @@ def _longest_piece(cells: Sequence[str], heading: Sequence[str], size: FontSize)
 
 
 def _shared(spare: float, natural: dict[int, float], least: dict[int, float]) -> dict[int, float]:
-    """Widths of columns that are wider than they can be. The widest columns become narrower first."""
+    """Column widths that together fit the width. The widest columns become narrower first."""
     low, high = 0.0, max(natural.values())
     for _ in range(40):
         cap = (low + high) / 2

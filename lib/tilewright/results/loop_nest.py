@@ -1,8 +1,8 @@
 """Text that shows the mapping of a layer as a loop nest.
 
-Temporal loops come first, outermost on top. The line of a temporal loop names, for each operand, the memory whose data
-of this operand stay unchanged while the loop runs. Then come the spatial loops (`parfor`). The line of a spatial loop
-names the memory that feeds or collects its lanes.
+Temporal loops come first, the outermost at the top. The line of a temporal loop names one memory for each operand: the
+memory whose data of this operand stay unchanged while the loop runs. Then come the spatial loops (`parfor`). The line
+of a spatial loop names the memory that feeds or collects its lanes.
 """
 
 from collections.abc import Sequence

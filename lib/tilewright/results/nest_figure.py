@@ -1,7 +1,7 @@
 """Figure of the loop nest of a layer over its memory levels.
 
-The temporal loops are on the left, outermost on top. To the right, every operand has a column with its memories. The
-box of a memory is as high as the loops whose data the memory keeps. A loop has the same height in all columns. A
+The temporal loops are on the left, the outermost at the top. To the right, every operand has a column with its
+memories. The box of a memory spans the loops whose data the memory keeps. A loop has the same height in all columns. A
 spatial loop is a band between two memories, because it distributes or collects the data that move between them. The
 array is at the bottom.
 """
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     import pandas
 
 ROW_INCHES, BAND_INCHES = 0.46, 0.2
-"""Heights in inches of a temporal loop (or of a memory that keeps no loop), and of a band of spatial loops."""
+"""Heights in inches: of a temporal loop or of a memory that keeps no loop, and of a band of spatial loops."""
 Loop = tuple[str, Any]
 
 
@@ -62,11 +62,11 @@ class NestLayout:
 
 @dataclass(frozen=True)
 class _Part:
-    """Memory level or band of spatial loops without a position."""
+    """Memory level, or band of spatial loops, before it has a position."""
 
     level: int | None
     end: int
-    """Number of temporal loops in the part and in all parts below it."""
+    """Number of temporal loops in this part and in all parts below it."""
     height: float
     """Height of a band or of a level without loops, in inches; 0 for a level with loops, which is as high as its loops.
     """
@@ -117,7 +117,7 @@ def _parts(record: LayerRecord, operand: str, row_inches: float) -> Iterator[_Pa
 
 
 def _drawn_out(blocks: Sequence[NestBlock], height: float) -> Iterator[NestBlock]:
-    """Blocks in which the topmost block of each column is extended to the height of the highest column."""
+    """Blocks of all columns. The topmost block of each column is extended to the height of the highest column."""
     last = {block.operand: place for place, block in enumerate(blocks)}
     for place, block in enumerate(blocks):
         yield replace(block, top=height) if place == last[block.operand] else block
@@ -132,15 +132,15 @@ SHOWN_NAMES = 3
 
 @dataclass(frozen=True)
 class _Sizes:
-    """Sizes that differ between reports and papers, in inches."""
+    """Sizes in inches that differ between a figure of a report and a figure for a paper."""
 
     loop: float
-    """Width of a loop at the left."""
+    """Width of the box of a loop at the left, in inches."""
     indent: float
     column: float
-    """Width of the column of an operand."""
+    """Width of the column of an operand, in inches."""
     row: float
-    """Height of a temporal loop."""
+    """Height of a temporal loop, in inches."""
     lines: int
     """Number of lines of the note on a memory level."""
 

@@ -1,10 +1,10 @@
-"""Drawing of the graph of a network: a box for each node, in rows from the inputs downwards, coloured by the unit that
-runs the node.
+"""Drawing of the graph of a network: a box for each node, coloured by the unit that runs the node.
 
-The row of a node is the length of the longest path from a source to the node (the layered method of Sugiyama, 1981). If
-an edge crosses a row, the row has a narrow passage for this edge, so that the edge does not run behind nodes. All edges
-of a source share one passage. The nodes of a row are ordered by the mean position of their neighbours (barycentre
-heuristic). Then every node is moved as close to the mean position of its neighbours as order and widths allow.
+Edges run downwards from the inputs. The row of a node is the length of the longest path from a source to the node (the
+layered method of Sugiyama, 1981). If an edge crosses a row, the row has a narrow passage for this edge, so that the
+edge does not run behind nodes. All edges of one source share a passage. The nodes of a row are ordered by the mean
+position of their neighbours (barycentre heuristic). Then every node moves as close to the mean position of its
+neighbours as order and widths allow.
 """
 
 import io
@@ -29,7 +29,7 @@ _ORDER_SWEEPS, _PLACE_SWEEPS = 6, 8
 
 Node = Hashable
 Point = tuple[float, int]
-"""(x of the centre, row)."""
+"""Pair (x of the centre, row)."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,9 @@ class Layout:
 
 
 def layered_layout(graph: "nx.DiGraph", node_width: float, passage_width: float) -> Layout:
-    """Layout of a graph. Positions x run from 0 to the width of the layout, in the unit of the two widths given."""
+    """Layout of a graph. Positions x run from 0 to the width of the layout. They have the unit of the widths of nodes
+    and passages.
+    """
     rows, chains, links = _with_passages(graph)
     _order(rows, links)
     widths = {node: node_width if node in graph else passage_width for row in rows for node in row}
@@ -58,7 +60,9 @@ def layered_layout(graph: "nx.DiGraph", node_width: float, passage_width: float)
 
 
 def _with_passages(graph: "nx.DiGraph") -> tuple[list[list[Node]], list[list[Node]], "nx.DiGraph"]:
-    """(rows of nodes and passages, nodes and passages on each edge, graph in which every edge goes to the next row)."""
+    """Triple (rows of nodes and passages, nodes and passages on each edge, graph in which every edge goes to the next
+    row).
+    """
     rows: list[list[Node]] = [sorted(row) for row in nx.topological_generations(graph)]
     row_of = {node: number for number, row in enumerate(rows) for node in row}
     links = nx.DiGraph()
@@ -101,9 +105,10 @@ def _x_of(rows: list[list[Node]], links: "nx.DiGraph", widths: dict[Node, float]
 
 
 def _apart(aims: Sequence[float], widths: Sequence[float]) -> list[float]:
-    """Positions in ascending order that do not overlap and have the least sum of squared distances to the aims.
+    """Positions in ascending order that do not overlap and have the least sum of squared distances to the wanted
+    positions `aims`.
 
-    This is an isotonic regression of the aims minus the widths: neighbours that would overlap move as one block.
+    The method is an isotonic regression of the aims minus the widths: neighbours that would overlap move as one block.
     """
     starts = [0.0]
     for first, second in pairwise(widths):
@@ -127,7 +132,9 @@ BOX_INCHES, GAP_INCHES, MARGIN_INCHES, TITLE_INCHES = (1.9, 0.36), (0.18, 0.22),
 NAME_CHARACTERS = 30
 PASSAGE_INCHES, LEAST_WIDTH_INCHES = 0.25, 6.0
 _COLOURS = {MAC_ARRAY: "#0072B2", VECTOR_UNIT: "#E69F00"}
-_WORDS = "blue: layer on the MAC array; orange: layer on the vector unit; white: data movement and what is not costed"
+_WORDS = (
+    "blue: layer on the MAC array; orange: layer on the vector unit; white: data movement and operators without costs"
+)
 
 
 def network_figure(workload: Workload) -> Figure:
@@ -164,7 +171,9 @@ def write_network_figure(workload: Workload, path: Path) -> None:
 
 
 def _draw_edge(canvas: Canvas, bends: list[tuple[float, float]]) -> None:
-    """Draw an edge from below the first box to above the last one, vertical within the rows that it passes."""
+    """Draw an edge from the bottom of its first box to the top of its last box. Within the rows that it passes, the
+    edge is vertical.
+    """
     half = BOX_INCHES[1] / 2
     points = [(bends[0][0], bends[0][1] - half)]
     for x, y in bends[1:-1]:

@@ -1,7 +1,7 @@
 """Figure with notes: its title, the lines below it, the words for its axes, its legend and the numbers that it shows.
 
-A figure of a report shows the notes that its function draws. In a figure for a paper, the title and the lines become
-the caption, the words become labels of axes, and the numbers become a CSV file beside the figure.
+A figure of a report shows the title, lines and legend. In a figure for a paper, the title and the lines become the
+caption, the words become axis labels, and the numbers become a CSV file beside the figure.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -17,21 +17,23 @@ if TYPE_CHECKING:
 SMALL_TEXT, NUMBER_TEXT, PANEL_TEXT, TITLE_TEXT = (
     *("text of a mark", "number of a point", "text of a panel", "title"),
 )
-"""Ids of texts (`Artist.set_gid`): a number or a name on a mark, which a paper leaves out if there is no room; a number
-beside a point, which a paper leaves out if it overlaps another; a text above a panel and a title of a diagram, which a
-paper has in the caption.
+"""Ids of texts (`Artist.set_gid`), which say what a figure for a paper does with the text.
+
+SMALL_TEXT is a number or name on a mark, left out if there is no room. NUMBER_TEXT is a number beside a point, left out
+if it overlaps another. PANEL_TEXT is a text above a panel, and TITLE_TEXT a title of a diagram: both move to the
+caption.
 """
 
 
 class NotedFigure(Figure):
-    """Figure that keeps its title and numbers, so that they can be written beside it."""
+    """Figure that keeps its title and numbers, so that they can be written to files beside the figure."""
 
     def __init__(self, *args: Any, **settings: Any) -> None:
         super().__init__(*args, **settings)
         self.caption_title = ""
         self.caption_lines: tuple[str, ...] = ()
         self.handles: tuple[Artist, ...] = ()
-        """Entries of a legend that the function of the figure draws itself."""
+        """Legend entries that the function of the figure draws itself."""
         self.numbers: Callable[[], pandas.DataFrame] | None = None
         """Function that makes the table of the numbers, with full precision, in base units."""
         self.words: dict[Axes, tuple[str, str]] = {}

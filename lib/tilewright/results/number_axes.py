@@ -1,7 +1,7 @@
-"""Axes with numbers: at least two distinct labels on each axis, for any range.
+"""Number axes with at least two distinct labels, for any range.
 
-Labels are at powers of ten if the range contains enough of them, else at 1, 2 and 5 times powers of ten, else at other
-round numbers, else at the ends of the range. Labels have as many digits as are needed to distinguish them.
+Labels are at powers of ten if the range contains enough of them. Otherwise they are at 1, 2 and 5 times powers of ten,
+at other round numbers, or at the ends of the range. Labels have as many digits as are needed to distinguish them.
 """
 
 import math
@@ -21,11 +21,11 @@ class NumberLocator(LogLocator):
     """Positions of labels on a logarithmic axis, at least two of them in the visible range."""
 
     def tick_values(self, vmin: float, vmax: float) -> Any:
-        """Positions between two ends."""
+        """Label positions between two ends."""
         return places(vmin, vmax, is_log=True)
 
     def __call__(self) -> Any:
-        """Positions in the visible range."""
+        """Label positions in the visible range."""
         assert self.axis is not None
         low, high = self.axis.get_view_interval()
         return self.tick_values(low, high)
@@ -35,11 +35,11 @@ class LinearLocator(MaxNLocator):
     """Positions of labels on a linear axis, at least two of them in the visible range."""
 
     def tick_values(self, vmin: float, vmax: float) -> Any:
-        """Positions between two ends."""
+        """Label positions between two ends."""
         return places(vmin, vmax, is_log=False)
 
     def __call__(self) -> Any:
-        """Positions in the visible range."""
+        """Label positions in the visible range."""
         assert self.axis is not None
         low, high = self.axis.get_view_interval()
         return self.tick_values(low, high)
@@ -52,13 +52,13 @@ class DistinctFormatter(Formatter):
         self.scale, self.unit, self.digits = scale, unit, LEAST_DIGITS
 
     def format_ticks(self, values: Any) -> list[str]:
-        """Labels of all positions."""
+        """Labels of all tick positions."""
         self.set_locs(values)
         self.digits = digits_of([value / self.scale for value in values])
         return [self(value) for value in values]
 
     def __call__(self, x: float, pos: int | None = None) -> str:
-        """Label of one position, with as many digits as the labels of the last call of `format_ticks`."""
+        """Label of one tick position, with as many digits as the labels of the last call of `format_ticks`."""
         return f"{x / self.scale:.{self.digits}g}{self.unit}"
 
 
@@ -98,7 +98,7 @@ def number_axis(axis: Axis, *, scale: float = 1.0, unit: str = "") -> None:
 
 
 def number_all(figure: Figure) -> None:
-    """Apply `number_axis` to each axis of a figure that has numbers but fewer than two labels."""
+    """Apply `number_axis` to each number axis of a figure that has fewer than two labels."""
     for panel in figure.axes:
         for axis in (panel.xaxis, panel.yaxis):
             is_free = not isinstance(axis.get_major_locator(), NullLocator | FixedLocator)

@@ -1,8 +1,9 @@
-"""Changes of one uncertain number that turn the order of two runs: the smallest one, found exactly.
+"""Smallest change of one uncertain number that turns the order of two runs, found exactly.
 
-A mapping fixes the accesses, the MACs and the cycles. The energy of a run is then linear in the energy of a MAC, of an
-access of each memory, and in the clock period; its latency is linear in the clock period. Mappings are held. Numbers of
-another kind, such as bandwidths, override `changes`, `difference`, `share` and `turning_factor`.
+A mapping fixes the accesses, the MACs and the cycles. The energy of a run is then linear in the energy of a MAC, in the
+energy of an access of each memory, and in the clock period. Its latency is linear in the clock period. Mappings stay
+unchanged. Uncertain numbers of another kind, such as bandwidths, override `changes`, `difference`, `share` and
+`turning_factor`.
 """
 
 import math
@@ -23,7 +24,7 @@ from tilewright.results.run_ledger import ENERGY, RunLedger
 MEASURES = ("energy", "latency", "EDP")
 NAMES = ("A", "B")
 LARGEST_FACTOR = 10.0
-"""Largest factor, up or down, on a number without a known range; a larger change is not named."""
+"""Largest factor, up or down, on a number without a known range. Larger changes are not reported."""
 MAC_ENERGY, MEMORY_ENERGY, CLOCK, BANDWIDTH = "energy of a MAC", "energy of memories", "clock", "bandwidth"
 """Kinds of uncertain numbers."""
 NEGLIGIBLE = 1e-9
@@ -54,23 +55,23 @@ class ChangedRun(NamedTuple):
     """Latency in seconds, or in cycles."""
 
     def value(self, measure: str, factor: float) -> float:
-        """Value of a measure for a factor."""
+        """Value of a measure (energy, latency or EDP) for a factor."""
         return BUILT_IN[measure].value(self.energy.at(factor), self.latency.at(factor))
 
     def polynomial(self, measure: str) -> tuple[float, float, float]:
-        """Coefficients of the measure in the factor, the highest power first."""
+        """Coefficients of the polynomial by which the measure depends on the factor, the highest power first."""
         (a, b), (c, d) = self.energy, self.latency
         return {"energy": (0.0, b, a), "latency": (0.0, d, c)}.get(measure, (b * d, a * d + b * c, a * c))
 
 
 @dataclass(frozen=True)
 class UncertainNumber:
-    """Number that could be another one, with the figures of both runs as functions of a factor on it."""
+    """Uncertain number, with the energy and latency of both runs as functions of a factor on the number."""
 
     name: str
     """Name of the number with its runs, such as `energy of dram in A and B`."""
     values: tuple[float, ...]
-    """Present values in `unit`; () if the number stands for several values."""
+    """Present values in `unit`; () if several different values share the factor."""
     unit: str
     kind: str
     """Kind of the number: MAC_ENERGY, MEMORY_ENERGY, CLOCK or BANDWIDTH."""
@@ -85,7 +86,7 @@ class UncertainNumber:
     is_inverse: bool = False
     """Whether the figures are linear in the inverse of the factor, as for a clock frequency."""
     measures: tuple[str, ...] = MEASURES
-    """Measures for which a change of the number is considered."""
+    """Measures for which the order can depend on the number."""
 
     def difference(self, measure: str, factor: float, first: int) -> float:
         """Value of the second run minus the value of the first run, for a factor on the number."""
@@ -93,7 +94,7 @@ class UncertainNumber:
         return self.runs[1 - first].value(measure, at) - self.runs[first].value(measure, at)
 
     def changes(self, measure: str) -> bool:
-        """Whether the value of a run in a measure depends on the number."""
+        """Whether a measure of either run depends on the number."""
         return measure in self.measures and any(any(run.polynomial(measure)[:2]) for run in self.runs)
 
     def share(self, measure: str, factor: float, first: int) -> float:
@@ -102,8 +103,8 @@ class UncertainNumber:
         return self.difference(measure, factor, first) / self.runs[first].value(measure, at)
 
     def turning_factor(self, measure: str, first: int) -> float | None:
-        """Factor nearest to 1, as a ratio, at which both runs are equal and beyond which the order is turned; None if
-        no positive factor turns it.
+        """Factor nearest to 1, as a ratio, at which both runs are equal and beyond which the order is turned. None if
+        no positive factor turns the order.
         """
         ahead, behind = (self.runs[place].polynomial(measure) for place in (first, 1 - first))
         rows = [b - a for a, b in zip(ahead, behind, strict=True)]
@@ -115,7 +116,7 @@ class UncertainNumber:
 
 
 class Turn(NamedTuple):
-    """Change of one number at which two runs are equal in a measure."""
+    """Change of one number to the value at which two runs are equal in a measure."""
 
     number: UncertainNumber
     factor: float
@@ -123,7 +124,7 @@ class Turn(NamedTuple):
 
 @dataclass(frozen=True)
 class OrderTurn:
-    """Change that would turn the order of two runs in one measure."""
+    """Order of two runs in one measure, and the change that would turn it."""
 
     measure: str
     first: int
@@ -133,22 +134,24 @@ class OrderTurn:
     turn: Turn | None
     """Smallest change within the range of a number, or by up to LARGEST_FACTOR; None if no change turns the order."""
     nearest_end: Turn | None
-    """End of a known range at which the second run comes nearest to the first; None if no range is known, or if a
+    """End of a known range at which the second run comes nearest to the first run. None if no range is known, or if a
     change within a known range turns the order.
     """
     left: float = 0.0
-    """Difference at `nearest_end`, as a share of the value of the first run there."""
+    """Difference of the values at `nearest_end`, as a share of the value of the first run there."""
     number_count: int = 0
     """Number of uncertain numbers that change the measure."""
     bandwidth: Turn | None = None
-    """Smallest change of the bandwidth of an off-chip memory, by up to LARGEST_FACTOR; None if none turns the order.
+    """Smallest change of the bandwidth of an off-chip memory, by up to LARGEST_FACTOR, that turns the order; None if
+    there is none.
 
-    A faster clock speeds up all cycles, a bandwidth only some: such a change is never smaller than one of a clock.
+    A faster clock speeds up all cycles, but a wider memory only some. A change of a bandwidth is therefore never
+    smaller than a change of a clock.
     """
     has_bandwidths: bool = False
     """Whether bandwidths were considered."""
     others: str = ""
-    """Numbers that were not considered, and why; '' if all were."""
+    """Numbers that were not considered, and the reason; '' if all were considered."""
 
 
 def order_turns(
@@ -156,17 +159,19 @@ def order_turns(
 ) -> tuple[OrderTurn, ...]:
     """Changes that would turn the order of two runs in energy, latency and EDP. Equal runs have no entry.
 
-    `bandwidths` are further numbers: those of off-chip memories, which need the cost model. None if they are not known.
+    `bandwidths` are additional uncertain numbers: the bandwidths of off-chip memories, whose effect needs the cost
+    model. None if they are not known.
     """
     numbers = tuple(uncertain_numbers(a, b))
     return tuple(filter(None, (_order_turn(measure, numbers, a, b, bandwidths) for measure in MEASURES)))
 
 
 def uncertain_numbers(a: RunLedger, b: RunLedger) -> Iterator[UncertainNumber]:
-    """Numbers that could be other ones: energies of a MAC and of memories, and clock frequencies.
+    """Uncertain numbers of two runs: energies of a MAC and of memories, and clock frequencies.
 
-    A number that both runs share is one number: the same law of the library of costs, or the same part in both hardware
-    files. Without the costs of the parts, as on several cores, only costs with a range and the clock are considered.
+    If both runs take a number from the same source, it is one uncertain number. The source is the same law of the
+    library of costs, or the same part in both hardware files. If the costs of the parts are not known, as on several
+    cores, only costs with a range and the clock are considered.
     """
     pair = (a, b)
     yield from _array_numbers(pair)
@@ -212,13 +217,13 @@ def _order_turn(
 
 
 def _within_ranges(numbers: Iterable[UncertainNumber], measure: str, first: int) -> list[Turn]:
-    """Changes that turn the order, one for each number that can within its limits."""
+    """Changes that turn the order: at most one for each number, within the limits of the number."""
     found = [Turn(one, factor) for one in numbers if (factor := one.turning_factor(measure, first)) is not None]
     return [turn for turn in found if turn.number.low <= turn.factor <= turn.number.high]
 
 
 def _not_considered(measure: str, has_costs: bool, lacks_bandwidths: bool) -> str:
-    """Text on the numbers that matter for a measure and are not considered; '' if all are."""
+    """Text on the numbers that affect a measure but are not considered; '' if all are considered."""
     energies = [] if has_costs or measure == "latency" else ["energies without a range"]
     bandwidths = ["bandwidths"] if lacks_bandwidths and measure != "energy" else []
     found = [*energies, *bandwidths]
@@ -226,12 +231,12 @@ def _not_considered(measure: str, has_costs: bool, lacks_bandwidths: bool) -> st
 
 
 def _size_of_change(turn: Turn) -> tuple[float, bool]:
-    """Key that sorts changes by their size as ratios; among equal ones, an increase comes first."""
+    """Sort key: size of a change as a ratio. Among equal sizes, an increase comes first."""
     return round(abs(math.log(turn.factor)), 9), turn.factor < 1
 
 
 def _beyond(factor: float) -> float:
-    """Factor that is a hair further from 1."""
+    """Factor slightly further from 1 than `factor`."""
     return factor * (1 + NEGLIGIBLE if factor > 1 else 1 - NEGLIGIBLE)
 
 
@@ -247,7 +252,7 @@ def _unchanged(pair: tuple[RunLedger, RunLedger]) -> tuple[ChangedRun, ChangedRu
 
 
 def _scaled(pair: tuple[RunLedger, RunLedger], parts_pj: tuple[float, float]) -> tuple[ChangedRun, ChangedRun]:
-    """Both runs, in which parts of the energies are scaled by the factor."""
+    """Both runs as functions of the factor; only the given parts of their energies are scaled."""
     times = [ledger.run.latency_s if _by_time(pair) else ledger.run.latency_cycles for ledger in pair]
     first, second = (
         ChangedRun(LinearFigure(ledger.run.energy_pj - part, part), LinearFigure(float(time or 0.0)))
@@ -257,7 +262,7 @@ def _scaled(pair: tuple[RunLedger, RunLedger], parts_pj: tuple[float, float]) ->
 
 
 def _energies(pair: tuple[RunLedger, RunLedger], terms: Sequence[str], memory: str = "") -> tuple[float, float]:
-    """Energies in pJ of terms, or of the accesses of a memory, in both runs."""
+    """Energies of terms, or of the accesses of a memory, in both runs, in pJ."""
     first, second = (
         sum(
             value
@@ -281,7 +286,9 @@ def _array_numbers(pair: tuple[RunLedger, RunLedger]) -> Iterator[UncertainNumbe
 
 
 def _memory_numbers(pair: tuple[RunLedger, RunLedger]) -> Iterator[UncertainNumber]:
-    """Energies of memories. Memories with the same law, or equal parts of both hardware files, are one number."""
+    """Uncertain energies of memories. Memories with the same law, or equal parts of both hardware files, are one
+    number.
+    """
     costs = [memory for ledger in pair if ledger.run.costs for memory in ledger.run.costs.memories]
     ranges = {(part.law, part.low, part.high) for ledger in pair for part in ledger.run.cost_parts}
     for law, low, high in sorted(ranges):
@@ -300,7 +307,7 @@ def _memory_numbers(pair: tuple[RunLedger, RunLedger]) -> Iterator[UncertainNumb
 
 
 def _plain_numbers(pair: tuple[RunLedger, RunLedger], ranged: set[str]) -> Iterator[UncertainNumber]:
-    """Energies of memories without a known range."""
+    """Uncertain energies of memories without a known range."""
     groups: list[list[tuple[int, MemoryPart]]] = []
     for place, ledger in enumerate(pair):
         for part in ledger.run.costs.memories if ledger.run.costs else ():
@@ -324,8 +331,10 @@ def _plain_numbers(pair: tuple[RunLedger, RunLedger], ranged: set[str]) -> Itera
 
 
 def _clock_numbers(pair: tuple[RunLedger, RunLedger]) -> Iterator[UncertainNumber]:
-    """Clock frequencies of each run. If a clock is not known, their ratio, for the latency only: a clock can bring
-    static energy, which is then not known.
+    """Uncertain clock frequencies, one for each run.
+
+    If a clock is not known, the only number is the ratio of the clocks, and only the latency is considered. The energy
+    could contain static energy, which depends on the clock and is then not known.
     """
     by_time, static = _by_time(pair), _energies(pair, power_terms())
     for place, ledger in enumerate(pair):
@@ -356,7 +365,9 @@ def _energy_number(
     unit: str,
     limits: tuple[float, float] | None = None,
 ) -> UncertainNumber:
-    """Number on which energies of runs depend. `names` are its kind and its name; `parts` are its parts in each run."""
+    """Uncertain number that scales energies of runs. `names` are its kind and its name. `parts` are the parts of each
+    run that have the number.
+    """
     kind, name = names
     places = [place for place in (0, 1) if parts[place]]
     scaled = (energies_pj[0] if 0 in places else 0.0, energies_pj[1] if 1 in places else 0.0)
@@ -366,7 +377,7 @@ def _energy_number(
 
 
 def _parts(of_runs: Mapping[int, Sequence[str]]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Names of parts of both runs, from the names by place of the run."""
+    """Names of the parts of both runs, from the names by index of the run."""
     return tuple(of_runs.get(0, ())), tuple(of_runs.get(1, ()))
 
 
@@ -375,7 +386,10 @@ def _places(is_shared: bool) -> tuple[tuple[int, ...], ...]:
 
 
 def _is_same_part(one: MemoryPart, other: MemoryPart) -> bool:
-    """Whether two memories are the same part: off the chip the same energies per bit, on the chip the same memory."""
+    """Whether two memories are the same part. Memories from the library of costs are the same if their laws are equal.
+    Otherwise, off-chip memories are the same if their energies per bit are equal; on-chip memories, if all their
+    properties are equal.
+    """
     if one.law or other.law:
         return one.law == other.law
     if one.is_on_chip or other.is_on_chip:
@@ -385,7 +399,9 @@ def _is_same_part(one: MemoryPart, other: MemoryPart) -> bool:
 
 
 def _value_of(part: MemoryPart) -> tuple[tuple[float, ...], str]:
-    """Energy per bit off the chip, per word on the chip: (read and write, or one value if they are equal; unit)."""
+    """Pair (values, unit) of the energy of a memory: per bit for off-chip memories, per word for on-chip memories. The
+    values are read and write energy, or one value if both are equal.
+    """
     pair, unit = part.bit_energies_pj, "pJ/b"
     if part.is_on_chip:
         pair, unit = (part.read_energy_pj, part.write_energy_pj), "pJ a word"
@@ -393,7 +409,7 @@ def _value_of(part: MemoryPart) -> tuple[tuple[float, ...], str]:
 
 
 def _common_value(parts: Sequence[MemoryPart]) -> tuple[tuple[float, ...], str]:
-    """Energy of memories, if all of them have the same energy; ((), '') otherwise."""
+    """Energy of memories, as (values, unit), if all of them have the same energy; otherwise ((), '')."""
     found = {_value_of(part) for part in parts}
     return found.pop() if len(found) == 1 else ((), "")
 
@@ -402,14 +418,18 @@ def _common_value(parts: Sequence[MemoryPart]) -> tuple[tuple[float, ...], str]:
 
 
 def turn_lines(turns: Sequence[OrderTurn], by_time: bool) -> tuple[str, ...]:
-    """Sentences on what would turn the order, one for each measure, and on what is held; () without measures."""
+    """Sentences on what would turn the order, one for each measure, and on the numbers that stay unchanged; () without
+    measures.
+    """
     lines = tuple(turn_line(one, by_time) for one in turns)
     return (*lines, HELD) if lines else ()
 
 
 def turn_object(one: OrderTurn) -> JsonObject:
-    """Change that would turn the order in a measure, as plain data. At the exact factor both runs are equal;
-    at that of a bandwidth, the order is turned.
+    """Change that would turn the order in a measure, as a JSON object.
+
+    At the exact factor, both runs are equal. At the factor of a bandwidth, the order is already turned, because
+    bandwidths are whole bits.
     """
 
     def of(turn: Turn | None) -> JsonObject | None:
@@ -467,7 +487,7 @@ def _limits(one: OrderTurn) -> str:
 
 
 def change_text(turn: Turn) -> str:
-    """Text of a change, with the factor rounded away from 1, so that the rounded factor turns the order, too."""
+    """Text of a change. The factor is rounded away from 1, so that the rounded factor turns the order, too."""
     number, factor = turn
     bound = "at least" if factor > 1 else "at most"
     known = f"; range {number.low:g} to {number.high:g} times" if number.has_range else "; no range is known"
@@ -489,7 +509,7 @@ def _from_to(number: UncertainNumber, factor: float, is_bound: bool = True) -> s
 
 
 def whole_bits(number: UncertainNumber, factor: float) -> int:
-    """Bandwidth in bits per cycle for a factor on it, rounded down."""
+    """Bandwidth in bits per cycle after it is multiplied by a factor, rounded down."""
     return max(1, int(number.values[0] * factor * (1 + NEGLIGIBLE)))
 
 

@@ -1,7 +1,7 @@
-"""Layout of a figure for a paper: a given width, text of at least 6 points, labels on all axes, and no title.
+"""Layout of a figure for a paper: fixed width, text of at least 6 points, labels on all axes, and no title.
 
-The panels of the figure are placed again, because a figure of a report is too wide for a column: shrunk to its width,
-its text would be unreadable. All sizes are measured on the drawn figure, so no text is cut off.
+A figure of a report is too wide for a column: shrunk to that width, its text would be unreadable. Therefore the panels
+are arranged again. All sizes are measured on the drawn figure, so no text is cut off.
 """
 
 import math
@@ -32,8 +32,8 @@ MARGIN_INCHES, GAP_INCHES, PAGE_HEIGHT_INCHES = 0.04, 0.1, 9.0
 LEAST_PLOT_INCHES, LEAST_HEIGHT_INCHES = 1.1, 0.3
 """Smallest width of a panel beside another panel, and smallest height of a panel, without its texts."""
 HEIGHT_TO_WIDTH, CATEGORY_SCALE = 0.72, 0.8
-"""Largest ratio of height to width of a panel with numbers on both axes; scale of the height of a panel with a row for
-each name, because its text is smaller.
+"""Largest ratio of height to width of a panel with numbers on both axes. For a panel with a row for each name,
+CATEGORY_SCALE scales the height, because its text is smaller.
 """
 MOST_LEGEND_COLUMNS, ROUNDS = 6, 3
 LEAST_GAP_INCHES = 0.03
@@ -44,7 +44,7 @@ CHARACTER_INCHES = 0.054
 
 @dataclass(frozen=True, eq=False)
 class _Panel:
-    """Panel of the figure: its axes (more than one if they share a place) and its place in the report."""
+    """Panel of the figure: its axes (more than one if they share a rectangle) and its position in the report."""
 
     axes: tuple[Axes, ...]
     row: int
@@ -52,7 +52,7 @@ class _Panel:
 
     @property
     def first(self) -> Axes:
-        """Axes with the marks."""
+        """Axes that have the marks (bars, points or curves)."""
         return self.axes[0]
 
     @property
@@ -62,7 +62,7 @@ class _Panel:
 
 
 def fit_to_sheet(figure: NotedFigure, width_inches: float) -> str:
-    """Lay out a figure with panels for a width. Returns the caption; the figure shows no title."""
+    """Arrange the panels of a figure for a width. Returns the caption; the figure shows no title."""
     FigureCanvasAgg(figure)
     figure.set_layout_engine("none")
     if not figure.axes:
@@ -92,8 +92,8 @@ def _lines(caption: Iterable[str]) -> str:
 
 
 def _fit_diagram(figure: NotedFigure, width: float) -> str:
-    """Remove the title of a diagram, whose parts have places in inches. Returns the caption. Raises InputError if the
-    diagram is wider than the page, because its text would be too small.
+    """Remove the title of a diagram, whose parts have positions in inches. Returns the caption. Raises InputError if
+    the diagram is wider than the page, because its text would be too small.
     """
     for text in [one for one in figure.texts if one.get_gid() == TITLE_TEXT]:
         text.remove()
@@ -122,14 +122,14 @@ def _panels(figure: NotedFigure) -> list[_Panel]:
 
 
 def _remove_texts(figure: NotedFigure) -> None:
-    """Remove title, lists and legends, which have places of the report."""
+    """Remove the title, lists and legends, because their positions fit only the report."""
     parts: tuple[list[Any], ...] = (figure.texts, figure.artists, figure.legends, figure.patches, figure.lines)
     for part in parts:
         part.clear()
 
 
 def _remove_empty(panels: Sequence[_Panel]) -> Iterator[str]:
-    """Remove panels without marks; their texts are lines of the caption."""
+    """Remove panels without marks. Their texts become lines of the caption."""
     for panel in panels:
         axes = panel.first
         if not axes.has_data() and len(panels) > 1:
@@ -140,7 +140,7 @@ def _remove_empty(panels: Sequence[_Panel]) -> Iterator[str]:
 
 
 def _caption(figure: NotedFigure, panels: Sequence[_Panel]) -> Iterator[str]:
-    """Lines of the caption. Titles of panels become letters in the figure, which the last line explains."""
+    """Lines of the caption. The figure has letters instead of titles of panels; the last line explains the letters."""
     yield figure.caption_title
     yield from figure.caption_lines
     explained = []
@@ -160,7 +160,7 @@ def _letters() -> Iterator[str]:
 
 
 def _panel_texts(figure: NotedFigure, panel: _Panel) -> Iterator[str]:
-    """Title and texts of a panel, which are removed from it."""
+    """Title and texts of a panel. The function removes them from the panel."""
     axes = panel.first
     title = axes.get_title(loc="left") or axes.get_title()
     for place in ("left", "center"):
@@ -173,7 +173,7 @@ def _panel_texts(figure: NotedFigure, panel: _Panel) -> Iterator[str]:
 
 
 def _label_axes(figure: NotedFigure, panels: Sequence[_Panel]) -> None:
-    """Give each axis its label and its numbers, also where the report has the numbers beside the bars."""
+    """Give each axis its label and its numbers. A report may have these numbers beside the bars instead."""
     named: dict[int, list[str]] = {}
     for panel in panels:
         axes = panel.first
@@ -195,8 +195,8 @@ def _label_axes(figure: NotedFigure, panels: Sequence[_Panel]) -> None:
 
 
 def _avoid_exponents(axis: Axis) -> None:
-    """Write large and small numbers of an axis in a unit with a power of ten, and those of a logarithmic axis as
-    powers, instead of as 1e+06.
+    """Avoid texts such as 1e+06 on an axis. A linear axis gets a unit with a power of ten; a logarithmic axis shows
+    powers.
     """
     formatter = axis.get_major_formatter()
     scale = formatter.scale if isinstance(formatter, DistinctFormatter) else 1.0
@@ -213,7 +213,9 @@ def _avoid_exponents(axis: Axis) -> None:
 
 
 def _power_text(value: float) -> str:
-    """Text of a number on a logarithmic axis, such as 10⁶ or 5·10⁶; plain between 0.01 and 1000."""
+    """Text of a number on a logarithmic axis, such as 10⁶ or 5·10⁶. Between 0.01 and 1000, the number is written
+    without a power.
+    """
     power = math.floor(math.log10(value) + 1e-9)
     if -2 <= power <= 3:
         return f"{value:.6g}"
@@ -237,7 +239,9 @@ def _limit_fonts(figure: NotedFigure) -> None:
 
 
 def _place_panels(figure: NotedFigure, panels: Sequence[_Panel], width: float) -> None:
-    """Place the panels in columns of equal width, above the legend; the height follows from the content."""
+    """Place the panels in columns of equal width, above the legend. The height of the figure follows from its
+    content.
+    """
     columns = _column_count(figure, panels, width)
     for _ in range(ROUNDS):
         _place_once(figure, panels, width, columns)
@@ -246,7 +250,7 @@ def _place_panels(figure: NotedFigure, panels: Sequence[_Panel], width: float) -
 
 
 def _column_count(figure: NotedFigure, panels: Sequence[_Panel], width: float) -> int:
-    """Largest number of columns, at most as in the report, in which each panel is wide enough."""
+    """Largest number of columns in which each panel is wide enough, but not more columns than in the report."""
     in_a_row = [sum(panel.row == row for panel in panels) for row in {panel.row for panel in panels}]
     beside = max((sum(_overhang(figure, panel)[:2]) for panel in panels), default=0.0)
     most = max(in_a_row, default=1)
@@ -281,7 +285,7 @@ def _place_once(figure: NotedFigure, panels: Sequence[_Panel], width: float, col
 def _sides(
     overhangs: Mapping[_Panel, tuple[float, ...]], row: Sequence[_Panel], columns: int
 ) -> tuple[list[float], list[float]]:
-    """Room on the left and on the right of each column: the most that a panel of the same kind needs."""
+    """Widths left and right of each column for texts: the largest that a panel of the same kind needs."""
     kind = row[0].has_names
     alike = [one for one in overhangs if one.has_names == kind]
     left, right = (max(overhangs[panel][side] for panel in alike) for side in (0, 1))
@@ -294,7 +298,7 @@ def _plot_width(width: float, columns: int, lefts: Sequence[float], rights: Sequ
 
 
 def _rows(panels: Sequence[_Panel], columns: int) -> Iterator[list[_Panel]]:
-    """Panels in rows. A row of the report begins a new row."""
+    """Panels in rows. A panel that begins a row of the report also begins a row here."""
     for number in dict.fromkeys(panel.row for panel in panels):
         row = [panel for panel in panels if panel.row == number]
         for start in range(0, len(row), columns):
@@ -308,7 +312,7 @@ def _height(panel: _Panel, width: float) -> float:
 
 
 def _overhang(figure: NotedFigure, panel: _Panel) -> tuple[float, float, float, float]:
-    """Room in inches that the texts of a panel need: on its left, on its right, below and above it."""
+    """Room in inches that the texts of a panel need on its left, on its right, below it and above it."""
     drawn = _renderer(figure)
     boxes = [box for axes in panel.axes if (box := axes.get_tightbbox(drawn)) is not None]
     inner = panel.first.get_window_extent(drawn)
@@ -343,7 +347,9 @@ def _legend(figure: NotedFigure, width: float) -> float:
 
 
 def _fit_labels(panel: _Panel) -> None:
-    """Turn names below the axis that would overlap, leave out numbers that would overlap, and wrap long labels."""
+    """Make all names and numbers of axes readable: turn overlapping names, leave out overlapping numbers, and wrap long
+    labels.
+    """
     for axes in panel.axes:
         width, height = _inches(axes)
         for label, room in ((axes.xaxis.label, width), (axes.yaxis.label, height)):
@@ -384,7 +390,7 @@ def _overlap(axis: Axis) -> bool:
 
 
 def _thin_out(axis: Axis) -> None:
-    """Leave out numbers until the others do not overlap; at least two remain."""
+    """Leave out numbers of an axis until no two overlap. At least two numbers remain."""
     low, high = sorted(axis.get_view_interval())
     while _overlap(axis):
         locations: Any = axis.get_majorticklocs()
@@ -396,7 +402,7 @@ def _thin_out(axis: Axis) -> None:
 
 
 def _move_legends(figure: NotedFigure) -> None:
-    """Move the entries of legends within panels, which would hide marks, to the legend below the figure."""
+    """Move the entries of legends within panels to the legend below the figure, because they would hide marks."""
     known = {str(handle.get_label()) for handle in figure.handles}
     for axes in figure.axes:
         legend = axes.get_legend()
@@ -413,7 +419,9 @@ def _move_legends(figure: NotedFigure) -> None:
 
 
 def _hide_numbers(figure: NotedFigure) -> list[str]:
-    """Hide numbers of points that overlap other numbers. Returns the line of the caption that says so, if some do."""
+    """Hide numbers of points that overlap other numbers. Returns a line for the caption on the hidden numbers; '' if
+    there are none.
+    """
     drawn, is_hidden = _renderer(figure), False
     kept: list[Bbox] = []
     for text in [text for axes in figure.axes for text in axes.texts if text.get_gid() == NUMBER_TEXT]:

@@ -1,6 +1,6 @@
 """Tables for a paper, as Markdown and LaTeX: one unit and one number of decimals for each column, no powers of ten.
 
-The CSV file of a table keeps full precision and base units. Markdown and LaTeX have the same cells.
+The CSV file of a table keeps full precision and base units. The Markdown and LaTeX files have the same cells.
 """
 
 import math
@@ -20,9 +20,11 @@ if TYPE_CHECKING:
     import pandas
 
 _SCALED = r"\resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{%"
-"""Begin of a box that is scaled to its place if it is wider."""
+"""LaTeX code that begins a box. If the box is too wide for the page, it is scaled down."""
 QUANTITY = "quantity"
-"""Name of the column that says what the numbers of a row are; such a table is one table for each quantity."""
+"""Name of the column with the quantity of each row. In a paper, a table with this column becomes one table for each
+quantity.
+"""
 _ENERGIES = ((1e12, "J"), (1e9, "mJ"), (1e6, "µJ"), (1e3, "nJ"), (1.0, "pJ"))
 UNITS: Mapping[str, tuple[tuple[float, str], ...]] = {
     "_pj_cycles": tuple((factor, f"{unit} cycles") for factor, unit in _ENERGIES),
@@ -33,10 +35,12 @@ UNITS: Mapping[str, tuple[tuple[float, str], ...]] = {
     "_cycles": ((1.0, "cycles"),),
     "_bits": ((1.0, "bits"),),
 }
-"""Units of the columns whose names have an end, the largest unit first, each with its value in the unit of the end."""
+"""Units of columns by the end of the column name. Each unit, the largest first, has its value in the unit of the
+column.
+"""
 MOST_DECIMALS, DIGITS, LEAST_DIGITS = 3, 4, 2
-"""Most decimals of a column. Up to this number, the largest number of a column has DIGITS digits, and the smallest has
-LEAST_DIGITS digits.
+"""Decimals of a column: as many as its largest number needs for DIGITS digits and its smallest number for LEAST_DIGITS
+digits, but at most MOST_DECIMALS.
 """
 
 
@@ -49,11 +53,11 @@ class PaperTable:
     are_numbers: tuple[bool, ...]
     rows: tuple[tuple[str, ...], ...]
     same: tuple[str, ...] = ()
-    """Headings and texts of columns with the same text in all rows, which are not in `rows`."""
+    """Headings and texts of the columns that have the same text in all rows. These columns are not in `rows`."""
 
     @classmethod
     def of(cls, table: "pandas.DataFrame") -> "PaperTable":
-        """Table with the units that its largest values need: all columns of one kind (such as energies) have one unit,
+        """Table with units that suit its largest values. All columns of one quantity (such as energies) have one unit,
         so that their numbers can be compared.
         """
         units, same = _units(table), _same(table)
@@ -83,7 +87,7 @@ class PaperTable:
 
     def latex(self, inches: float | None = None) -> str:
         """Table in LaTeX, for the package booktabs. If a width is given, the table has the largest font in which it
-        fits, if need be with lines in the cells of texts.
+        fits. If no font is small enough, cells with text get several lines.
         """
         if not self.headings:
             return "% no columns\n"
@@ -108,7 +112,7 @@ class PaperTable:
         return _lines([f"% {inches:g} inches wide", *told, *lines])
 
     def _tabular(self, layout: TableLayout) -> list[str]:
-        """Lines of the table in a layout."""
+        """LaTeX lines of the table in a layout."""
         kinds = [
             "r" if is_number else "l" if points is None else rf">{{\raggedright\arraybackslash}}p{{{points:.1f}pt}}"
             for is_number, points in zip(self.are_numbers, layout.wrapped_points, strict=True)
@@ -139,20 +143,22 @@ def _lines(lines: Sequence[str]) -> str:
 
 
 def _breakable(cell: str) -> str:
-    """Cell of a text in LaTeX, in which a line may end after a sign within a name."""
+    """Cell with a text in LaTeX. A line may end after a sign within a name."""
     return r"\allowbreak{}".join(latex(piece) for piece in pieces(cell))
 
 
 def _with_minus(cell: str) -> str:
-    """Cell of a number with a minus sign instead of a hyphen."""
+    """Cell with a number, with a minus sign instead of a hyphen."""
     return cell if cell == NOTHING else cell.replace("-", "−")
 
 
 def write_table(
     table: "pandas.DataFrame", path: Path, columns: Sequence[str] = (), for_paper: "pandas.DataFrame | None" = None
 ) -> tuple[Path, ...]:
-    """Write a table as CSV, and for a paper also as Markdown and LaTeX, which have only `columns` if some are given.
-    Returns the paths. `for_paper` is the table for the paper; None takes the same table.
+    """Write a table as CSV, and for a paper also as Markdown and LaTeX. Returns the paths.
+
+    `for_paper` is the table for the paper; None takes the table of the CSV file. If `columns` are given, the table for
+    the paper has only these columns.
     """
     write_csv(table, path)
     paths = [path]
@@ -165,8 +171,10 @@ def write_table(
 
 
 def paper_tables(table: "pandas.DataFrame", columns: Sequence[str] = ()) -> Iterator[tuple[str, PaperTable]]:
-    """Pairs (end of the file name, table for a paper). A table with a column QUANTITY gives one table for each of its
-    quantities. `columns` are the columns to keep; () keeps all columns. Empty columns are left out.
+    """Pairs (end of the file name, table for a paper).
+
+    A table with a column QUANTITY gives one table for each quantity. `columns` are the columns to keep; () keeps all
+    columns. Empty columns are left out.
     """
     kept = table[[name for name in columns if name in table]] if columns else table
     if QUANTITY not in kept:
@@ -182,7 +190,9 @@ def paper_tables(table: "pandas.DataFrame", columns: Sequence[str] = ()) -> Iter
 
 
 def _same(table: "pandas.DataFrame") -> dict[str, str]:
-    """Columns of texts with the same text in all of several rows; one column of texts stays."""
+    """Text columns that have the same text in all of several rows. If all text columns qualify, the first is left out,
+    so that it stays in the table.
+    """
     if len(table) < 2:
         return {}
     columns = {str(name): table[name].tolist() for name in table.columns}
@@ -197,7 +207,7 @@ def _with_content(table: "pandas.DataFrame") -> "pandas.DataFrame":
 
 
 def _kind(values: Sequence[Any]) -> bool:
-    """Whether the values are numbers; a column without values is none."""
+    """Whether the values of a column are numbers. False for a column without values."""
     present = [value for value in values if not _is_missing(value)]
     return bool(present) and all(map(_is_number, present))
 
@@ -211,12 +221,12 @@ def _is_number(value: Any) -> bool:
 
 
 def unit_end(name: str) -> str:
-    """End of the name of a column that says its unit, one of UNITS; '' if it has none."""
+    """Last part of a column name, if it is a unit in UNITS; otherwise ''."""
     return next((end for end in UNITS if name.endswith(end)), "")
 
 
 def _units(table: "pandas.DataFrame") -> dict[str, tuple[float, str]]:
-    """Unit of the columns of each end: the largest in which the largest value of these columns is at least 1."""
+    """Unit for each kind of column: the largest unit in which the largest value of these columns is at least 1."""
     largest: dict[str, float] = {}
     for name in map(str, table.columns):
         values = [abs(value) for value in table[name].tolist() if _is_number(value) and math.isfinite(value)]
@@ -228,7 +238,7 @@ def _units(table: "pandas.DataFrame") -> dict[str, tuple[float, str]]:
 
 
 def _heading(name: str, units: Mapping[str, tuple[float, str]]) -> tuple[float, str]:
-    """(value of the unit of a column of numbers, heading with the unit)."""
+    """Pair (value of the unit of a number column, heading with the unit)."""
     if _is_share(name):
         return 0.01, f"{_words(name)} [%]"
     if end := unit_end(name):
@@ -251,8 +261,8 @@ def _text(value: Any) -> str:
 
 
 def _number_cells(values: Sequence[Any], factor: float) -> list[str]:
-    """Cells of a column of numbers, with the same number of decimals. A number that the decimals cannot show is written
-    as less than the smallest number that they can show.
+    """Cells of a column of numbers, with the same number of decimals. A number that is too small for the decimals is
+    written as less than the smallest number that they can show.
     """
     scaled = [None if _is_missing(value) else value / factor for value in values]
     is_whole = factor == 1 and all(value is None or float(value).is_integer() for value in scaled)

@@ -46,7 +46,7 @@ _HEADINGS = ("between\nlayers", "Pareto", "dominated by")
 MODEL_SETTINGS = ("schedule_model", "share_divisor", "cn_runtime")
 """Settings of schedules that decide how time is counted. Runs that differ in other settings can be compared."""
 COSTED = "costed"
-"""Name of the option that gives the amount of work that has costs."""
+"""Name of the option that states how much work of the network has costs."""
 COLUMNS = (
     *("workload", "group", "run", "hardware", "objective", "model", *OBJECTIVES, EDP_PJ_CYCLES),
     *("compared_by", "pareto", "dominated_by", "area_note", "between_layers", "not_compared", "notes"),
@@ -90,8 +90,8 @@ class ComparableRuns:
 
     @property
     def warning(self) -> str:
-        """Warning that the comparison ignores one benefit of memories: they can keep data between layers. '' if the
-        comparison ignores no such benefit.
+        """Warning that the comparison ignores that larger memories could keep data between layers; '' if no compared
+        run could keep them.
         """
         cores = list(dict.fromkeys(candidate.core for candidate in self.candidates if candidate.could_keep))
         if not cores:
@@ -124,7 +124,7 @@ class ComparableRuns:
         known = {one.core: one.area_note for one in self.candidates if one.area_mm2 is not None and one.area_note}
         left_out = "; ".join(f"area of {core}: {note}" for core, note in known.items())
         ranges = _range_note(self)
-        absent = f"not compared, failed or stale: {', '.join(self.not_compared)}" if self.not_compared else ""
+        absent = f"not compared, because failed or stale: {', '.join(self.not_compared)}" if self.not_compared else ""
         return tuple(filter(None, (area, left_out, *(cause.text for cause in self.unlike), ranges, absent)))
 
     @property
@@ -182,7 +182,7 @@ def _point(run: str, summary: Summary, made_by: Mapping[str, Any], options: Iter
 
 
 def _options(options: Mapping[str, Any], between_layers: str) -> Iterator[tuple[str, str]]:
-    """Options as texts. The place where data are between layers replaces the option `exploit_data_locality`, because a
+    """Options as texts. The option `exploit_data_locality` is replaced by the place of data between layers, because a
     mapping file can override this option.
     """
     for key, value in options.items():
@@ -193,8 +193,8 @@ def _options(options: Mapping[str, Any], between_layers: str) -> Iterator[tuple[
 
 
 def _work_costed(summary: Summary) -> tuple[tuple[str, str], ...]:
-    """Option that gives the amount of work that has costs. Runs that differ in this amount cannot be compared, because
-    work without costs is free.
+    """Option with the amount of work that has costs. Runs that differ in this amount cannot be compared, because work
+    without costs counts as free.
     """
     if "coverage" not in summary:
         return ()
@@ -213,7 +213,7 @@ def _free_work(summary: Summary) -> str:
 
 
 def _amount_text(counts: Sequence[int | None], words: str) -> str:
-    """Sum of counts in words; None is a count that is not known. '' if there is no work."""
+    """Sum of counts in words; '' if there is no work. None in `counts` is an unknown count."""
     known = sum(count for count in counts if count is not None)
     if None not in counts:
         return f"{known:,} {words}" if known else ""
@@ -221,7 +221,7 @@ def _amount_text(counts: Sequence[int | None], words: str) -> str:
 
 
 def uncertain_run(point: RunPoint, latency: str = LATENCY_CYCLES) -> UncertainRun:
-    """Run with the ranges of its costs. `latency` is the name of the field with its duration."""
+    """Run with the ranges of its costs. `latency` is the name of the field with the latency."""
     return UncertainRun(point.energy_pj, getattr(point, latency), point.area_mm2, point.cost_parts)
 
 
@@ -297,7 +297,7 @@ def pareto_table(groups: Sequence[ComparableRuns]) -> pandas.DataFrame:
 
 
 def paper_columns(groups: Sequence[ComparableRuns]) -> tuple[str, ...]:
-    """Columns of the table in a paper. Cycles of different clocks do not stand in one table."""
+    """Columns of the table in a paper. If clocks differ, latencies are in seconds instead of cycles."""
     return IN_PAPER_BY_TIME if any(BY_TIME in group.objectives for group in groups) else IN_PAPER
 
 
@@ -340,7 +340,7 @@ def _group(points: Sequence[RunPoint], difference: str, unfinished: Sequence[Map
 
 
 def _difference(point: RunPoint, others: Sequence[RunPoint]) -> str:
-    """Options whose values differ between the groups of comparable runs of a network, with the values of the run
+    """Options whose values differ between the comparable groups of a network, each with its value in the run
     `point`.
     """
     flow = "several cores" if point.is_of_several_cores else "one core"

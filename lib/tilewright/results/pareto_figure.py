@@ -29,7 +29,7 @@ MARKER_POINTS_SQUARED = (45.0, 520.0)
 """Sizes of the smallest and of the largest marker, in points squared."""
 NUMBER_POINTS = 7.0
 TURNS = tuple(np.radians(degrees) for degrees in (35, 0, 325, 145, 180, 215, 90, 270))
-"""Directions in which the number of a point can be placed, the preferred direction first."""
+"""Directions in which the number of a point can be placed, in order of preference."""
 FRONT_COLOUR, OTHER_COLOUR = OPERAND_COLOURS[0], "#999999"
 ROOM = 0.1
 """Margin around the points, as a share of the span of their values."""
@@ -56,7 +56,7 @@ def pareto_figure(groups: Sequence[ComparableRuns]) -> Figure:
 
 
 def write_pareto_figures(groups: Sequence[ComparableRuns], folder: Path) -> list[Path]:
-    """Write a figure for each network, `<workload>.svg` and `.png`; returns the paths."""
+    """Write a figure for each network, `<workload>.svg` and `<workload>.png`. Returns the paths."""
     by_workload: dict[str, list[ComparableRuns]] = {}
     for group in groups:
         by_workload.setdefault(group.workload, []).append(group)
@@ -100,7 +100,7 @@ def _draw_group(figure: Figure, group: ComparableRuns, top: float) -> None:
 
 
 def _subtitle(group: ComparableRuns) -> list[str]:
-    """Lines that explain the figure, and assumptions of the compared runs."""
+    """Lines that explain the figure, and the assumptions of the compared runs."""
     time = "time" if "latency_s" in group.objectives else "latency"
     by = f"energy, {time} and area (size of the marker)" if len(group.objectives) == 3 else f"energy and {time}"
     lines = textwrap.wrap(group.difference, SUBTITLE_CHARACTERS, max_lines=1, placeholder=" …")
@@ -111,7 +111,7 @@ def _subtitle(group: ComparableRuns) -> list[str]:
 
 
 def _caption(group: ComparableRuns) -> Iterator[str]:
-    """Lines of the caption: the explanation, and the run of each number."""
+    """Lines of the caption: the explanation, and the name of the run for each number."""
     yield from _subtitle(group)
     yield "; ".join(f"{number}: {run_label(point)}" for number, point in enumerate(group.candidates, 1))
 
@@ -140,7 +140,7 @@ def _draw_points(axes: Axes, group: ComparableRuns) -> None:
 
 
 def number_points(axes: Axes, x: np.ndarray, y: np.ndarray, sizes: Sequence[float]) -> None:
-    """Draw numbers next to the markers, on the side where they touch the fewest other markers and numbers."""
+    """Draw the number of each point on the side of its marker where it touches the fewest other markers and numbers."""
     points = axes.transData.transform(np.column_stack([x, y])) * 72 / axes.figure.dpi
     radii = np.sqrt(np.array(sizes)) / 2
     taken = [(tuple(point), radius) for point, radius in zip(points, radii, strict=True)]
@@ -184,8 +184,8 @@ def scale_axes(axes: Axes, x: np.ndarray, y: np.ndarray) -> None:
 
 
 def lower_left(points: Sequence[tuple[float, float]]) -> Iterator[tuple[float, float]]:
-    """Points whose y is less than the y of all earlier points. `points` are sorted by x, so this is the front in x and
-    y.
+    """Points of the Pareto front in x and y. `points` are sorted by x; a point is on the front if its y is below the y
+    of all earlier points.
     """
     least = float("inf")
     for x, y in points:

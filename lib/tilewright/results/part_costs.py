@@ -6,9 +6,9 @@ from tilewright.hardware.core import DIGITAL, Core, Memory
 from tilewright.hardware.system import on_chip_memories
 
 LIBRARY_SRAM = "sram "
-"""Beginning of the laws of the library of costs that count one port that reads and writes."""
+"""Beginning of those laws of the library of costs that describe an SRAM with one port for reads and writes."""
 BY_HAND = "hardware file"
-"""Source of the costs that are numbers of the hardware file."""
+"""Source of costs that the hardware file gives as numbers."""
 
 
 @dataclass(frozen=True)
@@ -21,11 +21,13 @@ class MemoryPart:
     """Energy in pJ of reading one word."""
     write_energy_pj: float
     read_bits: int
-    """Width of a word that is read: the widest port that reads."""
+    """Width in bits of a word that is read: the width of the widest read port."""
     write_bits: int
     port_count: int
     law: str
-    """Request to the library of costs, such as `sram 22 nm hp`; '' if the hardware file gives the energies."""
+    """Law of the library of costs that gave the energies, such as `sram 22 nm hp`; '' if the hardware file gives the
+    energies.
+    """
     low: float
     """Smallest factor on the energies; 1 if no range is known."""
     high: float
@@ -47,7 +49,8 @@ class HardwareCosts:
     """Costs of the parts of a core."""
 
     unit_energy_pj: float | None
-    """Energy in pJ of one operation of the array; None for an in-memory array, whose energy follows from circuits."""
+    """Energy in pJ of one operation of the array. None for an in-memory array, whose energy follows from its circuits.
+    """
     memories: tuple[MemoryPart, ...]
 
     @property
@@ -81,5 +84,5 @@ def _part(memory: Memory, is_on_chip: bool) -> MemoryPart:
 
 
 def _word_bits(memory: Memory, direction: str) -> int:
-    """Width of the widest port that reads, or that writes; 0 if there is none."""
+    """Width in bits of the widest port that reads, or of the widest port that writes; 0 without such a port."""
     return max((port.bandwidth_max_bits for port in memory.ports if direction in port.port_type), default=0)

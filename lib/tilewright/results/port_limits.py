@@ -25,7 +25,7 @@ LEAST_SHARE = 0.01
 """Smallest saving of a limiting port, as a share of the latency (docs/bottlenecks.md#explain-a-run)."""
 WIDER_SAVES = "cycles that twice the width saves"
 _ANY_CYCLE = 1e-9
-"""Number of cycles that is smaller than any real saving."""
+"""Saving in cycles below every real saving. As a threshold, it accepts any saving."""
 
 
 class PortName(NamedTuple):
@@ -61,9 +61,10 @@ class PortLimit:
     hardware file.
     """
     together: Widened | None = None
-    """Smallest set of ports that saves LEAST_SHARE of the latency, if no single port does. Among sets of equal size,
-    the set that saves most. If no set saves LEAST_SHARE and no single port saves a cycle, the smallest set that saves
-    any cycles. None if there is no such set.
+    """Smallest set of ports that saves LEAST_SHARE of the latency, if no single port does; otherwise None.
+
+    Among sets of equal size, the set that saves most is chosen. If no set saves LEAST_SHARE and no single port saves a
+    cycle, this is the smallest set that saves any cycles.
     """
 
     @property
@@ -83,14 +84,15 @@ class PortLimit:
         return () if best is None else tuple(one for one in self.ports if one.latency_cycles == best.latency_cycles)
 
     def gain_cycles(self, widened: Widened) -> float:
-        """Cycles that a wider port saves; negative if the latency becomes longer."""
+        """Cycles that a wider port saves; negative if the latency increases."""
         return self.latency_cycles - widened.latency_cycles
 
     @property
     def named(self) -> Widened | None:
-        """Port or set of ports that reports name as the limit. It is the best port if this port saves enough cycles,
-        else the set of ports if the set saves enough. If neither saves enough, it is the best port, or the set if no
-        port saves a cycle.
+        """Port or set of ports that reports name as the limit.
+
+        If the best port saves enough cycles, this is the best port. Otherwise, if the set saves enough, it is the set.
+        If neither saves enough, it is the best port, or the set if no port saves a cycle.
         """
         return next(
             (one for one in (self.limiting, self.together) if self._is_enough(one)), self.limiting or self.together
@@ -114,7 +116,7 @@ class PortLimit:
         return Verdict.of(WIDER_SAVES, "cycles", self.latency_cycles, rivals, "-")
 
     def with_wider(self, name: PortName) -> float:
-        """Latency with the port `name` wider."""
+        """Latency in cycles with the port `name` wider."""
         return next(one.latency_cycles for one in self.ports if one.ports == (name,))
 
     def times(self, count: int) -> "PortLimit":
@@ -139,8 +141,8 @@ def saves_enough(gain_cycles: float, latency_cycles: float) -> bool:
 
 
 def port_limit(mapping: RecordedMapping, core: Core) -> PortLimit:
-    """Latencies of a layer's mapping on `core` with each port twice as wide. If no single port saves enough, the
-    latency with the smallest helpful set of ports is added.
+    """Latencies of a layer's mapping on `core`, with each port twice as wide. If no single port saves enough, the
+    smallest helpful set of ports is added.
     """
     return with_sets(wider_ports(mapping, core), port_names(core), lambda ports: wider_cycles(mapping, core, ports))
 
@@ -148,8 +150,8 @@ def port_limit(mapping: RecordedMapping, core: Core) -> PortLimit:
 def with_sets(
     found: PortLimit, names: Sequence[PortName], latency_of: Callable[[tuple[PortName, ...]], float]
 ) -> PortLimit:
-    """Latencies to which the smallest helpful set of ports is added, if no single port saves enough. `latency_of`
-    returns the latency with a set of ports wider.
+    """Port limit with the smallest helpful set of ports added, if no single port saves enough. `latency_of` returns the
+    latency with a set of ports wider.
     """
     if found.is_limited_by_one:
         return found
@@ -167,7 +169,7 @@ def with_sets(
 
 
 def wider_ports(mapping: RecordedMapping, core: Core) -> PortLimit:
-    """Latencies with each single port twice as wide, without sets of ports."""
+    """Port limit with each single port twice as wide, without sets of ports."""
     singles = [Widened((name,), wider_cycles(mapping, core, (name,))) for name in port_names(core)]
     return PortLimit(mapping.record.latency_cycles, _best_first(singles))
 
@@ -177,8 +179,8 @@ def limit_of_network(
 ) -> PortLimit:
     """Latencies of layers that run one after another, with each port of the core twice as wide for all layers.
 
-    `mappings` are pairs (mapping, number of layers that have it). If they are given and no single port saves enough,
-    the latency with the smallest helpful set of ports is added.
+    `mappings` are pairs (mapping, number of layers that have it). If `mappings` are given and no single port saves
+    enough, the smallest helpful set of ports is added.
     """
     found = []
     for name in port_names(core):
@@ -219,7 +221,7 @@ def with_wider_ports(core: Core, ports: Iterable[PortName], factor: int = WIDER)
 
 
 def wider_cycles(mapping: RecordedMapping, core: Core, ports: tuple[PortName, ...]) -> float:
-    """Latency of a mapping with these ports wider, in cycles; infinite if it is too large to count."""
+    """Latency of a mapping in cycles with these ports wider; infinite if the cost model refuses the mapping."""
     try:
         return mapping.on(with_wider_ports(core, ports)).latency_cycles
     except MappingError:  # no gain
@@ -234,7 +236,7 @@ BITS_A_BYTE = 8
 
 
 class RooflinePoint(NamedTuple):
-    """Layer as a point in the roofline of a port."""
+    """Point of a layer in the roofline plot of a port."""
 
     layer: str
     operations_a_byte: float
@@ -254,10 +256,10 @@ class PortRoof:
 
 @dataclass(frozen=True)
 class Roofline:
-    """Roofs of a core: the roof of its array, and those of the ports of memories that serve the whole array."""
+    """Roofline of a core: the roof of its array, and the roofs of the memory ports that serve the whole array."""
 
     operations_a_cycle: float
-    """Operations of the whole array per cycle."""
+    """Operations of the whole array per cycle: the roof of the array."""
     ports: tuple[PortRoof, ...]
 
     def of_layer(self, layer: str) -> "Roofline":
@@ -266,7 +268,7 @@ class Roofline:
         return replace(self, ports=tuple(ports))
 
     def as_object(self) -> dict[str, Any]:
-        """Roofline as plain data."""
+        """Roofline as a JSON object."""
         ports = [
             {
                 "memory": roof.port.memory,

@@ -10,10 +10,10 @@ from tilewright.base.proof import covered_text, gap_to
 from tilewright.search.run_bound import FrontEnds
 
 LEAST_SAVED = 0.0005
-"""Smallest decrease of energy or latency that the text mentions, as a share."""
+"""Smallest decrease of energy or latency that the text mentions, as a share of its value."""
 
 QUICK_BOUNDS = ("loma", "salsa")
-"""Engines whose bounds come from a short search after their own search."""
+"""Engines that compute bounds by a short additional search after their own search."""
 
 
 def layer_proof(search: Mapping[str, Any]) -> JsonObject:
@@ -39,14 +39,16 @@ def run_proof(summary: Mapping[str, Any]) -> JsonObject:
 
 
 def covered_texts(certificate: Mapping[str, Any]) -> list[str]:
-    """Distinct texts on the mappings that the proofs of a run cover. Most runs have one text."""
+    """Distinct texts on the mappings that the proofs of a run cover. In most runs, all layers have the same text."""
     allocations = certificate.get("allocations") or [None]
     return [covered_text(covers, one) for covers in certificate.get("covers", ()) for one in allocations]
 
 
 def proof_lines(summary: Mapping[str, Any]) -> Iterator[str]:
-    """Lines for the terminal on a run: the number of proven optima, the mappings that the proofs cover, the gap of the
-    network, and the reasons why other layers have no proof.
+    """Lines for the terminal on the proofs of a run.
+
+    The lines state the number of proven optima, the mappings that the proofs cover, the gap of the network, and the
+    reasons why other layers have no proof.
     """
     for reason, layers in summary.get("without_proof", {}).items():
         yield f"no proof for {count_of(len(layers), 'layer')} ({some_of(layers)}): {reason}"
@@ -74,9 +76,11 @@ def proof_lines(summary: Mapping[str, Any]) -> Iterator[str]:
 
 
 def price_line(ends: FrontEnds) -> str:
-    """Line on the trade-off between latency and energy. For each of the two, it says how far the quantity can decrease
-    on the Pareto front, and by how much the other quantity increases. If the mapping at an end is not proven to be the
-    least, the line says "at least" and gives the largest decrease that the lower bound allows.
+    """Line on the trade-off between latency and energy.
+
+    For each of the two, the line states how far it can decrease on the Pareto front, and by how much the other then
+    increases. If an end of the front is not proven optimal, the line says "at least" and gives the largest decrease
+    that the lower bound allows.
     """
     told = []
     energy_pj, latency_cycles = ends.chosen.energy_pj, ends.chosen.latency_cycles

@@ -1,4 +1,4 @@
-"""Order of the two best runs of a ranking in energy, latency and EDP, and what would turn it."""
+"""Order of the two best runs of a ranking in energy, latency and EDP, and the changes that would turn this order."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
@@ -54,7 +54,9 @@ def _lines(group: ComparableRuns, ledger_of: LedgerOf) -> Iterator[str]:
 
 
 def best_two(group: ComparableRuns, measure: str) -> tuple[RunPoint, RunPoint]:
-    """Runs of a group with the least and the second least value of a measure; among equal ones, the first given."""
+    """Two runs of a group with the smallest values of a measure. Among runs of equal value, the first given comes
+    first.
+    """
     latency = BY_TIME if BY_TIME in group.objectives else LATENCY_CYCLES
 
     def value(point: RunPoint) -> float:

@@ -26,11 +26,11 @@ Entry = dict[str, Any]
 def mapping_entries(records: Sequence[LayerRecord], array_dimensions: Sequence[str] = ()) -> list[Entry]:
     """Entries of a mapping file as lists and dicts: one entry per layer name, and `default`.
 
-    Every entry fixes the whole spatial mapping, the complete temporal ordering and everything else on which the results
-    of the run depend, except the model. Array dimensions that a mapping does not use are written as empty, so that no
-    generator fills them later. Pass their names in `array_dimensions` if the records are those of `evaluate`, which do
-    not contain them. Raises InputError for two cases that a mapping file cannot express: two layers of one name have
-    different mappings, or a stage changed the core.
+    Every entry fixes the whole spatial mapping, the complete temporal ordering and all other settings on which the
+    results of the run depend, except the cost model. Array dimensions that a mapping does not use are written as empty,
+    so that no generator fills them later. Pass their names in `array_dimensions` if the records are those of
+    `evaluate`, which do not contain them. Raises InputError for two cases that a mapping file cannot express: two
+    layers of one name have different mappings, or a stage changed the core.
     """
     entries: dict[str, Entry] = {}
     problems = []
@@ -80,7 +80,7 @@ def _entry(name: str, record: LayerRecord, array_dimensions: Sequence[str]) -> E
 
 
 def _settings(record: LayerRecord) -> Entry:
-    """Settings of the search of a layer that differ from their defaults."""
+    """Search settings of a layer that differ from their defaults."""
     found: Entry = {}
     if record.temporal_mapping_type != UNEVEN:
         found["temporal_mapping_type"] = record.temporal_mapping_type
@@ -106,7 +106,9 @@ def _level_boundaries(record: LayerRecord) -> Entry:
 
 
 def _reach(record: LayerRecord) -> Entry:
-    """Topmost memory of each operand of the layer, if the option `exploit_data_locality` decided it."""
+    """Outermost memory that each operand of the layer reaches, if the option `exploit_data_locality` decided this
+    memory.
+    """
     reach = record.memory_reach
     if reach is None:
         return {}

@@ -1,4 +1,4 @@
-"""Views on the records of a run that tables, figures and checks share."""
+"""Types and functions for the records of a run, shared by tables, figures and checks."""
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -36,9 +36,8 @@ class PlacedLayer(NamedTuple):
 
 
 def layers_in_order(records: Sequence[LayerRecord], summary: Summary | None = None) -> tuple[PlacedLayer, ...]:
-    """Layers of the network in execution order; equal layers share a record.
-
-    Without a summary the order is that of the records, and equal layers follow each other.
+    """Layers of the network in execution order. Equal layers share a record. Without a summary, the order is that of
+    the records, and equal layers follow each other.
     """
     if summary is not None and "layer_index" in summary:
         return tuple(_placed(records, str(row[0]), *map(int, row[1:])) for row in summary["layer_index"])
@@ -67,7 +66,9 @@ def other_energies_pj(record: LayerRecord) -> dict[str, float]:
 
 
 def memory_energies_pj(record: LayerRecord) -> dict[str, dict[tuple[str, str], float]]:
-    """Energy (pJ) by memory name and (operand, direction); operands in record order, directions tl, fl, th, fh."""
+    """Energy in pJ by memory name and (operand, direction). Operands have the order of the record. The directions are
+    tl (to the level below), fl (from below), th (to the level above) and fh (from above).
+    """
     energies: dict[str, dict[tuple[str, str], float]] = {name: {} for name in record.memories}
     for operand, level, name in memory_levels(record):
         by_direction = record.energy_breakdown_pj[operand][level]
@@ -94,9 +95,9 @@ def loop_products(loops: Iterable[Loop]) -> dict[str, float]:
 def used_unrolling(record: LayerRecord) -> list[tuple[str, str, int, float]]:
     """Tuples (array dimension, layer dimension, requested factor, counted factor), in the order of the spatial mapping.
 
-    If the factors of a layer dimension do not divide its size, the model spreads the iterations evenly over the passes
-    and counts fewer lanes than requested. Then the largest factor of this dimension is reduced (the first one if
-    several are largest).
+    If the factors of a layer dimension do not divide its size, the model spreads the iterations evenly over the passes.
+    It then counts fewer lanes than requested. In this case, the largest factor of the dimension is reduced (the first
+    one if several are largest).
     """
     rows = [
         (array_dimension, dimension, int(factor))

@@ -10,9 +10,9 @@ from tilewright.base.report_files import ReportFile
 
 
 def write_report(files: Iterable[ReportFile], run: object, folder: Path) -> list[Path]:
-    """Write files of the report of a run into a folder. Returns the paths.
+    """Write the files of the report of a run into a folder. Returns the paths.
 
-    `run` is the object that the functions of the rows take. Files that another command writes, and figures for which
+    `run` is the argument of the functions that make the files. Files that another command writes, and figures for which
     the run has no data, are left out.
     """
     make_folder(folder)
@@ -31,7 +31,9 @@ def _maker(file: ReportFile) -> Any:
 
 
 def _written(file: ReportFile, content: Any, path: Path) -> tuple[Path, ...]:
-    """Paths of the written files: the file, and others of the same figure or table; () if there is no content."""
+    """Paths of the written files: the file itself, and further files of the same figure or table; () if there is no
+    content.
+    """
     if content is None:
         if file.of_some_runs:  # of an earlier run in this folder
             for old in (path, path.with_suffix(".png")):

@@ -1,4 +1,4 @@
-"""Run on one core as the input of the functions that make its report."""
+"""Run on one core as the argument of the functions that make its report."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -59,9 +59,10 @@ class OneCoreTables:
 
     @property
     def ports(self: _OfOneCore) -> "pandas.DataFrame":
-        """Table with a row for each layer and port of a memory: cycles in which the port moves data, and cycles that
-        the array would wait if this port were the only cause of waiting. For the effect of a wider port, use
-        `tilewright.explain`, which also reads the hardware.
+        """Table with a row for each layer and port of a memory.
+
+        The columns have the cycles in which the port moves data, and the cycles that the array would wait if no other
+        port caused waiting. For the effect of a wider port, use `tilewright.explain`, which also reads the hardware.
         """
         from tilewright.results.bottlenecks import use_table, uses_of
         from tilewright.results.records import layers_in_order

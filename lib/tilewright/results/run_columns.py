@@ -20,9 +20,9 @@ from tilewright.results.records import Summary
 from tilewright.results.run_text import DONE, bits_text, range_columns, setting_of
 
 RUN = "run"
-"""Column with the name of a run, the first of each table."""
+"""Column with the name of a run. It is the first column of each table."""
 BASELINES = {"layer_by_layer": "layer by layer", "single_core": "one core"}
-"""Text for each baseline."""
+"""Text for each baseline, by the name of the baseline."""
 
 
 Value = Callable[[Summary], Any]
@@ -55,7 +55,7 @@ def _bound(key: str) -> Value:
 
 
 def _terms(summary: Summary) -> Mapping[str, Any]:
-    """Energy terms of a run on one core, or further energy terms of a schedule, as columns."""
+    """Columns of the energy terms: those of a run on one core, or those of a schedule besides the on-core energy."""
     if flow_of(summary) == MULTI:
         return energy_columns(further_terms(terms_of_summary(summary["energy"])))
     return energy_columns(energy_terms(summary))
@@ -92,7 +92,7 @@ _RATES = (
     Column("tops_per_w", "10¹² operations per second and watt.", _if_given("tops_per_w"), "TOP/s/W"),
     Column("tops_per_mm2", "10¹² operations per second and mm².", _if_given("tops_per_mm2")),
 )
-"""Columns that runs have if the clock is known."""
+"""Columns of runs whose clock frequency is known."""
 
 BUILT_IN: tuple[RunColumn, ...] = (
     Column("flow", "`single`: one core, `multi`: several cores.", flow_of, "flow", is_number=False),
@@ -267,11 +267,11 @@ def _fault(name: str, entry: object) -> str:
 
 
 ENTERED: Registry[Column[Summary]] = Registry(__name__, _fault)
-"""Registry of columns that users add. They come after the built-in columns."""
+"""Registry of columns that users add. Tables have them after the built-in columns."""
 
 
 def run_columns() -> tuple[RunColumn, ...]:
-    """All columns in the order of tables."""
+    """All columns of runs, in the order of tables."""
     return (*BUILT_IN, *(ENTERED[name] for name in ENTERED.names))
 
 

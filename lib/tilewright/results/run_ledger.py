@@ -1,7 +1,7 @@
-"""Ledger of a run: the parts of its energy and its latency, by layer, term and memory, which add up to the totals.
+"""Ledger of a run: the parts of its energy and its latency, by layer, term and memory.
 
-The field `run` of a ledger (a `RunPoint` of `pareto.py`) decides with which other runs it can be compared. The ledgers
-of designs of a space are made in `designs/`.
+The parts add up to the totals. The field `run` of a ledger (a `RunPoint`) decides with which other runs it can be
+compared. The ledgers of the designs of a space are made in `designs/`.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -25,11 +25,11 @@ from tilewright.results.run_point import RunPoint
 ENERGY, LATENCY = ENERGY_PJ, LATENCY_CYCLES
 QUANTITIES = (ENERGY, LATENCY)
 ENDS_LATER, AFTER_LAYERS = "ends_later", "after_all_layers"
-"""Terms of the latency of a schedule: the cycles by which a layer ends later than all earlier layers, and the cycles
-after the end of all layers, in which outputs still move.
+"""Terms of the latency of a schedule. ENDS_LATER has the cycles by which a layer ends later than all earlier layers.
+AFTER_LAYERS has the cycles after the end of all layers, in which outputs still move.
 """
 NO_TERM = "in_no_term"
-"""Difference between a total and the sum of its terms, if the two do not agree."""
+"""Term for the difference between a total and the sum of the other terms, if the two do not agree."""
 _WORDS = {
     ENDS_LATER: "ends after the layers before",
     AFTER_LAYERS: "after all layers",
@@ -46,7 +46,7 @@ class LedgerPlace(NamedTuple):
     term: str
     memory: str = ""
     part: str = ""
-    """Part of a term: the operand for the energy of accesses; `link` or `memory` for data that move between cores."""
+    """Part of a term: the operand, for the energy of accesses. For data that move between cores: `link` or `memory`."""
 
 
 Entries = dict[LedgerPlace, float]
@@ -54,14 +54,14 @@ Entries = dict[LedgerPlace, float]
 
 @dataclass(frozen=True, eq=False)
 class RunLedger:
-    """Run, or design of a space, in the form that comparisons use."""
+    """Ledger of a run, or of a design of a space, in the form that comparisons use."""
 
     run: RunPoint
     """Name, totals and options."""
     entries: Entries
     """Numbers in execution order. The numbers of a quantity add up to its total."""
     settings: tuple[tuple[str, str], ...] = ()
-    """Options that are not in `run`, because runs that differ in them can be compared."""
+    """Options that need not be equal in compared runs. They are not in `run`."""
     made_of: Mapping[str, str] = field(default_factory=dict)
     """Digests of the descriptions of the run (hardware, workload, mapping); {} for a design."""
     memory_bits: Mapping[str, int] = field(default_factory=dict)
@@ -75,7 +75,7 @@ class RunLedger:
         return {key: text for key, text in chosen.items() if text}
 
     def total(self, quantity: str) -> float:
-        """Energy in pJ or latency in cycles."""
+        """Total of a quantity: energy in pJ or latency in cycles."""
         total: float = getattr(self.run, quantity)
         return total
 
@@ -99,7 +99,7 @@ def ledger_of(
 
 
 def added_up(entries: Iterable[tuple[LedgerPlace, float]]) -> Entries:
-    """Sums of the numbers with the same key. Keys are in the order of their first occurrence."""
+    """Sums of the numbers with the same key, in the order in which the keys first occur."""
     found: Entries = {}
     for place, value in entries:
         found[place] = found.get(place, 0.0) + value
@@ -134,8 +134,8 @@ def ledger_of_schedule(
     made_by: Mapping[str, Any],
     costs: Mapping[str, Sequence[CoreCostRow]] | None,
 ) -> RunLedger:
-    """Ledger of a run on several cores. `costs` are the cost tables by core file. Without them, the energy on the cores
-    is one term per layer.
+    """Ledger of a run on several cores. `costs` are the cost tables by core file. Without cost tables, the energy on
+    the cores is one term per layer.
     """
     run = multi_candidate(name, summary, made_by)
     counted = dict(run.options)
@@ -150,8 +150,9 @@ def schedule_energies(
     artifact: ScheduleArtifact, costs: Mapping[str, Sequence[CoreCostRow]] | None
 ) -> Iterator[tuple[LedgerPlace, float]]:
     """Energy of a schedule in pJ: first the energy on the cores by layer, term and memory, then the energy of moved
-    data by cause. `costs` are the cost tables by core file. Without them, the energy on the cores is one term per
-    layer.
+    data by cause.
+
+    `costs` are the cost tables by core file. Without cost tables, the energy on the cores is one term per layer.
     """
     yield from _on_core_entries(artifact, costs)
     for term, part, energy in term_parts(artifact.schedule.energy_terms_pj):
@@ -165,12 +166,12 @@ def words_of_term(term: str) -> str:
 
 
 def renamed(ledger: RunLedger, name: str) -> RunLedger:
-    """Ledger of the run under another name."""
+    """Ledger with another name for its run."""
     return replace(ledger, run=replace(ledger.run, run=name))
 
 
 def _of_records(name: str, records: Sequence[LayerRecord], made_by: Mapping[str, Any]) -> RunPoint:
-    """Point of a run without a summary, made only from the records of the run."""
+    """Point of a run without a summary, made from the records of the run."""
     first = records[0] if records else None
     options = made_by.get("options", {})
     return RunPoint(
@@ -200,7 +201,7 @@ def _layer_entries(layer: str, record: LayerRecord) -> Iterator[tuple[LedgerPlac
 def _on_core_entries(
     artifact: ScheduleArtifact, costs: Mapping[str, Sequence[CoreCostRow]] | None
 ) -> Iterator[tuple[LedgerPlace, float]]:
-    """Energy of each layer on the cores. For each class of CNs on each core, it is the energy of one CN times the
+    """Energy of each layer on the cores. Each class of CNs on each core contributes the energy of one CN times the
     number of CNs.
     """
     graph, names = artifact.graph, artifact.names
@@ -220,14 +221,14 @@ def _on_core_entries(
 
 
 def _counted(columns: "np.ndarray[Any, Any]") -> tuple[list[tuple[int, ...]], list[int]]:
-    """(distinct columns in ascending order, number of occurrences of each)."""
+    """Pair (distinct columns in ascending order, number of occurrences of each)."""
     distinct, counts = np.unique(columns, axis=1, return_counts=True)
     return [tuple(column) for column in distinct.T.tolist()], counts.tolist()
 
 
 def _ends(artifact: ScheduleArtifact) -> Iterator[tuple[LedgerPlace, float]]:
     """Parts of the latency, in network order: the cycles by which each layer ends later than all earlier layers. The
-    last part is the cycles after the end of all layers.
+    last part has the cycles after the end of all layers.
     """
     layers, schedule, names = artifact.graph.layer, artifact.schedule, artifact.names
     ends = np.zeros(len(names.layer_names), np.int64)

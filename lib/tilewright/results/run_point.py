@@ -1,4 +1,4 @@
-"""Runs as points in energy, latency and area, with the properties that decide how far they can be compared."""
+"""Runs as points in energy, latency and area, with the properties that decide which runs can be compared."""
 
 from dataclasses import dataclass
 
@@ -6,12 +6,14 @@ from tilewright.results.part_costs import HardwareCosts
 from tilewright.search.cost_ranges import CostPart
 
 SCHEDULED = "as scheduled"
-"""Text for the place of data between layers in a run on several cores: the schedule decides it."""
+"""Text for the place of data between layers in a run on several cores, where the schedule decides this place."""
 
 
 @dataclass(frozen=True)
 class RunPoint:
-    """Run as a point. `options` are, as text, the options that must be equal for a comparison."""
+    """Run as a point in energy, latency and area. `options` are, as text, the options that must be equal in compared
+    runs.
+    """
 
     run: str
     workload: str
@@ -28,11 +30,11 @@ class RunPoint:
     """Parts whose area is missing, or a note that the area has no unit."""
     is_of_several_cores: bool = False
     between_layers: str = SCHEDULED
-    """Place of the data between layers, in words."""
+    """Place of the data between layers (outermost memory or lower memories), in words."""
     assumes: str = ""
     """Assumptions on which the figures of the run rest."""
     cost_parts: tuple[CostPart, ...] = ()
-    """Parts of the figures of the run that have a range."""
+    """Parts of the costs of the run that have a range."""
     could_keep: bool = False
     """Whether data go through the top memory between layers although lower memories have room for some of the data."""
     clock_frequency_mhz: float | None = None
@@ -57,5 +59,5 @@ class RunPoint:
 
 
 def run_label(point: RunPoint) -> str:
-    """Name of a run without the name of the network."""
+    """Name of a run, without the name of its network."""
     return point.run.removeprefix(f"{point.workload}-")

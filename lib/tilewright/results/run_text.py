@@ -1,4 +1,4 @@
-"""Texts about the results of a run: the work that they include, the place of data between layers, runs without a
+"""Texts about the results of a run: the work with costs, the place of data between layers, and runs without a
 result.
 """
 
@@ -46,12 +46,12 @@ def coverage_lines(summary: Mapping[str, Any], shown: int = SHOWN_ROWS) -> Itera
 
 
 _WHY = {"not modelled": "the model has no layers for them", "not run by the core": "the core does not run them"}
-"""Text for each reason in a summary."""
+"""Text for each reason why operators have no costs, by the reason in a summary."""
 
 
 def alternative_lines(summary: Mapping[str, Any]) -> Iterator[str]:
-    """Lines on mappings that the stages returned but that are not counted, because each layer has only one counted
-    mapping. The lines name the stage that would have kept only the best mapping of each layer.
+    """Lines on mappings that stages returned in addition to the one counted mapping of a layer. The lines name the
+    stage that would have kept only the best mapping of each layer.
     """
     if found := summary.get("alternatives"):
         objective = summary["objective"]
@@ -69,8 +69,8 @@ ASSUMED_BITS = {"W": [8], "I": [8], "O_final": [8], "O": [16]}
 
 
 def bits_text(summary: Mapping[str, Any]) -> str | None:
-    """Precision of each operand in bits, as text. An operand has several numbers if its precision differs between
-    layers. None if the summary is too old to state the precision.
+    """Precision of each operand in bits, as text. If the precision of an operand differs between layers, the text has
+    several numbers. None if the summary is too old to state the precision.
     """
     if "operand_bits" not in summary:
         return None
@@ -93,7 +93,7 @@ def range_lines(summary: Mapping[str, Any]) -> Iterator[str]:
 
 
 def plug_in_lines(summary: Mapping[str, Any]) -> Iterator[str]:
-    """Lines on the terms of installed plug-ins in the energy and in the latency of a run on one core."""
+    """Lines on energy and latency terms that installed plug-ins add to a run on one core."""
     energies, cycles = energy_terms(summary), summary["latency_breakdown_cycles"]
     found = [name for name in ENERGY_TERMS.names if name in energies]
     if found:
@@ -123,7 +123,7 @@ def area_text(area_mm2: float | None, area_note: str) -> str:
 
 
 def power_lines(summary: Mapping[str, Any]) -> Iterator[str]:
-    """Lines for the terminal on time, power and area of one run, and on unknown parts that are left out."""
+    """Lines for the terminal on the time, power and area of one run, and on parts of them that are not known."""
     if "clock_frequency_mhz" not in summary:
         yield "no clock and no static power in the hardware file: times are in cycles, leakage is left out"
         return
@@ -142,7 +142,7 @@ def power_lines(summary: Mapping[str, Any]) -> Iterator[str]:
 
 
 TOPS_PER = {"tops_per_w": "W", "tops_per_mm2": "mm²"}
-"""Unit by which TOP/s is divided, for each field of a summary."""
+"""Divisor of TOP/s in the unit of each field of a summary, such as W or mm²."""
 
 
 def share_text(share: float | None) -> str:
@@ -162,8 +162,8 @@ def _row_text(row: Mapping[str, Any]) -> str:
 
 
 TOP_MEMORY, KEPT, NOT_SAID = "top memory", "kept below", "not said"
-"""Places of data between layers: in the outermost memory; in lower memories if there is room; not recorded, because the
-summary is old.
+"""Places of data between layers: in the outermost memory (TOP_MEMORY), in lower memories if there is room (KEPT), or
+not recorded because the summary is old (NOT_SAID).
 """
 
 
@@ -184,8 +184,8 @@ def setting_text(summary: Mapping[str, Any]) -> str:
 
 
 def locality_lines(summary: Mapping[str, Any]) -> Iterator[str]:
-    """Lines for the terminal on one run: the effect of the option `exploit_data_locality`, or the effect that the
-    option would have if it were on.
+    """Lines for the terminal on the option `exploit_data_locality` in one run: its effect, or the effect that it would
+    have if it were on.
     """
     locality = summary.get("data_locality")
     if locality is None or not locality["layers"]:
@@ -209,7 +209,7 @@ def could_keep(summary: Mapping[str, Any]) -> bool:
 
 
 def assumption(summaries: Sequence[Mapping[str, Any]]) -> str:
-    """Line on the assumptions on which the results of runs on one core rest; '' if there are no runs."""
+    """Line on the assumptions behind the results of runs on one core; '' if there are no runs."""
     if not summaries:
         return ""
     texts = {
@@ -226,8 +226,8 @@ def assumption(summaries: Sequence[Mapping[str, Any]]) -> str:
 
 
 DONE, FAILED, STALE = "done", "failed", "stale"
-"""States of a run: the result is up to date; there is no result, because a step failed or was not reached; the result
-was made before a change of the inputs and was not updated.
+"""States of a run. DONE: the result is up to date. FAILED: there is no result, because a step failed or was not
+reached. STALE: the result was made before a change of the inputs.
 """
 _MEANING = {
     FAILED: "failed",

@@ -10,9 +10,11 @@ from tilewright.base.parameters import Parameters
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ScheduleFigureOptions(Parameters):
-    """Options of the drawing of a schedule on several cores."""
+    """Options for the figure of a schedule on several cores."""
 
     plot_full_schedule: bool = True
-    """Draw the whole schedule as one picture; otherwise 5 % of it at its beginning, in its middle and at its end."""
+    """Draw the whole schedule. If false, draw three sections of 5 % each: at its beginning, in its middle and at its
+    end.
+    """
     plot_data_transfer: bool = True
-    """Draw transfers too, in rows of links."""
+    """Draw transfers in additional rows, one for each link."""

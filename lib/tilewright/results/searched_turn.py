@@ -1,4 +1,7 @@
-"""Order of two runs under a changed number with the mappings of both searched again: the change that then turns it."""
+"""Order of two runs under a changed number, with the mappings of both runs searched again for each tried value.
+
+Mappings that suit the changed number can move the point at which the order turns.
+"""
 
 import math
 from collections.abc import Callable, Sequence
@@ -19,11 +22,11 @@ from tilewright.results.order_turn import (
 )
 
 TOLERANCE = 0.02
-"""Largest distance between the factor that turns the order and the nearest one that was found not to, as a share of the
-change (in logarithms of factors).
+"""Largest distance, as a share of the change (in logarithms of factors), between the factor that turns the order and
+the nearest factor that does not.
 """
 MOST_TRIALS = 16
-"""Largest number of factors at which the mappings of both runs are searched."""
+"""Largest number of factors for which the mappings of both runs are searched."""
 SEARCHED = (
     "searched again: the mappings of A and B were searched for each factor with the options of the runs; of the number"
     " named above, each line has the smallest factor found to turn the order, and the nearest one found not to"
@@ -36,19 +39,22 @@ NOTHING_SEARCHED = (
 
 @dataclass(frozen=True)
 class SearchedTurn:
-    """Change of one number, with the order of two runs whose mappings were searched again for the changed number."""
+    """Change of one number, and the order of two runs after their mappings were searched again for the changed
+    number.
+    """
 
     measure: str
     first: int
-    """Place of the run that is first without the change."""
+    """Index of the run that is first without the change."""
     number: UncertainNumber
     factor: float
-    """Factor on the number at which the order is turned; if no factor was found to turn it, the last one tried."""
+    """Factor on the number at which the order is turned. If no tried factor turned the order, the last tried factor."""
     difference: float
-    """Value of the second run minus that of the first run at `factor`, as a share of the value of the first run."""
+    """Value of the second run minus the value of the first run at `factor`, as a share of the value of the first run.
+    """
     not_turned: float | None
-    """Factor tried at which the order is not turned and that is nearest to `factor`; 1 is no change. None if even
-    without a change the order of new searches is the other one.
+    """Tried factor nearest to `factor` at which the order is not turned; 1 means no change. None if new searches turn
+    the order even without a change.
     """
 
     @property
@@ -58,17 +64,20 @@ class SearchedTurn:
 
 
 def searchable(one: OrderTurn) -> tuple[Turn, ...]:
-    """Changes for which new searches can confirm or correct a statement. A ratio of clocks changes no mapping."""
+    """Changes that new searches can confirm or correct. A ratio of clocks is left out, because it changes no
+    mapping.
+    """
     turns = (one.turn or one.nearest_end, one.bandwidth)
     return tuple(turn for turn in turns if turn and (turn.number.kind != CLOCK or turn.number.values))
 
 
 def searched_turn(one: OrderTurn, turn: Turn, difference: Callable[[float], float]) -> SearchedTurn:
-    """Smallest factor on the number of `turn` found to turn the order with new searches, in the direction of `turn`.
+    """Smallest factor on the number of `turn` that was found to turn the order with new searches, in the direction of
+    `turn`.
 
-    `difference` is the value of the second run minus the value of the first run, as a share of the latter, both
-    searched with the number at a factor. The factor found is at most TOLERANCE of the change beyond a factor at which
-    the order is not turned, unless MOST_TRIALS end before.
+    `difference` searches both runs with the number multiplied by a factor. It returns the value of the second run minus
+    the value of the first run, as a share of the value of the first run. The result is at most TOLERANCE of the change
+    beyond a factor that does not turn the order. It can be further away if MOST_TRIALS is reached first.
     """
     sign, limit = (1.0, turn.number.high) if turn.factor > 1 else (-1.0, turn.number.low)
     if (now := difference(1.0)) < 0:
@@ -90,7 +99,7 @@ def searched_turn(one: OrderTurn, turn: Turn, difference: Callable[[float], floa
 
 
 class _Tried(NamedTuple):
-    """Factor that was tried, with the difference of the runs there."""
+    """Tried factor, with the difference of the runs at this factor."""
 
     factor: float
     value: float
@@ -102,8 +111,10 @@ class _Tried(NamedTuple):
 
 
 def _inside(low: _Tried, high: _Tried, was_turned: Sequence[bool]) -> float:
-    """Size of the next change to try between one that does not turn the order and one that does: a hair beside the
-    root of the secant, on the side that was not tried last. If the last two trials were on one side, the middle.
+    """Size of the next change to try, between a change that does not turn the order and one that does.
+
+    It is next to the root of the secant, on the side that was not tried last. If the last two trials were on one side,
+    it is the middle.
     """
     root = low.size + (high.size - low.size) * low.value / (low.value - high.value)
     beside = root * (1 - 0.4 * TOLERANCE if was_turned[-1] else 1 + 0.4 * TOLERANCE)
@@ -114,21 +125,25 @@ def _inside(low: _Tried, high: _Tried, was_turned: Sequence[bool]) -> float:
 
 
 def _further(low: _Tried, now: float) -> float:
-    """Size of the next change if none turned the order: beyond the root of the secant from no change to the last."""
+    """Size of the next change to try if no tried change turned the order. It lies beyond the root of the secant through
+    no change and the last change.
+    """
     size, value = low.size, low.value
     root = size * now / (now - value) if value < now else 2 * size
     return min(max(root * (1 + 0.4 * TOLERANCE), 1.05 * size), 2 * size)
 
 
 def _rounded(factor: float, limit: float, is_outward: bool = True) -> float:
-    """Factor with as many digits as its distance from 1 needs, rounded away from 1 or towards it, within the limit."""
+    """Factor rounded away from 1 or towards 1, within the limit. It has as many digits as its distance from 1 needs."""
     digits = 4 + max(0, math.ceil(-math.log10(max(abs(factor - 1), 1e-9))))
     rounded = outward(factor, factor if is_outward else 1 / factor, digits)
     return min(rounded, limit) if limit > 1 else max(rounded, limit)
 
 
 def searched_lines(found: Sequence[SearchedTurn]) -> tuple[str, ...]:
-    """Sentences on the order with new searches, and what they cover; one sentence if no number could be searched."""
+    """Sentences on the order with new searches, and on the mappings that the searches cover. One sentence if no number
+    could be searched.
+    """
     return (*map(_line, found), SEARCHED) if found else (NOTHING_SEARCHED,)
 
 
@@ -159,7 +174,7 @@ def _number(factor: float) -> str:
 
 
 def searched_object(one: SearchedTurn) -> JsonObject:
-    """Order with new searches under a changed number, as plain data."""
+    """Result of new searches under a changed number, as a JSON object."""
     return {
         "measure": one.measure,
         "first": NAMES[one.first],

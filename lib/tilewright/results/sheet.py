@@ -1,4 +1,4 @@
-"""Sheet of paper for which figures and tables are made: one column or the full width of a page, or none for reports.
+"""Sheet for which figures and tables are made: a column or a page of a paper, or no sheet for reports.
 
 This module imports no large packages.
 """
@@ -13,14 +13,16 @@ from tilewright.base.parameters import Parameters
 
 PaperWidth = Literal["column", "page"]
 COLUMN_INCHES, PAGE_INCHES = 3.4, 7.0
-"""Widths of a figure in a paper with two columns: within one column, and over both columns."""
+"""Widths in inches of a figure in a paper with two columns: COLUMN_INCHES within one column, PAGE_INCHES over both
+columns.
+"""
 WIDTHS_INCHES = {"column": COLUMN_INCHES, "page": PAGE_INCHES}
 _DRAWN_FOR: ContextVar[float | None] = ContextVar("sheet_inches", default=None)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PaperOptions(Parameters):
-    """Option of the verbs that write figures or tables: files for a paper."""
+    """Option for files for a paper, of the verbs that write figures or tables."""
 
     paper: PaperWidth | None = None
     """Write for a paper, 3.4 inches wide (column) or 7 inches wide (page): figures as PDF and SVG, tables as LaTeX and
@@ -30,8 +32,8 @@ class PaperOptions(Parameters):
 
 @contextmanager
 def drawn_for(paper: PaperWidth | None) -> Iterator[None]:
-    """Make all figures and tables in this context for a paper, if it has a width. Raises InputError for another
-    width.
+    """Make all figures and tables in this context for a paper of the given width; for reports if no width is given.
+    Raises InputError for an unknown width.
     """
     width = PaperOptions(paper=paper).paper
     token = _DRAWN_FOR.set(None if width is None else WIDTHS_INCHES[width])
@@ -42,7 +44,7 @@ def drawn_for(paper: PaperWidth | None) -> Iterator[None]:
 
 
 def figure_suffixes() -> tuple[str, ...]:
-    """Ends of the names of the files of a figure with numbers, which follow its stem."""
+    """Suffixes of the files of a figure with numbers, to be appended to the stem of the file name."""
     inches = sheet_inches()
     if inches is None:
         return ".svg", ".png"

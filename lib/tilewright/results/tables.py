@@ -41,8 +41,8 @@ WIDTH = 110
 
 
 def runs_legend(single: Sequence[Mapping[str, Any]], multi: Sequence[Mapping[str, Any]]) -> str:
-    """Legend of the tables of runs on one core and on several cores; '' if there are no runs. The arguments are rows of
-    the table of runs: those on one core, and those on several cores.
+    """Legend of the tables of runs; '' if there are no runs. The arguments are rows of these tables: runs on one core,
+    and runs on several cores.
     """
     entries = [*(WORK + SINGLE if single else ()), *(MULTI if multi else ())]
     shares = [row[f"costed_{kind}_share"] for row in (*single, *multi) for kind in ("mac", "operation")]
@@ -73,7 +73,7 @@ def order_text(record: LayerRecord) -> str:
 
 
 def _of_record(key: str, sentence: str, value: Callable[[LayerRecord], Any]) -> Column[PlacedLayer]:
-    """Column with a value of the record of a layer."""
+    """Column with a value from the record of a layer."""
     return Column(key, sentence, lambda placed: value(placed.record))
 
 
@@ -197,7 +197,7 @@ def costed_text(row: Mapping[str, Any]) -> str:
 
 
 def _changes(row: Mapping[str, Any]) -> str:
-    """Text of the changes of energy and latency under the corrected model. A row has both changes or none."""
+    """Texts of the changes of energy and latency under the corrected model. A row has both changes or neither."""
     pairs = [(row[f"corrected_{key}"], row[key]) for key in (ENERGY_PJ, LATENCY_CYCLES)]
     if any(corrected is None for corrected, _ in pairs):
         return "does not fit"

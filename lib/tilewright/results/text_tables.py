@@ -1,4 +1,4 @@
-"""Tables with any content: as text for the terminal, as files for programs, and in HTML pages."""
+"""Tables with any content: text for the terminal, files for programs, and HTML."""
 
 import io
 from collections.abc import Mapping, Sequence
@@ -30,7 +30,7 @@ def write_csv(table: "pandas.DataFrame", path: Path) -> None:
 
 
 def write_parquet(table: "pandas.DataFrame", path: Path) -> None:
-    """Write a table as Parquet with a seal, which is the digest by which readers verify the file."""
+    """Write a table as Parquet with a seal: a digest by which readers verify the file."""
     write_atomically(path, sealed_parquet(table.to_parquet(index=False)))
 
 

@@ -1,9 +1,8 @@
-"""Comparison of two runs: the differences of their ledgers, which add up to the difference of the totals, and the
-assumptions.
+"""Comparison of two runs: the differences of their ledgers, and the assumptions.
 
-Runs of different networks are refused. Other differences, such as different options, are named.
-
-The text for the terminal shows the totals, then the largest differences by term and by layer.
+The differences add up to the difference of the totals. Runs of different networks are refused. Other differences of the
+inputs, such as options, are named. The text for the terminal shows the totals, then the largest differences by term and
+by layer.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -61,9 +60,9 @@ class RunComparison:
     notices: tuple[str, ...]
     """Notices on differences of the runs that limit what the comparison can show."""
     bandwidths: tuple[UncertainNumber, ...] | None = None
-    """Bandwidths of off-chip memories as uncertain numbers; None if they are not known."""
+    """Uncertain bandwidths of off-chip memories; None if they are not known."""
     searched: tuple[SearchedTurn, ...] | None = None
-    """Changes that turn the order with the mappings of both runs searched again; None without new searches."""
+    """Changes that turn the order when the mappings of both runs are searched again; None without new searches."""
 
     @property
     def runs(self) -> tuple[RunPoint, RunPoint]:
@@ -83,8 +82,8 @@ class RunComparison:
         return Difference("total", self.a.total(quantity), self.b.total(quantity))
 
     def by_term(self, quantity: str) -> tuple[Difference, ...]:
-        """Differences by term, the largest first. Accesses are divided by memory. () for latencies that have no terms
-        in common.
+        """Differences by term, the largest first. Accesses are divided by memory. () for latencies of runs that have no
+        terms in common.
         """
         found = self._added(quantity, _term_name)
         return found if quantity == ENERGY or any(row.a and row.b for row in found) else ()
@@ -105,8 +104,7 @@ class RunComparison:
     def differs(self) -> tuple[str, ...]:
         """Inputs that differ: kinds of input files (such as hardware), the model, and names of options.
 
-        If the models differ, the digests of the network cannot be compared, because each model reads the network
-        differently.
+        If the models differ, the network is not compared, because each model reads the network differently.
         """
         one, other = self.a.made_of, self.b.made_of
         kinds = [kind for kind in DESCRIPTIONS if one.get(kind) and other.get(kind) and one[kind] != other[kind]]
@@ -121,12 +119,14 @@ class RunComparison:
 
     @cached_property
     def turns(self) -> tuple[OrderTurn, ...]:
-        """Changes that would turn the order in energy, latency and EDP; none where the runs are equal."""
+        """Changes that would turn the order in energy, latency and EDP. A measure in which the runs are equal has no
+        entry.
+        """
         return order_turns(self.a, self.b, self.bandwidths)
 
     @property
     def turn_lines(self) -> tuple[str, ...]:
-        """Sentences on what would turn the order."""
+        """Sentences on the changes that would turn the order."""
         lines = turn_lines(self.turns, by_time=all(run.latency_s for run in self.runs))
         return lines if self.searched is None else (*lines, *searched_lines(self.searched))
 
@@ -170,16 +170,16 @@ def _range_notices(a: RunPoint, b: RunPoint) -> Iterator[str]:
 
 
 def with_own_names(a: RunLedger, b: RunLedger, places: Sequence[str]) -> tuple[RunLedger, RunLedger]:
-    """Both runs. If their names are equal, each run is renamed to the path that the user wrote."""
+    """Both runs with distinct names. If their names are equal, each run is renamed to the path that the user wrote."""
     return (renamed(a, places[0]), renamed(b, places[1])) if a.run.run == b.run.run else (a, b)
 
 
 def comparison_table(comparison: RunComparison) -> "pandas.DataFrame":
     """Table with a row for each number of the ledgers: the value in both runs, the difference, and the share of the
-    total difference. The largest difference comes first.
+    total difference.
 
-    Values are in pJ and cycles. The column `assumes` has the assumptions of the comparison, its notes, and what would
-    turn the order.
+    Values are in pJ and cycles; the largest difference comes first. The column `assumes` has the assumptions of the
+    comparison, its notes, and the changes that would turn the order.
     """
     import pandas  # slow to load, and the text needs none
 
@@ -190,7 +190,7 @@ def comparison_table(comparison: RunComparison) -> "pandas.DataFrame":
 
 
 def comparison_object(comparison: RunComparison) -> JsonObject:
-    """The comparison as plain data."""
+    """Comparison as a JSON object."""
     return {
         "a": _run_object(comparison.a),
         "b": _run_object(comparison.b),
@@ -209,7 +209,7 @@ def comparison_object(comparison: RunComparison) -> JsonObject:
 
 
 def _searched_objects(comparison: RunComparison) -> JsonObject:
-    """New searches as plain data; {} without new searches."""
+    """Results of new searches as a JSON object; {} without new searches."""
     return {} if comparison.searched is None else {"searched_turns": list(map(searched_object, comparison.searched))}
 
 
@@ -259,7 +259,7 @@ def _refusal(a: RunPoint, b: RunPoint) -> str:
 
 
 def _group(a: RunPoint, b: RunPoint) -> ComparableRuns:
-    """Group of the two runs, from which assumptions and notes are taken."""
+    """Group of the two runs, which has their assumptions and notes."""
     return ComparableRuns(a.workload, "", (a, b), objectives_of((a, b)), ((), ()))
 
 
@@ -274,7 +274,7 @@ def different_options(a: RunLedger, b: RunLedger) -> list[str]:
 
 
 def _notices(a: RunLedger, b: RunLedger) -> Iterator[str]:
-    """Notices on differences besides the hardware, and on parts that the results do not include."""
+    """Notices on differences other than the hardware, and on parts that the results do not include."""
     runs, options = (a.run, b.run), (a.options, b.options)
     one_flow = a.run.is_of_several_cores == b.run.is_of_several_cores
     keys = different_options(a, b)
@@ -300,10 +300,10 @@ def _notices(a: RunLedger, b: RunLedger) -> Iterator[str]:
 
 
 def slower_with_more_memory(a: RunLedger, b: RunLedger) -> str:
-    """Notice that the run with more memory takes more cycles; '' if it takes fewer cycles, or if sizes are not known.
+    """Notice that the run with more memory takes more cycles; '' if it does not, or if sizes are not known.
 
-    The rules of the scheduler can cause this (docs/multi-core-model.md#operands-that-are-too-large). Without the
-    notice, a reader could think that the larger memory itself is slower.
+    The rules of the scheduler can cause the additional cycles (docs/multi-core-model.md#operands-that-are-too-large).
+    Without the notice, a reader could think that the larger memory itself is slower.
     """
     for small, large in ((a, b), (b, a)):
         sizes = [(name, bits, large.memory_bits.get(name, 0)) for name, bits in small.memory_bits.items()]
@@ -326,11 +326,11 @@ def _is_one_network(a: RunPoint, b: RunPoint) -> bool:
 
 MOST_ROWS = 12
 UNITS = {ENERGY: ("energy", "µJ", PICOJOULES_A_MICROJOULE), LATENCY: ("latency", "cycles", 1.0)}
-"""Name, unit in texts, and number of ledger units (pJ or cycles) in this unit, by quantity."""
+"""Unit for texts by quantity, as (name, unit, number of pJ or cycles per unit)."""
 
 
 def comparison_text(comparison: RunComparison) -> str:
-    """Text of the differences, the largest first. The assumptions are at the end."""
+    """Text of the comparison: differences, the largest first, then the assumptions."""
     tables = [
         _differences(comparison, quantity, what, rows)
         for quantity in QUANTITIES
@@ -395,7 +395,7 @@ def _heading(comparison: RunComparison) -> str:
 
 
 def _differs(comparison: RunComparison) -> list[str]:
-    """Line on the inputs that differ; [] if the digests of the inputs are not known."""
+    """Line on the inputs that differ, as a list; [] if the digests of the inputs are not known."""
     if comparison.differs:
         return [f"they differ in: {', '.join(comparison.differs)}"]
     known = all(run.made_of.get(kind) for run in (comparison.a, comparison.b) for kind in DESCRIPTIONS)

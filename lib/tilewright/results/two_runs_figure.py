@@ -1,4 +1,7 @@
-"""Figure of the comparison of two runs: a bar for each difference, energy above latency and terms next to layers."""
+"""Figure of the comparison of two runs: a bar for each difference.
+
+Panels for energy are above panels for latency, and differences by term are beside differences by layer.
+"""
 
 import textwrap
 from collections.abc import Sequence
@@ -50,7 +53,7 @@ def comparison_figure(comparison: RunComparison) -> Figure:
         figure = NotedFigure(figsize=(width, height))
         FigureCanvasAgg(figure)
         inches = figure.dpi_scale_trans
-        title = f"What {b.run} has more than {a.run}"
+        title = f"Difference: {b.run} minus {a.run}"
         figure.text(0.2, height - 0.2, title, fontsize=10, weight="bold", va="center", transform=inches)
         figure.note(f"{title} (A: {a.run}, B: {b.run})", lines, lambda: comparison_table(comparison))
         top = height - 0.4

@@ -2,11 +2,11 @@
 
 Energies and areas are linear in the costs of memories. All samples are therefore computed as one matrix product: the
 contribution of each cost law to a run, times the random factor of the law. A law has the same factor for all memories
-and all runs: in a sample in which DRAM costs more than its nominal value, it does so for every run. The factors of
+and all runs: in a sample in which DRAM costs more than its nominal value, it costs more in every run. The factors of
 different laws are independent, and log-uniform within their ranges.
 
-Linear quantities have their extremes at the ends of the ranges. These ends decide for many pairs of runs, without
-samples, that one run dominates the other for all factors or for no factors. Only undecided pairs are sampled.
+A linear quantity has its extremes at the ends of the ranges. For many pairs of runs, these ends show without samples
+that one run always dominates the other, or never does. Only undecided pairs are sampled.
 """
 
 from collections.abc import Mapping, Sequence
@@ -23,7 +23,7 @@ SEED = 0
 _MOST_AT_ONCE = 20_000_000
 """Largest number of values that are compared at once."""
 _FEW = 0.3
-"""Share of undecided samples below which the undecided samples are copied, so that only these are processed further."""
+"""Share of undecided samples below which only a copy of these samples is processed further."""
 
 
 class UncertainRun(NamedTuple):
@@ -58,7 +58,7 @@ class Quantity(NamedTuple):
         return Quantity(self.values[rows], self.shares[rows])
 
     def ends(self, ranges: Ranges) -> tuple[Values, Values]:
-        """[run] Smallest value, and [run] largest value."""
+        """Pair ([run] smallest value, [run] largest value) of the quantity within the ranges."""
         return tuple(  # type: ignore[return-value]
             self.values + best(self.shares * (ranges.low - 1), self.shares * (ranges.high - 1)).sum(axis=-1)
             for best in (np.minimum, np.maximum)
@@ -69,8 +69,10 @@ class Quantity(NamedTuple):
         return Quantity(self.values - self.values[row], self.shares - self.shares[row])
 
     def sampled(self, more: Values) -> Values:
-        """[run, sample] Values for samples of the factors. `more` has the factors minus 1, as [law, sample]. The sum is
-        computed law by law, so that equal runs have exactly equal values.
+        """[run, sample] Values of the quantity for samples of the factors.
+
+        `more` is [law, sample], the factors minus 1. The sum is computed law by law, so that equal runs have exactly
+        equal values.
         """
         if not self.shares.any():
             return np.broadcast_to(self.values[:, None], (len(self.values), more.shape[1]))
@@ -81,12 +83,12 @@ class Quantity(NamedTuple):
 
 
 def cost_parts(summary: Mapping[str, Any]) -> tuple[CostPart, ...]:
-    """Parts of the costs of a run that have a range; () if no part has a range."""
+    """Cost parts of a run that have a range; () if no part has a range."""
     return tuple(CostPart(**part) for part in summary.get("cost_ranges", {}).get("parts", ()))
 
 
 def energy_range_pj(energy_pj: float, parts: Sequence[CostPart]) -> tuple[float, float]:
-    """(smallest, largest) energy of a run, in pJ."""
+    """Pair (smallest, largest) energy of a run, in pJ."""
     least = energy_pj + sum(part.energy_pj * (part.low - 1) for part in parts)
     return least, energy_pj + sum(part.energy_pj * (part.high - 1) for part in parts)
 
@@ -151,10 +153,11 @@ def sampled_factors(ranges: Ranges) -> Values:
 
 
 def _always_dominated(quantities: Sequence[Quantity], ranges: Ranges) -> npt.NDArray[np.bool_]:
-    """[run] True for a run that is dominated, for all factors, by one of the runs on the front for factors of 1.
+    """[run] True for each run that a run on the nominal front dominates for all factors. The nominal front is the front
+    for factors of 1.
 
-    The marked runs can be ignored when other runs are judged: if a marked run dominates a run in a sample, a run that
-    is not marked also dominates this run.
+    The marked runs can be ignored when other runs are judged. If a marked run dominates a run in a sample, an unmarked
+    run also dominates this run.
     """
     members = np.flatnonzero(on_front(np.stack([quantity.values for quantity in quantities], axis=1)))
     found = np.zeros(len(quantities[0].values), np.bool_)
@@ -190,7 +193,7 @@ def _rivals(quantities: Sequence[Quantity], ranges: Ranges, row: int) -> list[_R
 
 
 def _surviving(columns: Sequence[Values], row: int, rivals: Sequence[_Rival]) -> int:
-    """Number of samples in which no rival dominates a run."""
+    """Number of samples in which no rival dominates the run."""
     own = [column[row] for column in columns]
     alive: npt.NDArray[np.intp] | slice = slice(None)
     survives = np.ones(len(own[0]), np.bool_)
@@ -213,7 +216,7 @@ def _surviving(columns: Sequence[Values], row: int, rivals: Sequence[_Rival]) ->
 
 
 def _quantities(runs: Sequence[UncertainRun]) -> tuple[tuple[Quantity, Quantity, Quantity], Ranges]:
-    """(energy, latency and area of the runs, ranges of the factors). Unknown values are NaN."""
+    """Pair (energy, latency and area of the runs; ranges of the factors). Unknown values are NaN."""
     laws = sorted({(part.law, part.low, part.high) for run in runs for part in run.parts})
     energies, areas = np.zeros((len(runs), len(laws))), np.zeros((len(runs), len(laws)))
     for row, run in enumerate(runs):

@@ -1,4 +1,4 @@
-"""Causes for which the numbers of runs are not of one physical world: clocks, energies, sources, and free parts.
+"""Causes for which a ranking of runs can mislead: different clocks, energies, sources of costs, or free parts.
 
 All rankings take their warnings from here: one sentence per cause, with the names of the runs and the numbers.
 """
@@ -18,7 +18,7 @@ class UnlikeCause(NamedTuple):
     """Cause for which a ranking of runs can mislead."""
 
     kind: str
-    """One of the kinds above."""
+    """Kind of the cause: one of the constants above."""
     text: str
 
 
@@ -31,8 +31,10 @@ def unlike_causes(runs: Sequence[RunPoint]) -> tuple[UnlikeCause, ...]:
 
 
 def causes_by_network(runs: Sequence[RunPoint]) -> tuple[tuple[str, tuple[UnlikeCause, ...]], ...]:
-    """Causes among all runs of each network with at least one cause, for tables that list runs of all options. If runs
-    have different models, this is a cause, and the other causes are those among the runs of each model.
+    """Causes for which a ranking of the runs of a network can mislead, for each network with at least one cause.
+
+    The causes are for tables that list runs of all options. Different models are a cause of their own. All other causes
+    are those among runs of the same model.
     """
     networks = dict.fromkeys(run.workload for run in runs)
     found = ((name, _by_model([run for run in runs if run.workload == name])) for name in networks)
@@ -51,7 +53,7 @@ def _by_model(runs: Sequence[RunPoint]) -> tuple[UnlikeCause, ...]:
 
 
 def cause_lines(runs: Sequence[RunPoint]) -> tuple[str, ...]:
-    """Sentences of `causes_by_network`, each with the name of its network."""
+    """Sentences for the results of `causes_by_network`, each with the name of its network."""
     return tuple(f"{name}: {cause.text}" for name, causes in causes_by_network(runs) for cause in causes)
 
 
@@ -138,7 +140,7 @@ def _free_energy(runs: Sequence[RunPoint]) -> str:
         return ", ".join(_without_energy(run.costs)) if run.costs else ""
 
     values = _by_value(runs, parts)
-    return f"free of energy in the hardware file: {_listed(values)}" if values else ""
+    return f"without energy in the hardware file: {_listed(values)}" if values else ""
 
 
 def _without_energy(costs: HardwareCosts) -> Iterator[str]:
@@ -194,4 +196,4 @@ _SENTENCES: dict[str, Callable[[Sequence[RunPoint]], str]] = {
     FREE_PORTS: _free_ports,
     UNKNOWN_COSTS: _unknown_costs,
 }
-"""Function that makes the sentence of each kind ('' if the cause does not apply), in the order of texts."""
+"""Function for each kind that makes its sentence ('' if the cause does not apply), in the order of texts."""

@@ -15,8 +15,8 @@ from tilewright.results.text_tables import share_text
 
 Part = TypeVar("Part")
 MOST_SETS = 600
-"""Largest number of sets of one size for which all sets are tried. If there are more sets of a size, only those with
-all necessary parts are tried.
+"""Largest number of sets of one size that are all tried. If there are more sets of a size, only those with all
+necessary parts are tried.
 """
 
 
@@ -63,7 +63,7 @@ class Verdict:
 
     @property
     def alike(self) -> tuple[Rival, ...]:
-        """Winner, and all rivals whose share has the same text; () if there is no winner."""
+        """Winner, and all rivals whose printed share equals that of the winner; () if there is no winner."""
         if self.winner is None:
             return ()
         shown = self.share(self.winner)
@@ -71,14 +71,14 @@ class Verdict:
 
     @property
     def next(self) -> Rival | None:
-        """Largest rival whose share is printed differently from the share of the winner; None if no such rival has a
-        share above 0.
+        """Largest rival whose printed share differs from that of the winner. None if no such rival has a share above
+        0.
         """
         rest = self.rivals[len(self.alike) :]
         return rest[0] if rest and rest[0].value > 0 else None
 
     def share(self, rival: Rival) -> str:
-        """Text of the share of a rival in the whole."""
+        """Share of a rival in the whole, as text."""
         return self.sign + share_text(rival.value, self.whole)
 
     @property
@@ -97,7 +97,7 @@ class Verdict:
         return self.text + more
 
     def as_object(self) -> JsonObject:
-        """Verdict as plain data."""
+        """Verdict as a JSON object."""
         winner = self.winner
         return {
             "question": self.question,
@@ -113,8 +113,8 @@ class Verdict:
 def smallest_set(
     parts: Sequence[Part], saved: Callable[[tuple[Part, ...]], float], least: float, most_sets: int = MOST_SETS
 ) -> tuple[tuple[Part, ...], float] | None:
-    """(smallest set of two or more parts that together save at least `least`, saving of this set); None if no set saves
-    so much.
+    """Pair (smallest set of two or more parts that together save at least `least`, saving of this set). None if no
+    tried set saves so much.
 
     Among sets of equal size, the set that saves most is returned; among equal savings, the first in the order of the
     parts. `least` is above 0. All pairs are tried. Larger sets are tried if all parts together save enough. If there
@@ -153,9 +153,7 @@ def _needed(parts: tuple[Part, ...], saved: Callable[[tuple[Part, ...]], float],
 
 
 def _holding(needed: tuple[int, ...], count: int, size: int, most: int) -> Iterable[tuple[int, ...]]:
-    """Sets of `size` parts that contain all parts in `needed`. At most `most` sets are given, but the set of all parts
-    is always given.
-    """
+    """Sets of `size` parts that contain all parts in `needed`: at most `most` sets, but always the set of all parts."""
     others = [place for place in range(count) if place not in needed]
     if len(needed) > size:
         return

@@ -11,8 +11,8 @@ def short_layer_name(name: str, operator_type: str = "", limit: int = MAX_CHARAC
     """Layer name without surrounding slashes and trailing operator type. If the name is longer than `limit` characters,
     its middle is cut out.
 
-    The name /layer1/layer1.0/conv1/Conv of a Conv becomes layer1.0/conv1. The parent `layer1` is left out, because the
-    child `layer1.0` repeats its name.
+    For example, the name /layer1/layer1.0/conv1/Conv of a Conv becomes layer1.0/conv1. The parent `layer1` is left out,
+    because the child `layer1.0` repeats its name.
     """
     parts = [part for part in name.split("/") if part]
     if len(parts) > 1 and parts[-1].split("_")[0] == operator_type:
@@ -27,13 +27,15 @@ def short_layer_name(name: str, operator_type: str = "", limit: int = MAX_CHARAC
 
 
 _WORTH_TELLING = 0.995
-"""Ratio of baseline to run below which the run is reported as worse than the baseline."""
+"""Ratio of baseline to run below which texts report that the run is worse than the baseline."""
 
 
 def worse_words(baseline: str, speedup: float, energy_ratio: float | None) -> list[str]:
     """Predicates such as "takes 1.20 times as long as one core", one for each quantity in which the run is worse than a
-    baseline. `speedup` and `energy_ratio` are latency and energy of the baseline divided by those of the run; None if
-    not known.
+    baseline.
+
+    `speedup` is the latency of the baseline divided by that of the run, and `energy_ratio` is the same ratio of
+    energies. None if not known.
     """
     ratios = ((speedup, "takes {:.2f} times as long as"), (energy_ratio, "needs {:.2f} times the energy of"))
     return [
@@ -44,9 +46,9 @@ def worse_words(baseline: str, speedup: float, energy_ratio: float | None) -> li
 
 
 def short_names(names: Sequence[str], types: Sequence[str] = (), limit: int = MAX_CHARACTERS) -> list[str]:
-    """Short names (`short_layer_name`). Different names have different short names.
+    """Short names of layers (`short_layer_name`), distinct for different names.
 
-    If short names would be equal, the part in which the names differ is kept. If that part is too long, a number in
+    If two short names would be equal, the part in which the names differ is kept. If that part is too long, a number in
     order of occurrence is added.
     """
     kinds = types or [""] * len(names)
@@ -76,8 +78,8 @@ def _alike(short: Mapping[str, str]) -> dict[str, list[str]]:
 
 
 def _middles(names: Sequence[str], limit: int) -> list[str]:
-    """Parts of names, each at most as long as the limit. A part begins a few characters before the position where the
-    names differ.
+    """Parts of names that show where the names differ, each at most as long as the limit. A part begins a few
+    characters before the first difference.
     """
     first, last = min(names), max(names)
     pairs = enumerate(zip(first, last, strict=False))

@@ -1,4 +1,4 @@
-"""Tables of a parsed network: layers with their work and tensors, and the share of the work that has costs."""
+"""Tables of a parsed network: its layers with their work and tensors, and the share of its work that has costs."""
 
 import pandas
 
@@ -30,8 +30,7 @@ def workload_table(workload: Workload) -> pandas.DataFrame:
     """Table with one row per layer in execution order: sizes, work, and the elements and bits of weights and
     activations.
 
-    A row can represent several equal layers. It then gives the number of these layers, and the sums of their work and
-    data.
+    If a row represents several equal layers, it has the number of these layers, and the sums of their work and data.
     """
     columns = [
         "layer", "operator_type", "origin", "unit", "loop_sizes", "mac_count", "operation_count",

@@ -198,14 +198,14 @@ def test_a_run_on_several_cores(tmp_path: Path, capsys: pytest.CaptureFixture[st
     told = capsys.readouterr().out
     assert "Energy by memory" in told
     assert "limited by: " in told
-    assert "What each core does with the latency" in told
+    assert "Cycles of each core by cause" in told
     assert found.cores is not None
     by_core = found.cores.table.groupby("core")["cycles"].sum()
     assert by_core.tolist() == [found.run.latency_cycles] * 2
     files = tilewright.explain(run, output=tmp_path / "tables", only="tables")
     assert pandas.read_csv(tmp_path / "tables/core_cycles.csv")["cycles"].sum() == 2 * files.run.latency_cycles
     assert not (tmp_path / "tables/ports.csv").exists()
-    assert "What the latency consists of" in told
+    assert "Parts of the latency" in told
     assert "computing on 0: " in told
     assert sum(part.cycles for part in found.chain) == found.run.latency_cycles
     assert main(["explain", str(run), "--json"]) == 0

@@ -141,7 +141,7 @@ def test_the_page_says_what_the_answer_says(answer: Path) -> None:
     rows = [line.split(",") for line in (answer / "fusion.csv").read_text().splitlines()[1:]]
     for name, *_ in [*((row["origin"],) for row in found["search"]["origins"]), *((row[1],) for row in rows)]:
         assert f"<td>{name}</td>" in page
-    better = page[page.index("What made it better") : page.index("What was fixed")]
+    better = page[page.index("Improvements of the best plan") : page.index("What was fixed")]
     assert better.count("<tr>") - 1 == sum(row[6] == "True" for row in rows)
     for row in found["layers"]:
         assert f"<td>{row['name']}</td>" in page

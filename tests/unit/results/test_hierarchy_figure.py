@@ -39,7 +39,7 @@ def test_what_the_figure_says(core: Core) -> None:
     shown = texts(hierarchy_figure(core))
     assert "operational array  D1 32 × D2 32" in shown
     assert "2 MiB, one instance" in shown
-    assert "128 B, 1024 instances, one a unit" in shown
+    assert "128 B, 1024 instances, one per unit" in shown
     assert "r (read write) 2048 b/cycle: I1 tl, O tl/th" in shown
     assert shown.count("O") == 3
 

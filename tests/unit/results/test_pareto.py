@@ -294,7 +294,7 @@ def test_unfinished_runs_are_named(tmp_path: Path) -> None:
     runs = [run("a", 1, 1, 1), run("b", 1, 1, 1, workload="other")]
     groups = compare(runs, [{"run": "net-x", "workload": "net", "state": "stale"}])
     assert [group.not_compared for group in groups] == [("net-x",), ()]
-    assert "not compared, failed or stale: net-x" in pareto_text(groups)
+    assert "not compared, because failed or stale: net-x" in pareto_text(groups)
     assert pareto_table(groups)["not_compared"].tolist() == ["net-x", ""]
 
 

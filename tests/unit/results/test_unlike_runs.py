@@ -83,7 +83,7 @@ def test_runs_of_several_models_are_ranked_apart() -> None:
         ),
         (
             FREE_ENERGY,
-            "free of energy in the hardware file: b: MACs, sram (reading)",
+            "without energy in the hardware file: b: MACs, sram (reading)",
             {"costs": HardwareCosts(0.0, (replace(SRAM, read_energy_pj=0.0), DRAM))},
         ),
         (

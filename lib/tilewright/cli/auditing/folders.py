@@ -1,4 +1,4 @@
-"""Search for folders of results: which results can be recomputed, and why other results cannot be recomputed."""
+"""Search for folders of results: it finds the results that can be recomputed, and states why others cannot."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -11,7 +11,9 @@ from tilewright.cli.folder_kinds import kind_of_folder
 from tilewright.cli.runs import is_multi_run
 
 _PARTS = (REPORT, EXPORTS, COSTS, "costs", "shards")
-"""Names of subfolders of a run or a space. Their files are parts of the run or the space, or were derived from it."""
+"""Names of subfolders of a run or a space. Files in these subfolders are parts of the run or space, or are derived from
+it.
+"""
 _SAYS_NOTHING = "the file does not record its inputs"
 _REASONS = {
     FUSION: "the plan is the result of a complete search, which only `tilewright fuse` can repeat",
@@ -22,14 +24,12 @@ _REASONS = {
 }
 """Reason why the content of a file cannot be recomputed, by file name."""
 _OF_OTHERS = ((f"*/{SUMMARY}",), ("*.yaml", "*.yml"))
-"""Patterns of the files in folders that have no results themselves: folders that contain folders of runs, and folders
-with files of users."""
+"""File patterns that identify two kinds of folders without own results: folders of runs, and folders of user files."""
 
 
 def audited_folders(root: Path, given: GivenDescriptions) -> tuple[list[Audited], list[NotAudited]]:
-    """(folders whose results can be recomputed, folders and files that cannot be recomputed).
-
-    The folder `root` and all folders in it are searched.
+    """Pair (folders whose results can be recomputed, folders and files that cannot be recomputed). The folder `root`
+    and all folders in it are searched.
     """
     found: list[Audited] = []
     refused: list[NotAudited] = []
@@ -59,7 +59,7 @@ def _folders(root: Path) -> Iterator[Path]:
 
 
 def _maker(folder: Path) -> Callable[[Path, GivenDescriptions], Audited] | None:
-    """Class that audits a folder; it depends on the verb that wrote the folder. None if no verb wrote it."""
+    """Class that audits a folder, chosen by the verb that wrote the folder. None if no verb wrote it."""
     if (folder / LAYERS).is_file():
         from tilewright.cli.auditing.one_core import OneCoreRun
 

@@ -1,4 +1,7 @@
-"""Lookup of the input files of a run, from the command line, the manifest of the results, or digests in provenance."""
+"""Lookup of the input files of a run.
+
+Sources are the command line, the manifest of the results, and the digests in provenance.
+"""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -16,7 +19,9 @@ from tilewright.workload.network_options import NetworkOptions
 
 KINDS = (HARDWARE, WORKLOAD, MAPPING)
 _FILES = {ACCELERATOR: HARDWARE, WORKLOAD_FILE: WORKLOAD, MAPPING_FILE: MAPPING, FIXED_MAPPING: MAPPING}
-"""Kind of input of each artifact that a unit of the pipeline makes, by file name."""
+"""Kind of input (HARDWARE, WORKLOAD or MAPPING) of each artifact that the pipeline makes from an input file, by file
+name.
+"""
 
 
 @dataclass(frozen=True)
@@ -30,8 +35,8 @@ class GivenDescriptions:
 
 
 def named_by_manifest(run: Path, verb: str) -> dict[str, Path]:
-    """Paths of the inputs that a verb read for a run, by kind, from the manifest of the results. Only existing files
-    are listed.
+    """Paths of the inputs of a run, by kind, as listed in the manifest of the results. Only existing files are
+    returned.
     """
     results = results_above(run)
     if results is None:
@@ -55,8 +60,10 @@ def named_by_manifest(run: Path, verb: str) -> dict[str, Path]:
 def first_of(
     given: Path | None, digest_of: Callable[[Path], str], wanted: str | None, *others: Callable[[], Path | None]
 ) -> Path | None:
-    """Path of an input of a run: the path `given` by the user, if the file has the digest `wanted`. Otherwise the first
-    path that a function of `others` finds; if no function finds a path, the path `given`.
+    """Path of an input of a run.
+
+    The result is the path `given` by the user, if the file has the digest `wanted`. Otherwise it is the first path that
+    a function of `others` finds. If no function finds a path, it is the path `given`.
     """
     try:
         if given is not None and digest_of(given) == wanted:
@@ -67,7 +74,7 @@ def first_of(
 
 
 def not_found(run: DescribedRun, found: Mapping[str, object]) -> InputError | None:
-    """Error that names the inputs that are not found; None if `found` has a path for each kind."""
+    """Error that names the missing inputs; None if `found` has a path for each kind."""
     lacking = run.not_found({kind: found[kind] for kind in KINDS})
     kinds = [problem.path.removeprefix("--") for problem in lacking]
     if not kinds:

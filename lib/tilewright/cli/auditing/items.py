@@ -1,4 +1,4 @@
-"""Results that can be recomputed one by one, random choice of a share of the results, and bitwise comparison."""
+"""Results that can be recomputed one by one: random choice of a share of them, and bitwise comparison."""
 
 import json
 import math
@@ -54,11 +54,11 @@ class LeftOut(NamedTuple):
     item: AuditItem
     reason: str
     is_sure: bool = True
-    """Whether it is certain that a time budget ended the search."""
+    """Whether the time budget certainly ended the search."""
 
 
 class NotAudited(NamedTuple):
-    """Folder or file whose results cannot be recomputed."""
+    """Folder or file with results that cannot be recomputed."""
 
     place: str
     reason: str
@@ -76,12 +76,12 @@ class AuditDifference(NamedTuple):
 
 
 class Made(NamedTuple):
-    """Result that was recomputed, with the differences from the stored result."""
+    """Recomputed result, with its differences from the stored result."""
 
     item: AuditItem
     differences: tuple[AuditDifference, ...] = ()
     ended: str = ""
-    """Reason why the result cannot be compared, if a time budget ended its recomputation; otherwise ''."""
+    """Reason why the result cannot be compared: a time budget ended its recomputation. '' if it can be compared."""
 
 
 class Audited(Protocol):
@@ -94,12 +94,12 @@ class Audited(Protocol):
     notes: list[str]
 
     def again(self, items: Sequence[AuditItem]) -> Iterator[Made]:
-        """Recompute some items of the folder, and compare them. Stored results are not reused or changed."""
+        """Recompute some items of the folder, and compare them. Stored results are neither reused nor changed."""
 
 
 @dataclass
 class Findings:
-    """Results that were found in a folder. None of these results is recomputed yet."""
+    """Results that were found in a folder, before any of them is recomputed."""
 
     items: list[AuditItem] = field(default_factory=list)
     left_out: list[LeftOut] = field(default_factory=list)
@@ -141,11 +141,10 @@ def share_text(share: Fraction) -> str:
 
 
 def drawn(items: Sequence[AuditItem], share: Fraction, seed: int, root: Path) -> list[AuditItem]:
-    """Random share of the items, in the order of `items`. At least one item is drawn. The choice depends only on the
-    seed.
+    """Random share of the items, in the order of `items`. At least one item is drawn.
 
-    The items are ordered by a digest of the seed and the name of the item (relative to the folder `root`). A larger
-    share with the same seed therefore draws the same items and further items.
+    The choice depends only on the seed and on the names of the items, relative to the folder `root`. A larger share
+    with the same seed contains all items of a smaller share.
     """
     count = min(len(items), max(1, int(share * len(items) + Fraction(1, 2))))
 
@@ -181,7 +180,7 @@ def compared(stored: Any, again: Any, what: str) -> tuple[AuditDifference, ...]:
 
 
 def as_stored(data: Any) -> Any:
-    """JSON data in the form that it has after it is written to a file and read back."""
+    """JSON data as they are after they are written to a file and read back."""
     return json.loads(canonical_text(data))
 
 
@@ -194,5 +193,5 @@ def is_same(one: Any, other: Any) -> bool:
 
 
 def value_text(value: Any) -> str:
-    """Text of a value for a comparison. Numbers have all digits; long data is shortened."""
+    """Text of a value for a comparison. Numbers have all digits; long values are shortened."""
     return repr(value) if isinstance(value, int | float | Missing) else shown(value)

@@ -1,4 +1,7 @@
-"""Audit of a run on one core: the layers are mapped again, and the totals are summed again."""
+"""Audit of a run on one core.
+
+The layers are mapped again, and the totals are summed again.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -84,11 +87,11 @@ class OneCoreRun(Findings):
 
     @property
     def _layers(self) -> Artifact:
-        """Stored records. They are read at each use and not kept, because the records of all runs can be large."""
+        """Stored records. They are read anew for each use, because the records of all runs together can be large."""
         return read_artifact(self.folder / LAYERS, "tilewright/layers")
 
     def again(self, items: Sequence[AuditItem]) -> Iterator[Made]:
-        """Comparisons of items with the stored results: layers are mapped again, and totals are summed again."""
+        """Comparisons of items with the stored results. Layers are mapped again, and totals are summed again."""
         rows = self._layers.payload
         layers = [item for item in items if item.kind == LAYER]
         for item, found in zip(layers, self._mapped([item.name for item in layers]), strict=True):
@@ -103,9 +106,8 @@ class OneCoreRun(Findings):
         return [layer.name for layer in layers if layer is not None and layer.name not in known]
 
     def _mapped(self, names: Sequence[str]) -> list[JsonObject | MappingError]:
-        """Record of each named layer, or the error if the layer has no mapping.
-
-        All layers are mapped together first. If this fails, each layer is mapped alone.
+        """Record of each named layer, or an error for a layer without a mapping. All layers are first mapped together.
+        If this fails, each layer is mapped alone.
         """
         from tilewright.cost.record import record_row
         from tilewright.pipeline.stages.base import Control
@@ -134,7 +136,9 @@ class OneCoreRun(Findings):
         return chosen_point(front_of(self._stored_summary["front"]), options, self._problem.core)
 
     def _at_chosen_point(self, found: "Sequence[LayerRecord]") -> "list[LayerRecord]":
-        """Records of layers at the chosen point, from records whose fronts were searched again."""
+        """Records of layers at the chosen point of the front. The fronts are those of records that were searched
+        again.
+        """
         from tilewright.pipeline.stages.base import Control
         from tilewright.pipeline.stages.front_choice import records_at
 
@@ -164,7 +168,7 @@ class OneCoreRun(Findings):
         return Made(item, tuple(found))
 
     def _read(self) -> "tuple[NetworkProblem, Pipeline]":
-        """(network with its core, stages that map it). Raises InputError if input files or stages have changed."""
+        """Pair (network with its core, stages that map it). Raises InputError if input files or stages have changed."""
         from tilewright.pipeline.stages.descriptions import Descriptions
 
         stated = dict(self._made_by["options"])
@@ -220,7 +224,9 @@ class OneCoreRun(Findings):
 
 
 def _judged(item: AuditItem, stored: Any, found: JsonObject | MappingError) -> Made:
-    """Comparison of a stored row (or NOTHING) with the recomputed row (or the error of the recomputation)."""
+    """Comparison of a stored row with the recomputed row. The stored row can be NOTHING; an error can replace the
+    recomputed row.
+    """
     if isinstance(found, TimeBudgetError):
         return Made(item, ended=f"a time budget ended its search when it was made again: {found}")
     if isinstance(found, MappingError):
@@ -235,7 +241,9 @@ def _is_ended(row: dict[str, Any]) -> bool:
 
 
 def _left_out(item: AuditItem, row: dict[str, Any], is_of_this_code: bool) -> LeftOut | None:
-    """Layer to be left out, because a time budget ended its search or perhaps ended it; None for other layers."""
+    """Layer that the audit leaves out, because a time budget ended or perhaps ended its search. None for other
+    layers.
+    """
     search = row.get("search", {})
     if _is_ended(row):
         return LeftOut(item, "a time budget ended its search")

@@ -1,6 +1,6 @@
 """Audit of a run on several cores: CN graph, cost tables, allocation and schedule are recomputed.
 
-Each of these results is recomputed from the stored files of the run that were its inputs.
+Each result is recomputed from the stored files that were its inputs.
 """
 
 import json
@@ -78,16 +78,15 @@ if TYPE_CHECKING:
     from tilewright.pipeline.stages.multi.slices import Slice
 
 _ABOUT_FILES = ("notices", UNUSED, "baselines")
-"""Parts of a summary that are not compared: notices about files, and results of other runs."""
+"""Fields of a summary that are not compared: notices about files, and results of other runs."""
 _BY_TIME = (TIME_BUDGET, INTERRUPTED)
 _DESCRIPTION = "description"
-"""Name of the column with JSON text in a schedule file."""
+"""Name of the column of a schedule file that has a JSON text."""
 
 
 class SeveralCoresRun(Findings):
-    """Folder of a run on several cores, which `tilewright cns`, `cost`, `allocate` and `schedule` wrote, or `fuse`.
-
-    Raises InputError if no result in the folder can be recomputed.
+    """Folder of a run on several cores. `tilewright cns`, `cost`, `allocate` and `schedule` wrote it, or `tilewright
+    fuse`. Raises InputError if no result in the folder can be recomputed.
     """
 
     def __init__(self, folder: Path, given: GivenDescriptions) -> None:
@@ -150,7 +149,7 @@ class SeveralCoresRun(Findings):
 
     @cached_property
     def _names(self) -> JsonObject:
-        """Names of workload and hardware. Files of the user often have these names."""
+        """Names of the workload and the hardware. Input files often have these names."""
         file = self.folder / SUMMARY
         summary = read_artifact(file).payload if file.is_file() else {}
         return {"workload": summary.get("workload", ""), "hardware": summary.get("hardware", "")}
@@ -177,7 +176,7 @@ class SeveralCoresRun(Findings):
         self.notes += note_of_code(file, made_by, step)
 
     def _look_at_graph(self) -> None:
-        """Check the CN graph. Raises InputError if the graph was made from other input files, because all later files
+        """Check that the CN graph was made from these input files. Raises InputError otherwise, because all later files
         of the run were then made from other input files too.
         """
         from tilewright.pipeline.stages.multi.inputs import graph_origin_problems, graph_problems
@@ -262,7 +261,7 @@ class SeveralCoresRun(Findings):
         return read_inputs(self._descriptions, self.folder, self.folder / COSTS)
 
     def _stated(self, step: str, core: str = "") -> dict[str, Any]:
-        """Options or stages of a step, from the provenance of its file."""
+        """Options or stages of a step, as recorded in the provenance of its file."""
         if step == "schedule":
             return dict(self._made_by["options"])
         files = {"cns": CN_GRAPH, "allocate": ALLOCATION}
@@ -270,7 +269,7 @@ class SeveralCoresRun(Findings):
         return dict(read_artifact(file).provenance["options"])
 
     def _slice(self, step: str, core: str = "") -> "Slice":
-        """Stages that made a step. Raises InputError if they have changed."""
+        """Stages that made a step. Raises InputError if the stages have changed."""
         from tilewright.base.parameters import made_of
         from tilewright.cli.allocate import stages_of_search
         from tilewright.pipeline.stages.multi.costs import IntraCoreMapping
@@ -294,7 +293,7 @@ class SeveralCoresRun(Findings):
         return stages_of_search(None, _search_of(stated), ScheduleSettings.of(stated), Path())
 
     def _whole_pipeline(self) -> list[dict[str, Any]]:
-        """Pipeline of the user. It is assembled from the stages that each file of the run records."""
+        """Pipeline of the user. It is assembled from the stages recorded in each file of the run."""
         if not self._core_names:
             raise InputError(
                 "the run has no cost tables; they are needed, because they store a part of the pipeline of the run"
@@ -305,7 +304,7 @@ class SeveralCoresRun(Findings):
         return [{"stage": one["stage"], "parameters": one["parameters"]} for one in told]
 
     def _costing(self, core: str) -> "IntraCoreMapping":
-        """Stage that computed the costs of CNs. Raises InputError if it is a stage of the user."""
+        """Stage that computed the costs of CNs. Raises InputError if the user wrote this stage."""
         from tilewright.pipeline.stages.multi.costs import IntraCoreMapping
 
         (stage,) = self._slice("cost", core).stages
@@ -401,7 +400,7 @@ class SeveralCoresRun(Findings):
 
 
 def _search_of(stated: Mapping[str, Any]) -> AllocationOptions:
-    """Options of the search for an allocation, from the provenance of the allocation."""
+    """Options of the search for an allocation, as recorded in the provenance of the allocation."""
     names = {parameter.name for parameter in parameters_of(AllocationOptions)}
     return AllocationOptions(**{name: value for name, value in stated.items() if name in names}, jobs=1)
 
@@ -411,7 +410,7 @@ def _without(data: Mapping[str, Any], *names: str) -> JsonObject:
 
 
 def _column_differences(stored: Path, again: Path) -> Iterator[AuditDifference]:
-    """Differences between two files of arrays: the first different value of each column. Provenance is not compared."""
+    """Differences between two files of arrays: the first differing value of each column. Provenance is not compared."""
     columns, others = read_columns(stored), read_columns(again)
     for name in dict.fromkeys([*columns, *others]):
         one, other = columns.get(name), others.get(name)

@@ -1,6 +1,6 @@
 """Audit of designs of a space, from the shards of `tilewright explore` or the parts of `tilewright front`.
 
-The costs of each design are computed again, one design at a time.
+The costs of each sampled design are recomputed, one design at a time.
 """
 
 from abc import ABC, abstractmethod
@@ -44,7 +44,7 @@ _BY_TIME = "its search has a time budget, and the table of designs does not say 
 
 
 class _DesignFolder(Findings, ABC):
-    """Folder with files of designs. Raises InputError if the designs cannot be recomputed."""
+    """Folder with files of designs (shards or parts). Raises InputError if the designs cannot be recomputed."""
 
     place: str
     """Name of the subfolder with the files."""
@@ -69,8 +69,9 @@ class _DesignFolder(Findings, ABC):
 
     @abstractmethod
     def _digest(self, space: Space, said: Mapping[str, Any], number: int) -> str:
-        """Digest that the file with this number has if it was made from `space`. `said` contains the provenance of the
-        file."""
+        """Digest of the file with this number if the file was made from `space`. `said` contains the provenance of the
+        file.
+        """
 
     @abstractmethod
     def _compared(self, stored: "pandas.DataFrame", rows: Sequence[Row]) -> Iterator[AuditDifference]:
@@ -100,12 +101,11 @@ class _DesignFolder(Findings, ABC):
                 self.items.append(item)
 
     def _wanted(self, number: int) -> list[int]:
-        """Designs for which a file must have rows; [] if these designs are not known before the costs are computed."""
+        """Designs for which a file must have rows. [] if these designs are known only after the costs are computed."""
         return []
 
     def _check(self, file: Path, said: Mapping[str, Any]) -> None:
-        """Raise InputError if a file was made from another space, or from networks that have changed after the file was
-        made."""
+        """Raise InputError if a file was made from another space, or from networks that have changed since then."""
         stated, now = said["provenance"], made_of(self.space, self._step())
         changed = [
             f"{key} of the space has changed since the file was made"
@@ -144,7 +144,7 @@ class _DesignFolder(Findings, ABC):
         raise InputError([Problem(message)])
 
     def _candidates(self) -> list[Path]:
-        """Files that can be the file of the space. A file with the name of the folder comes first."""
+        """Files that could define the space. A file with the name of the folder comes first."""
         told = space_path_in(self.folder)
         named = [] if told is None else [told]
         places = (WRITTEN / "space").rglob("*"), self.folder.parent.glob("*"), Path().glob("*")
@@ -202,11 +202,11 @@ class FrontOfSpace(_DesignFolder):
 
 
 def _by_network(table: "pandas.DataFrame") -> dict[str, JsonObject]:
-    """Rows of one design, by name of the network, as plain data."""
+    """Rows of one design, by name of the network, as JSON objects."""
     return {row["network"]: _plain(row) for row in table.to_dict("records")}
 
 
 def _plain(row: Mapping[Any, Any]) -> JsonObject:
-    """Row as plain data, without unknown values."""
+    """Row as a JSON object, without unknown values."""
     plain = {key: value.item() if hasattr(value, "item") else value for key, value in row.items()}
     return {key: value for key, value in plain.items() if value is not None and value == value}

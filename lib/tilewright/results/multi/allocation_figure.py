@@ -1,5 +1,5 @@
-"""Figure of the search for an allocation: the best values so far in each generation, and the Pareto front of
-allocations.
+"""Figure of the search for an allocation: the best latency and energy found up to each generation, and the Pareto front
+of allocations.
 """
 
 import csv
@@ -38,22 +38,23 @@ FRONT_COLUMNS = {LATENCY_CYCLES: int, ENERGY_PJ: float, "is_chosen": lambda text
 
 
 def read_generations(path: Path) -> list[JsonObject]:
-    """Rows of generations.csv: generation, best latency and energy so far. Raises ArtifactError."""
+    """Rows of generations.csv: generation, best latency and best energy so far. Raises ArtifactError."""
     return _read_rows(path, GENERATION_COLUMNS)
 
 
 def read_front(path: Path) -> list[JsonObject]:
-    """Rows of pareto.csv: latency, energy, whether it is the chosen allocation. Raises ArtifactError."""
+    """Rows of pareto.csv: latency, energy, whether the row is the chosen allocation. Raises ArtifactError."""
     return _read_rows(path, FRONT_COLUMNS)
 
 
 def allocation_figure(
     generations: Sequence[Row], front: Sequence[Row], title: str, bound: Mapping[str, Any] | None = None
 ) -> Figure:
-    """Figure with two plots: the best latency and energy so far over the generations, and the Pareto front (energy over
-    latency) with the chosen allocation marked.
+    """Figure with two plots.
 
-    `bound` is the lower bound of the summary. The figure states it below the title.
+    The first plot has the best latency and energy so far over the generations. The second plot has the Pareto front
+    (energy over latency) with the chosen allocation marked. `bound` is the lower bound in the summary, which the figure
+    states below the title.
     """
     with figure_style():
         figure = NotedFigure(figsize=(WIDTH_INCHES, HEIGHT_INCHES))
@@ -119,7 +120,7 @@ def _draw_progress(panel: Axes, generations: Sequence[Row]) -> None:
 
 
 def _draw_front(panel: Axes, front: Sequence[Row]) -> None:
-    panel.set_title(f"allocations that no other beats: {len(front)}", fontsize=8, loc="left")
+    panel.set_title(f"allocations on the Pareto front: {len(front)}", fontsize=8, loc="left")
     cycles = unit_for(min((row[LATENCY_CYCLES] for row in front), default=1), CYCLE_UNITS)
     energy = ENERGY_UNIT
     points = sorted((row[LATENCY_CYCLES] / cycles[0], row[ENERGY_PJ] / energy[0]) for row in front)
@@ -140,7 +141,9 @@ def _draw_front(panel: Axes, front: Sequence[Row]) -> None:
 
 
 def _room(axes: Axes, values: Sequence[float]) -> None:
-    """Set the range of an axis to the values, with room above. The range is not empty even if all values are equal."""
+    """Set the range of an axis to the range of the values, with a margin above. The range is not empty even if all
+    values are equal.
+    """
     least, most = min(values, default=0.0), max(values, default=1.0)
     span = max(most - least, 0.02 * abs(most), 1e-9)
     axes.set_ylim(least - 0.1 * span, most + 0.15 * span)

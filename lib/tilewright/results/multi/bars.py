@@ -1,7 +1,7 @@
-"""Bars of a schedule in rows, with the accelerator and readable names, for figures, the interactive page and the trace.
+"""Bars of a schedule in rows, for figures, the interactive page and the trace.
 
-A row is a core, or a link that carries data. Transfers share links, so bars of a link can overlap in time. Each bar is
-in the first free *lane* of its row.
+Bars and rows have readable names. A row is a core, or a link that carries data. Transfers share links, so bars of a
+link can overlap in time. Therefore each bar is in the first free *lane* of its row.
 """
 
 import heapq
@@ -32,7 +32,7 @@ WEIGHTS, OFF_CHIP_ACTIVATIONS, BETWEEN_CORES, EVICTIONS, OUTPUTS, STREAMS = rang
 
 @dataclass(frozen=True, eq=False)
 class TileRanges:
-    """Range that each CN covers in the loop dimensions in which its layer is cut."""
+    """Range of indices that each CN covers in the loop dimensions in which its layer is cut."""
 
     dimensions: tuple[tuple[str, ...], ...]
     """[layer] Dimensions in which the layer is cut."""
@@ -44,7 +44,7 @@ class TileRanges:
 
 @dataclass(frozen=True, eq=False)
 class ScheduleView:
-    """Schedule with the tiles of its CNs, for figures."""
+    """Schedule with the accelerator, and with the tiles of its CNs."""
 
     artifact: ScheduleArtifact
     tiles: TileRanges | None = None
@@ -62,7 +62,7 @@ class ScheduleView:
 
     @property
     def names(self) -> SystemNames:
-        """Names of layers, cores, memories and links, by their numbers."""
+        """Names of layers, cores, memories and links, each by its number."""
         return self.artifact.names
 
     @property
@@ -77,12 +77,12 @@ class ScheduleView:
 
     @cached_property
     def first_node(self) -> Integers:
-        """[layer + 1] First CN of each layer, and the number of CNs at the end."""
+        """[layer + 1] Number of the first CN of each layer; the last entry is the number of all CNs."""
         return np.searchsorted(self.node_layer, np.arange(len(self.names.layer_names) + 1))
 
     def link_label(self, link: int) -> str:
-        """Text for a link: the name of the link. For a port of the off-chip memory, whose name is only a core number,
-        the text adds "(off-chip)".
+        """Text for a link: its name. A port of the off-chip memory has only a core number as its name, so the text adds
+        "(off-chip)".
         """
         name = self.names.link_names[link]
         return f"{name} (off-chip)" if self.names.link_kinds[link] == OFFCHIP_PORT else name
@@ -126,7 +126,7 @@ def tile_ranges(graph: CnGraph) -> TileRanges:
 
 CORE, LINK, NO_LINK = "core", "link", "no link"
 NODE_BAR, TRANSFER_BAR, STREAM_BAR = range(3)
-"""Kinds of bars. The kind decides whether the item of a bar is a CN, a transfer or a stream."""
+"""Kinds of bars. The kind says whether the item of a bar is a CN, a transfer or a stream."""
 
 
 @dataclass(frozen=True)
@@ -135,9 +135,9 @@ class Row:
 
     name: str
     kind: str
-    """Kind of the row: CORE, LINK, or NO_LINK for transfers between memories without a link between them."""
+    """Kind of the row: CORE, LINK, or NO_LINK. NO_LINK is the row of transfers between memories without a link."""
     index: int
-    """Index of the core, number of the link, or -1."""
+    """Number of the core or of the link; -1 for NO_LINK."""
     lanes: int
     """Number of lanes, at least 1."""
     busy_cycles: int
@@ -190,9 +190,9 @@ def schedule_table(view: ScheduleView) -> ScheduleTable:
     """All bars of a schedule: one for each CN, one for each transfer on each link that it uses, and those of all
     streams.
 
-    A transfer that only receives a broadcast has bars only on links that the main transfer of the broadcast does not
-    use. The rows are: the cores except the off-chip core, the links in use, and one row for all transfers over paths
-    without links.
+    A broadcast has one main transfer; its other transfers only receive. A receiving transfer has bars only on links
+    that the main transfer does not use. The rows are: the cores except the off-chip core, the links in use, and one row
+    for all transfers over paths without links.
     """
     bars = _all_bars(view)
     key, start, end = bars["key"], bars["start_cycles"], bars["end_cycles"]
@@ -213,8 +213,9 @@ def schedule_table(view: ScheduleView) -> ScheduleTable:
 
 
 def _all_bars(view: ScheduleView) -> dict[str, Integers]:
-    """Columns of all bars except row and lane. The column `key` is the number of the core. For a link it is the number
-    of cores + the number of the link; for no link, the number of cores + the number of links.
+    """Columns of all bars except row and lane.
+
+    The column `key` numbers the rows: first the cores, then the links, then one number for transfers without a link.
     """
     schedule, system = view.schedule, view.system
     moves, streams, cores = schedule.transfers, schedule.streams, system.core_count
@@ -236,7 +237,7 @@ def _all_bars(view: ScheduleView) -> dict[str, Integers]:
 
 
 def lanes_of(starts: Integers, ends: Integers) -> Integers:
-    """First free lane of each bar, for bars sorted by start."""
+    """Number of the first free lane for each bar. The bars are sorted by start."""
     lanes = np.zeros(len(starts), np.int64)
     if len(starts) < 2 or bool(np.all(starts[1:] >= np.maximum.accumulate(ends)[:-1])):
         return lanes
@@ -256,7 +257,7 @@ def lanes_of(starts: Integers, ends: Integers) -> Integers:
 
 
 def busy_cycles(starts: Integers, ends: Integers) -> int:
-    """Cycles with at least one bar, for bars sorted by start."""
+    """Cycles in which at least one bar is active. The bars are sorted by start."""
     if not len(starts):
         return 0
     longest = np.maximum.accumulate(ends)
@@ -265,8 +266,8 @@ def busy_cycles(starts: Integers, ends: Integers) -> int:
 
 
 def listeners(view: ScheduleView) -> dict[int, list[int]]:
-    """Transfers that only receive the broadcast of another transfer of the same piece. The keys are the broadcasting
-    transfers.
+    """Transfers that only receive the broadcast of another transfer of the same piece of data, by the broadcasting
+    transfer.
     """
     moves, cores = view.schedule.transfers, view.system.core_count
     listening = np.flatnonzero(moves["broadcast_of"] >= 0)

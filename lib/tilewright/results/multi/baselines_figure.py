@@ -31,7 +31,7 @@ RUN_COLOUR, BASELINE_COLOUR, BOUND_COLOUR = OPERAND_COLOURS[0], "#bbbbbb", OPERA
 
 @dataclass(frozen=True)
 class BaselineRow:
-    """Schedule in the comparison: this run or a baseline."""
+    """Schedule in the comparison: this run, or a baseline."""
 
     name: str
     latency_cycles: int
@@ -99,9 +99,7 @@ def _subtitle(run: BaselineRow, bound: Mapping[str, Any]) -> str:
 
 
 def _worse(rows: Sequence[BaselineRow]) -> str:
-    """Text on quantities in which this run (the first row) is worse than a baseline; '' if there are no such
-    quantities.
-    """
+    """Text on quantities in which this run (the first row) is worse than a baseline; '' if it is worse in none."""
     run = rows[0]
     words = []
     for row in rows[1:]:

@@ -28,9 +28,10 @@ from tilewright.results.multi.summary import THIS_RUN, core_uses, link_uses, mem
 def proof_faults(
     artifact: ScheduleArtifact, summary: Mapping[str, Any], allocation: Mapping[str, Any]
 ) -> Iterator[str]:
-    """Faults of the certificate in `allocation.json`: bounds that do not follow from their weights, bounds that differ
-    from the summary, blocks with cores that are not allowed, or blocks with an allocation better than the proven
-    optimum.
+    """Faults of the certificate in `allocation.json`.
+
+    A bound is a fault if it does not follow from its weights or differs from the summary. A block is a fault if it has
+    a core that is not allowed, or an allocation better than the proven optimum.
     """
     certificate, proof = allocation["certificate"], allocation["search"]["proof"]
     choices = certificate["cores"]
@@ -60,7 +61,7 @@ def proof_faults(
 
 def _allowed(problem: SchedulingProblem, choices: Sequence[Sequence[int]]) -> Any:
     """[cn, core] True if the CN may run on the core. `choices` has the allowed cores of each part (group of a layer).
-    None if `choices` does not match the parts and cores of the problem.
+    None if the parts or cores of `choices` do not match those of the problem.
     """
     pairs = np.stack((problem.graph.layer, problem.graph.group))
     distinct, part = np.unique(pairs, axis=1, return_inverse=True)
@@ -93,9 +94,10 @@ def check_multi_run(
     allocation: Mapping[str, Any] | None = None,
     assembled: AssembledProblem | None = None,
 ) -> list[Check]:
-    """All checks of a run: the rules of schedules, totals and bounds. The other artifacts, if given, must agree with
-    the schedule. If `assembled` is given, the scheduling problem of the artifact must equal the one made from the input
-    files.
+    """All checks of a run: the rules of schedules, totals and bounds.
+
+    The other artifacts, if given, must agree with the schedule. If `assembled` is given, the scheduling problem of the
+    artifact must equal `assembled`, which is made from the input files.
     """
     checks = _rule_checks(artifact, ScheduleSettings.of(summary["settings"]).has_barriers)
     nodes = f"{artifact.graph.node_count:,} nodes"
@@ -180,8 +182,10 @@ def _numbers(value: Any, name: str = "") -> Iterator[tuple[str, float]]:
 
 
 def _bound_faults(artifact: ScheduleArtifact, summary: Mapping[str, Any]) -> Iterator[str]:
-    """Faults of the lower bounds over all allocations and for the chosen allocation. A total must not be below a bound,
-    and the bound for the chosen allocation must not be below the bound over all allocations.
+    """Faults of the lower bounds.
+
+    There is a bound over all allocations and a bound for the chosen allocation. A total must not be below a bound. The
+    bound for the chosen allocation must not be below the bound over all allocations.
     """
     problem, bound = artifact.problem, summary["lower_bound"]
     chosen = np.arange(problem.system.core_count) == artifact.schedule.allocation[:, None]
@@ -206,7 +210,7 @@ def _bound_faults(artifact: ScheduleArtifact, summary: Mapping[str, Any]) -> Ite
 
 
 def _if_copied(bound: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Bound of schedules that copy data that fit a core; in older summaries, the only bound."""
+    """Lower bound over schedules that copy data that fit into a core. Older summaries have only this bound."""
     copied: Mapping[str, Any] = bound.get("if_copied", bound)
     return copied
 
@@ -214,8 +218,8 @@ def _if_copied(bound: Mapping[str, Any]) -> Mapping[str, Any]:
 def _core_faults(
     artifact: ScheduleArtifact, summary: Mapping[str, Any], costs: Mapping[str, Sequence[CoreCostRow]]
 ) -> Iterator[str]:
-    """Faults of the rows of cores in the summary. The rows must agree with the schedule. Both the rows and the energy
-    terms must add up to the energy on the cores.
+    """Faults of the rows of cores in the summary. The rows must agree with the schedule. The energies of the rows, and
+    the energy terms, must each add up to the energy on the cores.
     """
     yield from _row_faults("core", summary["cores"], encode(core_uses(artifact, costs)))
     total = artifact.schedule.energy_terms_pj[ON_CORE]
@@ -244,8 +248,8 @@ def _row_faults(what: str, given: Sequence[Mapping[str, Any]], found: Sequence[M
 def _cost_faults(
     artifact: ScheduleArtifact, summary: Mapping[str, Any], costs: Mapping[str, Sequence[CoreCostRow]]
 ) -> Iterator[str]:
-    """Faults of cycles, energy and streams of the CN classes on each core that runs them. The values must equal the
-    cost table of the core.
+    """Faults of the cycles, energy and streams of each CN class on each core that runs the class. The values must equal
+    the cost table of the core.
     """
     schedule, table, names = artifact.schedule, artifact.problem.costs, artifact.names
     runtime = summary["settings"]["cn_runtime"]
@@ -280,8 +284,8 @@ def _use_faults(artifact: ScheduleArtifact, summary: Mapping[str, Any]) -> Itera
 
 
 def _graph_faults(artifact: ScheduleArtifact, graph: CnGraph) -> Iterator[str]:
-    """Faults of the graph of the schedule. Layers, groups and edges must equal those of the CN graph, and every edge
-    with data must carry at least as many bits as there.
+    """Faults of the graph of the schedule. Layers, groups and edges must equal those of the CN graph. Every edge with
+    data must carry at least as many bits as the same edge of the CN graph.
     """
     if graph.cn_count != artifact.graph.node_count:
         yield f"the schedule has {artifact.graph.node_count} nodes, but the CN graph has {graph.cn_count}"
@@ -308,7 +312,7 @@ def _graph_faults(artifact: ScheduleArtifact, graph: CnGraph) -> Iterator[str]:
 
 
 def _edges_of_activations(artifact: ScheduleArtifact) -> tuple[Any, Any, Any]:
-    """(source, target, bits) of the edges. Edges that carry only partial sums are left out."""
+    """(source, target, bits) of the edges that carry activations. Edges that carry only partial sums are left out."""
     kinds = np.array([kind == ACTIVATION for kind in artifact.names.tensor_kinds], np.bool_)
     problem = artifact.problem
     piece = problem.fetch_order[0]

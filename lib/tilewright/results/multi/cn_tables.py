@@ -16,8 +16,9 @@ _WIDTH = 150
 
 
 def cn_rows(graph: CnGraph) -> list[dict[str, Any]]:
-    """Rows, one per layer: loops, CNs, groups and classes, edges with data into the layer and their bits, and the bits
-    that the layer reads of tensors that no CN makes.
+    """Rows, one per layer: its loops, its numbers of CNs, groups and classes, and its inputs.
+
+    Inputs are the edges with data into the layer and their bits, and the bits of tensors that no CN makes.
     """
     count = len(graph.layers)
     target = graph.cn_layer[graph.edge_target]
@@ -45,7 +46,7 @@ def cn_rows(graph: CnGraph) -> list[dict[str, Any]]:
 
 
 def cn_summary(graph: CnGraph) -> dict[str, Any]:
-    """Size of a CN graph (numbers of layers, CNs, edges and so on), as plain data."""
+    """Size of a CN graph (numbers of layers, CNs, edges and so on), as a JSON object."""
     return {
         "network": graph.network,
         "cns": graph.cn_count,
@@ -59,7 +60,7 @@ def cn_summary(graph: CnGraph) -> dict[str, Any]:
 
 
 def cn_table_text(graph: CnGraph) -> str:
-    """Table of the layers of a CN graph, for the terminal. Loops are written innermost first."""
+    """Text table of the layers of a CN graph, for the terminal. Loops are written innermost first."""
     numbers = ("CNs", "groups", "classes", "edges in\nwith data", "they carry\n[bits]", "from outside\n[bits]")
     table = text_table(f"{graph.network} in computation nodes", ("layer", "operator", "stack", "cut in"), numbers)
     rows = cn_rows(graph)
@@ -91,16 +92,16 @@ def _distinct_read_bits(graph: CnGraph) -> Any:
 
 
 CostTables = Mapping[str, Sequence[CoreCostRow]]
-"""Rows of the cost table of each core file, one per class of CNs."""
+"""Rows of the cost table of each core file, one row per class of CNs."""
 _MOST_REASON_CHARACTERS = 60
 
 
 def cost_table(tables: CostTables, layer_names: Sequence[str] = ()) -> pandas.DataFrame:
-    """Table with one row for each class and core, sorted by class. Numbers are per CN, except in columns whose name
-    contains `all`.
+    """Table with one row for each class and core, sorted by class.
 
-    `layer_names` are the names of the layers of the CN graph. Without them, the table has numbers of layers. In rows of
-    cores that cannot run the class, numbers are empty and the reason is given.
+    Numbers are per CN, except in columns whose name contains `all`. `layer_names` are the names of the layers of the CN
+    graph; without them, the table has numbers of layers. If a core cannot run a class, its row has no numbers but the
+    reason.
     """
     count = max((len(rows) for rows in tables.values()), default=0)
     return pandas.DataFrame(

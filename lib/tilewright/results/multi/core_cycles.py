@@ -45,7 +45,9 @@ ARRAY, IDLE_UNITS, STALLS, ONLOADING, OFFLOADING, COMPUTING, STREAMS = (
     "computing",
     "slower by streams",
 )
-"""Causes while a CN runs. COMPUTING is used if the cost table of the core is not given."""
+"""Causes of cycles in which a core runs a CN. If the cost table of the core is not given, COMPUTING replaces all
+others.
+"""
 NOT_MADE, MOVING, FULL_LINK, NO_ROOM, TURN = (
     "data not made yet",
     "data on the way",
@@ -55,7 +57,7 @@ NOT_MADE, MOVING, FULL_LINK, NO_ROOM, TURN = (
 )
 """Causes while a core waits."""
 IDLE = "nothing to run"
-"""Cause of the cycles after the last CN of a core, or of all cycles of a core without CNs."""
+"""Cause of the cycles of a core after its last CN, or of all cycles of a core without CNs."""
 CAUSES_OF_CYCLES = (
     *(ARRAY, IDLE_UNITS, STALLS, ONLOADING, OFFLOADING, COMPUTING, STREAMS),
     *(NOT_MADE, MOVING, FULL_LINK, NO_ROOM, TURN, IDLE),
@@ -75,7 +77,7 @@ class CoreCycles(NamedTuple):
 
     core: str
     layer: str
-    """Layer of the CN that computes or waits; '' if there is no CN."""
+    """Layer of the CN that runs or waits; '' if there is no CN."""
     cause: str
     """Cause: one of CAUSES_OF_CYCLES."""
     what: str
@@ -96,8 +98,8 @@ class _Stretch(NamedTuple):
 def core_cycles(view: ScheduleView, costs: "CoreCosts | None") -> tuple[CoreCycles, ...]:
     """Cycles of each core except the off-chip core, sorted by core, layer and cause. Rows with 0 cycles are left out.
 
-    `costs` are the cost tables by core file. Without them, the cycles in which CNs run are not divided by cause.
-    Returns () if the schedule model is not causal, because causes of waiting are then not defined.
+    `costs` are the cost tables by core file. Without cost tables, the cycles in which CNs run are not divided by cause.
+    If the schedule model is not causal, causes of waiting are not defined, so the result is ().
     """
     causes = start_causes(view)
     if causes is None:
@@ -146,7 +148,7 @@ def _of_core(
 
 def _parts(row: CoreCostRow | None, runtime: int) -> Iterator[tuple[str, int]]:
     """Parts (cause, cycles) of the runtime of a CN. If the runtime is shorter than the sum of the parts in the cost
-    table, the last parts are cut off.
+    table, parts are shortened from the end.
     """
     if row is None or row.spatial_stall_cycles is None:
         yield COMPUTING, runtime
@@ -167,7 +169,7 @@ def _parts(row: CoreCostRow | None, runtime: int) -> Iterator[tuple[str, int]]:
 
 
 class _Waits:
-    """Causes of the cycles that CNs wait before they start."""
+    """Causes of the cycles in which CNs wait before they start."""
 
     def __init__(self, view: ScheduleView, causes: StartCauses) -> None:
         self.view, self.causes, self.logs = view, causes, ScheduleLogs(view)
@@ -198,7 +200,7 @@ class _Waits:
         yield from self._until_ready(cn, item, since)
 
     def _until_ready(self, cn: int, item: int, since: int) -> Iterator[_Stretch]:
-        """Intervals of waiting until the end of the item (a CN or a transfer) whose data became ready last."""
+        """Intervals in which a CN waits until `item` ends, which is the CN or transfer whose data became ready last."""
         nodes, logs = self.logs.nodes, self.logs
         known, last = max(((logs.start[one], -one) for one in self._predecessors(cn)), default=(0, -NOTHING))
         has_begun = True
@@ -228,7 +230,7 @@ class _Waits:
 
     def _fetch_before(self, cn: int, transfer: int) -> int:
         """Transfer that the CN fetches directly before `transfer`; NOTHING if there is none. `transfer` cannot begin
-        earlier than this transfer.
+        before this preceding transfer begins.
         """
         fetched = self._fetches(cn)
         if transfer not in fetched:
@@ -241,8 +243,8 @@ class _Waits:
         return self._before[self._first[cn] : self._first[cn + 1]]
 
     def _ready(self, cn: int) -> tuple[int, int]:
-        """(time at which all inputs of a CN were present, CN or transfer that ended at this time). The item is NOTHING
-        at cycle 0.
+        """Pair (time at which all inputs of a CN were present, CN or transfer that ended at this time). The item is
+        NOTHING at cycle 0.
         """
         logs = self.logs
         ends = [(logs.end[one], one) for one in self._predecessors(cn)]
@@ -251,7 +253,7 @@ class _Waits:
         return ready, min((item for end, item in ends if end == ready), default=NOTHING)
 
     def _fetches(self, cn: int) -> list[int]:
-        """Transfers that last brought the inputs of a CN, in the order of fetching."""
+        """Transfers that most recently brought the inputs of a CN, in the order of fetching."""
         found, start = [], (self.logs.start[cn], len(self.logs.moves))
         for piece, memory in self._places(cn):
             arrivals = self._arrivals.get(self.logs.place(piece, memory), [])
@@ -271,8 +273,8 @@ class _Waits:
             yield piece, system.off_chip_memory if is_streamed else int(system.core_memory[core, operand])
 
     def _held_up(self, item: int, links: Sequence[int]) -> tuple[str, str]:
-        """(cause, detail) of the reason why a CN or a transfer could not begin earlier. `links` are the links that can
-        be the cause.
+        """Pair (cause, detail) that explains why a CN or a transfer could not begin earlier. `links` are the links that
+        can be the cause.
         """
         kind, cause, time = int(self.causes.kind[item]), int(self.causes.item[item]), self._start(item)
         if kind == LINK:
@@ -287,7 +289,7 @@ class _Waits:
         return TURN, ""
 
     def _link_of(self, item: int, time: int) -> int:
-        """Number of the link on which a CN or a transfer ended at `time`."""
+        """Number of the link on which a CN or transfer ended at `time`."""
         links = range(len(self.view.system.link_bits_per_cycle))
         return next(link for link in links if self.logs.ends_on_link.at(link, time) == item)
 

@@ -1,9 +1,10 @@
-"""Limits of a run on several cores: cycles of each core, use of links, and the part whose doubling saves most.
+"""Limits of a run on several cores: cycles of each core, use of links, and the part whose doubling saves most cycles.
 
-To find this part, the schedule is simulated again with each part doubled, and with the same cost tables and settings.
-The causes of waiting alone do not identify a bottleneck, because another part can be almost as slow. All cores with the
-same core file are one part, because a change of the file changes all of them. For the same reason, all memories of
-these cores that have the same name are one part.
+To find this part, the schedule is simulated again with each part doubled. Cost tables and settings are unchanged.
+Causes of waiting alone do not identify a bottleneck, because another part can be almost as slow.
+
+All cores with the same core file are one part, because a change of the file changes all of them. For the same reason,
+memories of the same name in these cores are one part.
 """
 
 import itertools
@@ -48,9 +49,9 @@ WORDS = {
 SHORT = {CORE: "{}", LINK: "{}", ROOM: "room of {}", WORD: "words of {}"}
 """Short texts for parts, by kind of part."""
 MOST_SETS_PLAYED = 60
-"""Largest number of sets of parts of one size that are simulated if no single part helps."""
+"""Largest number of sets of one size that are simulated if no single part saves cycles."""
 MOST_NODES_PLAYED = 3_000_000
-"""Largest number of computation nodes in all simulated schedules together. If there are more, nothing is simulated."""
+"""Largest total number of computation nodes in all simulated schedules. If there are more, no schedule is simulated."""
 _LARGEST = 2**60
 
 
@@ -58,7 +59,7 @@ Change = Callable[[SchedulingProblem], SchedulingProblem]
 
 
 class DoubledPart(NamedTuple):
-    """Part of the system that is doubled."""
+    """Part of the system that is doubled in a simulation."""
 
     kind: str
     name: str
@@ -87,15 +88,17 @@ class ScheduleLimits:
     latency_cycles: int = 0
     """Latency of the schedule without changes."""
     unknown: str = ""
-    """Reason why nothing was tried; '' if parts were tried."""
+    """Reason why no part was doubled; '' if parts were doubled."""
     together: tuple[DoubledPart, ...] = ()
-    """Smallest set of parts that saves cycles if all its parts are doubled; () if a single part saves cycles or no set
-    does. `latency_cycles` of each part is the latency with all parts of the set doubled.
+    """Smallest set of parts that saves cycles if all its parts are doubled. () if a single part saves cycles, or if no
+    set does.
+
+    `latency_cycles` of each part is the latency with all parts of the set doubled.
     """
 
     @property
     def helpful(self) -> tuple[DoubledPart, ...]:
-        """Parts that save cycles. The first part is the bottleneck, the second part is the runner-up."""
+        """Parts that save cycles if doubled. The first part is the bottleneck, the second part is the runner-up."""
         return tuple(part for part in self.parts if self.gain_cycles(part) > 0)
 
     @property
@@ -116,7 +119,7 @@ class ScheduleLimits:
         return 0 if part.latency_cycles is None else self.latency_cycles - part.latency_cycles
 
     def as_object(self) -> dict[str, Any]:
-        """Limits as plain data."""
+        """Limits as a JSON object."""
         rows = [part._asdict() | {"gain_cycles": self.gain_cycles(part)} for part in self.parts]
         together = [part._asdict() | {"gain_cycles": self.gain_cycles(part)} for part in self.together]
         known = {LATENCY_CYCLES: self.latency_cycles, "doubled": rows, "not_known": self.unknown}
@@ -124,10 +127,10 @@ class ScheduleLimits:
 
 
 def schedule_limits(view: ScheduleView, node_ids: Sequence[int] | None = None) -> ScheduleLimits:
-    """Parts of a system, sorted by the cycles that doubling them saves. Allocation, cost tables and options are
-    unchanged.
+    """Limits of a schedule: its parts, sorted by the cycles that doubling them saves.
 
-    `node_ids` are the ids of the layers, as in `cn_graph.json`; some schedules cannot be simulated without them.
+    Allocation, cost tables and options are unchanged. `node_ids` are the ids of the layers, as in `cn_graph.json`.
+    Without these ids, some schedules cannot be simulated.
     """
     artifact = view.artifact
     if artifact.schedule_model != CAUSAL:
@@ -156,10 +159,10 @@ def schedule_limits(view: ScheduleView, node_ids: Sequence[int] | None = None) -
 def _together(
     played: Sequence[tuple[DoubledPart, Change]], artifact: ScheduleArtifact, options: ScheduleOptions, most: int
 ) -> tuple[DoubledPart, ...]:
-    """Smallest set of parts whose doubling saves cycles; () if there is none, or if too many schedules would be
+    """Smallest set of parts whose doubling saves cycles. () if there is none, or if too many schedules would be
     simulated.
 
-    At most `most` sets of one size are simulated, in addition to the sets that lack one part.
+    At most `most` sets of one size are simulated. Sets with all parts but one are simulated in addition.
     """
     latency, places = artifact.schedule.latency_cycles, range(len(played))
     if most < len(played):
@@ -185,7 +188,7 @@ def _together(
 def options_of(artifact: ScheduleArtifact, node_ids: Sequence[int] | None) -> ScheduleOptions | None:
     """Options of the scheduler that reproduce this schedule; None if no known options reproduce it.
 
-    Older files do not say which memory operands are prefetched. In this case, several choices are tried, first the
+    Older files do not state which memory operands are prefetched. For such files, several choices are tried, first the
     operands of weights.
     """
     stated = (artifact.provenance or {}).get("options", {})
@@ -206,8 +209,8 @@ def options_of(artifact: ScheduleArtifact, node_ids: Sequence[int] | None) -> Sc
 
 
 def _prefetched(artifact: ScheduleArtifact) -> Iterator[tuple[int, ...]]:
-    """Candidates for the set of memory operands that were prefetched: the recorded set if it is known, else first the
-    operands of weights, then others.
+    """Candidates for the set of prefetched memory operands. If the recorded set is known, it is the only candidate.
+    Otherwise the operands of weights come first.
     """
     if artifact.operands_to_prefetch:
         yield artifact.operands_to_prefetch
@@ -233,7 +236,7 @@ def _latency(problem: SchedulingProblem, artifact: ScheduleArtifact, options: Sc
 
 
 def _doubled(view: ScheduleView) -> Iterator[tuple[str, str, Change]]:
-    """(kind, name, function that doubles the part) for each part of the system."""
+    """Triple (kind, name, function that doubles the part) for each part of the system."""
     system, names = view.system, view.names
     for name, cores in _core_groups(view).items():
         yield CORE, name, partial(_faster, cores=cores)
@@ -251,14 +254,14 @@ def _doubled(view: ScheduleView) -> Iterator[tuple[str, str, Change]]:
 
 
 def _faster(problem: SchedulingProblem, cores: Sequence[int]) -> SchedulingProblem:
-    """Scheduling problem in which the given cores take half of the cycles."""
+    """Scheduling problem in which CNs take half of the cycles on the given cores."""
     runtime = problem.costs.runtime_cycles.copy()
     runtime[:, cores] = np.where(runtime[:, cores] > 0, -(-runtime[:, cores] // 2), runtime[:, cores])
     return replace(problem, costs=replace(problem.costs, runtime_cycles=runtime))
 
 
 def _more(problem: SchedulingProblem, tables: Sequence[tuple[Sequence[str], Sequence[int]]]) -> SchedulingProblem:
-    """Scheduling problem in which the given entries of tables of the system are doubled."""
+    """Scheduling problem in which the given entries in the tables of the system are doubled."""
     system = problem.system
     for names, where in tables:
         system = _times_two(system, names, where)
@@ -330,11 +333,13 @@ class CoresReport:
         return pandas.DataFrame(self.rows, columns=list(CoreCycles._fields))
 
     def of_layer(self, layer: str) -> "CoresReport":
-        """Report of the cycles in which cores run a layer or wait for it."""
+        """Report with only the cycles in which cores run a layer or wait for it."""
         return replace(self, rows=tuple(row for row in self.rows if row.layer == layer), layer=layer)
 
     def added(self, key: Callable[[CoreCycles], Any], causes: Iterable[str] | None = None) -> dict[Any, int]:
-        """Sums of cycles by a key, the largest first. `causes` are the causes that are summed; None for all."""
+        """Sums of cycles by a key, the largest first. Only cycles with a cause in `causes` are summed; None sums
+        all.
+        """
         wanted = None if causes is None else set(causes)
         found: dict[Any, int] = {}
         for row in self.rows:
@@ -343,7 +348,7 @@ class CoresReport:
         return dict(sorted(found.items(), key=lambda pair: -pair[1]))
 
     def as_object(self) -> dict[str, Any]:
-        """Report as plain data."""
+        """Report as a JSON object."""
         return {
             "core_cycles": [row._asdict() for row in self.rows],
             "limits": self.limits.as_object(),
@@ -384,7 +389,7 @@ def cores_text(report: CoresReport) -> str:
 def limit_lines(limits: ScheduleLimits) -> list[str]:
     """Text lines with the bottleneck and the runner-up."""
     if limits.unknown:
-        return [f"what limits is not known: {limits.unknown}"]
+        return [f"the limit of the run is not known: {limits.unknown}"]
     if limits.together:
         gain = limits.gain_cycles(limits.together[0])
         return [
@@ -415,7 +420,7 @@ def _told(limits: ScheduleLimits, part: DoubledPart) -> str:
 def _cores(report: CoresReport) -> str:
     by_core = report.added(lambda row: (row.core, row.cause))
     causes = [cause for cause in CAUSES_OF_CYCLES if any(key[1] == cause for key in by_core)]
-    title = f"What each core does with the latency, {report.latency_cycles:,} cycles"
+    title = f"Cycles of each core by cause; the latency is {report.latency_cycles:,} cycles"
     if report.layer:
         title = "Cycles of the cores that run the layer or wait before it"
     table = text_table(title, ("core",), (*causes, *(["cycles"] if report.layer else [])))

@@ -1,7 +1,7 @@
 """Ranges of energy and area of a schedule, computed from the ranges of memory costs.
 
-A schedule fixes the number of accesses to each memory: those of the computation nodes, as in the cost tables, and those
-of the data that move between cores. Both energies are linear in the costs of the memory.
+A schedule fixes the number of accesses to each memory. Computation nodes make some accesses, as in the cost tables;
+data that move between cores make the others. The energies of both are linear in the costs of the memory.
 """
 
 from collections import defaultdict
@@ -20,18 +20,18 @@ from tilewright.results.multi.summary import core_uses
 from tilewright.search.cost_ranges import CostPart, ranges_of
 
 _Place = tuple[int, str]
-"""(id of a core, name of a memory in the file of this core). A memory that cores share has the id and the name of its
-first user.
+"""Pair (id of a core, name of a memory in the file of this core). A memory that cores share has the id of its first
+user, and the name in the file of this user.
 """
 
 
 def schedule_cost_parts(
     artifact: ScheduleArtifact, costs: Mapping[str, Sequence[CoreCostRow]], accelerator: MultiCoreAccelerator
 ) -> tuple[CostPart, ...]:
-    """Contributions of the memories whose costs have a range; () if there is no such memory. `costs` are the cost
-    tables by core file.
+    """Contributions to energy and area of the memories whose costs have a range; () if there is no such memory.
 
-    Names of memories begin with the ids of their cores: `0: sram`, or `0+1: sram` if cores share the memory.
+    `costs` are the cost tables by core file. Names of memories begin with the ids of their cores: `0: sram`, or `0+1:
+    sram` if cores share the memory.
     """
     first_of = _first_places(accelerator)
     memories = {place: memory for place, memory in _memories(accelerator) if _has_range(memory)}
@@ -70,7 +70,7 @@ def _memories(accelerator: MultiCoreAccelerator) -> Iterator[tuple[_Place, Memor
 
 
 def _first_places(accelerator: MultiCoreAccelerator) -> dict[_Place, _Place]:
-    """First user of the outermost memories that cores share, for each of their users."""
+    """First user of each outermost memory that cores share, by each user of this memory."""
     return {
         place: places[0]
         for instance in accelerator.memory_instances

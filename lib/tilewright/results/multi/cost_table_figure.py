@@ -46,11 +46,11 @@ ValueOf = Callable[[CoreCostRow], float]
 
 
 def cost_table_figure(tables: CostTables, network: str = "") -> Figure:
-    """Figure with two panels for each row of classes: cycles (including on-loading) and energy on the core. Both are
-    summed over all CNs of a class.
+    """Figure with two panels for each row of classes: cycles (including on-loading) and energy on the core, summed over
+    all CNs of a class.
 
-    Each class has a bar for each core. If the core cannot run the class, there is a cross in the colour of the core
-    instead of a bar.
+    Each class has a bar for each core. If the core cannot run the class, a cross in the colour of the core replaces the
+    bar.
     """
     cores = list(tables)
     count = max((len(rows) for rows in tables.values()), default=0)
@@ -90,7 +90,7 @@ def cost_table_figure(tables: CostTables, network: str = "") -> Figure:
 
 
 def reported_costs(run: ReportedSchedule) -> Figure:
-    """Figure of the costs of nodes on each core, for the report of a run."""
+    """Figure of the costs of computation nodes on each core, for the report of a run."""
     return cost_table_figure(run.core_costs, run.title)
 
 
@@ -104,7 +104,7 @@ def _drawn(tables: CostTables, count: int) -> list[int]:
 
 
 def _class_inches(classes: int, cores: int) -> float:
-    """Width of the bars of a class, one for each core, and of the gap beside them, in inches."""
+    """Width of a class in inches: its bars, one for each core, and the gap beside them."""
     narrow, wide = BAR_INCHES
     narrow = narrow if sheet_inches() is None else PAPER_BAR_INCHES
     bar = min(wide, max(narrow, panel_inches() / max(1, classes) / (cores + 1)))

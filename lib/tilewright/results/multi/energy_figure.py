@@ -56,15 +56,16 @@ class EnergyBar:
 
     name: str
     terms_pj: Mapping[str, float]
-    """Energy (pJ) of the parts of all terms, in order; the keys are texts. On-core energy is included only if
-    `in_cores_pj` is empty. If no part is known, TOTAL is the only key.
+    """Energy in pJ of the parts of all terms, in order, by the text of the part.
+
+    On-core energy is included only if `in_cores_pj` is empty. If no part is known, TOTAL is the only key.
     """
     in_cores_pj: Mapping[str, float] = field(default_factory=dict)
-    """Parts of the on-core energy (pJ), from `on_core_parts`; the keys are texts."""
+    """Energy in pJ of the parts of the on-core energy, by the text of the part (`on_core_parts`)."""
 
     @property
     def parts_pj(self) -> dict[str, float]:
-        """All parts in pJ. The parts of the on-core energy come first."""
+        """Energy of all parts, in pJ. The parts of the on-core energy come first."""
         return {**self.in_cores_pj, **self.terms_pj}
 
     @property
@@ -74,15 +75,17 @@ class EnergyBar:
 
 
 def schedule_parts(schedule: Schedule) -> dict[str, float]:
-    """Parts of the energy terms of a schedule (pJ), which add up to its energy; the keys are texts."""
+    """Energy in pJ of the parts of a schedule, by the text of the part. The parts add up to the energy of the
+    schedule.
+    """
     return _named_parts(schedule.energy_terms_pj)
 
 
 def on_core_parts(summary: Summary | None) -> dict[str, float]:
-    """Energy (pJ) of the arrays, then of memories of the cores and other terms in descending order. If there are more
-    parts than greys, the smallest parts are merged.
+    """Energy in pJ of the arrays, then of memories of the cores and other terms in descending order.
 
-    Memories of the same name in several cores are one part. {} if the summary does not divide the on-core energy.
+    If there are more parts than greys, the smallest parts are merged. Memories of the same name in several cores are
+    one part. {} if the summary does not divide the on-core energy.
     """
     energy = (summary or {}).get("energy") or {}
     if "on_core_memory_pj" not in energy:
@@ -125,7 +128,7 @@ def reported_energy(run: ReportedSchedule) -> Figure:
 
 
 def readable(name: str) -> str:
-    """Name of a baseline, readable for people."""
+    """Name of a baseline in readable words."""
     return name.replace("_", " ")
 
 
@@ -171,7 +174,7 @@ def _figure(bars: Sequence[EnergyBar], title: str) -> Figure:
     with figure_style():
         figure = NotedFigure(figsize=(WIDTH_INCHES, height))
         FigureCanvasAgg(figure)
-        words = "grey: in the cores; colours: data that moves, hatched in links, plain in the memories at both ends"
+        words = "grey: in the cores; colours: moved data, hatched in links, plain in the memories at both ends"
         words += "; and further terms" if _has_further_terms(bars) else ""
         figure.text(0.2 / WIDTH_INCHES, 1 - 0.2 / height, title, fontsize=10, weight="bold", va="center")
         figure.text(0.2 / WIDTH_INCHES, 1 - 0.4 / height, words, fontsize=8, color=GREY, va="center")
@@ -213,8 +216,10 @@ def _part_name(part: str) -> str:
 def _list_parts(
     figure: Figure, bar: EnergyBar, looks: Mapping[str, Mapping[str, Any]], unit: tuple[float, str], top: float
 ) -> None:
-    """Add a list with the parts of a schedule, their values and shares. The list is also the legend of the figure, so
-    it includes parts that only other schedules have, without values.
+    """Add a list with the parts of a schedule, their values and their shares.
+
+    The list is also the legend of the figure. Parts that only other schedules have are therefore listed too, without
+    values.
     """
     left = NAME_INCHES + BAR_WIDTH_INCHES + 0.35
     style: dict[str, Any] = {"va": "center", "fontsize": 7.5, "transform": figure.dpi_scale_trans}

@@ -1,8 +1,9 @@
-"""HTML page of a fusion plan, made only from `fusion.json` and `fusion.csv`: the reasons for the plan, and its search.
+"""HTML page of a fusion plan, made only from `fusion.json` and `fusion.csv`: the reasons for the plan, and the search
+for it.
 
-Tables show latency and energy of the plan with their lower bounds, the savings of each cut between stacks, the plans
-that were tried and the changes that improved the plan, the choices that were fixed, the data that are reloaded, and the
-layers. A figure shows the search.
+Tables show latency and energy of the plan with their lower bounds, and the savings of each cut between stacks. Further
+tables show the tried plans, the changes that improved the plan, the fixed choices, the reloaded data, and the layers. A
+figure shows the search.
 """
 
 import io
@@ -31,17 +32,19 @@ from tilewright.results.text_tables import html_table
 Row = Mapping[str, Any]
 WIDTH_INCHES, HEIGHT_INCHES = 9.0, 3.4
 MOST_TIMES_BEST = 3.0
-"""Ratio to the best plan above which plans are drawn at the upper edge, so that the others remain distinguishable."""
+"""Ratio to the best plan above which plans are drawn at the upper edge of the figure, so that better plans remain
+distinguishable.
+"""
 
 
 def objective_value(objective: str, figures: Row) -> float:
-    """Value of the objective for the latency and the energy in `figures`."""
+    """Value of the objective for the latency and the energy of `figures`."""
     return float(OBJECTIVES[objective].value(figures[ENERGY_PJ], float(figures[LATENCY_CYCLES])))
 
 
 def fusion_figure(document: Row, tried: Sequence[Row]) -> Figure:
-    """Figure with a point for each plan that has a schedule, a line for the best plan so far, and horizontal lines for
-    the layer-by-layer schedule and for the lower bound.
+    """Figure of the search for a plan. It has a point for each plan with a schedule, and a line for the best plan so
+    far. Horizontal lines show the layer-by-layer schedule and the lower bound.
     """
     objective = document["objective"]
     points = [(row["plan"], objective_value(objective, row)) for row in tried if row[LATENCY_CYCLES] != ""]
@@ -106,14 +109,14 @@ def _body(document: Mapping[str, Any], tried: Sequence[Row]) -> Iterator[str]:
     yield _head("The search", "Each plan by its number; plans without a schedule are left out.")
     yield svg_text(fusion_figure(document, tried))
     yield _head(
-        "What each cut saves",
+        "Savings of each cut",
         "Compared with one stack in place of the two, all else unchanged. Negative: the cut costs more.",
     )
     yield _cuts(document)
     yield _head("What was tried", "Kinds of plans, and how often a plan of the kind was the best so far.")
     yield html_table(("kind", "plans", "schedules", "without one", "best so far", *FIGURES), _origins(search), texts=1)
     yield _head(
-        "What made it better",
+        "Improvements of the best plan",
         "Each plan that was the best so far, and its objective relative to the previous best plan.",
     )
     yield html_table(("kind", "plan", "stacks", *FIGURES[:2], "of the previous best"), _steps(document, tried), texts=1)
@@ -123,7 +126,7 @@ def _body(document: Mapping[str, Any], tried: Sequence[Row]) -> Iterator[str]:
     )
     yield html_table(("decision", "fixed"), [*_fixed(document["fixed"])], texts=2)
     yield _head(
-        "What is loaded again", "" if document["reloads"] else "Nothing is read from off-chip 1.5 times or more."
+        "Data that are loaded again", "" if document["reloads"] else "Nothing is read from off-chip 1.5 times or more."
     )
     yield "\n".join(_words(line) for line in reload_lines(document["reloads"], len(document["reloads"])))
     yield _head("Stacks", "")
@@ -222,7 +225,7 @@ def _failures(tried: Sequence[Row]) -> Iterator[str]:
     """HTML table of the reasons why plans have no schedule. The most frequent reason comes first."""
     reasons = Counter(str(row["reason"]) for row in tried if row["reason"])
     if reasons:
-        yield _head("What has no schedule", "")
+        yield _head("Plans without a schedule", "")
         rows = [
             (reason, f"{count:,}") for reason, count in sorted(reasons.items(), key=lambda item: (-item[1], item[0]))
         ]

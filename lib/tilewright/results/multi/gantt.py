@@ -45,9 +45,7 @@ Image = npt.NDArray[np.uint8]
 DARKER = 0.5
 """Share of black in the lines of a hatch."""
 LIGHTER = 0.22
-"""Share of white mixed into the colour of every second CN of a core, so that neighbouring CNs of a layer can be
-distinguished.
-"""
+"""Share of white mixed into the colour of every second CN of a core, to distinguish neighbouring CNs of a layer."""
 PALETTE = np.array([to_rgb(colour) for colour in (*LAYER_COLOURS, NO_LAYER_COLOUR)])
 
 
@@ -71,10 +69,10 @@ def hatch_masks(height: int, width: int) -> npt.NDArray[np.bool_]:
 def strips(
     table: ScheduleTable, window: tuple[float, float], width: int, row_heights: Sequence[int], gap: int
 ) -> Image:
-    """Image of the rows of a table below each other, with white gaps between rows. The cycles of `window` are `width`
-    pixels wide.
+    """Image of the rows of a table, one below the other, with white gaps between rows. Returns an array [height, width,
+    3].
 
-    Returns an array [height, width, 3]. `row_heights` are in pixels and include the gap.
+    The cycles of `window` are `width` pixels wide. `row_heights` are in pixels and include the gap.
     """
     lanes = np.array([row.lanes for row in table.rows], np.int64)
     first_lane = np.cumsum(lanes) - lanes
@@ -96,9 +94,11 @@ def strips(
 def _coverage(
     table: ScheduleTable, window: tuple[float, float], width: int, lane: npt.NDArray[np.int64], lanes: int
 ) -> tuple[Floats, Floats, Floats]:
-    """Three arrays for the pixels of each lane: [lane, pixel, 3] sum of the colours of bars, weighted by the shares of
-    the pixel that they cover; [lane, pixel] share that all bars cover; [lane, category, pixel] share of each category
-    in the covered share.
+    """Triple of arrays with the coverage of the pixels of each lane.
+
+    First: [lane, pixel, 3] sum of the colours of bars, weighted by the share of the pixel that each bar covers. Second:
+    [lane, pixel] share of the pixel that all bars cover. Third: [lane, category, pixel] share of each category in the
+    covered share.
     """
     scale = width / (window[1] - window[0])
     left = np.clip((table.start_cycles - window[0]) * scale, 0.0, float(width))
@@ -130,7 +130,7 @@ Summary = Mapping[str, Any]
 CATEGORY_HATCHES = ("-----", "", "xxxx", "/////", "++++", "|||||")
 """Hatches by index in CATEGORIES. They have only lines: a hatch of circles would make an SVG file twice as large."""
 SECTIONS = ((0.0, 0.05), (0.475, 0.525), (0.95, 1.0))
-"""Parts of a schedule that are shown if it is not shown in full, as shares of its latency."""
+"""Sections of a schedule that are drawn if it is not drawn in full, as shares of its latency."""
 MOST_SHAPES = 2500
 """Number of bars in a panel above which the bars are drawn as an image instead of shapes."""
 IMAGE_DOTS_PER_INCH = 100
@@ -203,7 +203,7 @@ def schedule_title(view: ScheduleView) -> str:
 
 
 class _Drawing:
-    """Sizes and parts of one figure."""
+    """Sizes of a Gantt chart, and the parts that it draws."""
 
     def __init__(self, view: ScheduleView, table: ScheduleTable, summary: Summary | None, full: bool) -> None:
         self.view, self.table, self.summary = view, table, summary
@@ -242,7 +242,7 @@ class _Drawing:
         return figure
 
     def _frame(self, panel: Axes, window: tuple[float, float], unit: tuple[float, str], is_first: bool) -> None:
-        """Set up a panel. Its vertical axis has the rows from the top down, in inches; its horizontal axis has the
+        """Set up a panel. Its vertical axis has the rows from the top downwards, in inches. Its horizontal axis has the
         time, in the unit of the axis.
         """
         panel.set_xlim(*window)
@@ -347,7 +347,7 @@ class _Drawing:
             figure.text(x, y, line, fontsize=8, color=GREY, va="center")
 
     def _legend_entries(self) -> tuple[dict[int, str], dict[int, str]]:
-        """(text by layer, text by category) of all bars in the rows."""
+        """Pair (texts by layer, texts by category) of all bars in the rows."""
         names, types = self.view.names.layer_names, self.view.names.layer_operator_types
         short = short_names(names, types)
         layers = {
@@ -369,7 +369,7 @@ class _Drawing:
         return pandas.DataFrame(columns)
 
     def _looks(self) -> tuple[list[tuple[dict[str, Any], str]], list[tuple[dict[str, Any], str]]]:
-        """(style, text) of the entries of the legend: layers, then categories."""
+        """Pairs (style, text) of the legend entries: layers first, then categories."""
         plain: dict[str, Any] = {"linewidth": 0}
         layers = [({"facecolor": layer_colour(layer), **plain}, text) for layer, text in self.layers.items()]
         grey: dict[str, Any] = {"facecolor": "#dddddd", "edgecolor": GREY, "linewidth": 0.4}

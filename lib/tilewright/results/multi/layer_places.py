@@ -30,7 +30,7 @@ LAYERS: Table[ScheduledLayer] = (
 
 
 def layer_places(view: ScheduleView) -> list[ScheduledLayer]:
-    """Place and time of each layer, in the order of the network."""
+    """Cores and times of each layer, in the order of the network."""
     graph, schedule, names = view.artifact.graph, view.schedule, view.names
     count = len(names.layer_names)
     busy = np.zeros(count, np.int64)
@@ -60,10 +60,10 @@ def layer_places(view: ScheduleView) -> list[ScheduledLayer]:
 
 
 def layer_place_table(view: ScheduleView) -> "pandas.DataFrame":
-    """Table of layers."""
+    """Table with the cores and times of each layer."""
     return frame_of(LAYERS, layer_places(view))
 
 
 def reported_layers(run: ReportedSchedule) -> "pandas.DataFrame":
-    """Table of layers, for the report of a run."""
+    """Table with the cores and times of each layer, for the report of a run."""
     return layer_place_table(run.view)

@@ -38,7 +38,7 @@ MEMORY_STRETCHES, LINK_STRETCHES = 1000, 400
 replaced by one value per interval.
 """
 LEAST_SHARE = 0.05
-"""Share of the limit that a curve must reach for the limit to be drawn."""
+"""Smallest share of the limit that the peak of a curve must reach. Below this share, the limit is not drawn."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,8 +72,8 @@ def memory_curves(view: ScheduleView) -> list[Curve]:
 
 
 def link_curves(view: ScheduleView) -> list[Curve]:
-    """Curves of the used share of the width of each link over time. Links that carry no data are left out. The text has
-    the same figures as the summary.
+    """Curves of the used share of the width of each link over time. Links that carry no data are left out. The text of
+    a curve has the same numbers as the summary.
     """
     widths = view.system.link_bits_per_cycle
     curves = []
@@ -86,7 +86,7 @@ def link_curves(view: ScheduleView) -> list[Curve]:
         if row.utilisation is not None:
             text = (
                 f"{row.kind} of {row.width_bits_per_cycle:,} bits per cycle, busy {100 * row.busy:.1f} %,"
-                f" carries {100 * row.utilisation:.1f} % of what it could"
+                f" carries {100 * row.utilisation:.1f} % of its capacity"
             )
         curves.append(Curve(view.link_label(link), times, used / widths[link], text, 1.0))
     return curves
@@ -97,7 +97,7 @@ def memory_figure(view: ScheduleView) -> Figure:
     peak.
     """
     curves = memory_curves(view)
-    words = "what each memory holds; dashed: its capacity" if curves else "nothing is kept in a memory"
+    words = "bits in each memory over time; dashed: its capacity" if curves else "nothing is kept in a memory"
     title = f"Memories: {view.names.network} on {view.names.accelerator}"
     return _curves_figure(curves, title, words, view, MEMORY_COLOUR, True)
 
@@ -129,7 +129,7 @@ def reported_links(run: ReportedSchedule) -> Figure:
 
 
 def most_in_stretches(curve: Curve, last: int, stretches: int) -> tuple[Floats, Floats]:
-    """(times, values) of a curve for drawing. A curve with many steps is replaced by its maximum in each interval."""
+    """Pair (times, values) of a curve for drawing. If the curve has many steps, each time interval has its maximum."""
     if len(curve.times) <= 2 * stretches:
         return curve.times.astype(np.float64), curve.values
     edges = np.linspace(0, last, stretches + 1)
@@ -142,7 +142,7 @@ def most_in_stretches(curve: Curve, last: int, stretches: int) -> tuple[Floats, 
 
 
 def mean_in_stretches(curve: Curve, last: int, stretches: int) -> tuple[Floats, Floats]:
-    """(times, values) of a curve for drawing. A curve with many steps is replaced by its mean in each time interval."""
+    """Pair (times, values) of a curve for drawing. If the curve has many steps, each time interval has its mean."""
     if len(curve.times) <= 2 * stretches:
         return curve.times.astype(np.float64), curve.values
     edges = np.linspace(0, last, stretches + 1)

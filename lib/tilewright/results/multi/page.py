@@ -1,8 +1,11 @@
-"""Schedule as one HTML file that contains data, style and script and needs no other files and no internet.
+"""Schedule as one HTML file that contains data, style and script.
 
-The script (schedule_data.js, schedule_why.js, schedule_lanes.js, schedule_viewer.js) draws the visible part on a
-canvas. Columns of numbers are packed as little-endian 32-bit integers or doubles, mostly as differences. The first
-bytes of all values come first, then the second bytes, and so on. The result is deflated and encoded as base64.
+It needs no other files and no internet. The script (schedule_data.js, schedule_why.js, schedule_lanes.js,
+schedule_viewer.js) draws the visible part on a canvas.
+
+Columns of numbers are packed as little-endian 32-bit integers or doubles. Most integer columns are stored as
+differences. The bytes are reordered: the first bytes of all values, then the second bytes, and so on. The result is
+deflated and encoded as base64.
 """
 
 import base64
@@ -35,8 +38,8 @@ PAGE, SCRIPTS = (
 )
 Column = npt.NDArray[Any]
 MOST_CAUSES = 500_000
-"""Largest number of CNs and transfers together for which the page gives the causes of their starts. For this number,
-finding the causes takes seconds.
+"""Largest number of CNs and transfers together for which the page gives the causes of their starts. Even at this
+number, finding the causes takes seconds.
 """
 MEMORY_STRETCHES = 5000
 """Number of time intervals in the curve of a memory. If the content of the memory changes more than twice as often, the
@@ -52,7 +55,9 @@ def schedule_page(view: ScheduleView, summary: Summary | None = None, table: Sch
 
 
 def schedule_frame() -> str:
-    """Text of the HTML file with the placeholders @TITLE@ and @DATA@ instead of the contents of a schedule."""
+    """Text of the HTML file with the placeholders @TITLE@ and @DATA@. They stand for the title and the data of a
+    schedule.
+    """
     scripts = "\n".join((FOLDER / name).read_text("utf-8") for name in SCRIPTS)
     return (FOLDER / PAGE).read_text("utf-8").replace("@SCRIPT@", scripts)
 
@@ -98,8 +103,10 @@ def schedule_data(view: ScheduleView, summary: Summary | None, table: ScheduleTa
 
 
 def packed_column(values: Column) -> JsonObject:
-    """Column packed for the script of the page. Integers that fit into 32 bits have type `i4`, all other numbers have
-    type `f8`. A column of integers is stored as differences between neighbours.
+    """Column packed for the script of the page.
+
+    Integers that fit into 32 bits have type `i4`; all other numbers have type `f8`. A column of integers is stored as
+    differences between neighbours.
     """
     if values.dtype.kind == "f":
         return _packed(values.astype("<f8"), is_delta=False)
@@ -127,8 +134,8 @@ def _lanes(table: ScheduleTable) -> list[dict[str, int]]:
 
 
 def _memories(view: ScheduleView) -> tuple[list[dict[str, Any]], dict[str, Column]]:
-    """(row for each on-chip memory, columns with the steps of each memory: the times, and the bits from each time on).
-    Memories that are always empty are left out.
+    """Pair (row for each on-chip memory, columns with the steps of each memory). The columns are the times, and the
+    bits from each time on. Memories that are always empty are left out.
     """
     rows, times, values = [], [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
     for curve in memory_curves(view):

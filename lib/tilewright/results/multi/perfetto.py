@@ -34,14 +34,15 @@ MOST_FLOWS = 20_000
 written.
 """
 MOST_DETAILED = 300_000
-"""Largest number of bars in a detailed trace. If there are more, slices have only a number, and there are no counters.
+"""Largest number of bars in a detailed trace. If there are more, slices have only a number, and the trace has no
+counters.
 """
 Event = JsonObject
 
 
 def trace_events(view: ScheduleView, table: ScheduleTable | None = None) -> Iterator[Event]:
-    """All events: first the names of processes and threads, then bars sorted by thread and start, then memories, then
-    dependences.
+    """All events of the trace. Names of processes and threads come first, then bars sorted by thread and start, then
+    memories, then dependences.
     """
     table = table or schedule_table(view)
     threads = _threads(table)
@@ -97,7 +98,7 @@ def _has_flows(view: ScheduleView) -> bool:
 
 
 def _threads(table: ScheduleTable) -> list[list[tuple[int, int]]]:
-    """[row][lane] (process, thread). The threads of a process are counted from 1."""
+    """[row][lane] Pair (process, thread). The threads of a process are counted from 1."""
     next_thread = {CORES: 1, LINKS: 1}
     found = []
     for row in table.rows:
@@ -146,7 +147,7 @@ def _bars(view: ScheduleView, table: ScheduleTable, threads: list[list[tuple[int
 
 
 def _plain_bars(view: ScheduleView, table: ScheduleTable, threads: list[list[tuple[int, int]]]) -> Iterator[Event]:
-    """Slices whose only detail is their number in the schedule."""
+    """Slices without details except their number in the schedule."""
     columns = (table.row, table.lane, table.start_cycles, table.end_cycles, table.kind, table.item, table.category)
     for row, lane, start, end, kind, item, category in zip(*(column.tolist() for column in columns), strict=True):
         process, thread = threads[row][lane]
@@ -206,8 +207,8 @@ def _memories(view: ScheduleView) -> Iterator[Event]:
 
 
 def _flows(view: ScheduleView, table: ScheduleTable, threads: list[list[tuple[int, int]]]) -> Iterator[Event]:
-    """Flows from the last cycle of a CN to the first cycle of each CN that reads its data. The id of a flow is the
-    number of the edge.
+    """Flow events from the last cycle of a CN to the first cycle of each CN that reads its data. The id of a flow is
+    the number of the edge.
     """
     place = {
         item: threads[row][0]

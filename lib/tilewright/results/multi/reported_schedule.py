@@ -1,4 +1,4 @@
-"""Run on several cores as the input of the functions that make its report."""
+"""Run on several cores as the argument of the functions that make its report."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ class ReportedSchedule:
     summary: Summary
     options: ScheduleFigureOptions
     core_costs: CoreCosts
-    """Cost table of each core file; {} if only tables are written."""
+    """Cost table of each core file; {} if only the tables of the report are written."""
     search: AllocationSearch | None = None
     """Search for the allocation; None if the allocation was not searched."""
 

@@ -31,7 +31,9 @@ class _OfSeveralCores(Protocol):
 
     @property
     def core_costs(self) -> CoreCosts | None:
-        """Cost tables by core file; None if not known. The energy on cores is then one term per layer."""
+        """Cost tables by core file; None if not known. Without cost tables, the energy on cores is one term per
+        layer.
+        """
 
 
 class SeveralCoresTables:
@@ -72,9 +74,10 @@ class SeveralCoresTables:
 
     @property
     def energy(self: _OfSeveralCores) -> "pandas.DataFrame":
-        """Table with a row for each part of the energy, in pJ. Energy on the cores is divided by layer, term and
-        memory. Energy of moved data is divided by cause, with `link` or `memory` in the column `operand`. The rows add
-        up to the total.
+        """Table with a row for each part of the energy, in pJ. The rows add up to the total.
+
+        Energy on the cores is divided by layer, term and memory. Energy of moved data is divided by cause; the column
+        `operand` then has `link` or `memory`.
         """
         from tilewright.results.bottlenecks import energy_table, entry_shares
         from tilewright.results.run_ledger import added_up, schedule_energies

@@ -50,8 +50,8 @@ class StartCauses:
     """[item] Item whose end or begin caused the start; NOTHING for a start at time 0."""
 
     def chain(self, item: int) -> list[int]:
-        """Chain of items: `item`, the item that caused its start, the item that caused the start of that item, and so
-        on, back to an item that began at time 0.
+        """Chain of items that ends with `item`, in reverse order. `item` comes first, then the item that caused its
+        start, and so on, back to an item that began at time 0.
         """
         found = [item]
         while self.item[found[-1]] != NOTHING:
@@ -65,7 +65,7 @@ class ChainPart(NamedTuple):
     what: str
     """Activity: COMPUTING or MOVING."""
     place: str
-    """Core that computes, or kind of data that move (from CATEGORIES)."""
+    """Core that computes, or kind of the moving data (from CATEGORIES)."""
     layer: str
     """Layer of the CN, or of the data. The layer of data is the layer that makes them; for constants and inputs of the
     network, the first layer that reads them.
@@ -83,11 +83,10 @@ COMPUTING, MOVING = "computing", "moving"
 
 
 def latency_chain(view: ScheduleView) -> tuple[ChainPart, ...]:
-    """Parts of the latency: the chain of causes of the item that ends last. The parts reach from cycle 0 to the end of
-    this item, without a gap.
+    """Parts of the latency: the chain of causes of the item that ends last.
 
-    If several items end last, the first of them is taken; CNs come before transfers. () if causes are not known or the
-    schedule is empty.
+    The parts cover the time from cycle 0 to the end of this item, without a gap. If several items end last, the first
+    of them is taken; CNs come before transfers. () if causes are not known or the schedule is empty.
     """
     causes, schedule, names = start_causes(view), view.schedule, view.names
     if causes is None or not len(causes.kind):
@@ -135,8 +134,8 @@ class _Move(NamedTuple):
 
 @dataclass(eq=False)
 class _Index:
-    """Items by place and time. A place is a number, such as the number of a core or a memory. If several items have the
-    same place and time, only the first added item is kept.
+    """Items by place and time. A place is a number that stands for a core or a memory, for example. If several items
+    have the same place and time, only the first added item is kept.
     """
 
     items: dict[tuple[int, int], int] = field(default_factory=dict)
@@ -156,7 +155,7 @@ class _Index:
 
 
 class ScheduleLogs:
-    """Items that end and begin at each place and time, from the logs of a schedule."""
+    """Items that end and begin at each place and time, read from the logs of a schedule."""
 
     def __init__(self, view: ScheduleView) -> None:
         schedule, system, problem = view.schedule, view.system, view.artifact.problem
@@ -174,7 +173,8 @@ class ScheduleLogs:
         memory_of_need = system.core_memory[schedule.allocation[problem.need_cn], operand]
         needs = list(zip(piece.tolist(), memory_of_need.tolist(), strict=True))
         self.needs_of = [needs[first:last] for first, last in pairwise(problem.graph.need_start.tolist())]
-        """[cn] Pairs (piece, memory) that the CN reads. The memory is the one for this operand on the core of the CN.
+        """[cn] Pairs (piece, memory) that the CN reads. The memory is the one that holds the operand on the core of the
+        CN.
         """
         moves = schedule.transfers
         self.moves = [_Move(*row) for row in zip(*(moves[name].tolist() for name in _Move._fields), strict=True)]
@@ -214,20 +214,20 @@ class ScheduleLogs:
             self.streams_of.setdefault(cn, []).append(one)
 
     def place(self, piece: int, memory: int) -> int:
-        """Number of the place "piece in a memory", for indices."""
+        """Place number of the pair (piece, memory), for indices."""
         return piece * (len(self.cores_of) + 1) + memory
 
     def freed(self, memories: Iterable[int], time: int) -> int:
-        """Item that ended in one of these memories at a time at which room in this memory became free; else NOTHING."""
+        """Item whose end at a given time freed room in one of these memories; otherwise NOTHING."""
         return self.ends_in_memory.at_one_of((one for one in memories if (one, time) in self.frees), time)
 
 
 _Asked = Sequence[tuple[int, Callable[[], int]]]
-"""Kinds of causes, each with a function that finds its item."""
+"""Kinds of causes, each with the function that finds the causing item."""
 
 
 def _first(asked: _Asked) -> Cause | None:
-    """First kind of cause for which there is an item."""
+    """First kind of cause that has an item, with this item."""
     return next(((kind, item) for kind, find in asked if (item := find()) != NOTHING), None)
 
 
@@ -249,8 +249,8 @@ def _cause_of_node(logs: ScheduleLogs, cn: int) -> Cause:
 
 
 def _data_of_node(logs: ScheduleLogs, cn: int) -> int:
-    """CN that made an input of `cn`, or transfer that brought an input, at the time at which `cn` began; else NOTHING.
-    Transfers to the off-chip memory are also considered, because streamed data are read from there.
+    """CN that made an input of `cn`, or transfer that brought an input, exactly when `cn` began; otherwise NOTHING.
+    Transfers to the off-chip memory also count, because streamed data are read from there.
     """
     time, needs = logs.start[cn], logs.needs_of[cn]
     makers = (logs.producer[piece] for piece, _ in needs)
@@ -263,8 +263,8 @@ def _data_of_node(logs: ScheduleLogs, cn: int) -> int:
 
 
 def _ended_before(logs: ScheduleLogs, cn: int) -> int:
-    """CN that had to end before `cn` could begin, although no data flow between them: a predecessor in the order, or,
-    if stacks wait for each other, a CN of an earlier stack; else NOTHING.
+    """CN without data for `cn` that had to end before `cn` could begin; otherwise NOTHING. It is a predecessor in the
+    order, or a CN of an earlier stack if stacks wait for each other.
     """
     graph, time = logs.view.artifact.graph, logs.start[cn]
     before = graph.order_predecessor[int(graph.order_start[cn]) : int(graph.order_start[cn + 1])].tolist()
@@ -274,7 +274,7 @@ def _ended_before(logs: ScheduleLogs, cn: int) -> int:
 
 
 def _causes_of_transfers(logs: ScheduleLogs) -> list[Cause]:
-    """Causes of all transfers. A transfer that only receives a broadcast has the cause of the broadcast."""
+    """Causes of all transfers. A transfer that only receives a broadcast has the cause of the main transfer."""
     full_links, lacks_room = links_too_full(logs), _lack_room(logs)
     main_of = {one: main for main, others in listeners(logs.view).items() for one in others}
     causes: dict[int, Cause] = {}
@@ -298,8 +298,8 @@ def _causes_of_transfers(logs: ScheduleLogs) -> list[Cause]:
 
 
 def _queue(logs: ScheduleLogs, move: _Move) -> tuple[bool, int]:
-    """Queue that a transfer belongs to: the fetches of a core, or the writes of a memory to the off-chip memory. The
-    transfers of a queue begin one after another.
+    """Queue of a transfer: the fetches of a core, or the writes of a memory to the off-chip memory. Transfers of a
+    queue begin one after another.
     """
     is_write = move.target_memory == logs.view.system.off_chip_memory
     return is_write, move.source_memory if is_write else move.target_core
@@ -325,7 +325,7 @@ def _cause_of_transfer(logs: ScheduleLogs, move: _Move, full_links: Iterable[int
 
 
 def _late_cause(logs: ScheduleLogs, move: _Move) -> Cause:
-    """Cause of a transfer that nothing delayed directly."""
+    """Cause of the start of a transfer for which `_cause_of_transfer` finds none."""
     time, (is_write, place) = move.start_cycles, _queue(logs, move)
     asked: _Asked = (
         (ORDER, lambda: (logs.ends_from_memory if is_write else logs.ends_to_core).at(place, time)),
@@ -336,8 +336,8 @@ def _late_cause(logs: ScheduleLogs, move: _Move) -> Cause:
 
 
 def _begun_before(logs: ScheduleLogs, move: _Move) -> int:
-    """CN that began at the same time as a transfer. This CN makes another input of a reader of the transferred data.
-    Before this CN began, no core could prepare the reader.
+    """CN that began at the same time as a transfer and makes another input of a reader of the transferred data. Before
+    this CN began, no core could prepare the reader.
     """
     problem = logs.view.artifact.problem
     start, need = problem.piece_needs
@@ -352,8 +352,8 @@ def _begun_before(logs: ScheduleLogs, move: _Move) -> int:
 
 
 def links_too_full(logs: ScheduleLogs) -> dict[int, list[int]]:
-    """Links, by transfer, that delayed the transfer: just before its begin, their free width was less than the width
-    that the transfer uses.
+    """Links that delayed a transfer, by transfer. Just before the transfer began, the free width of such a link was
+    less than the width that the transfer uses.
     """
     schedule, system = logs.view.schedule, logs.view.system
     transfer, link = own_hops(schedule, system)
@@ -368,8 +368,8 @@ def links_too_full(logs: ScheduleLogs) -> dict[int, list[int]]:
 
 
 def _lack_room(logs: ScheduleLogs) -> set[int]:
-    """Transfers that their target memory delayed: just before their begin, its free room was less than the size of
-    their data.
+    """Transfers that their target memory delayed. Just before the transfer began, the free room of the memory was less
+    than the size of the data.
     """
     moves, bits = logs.view.schedule.transfers, logs.view.artifact.graph.piece_bits
     found: set[int] = set()
@@ -381,6 +381,6 @@ def _lack_room(logs: ScheduleLogs) -> set[int]:
 
 
 def _before(times: Integers, values: Integers, when: Integers) -> Integers:
-    """Values of a step function just before the times in `when`; 0 before its first step."""
+    """Values of a step function just before the times in `when`. Before its first step, the function is 0."""
     step = np.searchsorted(times, when, side="left") - 1
     return np.append(values, 0)[step]

@@ -24,10 +24,10 @@ from tilewright.multicore.scheduling.system_assembly import UNLIMITED_BITS_PER_C
 from tilewright.results.multi.use import CoreUse, LinkUse, MemoryUse
 
 LEAST_FACTOR = 1.5
-"""Smallest number of loads for which reloaded data are reported."""
+"""Smallest number of loads of the same data that is reported as reloading."""
 CONSTANTS, RESULTS = "constants", "results"
-"""Kinds of data: constants, such as weights, and results. The layer of constants is the layer that reads them; the
-layer of results is the layer that makes them.
+"""Kinds of data: constants, such as weights, and results of layers. Constants belong to the layer that reads them;
+results belong to the layer that makes them.
 """
 STREAMED, COPIED, EVICTED = "streamed", "copied", "evicted"
 _WHY = {
@@ -38,12 +38,11 @@ _WHY = {
 
 
 def reload_rows(artifact: ScheduleArtifact) -> list[dict[str, Any]]:
-    """Rows, one per layer and kind of data that are read from off-chip at least LEAST_FACTOR times. The row with most
-    extra bits comes first.
+    """Rows on reloaded data, one per layer and kind of data that are read from off-chip at least LEAST_FACTOR times.
 
-    `bits` is the size of the data of `layer`; `loaded_bits` is the number of bits that are read from off-chip for these
-    data. `cause` names the largest part of the extra bits: streamed (an operand stays off-chip), copied (to several
-    memories), or evicted.
+    The row with most extra bits comes first. `bits` is the size of the data of `layer`. `loaded_bits` is the number of
+    bits that are read from off-chip for these data. `cause` names the largest part of the extra bits: streamed (an
+    operand stays off-chip), copied (to several memories), or evicted.
     """
     graph = artifact.graph
     layers = len(artifact.names.layer_names)
@@ -83,7 +82,7 @@ def reload_rows(artifact: ScheduleArtifact) -> list[dict[str, Any]]:
 
 
 def reload_lines(rows: Sequence[dict[str, Any]], most: int) -> list[str]:
-    """Text lines for the rows, at most `most` of them."""
+    """Text lines on reloaded data, at most `most` of them."""
     lines = [
         f"{row['layer']}: its {row['data']} ({size_text(row['bits'])}) are loaded {row['factor']:,.1f} times by"
         f" {row['tiles']:,} tiles: {_WHY[row['cause']]}"
@@ -145,9 +144,10 @@ def multi_summary(
     objective: str,
     others: Mapping[str, Any],
 ) -> Summary:
-    """Summary of a schedule. `costs` are the cost tables by core file; `others` are fields that are added unchanged.
+    """Summary of a schedule.
 
-    Gaps are computed by `gap_to`: the difference between the value and the bound, as a share of the value.
+    `costs` are the cost tables by core file. `others` are fields that are added unchanged. The gap of a value is its
+    difference from the lower bound, as a share of the value (`gap_to`).
     """
     schedule, names = artifact.schedule, artifact.names
     energy, latency = schedule.energy_pj, schedule.latency_cycles
@@ -214,7 +214,7 @@ def _bound_fields(bounds: LowerBounds | None, latency: int, energy: float) -> Su
 
 
 def _latency_fields(terms: LatencyBounds) -> Summary:
-    """Lower bound of the latency, and the terms of which it is the largest."""
+    """Lower bound of the latency, and the terms whose maximum is the bound."""
     return {
         LATENCY_CYCLES: terms.latency_cycles,
         "latency_terms": {
@@ -283,7 +283,7 @@ def core_uses(artifact: ScheduleArtifact, costs: Mapping[str, Sequence[CoreCostR
 
 
 def _times(times: int, energies_pj: Sequence[tuple[str, float]]) -> dict[str, float]:
-    """Energies of `times` equal CNs, by name of the memory or term."""
+    """Energies of `times` equal CNs, in pJ, by name of the memory or term."""
     return {name: times * energy for name, energy in energies_pj}
 
 
@@ -328,9 +328,9 @@ def baseline_rows(
     """Rows that compare this run with its baselines: the best single core, layer by layer on all cores, and this run.
 
     `planned` is the best layer-by-layer schedule that the search for the plan of this run found. It replaces
-    `layer_by_layer` if it is better by the objective, so that ratios refer to the best known baseline. `gap` is the gap
-    of the row to the lower bound for its tiles. `speedup` and `energy_ratio` are latency and energy of the row divided
-    by those of this run. `energy_parts_pj` are the terms of the energy.
+    `layer_by_layer` if its objective is better, so that ratios refer to the best known baseline. `gap` is the gap of
+    the row to the lower bound for its tiles. `speedup` and `energy_ratio` are latency and energy of the row divided by
+    those of this run. `energy_parts_pj` are the terms of the energy.
     """
     rows = []
     objective = OBJECTIVES.get(summary["objective"], OBJECTIVES["EDP"])

@@ -52,9 +52,7 @@ def summary_text(summary: Summary, in_full: bool = True) -> str:
 
 
 def _bound_lines(summary: Summary) -> list[str]:
-    """Lines on the lower bounds and the gaps to them, and on the terms of which the bound of the latency is the
-    largest.
-    """
+    """Lines on the lower bounds, the gaps to the bounds, and the terms whose maximum is the bound of the latency."""
     bound = summary["lower_bound"]
     if bound is None:
         return [f"no lower bound: the schedule model {summary['schedule_model']} is not causal"]
@@ -128,7 +126,7 @@ def _energies(summary: Summary) -> list[tuple[str, ...]]:
 
 
 def _micro(energy_pj: float) -> str:
-    """Energy in µJ, with one decimal or with four significant digits, whichever has more digits."""
+    """Text of an energy in µJ, with one decimal or with four significant digits, whichever has more digits."""
     energy_uj = energy_pj / PICOJOULES_A_MICROJOULE
     text = f"{energy_uj:,.1f}" if energy_uj >= 100 else f"{energy_uj:.4g}"
     return text if "." in text or "e" in text else f"{text}.0"

@@ -77,8 +77,10 @@ class SystemLayout:
 
 
 def system_layout(accelerator: MultiCoreAccelerator) -> SystemLayout:
-    """Layout of an accelerator. Cores are at the coordinates that the file gives. Other compute cores are arranged as a
-    square, with cores of other roles at the side.
+    """Layout of an accelerator.
+
+    If the accelerator file gives coordinates, cores are placed there. Other compute cores are arranged as a square,
+    with cores of other roles at the side.
     """
     cells = _cells(accelerator)
     shared = [link for link in accelerator.links if len(link.core_ids) > 2]
@@ -104,7 +106,7 @@ def system_layout(accelerator: MultiCoreAccelerator) -> SystemLayout:
 
 
 def link_text(link: Link) -> str:
-    """Text with bandwidth and energy of a link."""
+    """Text with the bandwidth and energy of a link."""
     width = (
         "infinite bandwidth" if link.bandwidth_bits_per_cycle is None else f"{link.bandwidth_bits_per_cycle} b/cycle"
     )
@@ -135,8 +137,8 @@ def _cells(accelerator: MultiCoreAccelerator) -> dict[int, Cell]:
 
 
 def _grid(core_ids: Sequence[int], accelerator: MultiCoreAccelerator) -> dict[int, Cell]:
-    """Cells of the cores, row by row. The number of columns is the one for which most links connect neighbours; if
-    several are equal, the one closest to a square.
+    """Cells of the cores, row by row. The number of columns is chosen so that most links connect neighbours. Among
+    equal numbers, the layout closest to a square is chosen.
     """
     pairs = {link.core_ids for link in accelerator.links if len(link.core_ids) == 2}
     square = math.ceil(math.sqrt(len(core_ids)))
@@ -157,7 +159,7 @@ def _are_neighbours(one: Cell | None, other: Cell | None) -> bool:
 
 
 def _fans(far: dict[tuple[int, int], tuple[str, bool]]) -> list[Bar]:
-    """Bars for links between cores that are not neighbours. Equal links of one core are one bar. The core with most
+    """Bars for links between cores that are not neighbours. Equal links of one core share a bar. The core with most
     such links comes first.
     """
     bars: list[Bar] = []
@@ -197,7 +199,7 @@ def write_system_figure(accelerator: MultiCoreAccelerator, path_stem: Path) -> t
 
 
 class _SystemDrawing:
-    """Positions, in inches, of everything in the figure of one accelerator."""
+    """Positions in inches of all boxes, arrows and bars in the figure of an accelerator."""
 
     def __init__(self, accelerator: MultiCoreAccelerator) -> None:
         self.accelerator = accelerator
@@ -326,7 +328,9 @@ def _height(lines: list[str]) -> float:
 
 
 def _box_width(columns: int, left: float, gap: float) -> float:
-    """Width of a box: in a paper, the boxes of a row and their gaps fill the figure, if they do not get too narrow."""
+    """Width of a box, in inches. In a paper, the boxes of a row and their gaps fill the figure, but a box has at least
+    LEAST_BOX_INCHES.
+    """
     sheet = sheet_inches()
     if sheet is None:
         return BOX_WIDTH_INCHES

@@ -10,7 +10,7 @@ class CoreUse:
     """Use of a core."""
 
     core: int
-    """Id in the accelerator file."""
+    """Id of the core in the accelerator file."""
     name: str
     """Name of the core file."""
     role: str
@@ -25,12 +25,12 @@ class CoreUse:
     memory_energy_pj: dict[str, float]
     """Energy of each memory, in pJ."""
     term_energy_pj: dict[str, float] = field(default_factory=dict, metadata=LEFT_OUT)
-    """Energy of each further term, in pJ."""
+    """Energy of each term other than memories, in pJ."""
 
 
 @dataclass(frozen=True)
 class ScheduledLayer:
-    """Place and time of a layer."""
+    """Cores and times of a layer in a schedule."""
 
     layer: int
     """Number of the layer in the CN graph."""
@@ -51,7 +51,7 @@ class ScheduledLayer:
 
 @dataclass(frozen=True)
 class MemoryUse:
-    """Use of a memory that keeps data of CNs."""
+    """Use of a memory that holds data of CNs."""
 
     name: str
     cores: tuple[int, ...]

@@ -83,7 +83,7 @@ LINKS: Table[LinkUse] = (
 
 
 def core_use_rows(summary: Summary) -> list[dict[str, Any]]:
-    """Rows of the table of cores."""
+    """Rows of the table of cores: each core with its fullest memory."""
     return [row_of(CORES, row) for row in _core_rows(summary)]
 
 

@@ -1,6 +1,6 @@
 """Columns of the table of runs on the page, their cells, and texts on the ports that limit a run.
 
-Rows are those of `summary.csv`; numbers keep nine significant digits.
+The rows are those of `summary.csv`, but their numbers have nine significant digits.
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,19 +17,19 @@ from tilewright.results.verdict import Verdict as CauseVerdict
 DIGITS = 9
 """Significant digits of the numbers in the page; the artifacts have all digits."""
 FLOWS = {"single": "one core", "multi": "several cores"}
-"""Words for each flow."""
+"""Words for each flow, by the name of the flow."""
 
 
 LIMITED_BY: Column[Summary] = Column(
     "limited_by", "Limit of the run, in words.", lambda _: ABSENT, "limited by", is_number=False
 )
-"""Column that the page adds to a row. Its value comes from `bottlenecks.json`, not from the summary."""
+"""Column of the page with the limit of the run. Its value comes from `bottlenecks.json`, not from the summary."""
 FIRST = (
     *("run", "workload", "hardware", "flow", "state", ENERGY_PJ, LATENCY_CYCLES, EDP_PJ_CYCLES),
     *("mac_utilization", AREA_MM2, "limited_by", "latency_s", "power_w", "tops_per_w", "gap_latency", "gap_energy"),
     *("corrected_energy_pj", "corrected_latency_cycles", "costed_mac_share", "costed_operation_share", "layers"),
 )
-"""First columns of the page, in order. Further columns follow in the order that they have in tables."""
+"""First columns of the page, in order. Further columns follow in the order of other tables."""
 ALWAYS = ("run", "workload", "hardware", ENERGY_PJ, LATENCY_CYCLES, EDP_PJ_CYCLES)
 """Columns that are always shown. Other columns are shown only if at least one run has a value."""
 
@@ -50,7 +50,7 @@ def _has(row: Mapping[str, Any], column: Column[Summary]) -> bool:
 
 
 def cell(row: Mapping[str, Any], column: Column[Summary]) -> Any:
-    """Cell of a row: a number in the unit of the column, a text, or None if there is no value."""
+    """Cell of a row: a number in the unit of the column, a text, or None if the row has no value."""
     value = row.get(column.key)
     if value is None or value == "":
         return None
@@ -60,7 +60,7 @@ def cell(row: Mapping[str, Any], column: Column[Summary]) -> Any:
 
 
 def rounded(value: float | None) -> float | int | None:
-    """Number with nine significant digits. An integer has no decimal point. None for None."""
+    """Number with nine significant digits, and without a decimal point if it is an integer. None for None."""
     if value is None:
         return None
     short = float(f"{value:.{DIGITS}g}")
@@ -79,7 +79,7 @@ Verdict = Mapping[str, Any]
 
 
 def port_name(port: Mapping[str, str]) -> str:
-    """Text for a port, as in other reports."""
+    """Text for a port, as in other reports of a run."""
     return f"{port['memory']} {port['port']}"
 
 
@@ -106,12 +106,12 @@ def limit_text(verdict: Verdict | None) -> str:
 
 
 def cause_text(verdict: Verdict | None) -> str:
-    """Short text with the kind of limit that takes most cycles; '' if not known."""
+    """Short text with the kind of cause that takes most cycles; '' if not known."""
     return "" if verdict is None else str(verdict.get("limited_by") or limit_text(verdict))
 
 
 def limit_lines(verdict: Verdict | None, causes: CauseVerdict) -> list[str]:
-    """Lines on the cause with most cycles, the limit, and the savings of wider ports, each with its value.
+    """Lines on the cause with most cycles, the limit, and the savings of wider ports. Each statement has its value.
 
     `causes` is the verdict over the causes in the chart next to the lines. Returns [] if the limit is not known.
     """

@@ -1,8 +1,8 @@
-"""Page with all runs, as one HTML file that contains data, style and scripts and needs no other files and no internet.
+"""Page with all runs, as one HTML file that contains data, style and scripts.
 
-The scripts (base.js, charts.js, overview.js, run_view.js, views.js) draw the selected view from one copy of the data. A
-schedule on several cores is shown in a frame, as the interactive page of `results/multi/page.py`. The file contains
-the scripts of that page only once.
+It needs no other files and no internet. The scripts (base.js, charts.js, overview.js, run_view.js, views.js) draw the
+selected view from one copy of the data. Each schedule on several cores is shown in a frame, as the interactive page of
+`results/multi/page.py`. The file contains the scripts of the schedule page only once.
 """
 
 import re
@@ -26,7 +26,7 @@ FOLDER = Path(__file__).resolve().parent
 PAGE, STYLE = "page.html", "page.css"
 SCRIPTS = ("base.js", "charts.js", "overview.js", "run_view.js", "views.js")
 MOST_DETAIL_BYTES = 16_000_000
-"""Largest number of bytes of the details of all runs together. Runs whose details would exceed this number have only a
+"""Largest size of the details of all runs together, in bytes. Runs whose details would exceed this size have only a
 row, and the page says so.
 """
 
@@ -37,7 +37,7 @@ class PageRun:
 
     name: str
     flow: str
-    """Flow: SINGLE or MULTI."""
+    """Flow of the run: SINGLE (one core) or MULTI (several cores)."""
     summary: Summary
     point: RunPoint
     """Point of the run, for comparisons with other runs."""
@@ -50,7 +50,7 @@ class PageRun:
 
 
 def results_page(runs: Sequence[PageRun], unfinished: Sequence[Mapping[str, str]] = ()) -> str:
-    """Text of the HTML file. `unfinished` are rows of runs without a result, which the page lists."""
+    """Text of the HTML file. `unfinished` are rows of runs without a result; the page lists these runs."""
     data = html_data(canonical_text(page_data(runs, unfinished)))
     parts = {
         "TITLE": html(_title(runs)),
@@ -62,8 +62,11 @@ def results_page(runs: Sequence[PageRun], unfinished: Sequence[Mapping[str, str]
 
 
 def page_data(runs: Sequence[PageRun], unfinished: Sequence[Mapping[str, str]] = ()) -> JsonObject:
-    """Data for the scripts: columns, a row for each run, the details of each run, the groups of comparable runs, and
-    warnings on runs of one network whose numbers are not of one physical world."""
+    """Data for the scripts.
+
+    The data are columns, a row and the details of each run, the groups of comparable runs, and warnings on runs that
+    should not be ranked together.
+    """
     rows = [_row(run) for run in runs] + [dict(row) for row in unfinished]
     columns = shown_columns(rows)
     details: dict[str, Any] = {}

@@ -54,9 +54,8 @@ Verdicts = Mapping[str, Any]
 def one_core_detail(
     found: Bottlenecks, placed: Sequence[PlacedLayer], summary: Summary, verdicts: Verdicts | None
 ) -> JsonObject:
-    """Data of a run on one core that the page shows in addition to the row of the run.
-
-    `verdicts` has the limiting ports; None if the limiting ports are not known.
+    """Data of a run on one core that the page shows below the row of the run. `verdicts` has the limiting ports; None
+    if they are not known.
     """
     kinds = [(layer.record_index, layer.repeats) for layer in placed]
     records = dict(zip(kinds, (layer.record for layer in placed), strict=True))
@@ -87,7 +86,7 @@ def _label(layer: PlacedLayer) -> str:
 
 
 def network_parts(found: Bottlenecks) -> JsonObject:
-    """Cycles by cause, and energy by operand and memory (or by other term), the largest first."""
+    """Cycles by cause, and energy by operand and memory (or by other energy term), the largest first."""
     causes = found.added(LATENCY, cause_words) if has_causes(found) else {}
     energies = found.added(ENERGY, lambda one: (memory_words(one), one.operand))
     return {
@@ -136,7 +135,7 @@ def _limit(verdicts: Verdicts | None, found: Bottlenecks) -> dict[str, Any]:
 
 
 def _gains(verdicts: Verdicts) -> dict[str, float]:
-    """Cycles, summed over all layers, that doubling the width of a port saves, by port."""
+    """Cycles that doubling the width of a port saves, summed over all layers, by port."""
     gains: dict[str, float] = {}
     for row in verdicts["ports"]:
         if row.get("gain_cycles") is not None:
@@ -178,7 +177,9 @@ def _record(
 
 
 def _level(record: LayerRecord, operand: str, level: int, memory: str) -> list[Any]:
-    """List of: operand, memory, size of the memory in bits, loops (innermost first), share of the memory that all
+    """Memory level of an operand as a list.
+
+    The items are: operand, memory, size of the memory in bits, loops (innermost first), share of the memory that all
     operands fill, share that this operand fills, and energy by direction.
     """
     loops = " ".join(f"{dimension} {size:g}" for dimension, size in record.temporal_mapping[operand][level])
@@ -195,8 +196,8 @@ def _level(record: LayerRecord, operand: str, level: int, memory: str) -> list[A
 
 
 def _roofline(verdicts: Verdicts | None, names: Sequence[str]) -> dict[str, Any] | None:
-    """Roofs of the ports that layers use. The port that would save most cycles comes first. Each point has the number
-    of its layer.
+    """Roofs of the ports that layers use, with a point for each layer. The port that would save most cycles comes
+    first. Each point has the number of its layer.
     """
     roofline = (verdicts or {}).get("roofline")
     if not roofline:

@@ -97,7 +97,7 @@ function roofline(detail) {
     }));
     const low = Math.min(ridge, ...points.map((one) => one.x)) / 1.5, high = Math.max(ridge, ...points.map((one) => one.x)) * 1.5;
     const roof = [[low, low * port.bytes], [ridge, peak], [high, peak]];
-    const chart = new Scatter(`layers below the roof of ${name}`, points, { words: "operations for a byte over the port", log: true }, { words: "operations a cycle", log: true },
+    const chart = new Scatter(`layers below the roof of ${name}`, points, { words: "operations per byte moved over the port", log: true }, { words: "operations a cycle", log: true },
       { lines: [roof], extra: [[low, Math.min(...points.map((one) => one.y))], [high, peak]] });
     place.replaceChildren(chart.node);
     table.replaceChildren(plainTable("points of the roofline", ["layer", "operations a byte", "operations a cycle", "of what the roof allows"],

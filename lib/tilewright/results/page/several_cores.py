@@ -36,8 +36,8 @@ _BASELINES = {
 
 
 def several_cores_detail(found: Bottlenecks, view: ScheduleView, summary: Mapping[str, Any], title: str) -> JsonObject:
-    """Data of a run on several cores that the page shows in addition to the row of the run. `found` has the limits of
-    the run.
+    """Data of a run on several cores that the page shows below the row of the run. `found` has the limits of the
+    run.
     """
     waits = _waits_of_layers(found.cores)
     data = schedule_data_text(view, summary)
@@ -103,14 +103,16 @@ def _limits(report: CoresReport | None) -> JsonObject:
 
 
 def _waits(report: CoresReport) -> list[list[Any]]:
-    """Pairs (cause, waiting cycles of all cores together), the longest first."""
+    """Pairs (cause of waiting, waiting cycles of all cores together). The longest wait comes first."""
     waits = [[words, cycles] for words, cycles in report.added(wait_words, WAITS).items()]
     rest = sum(cycles for _, cycles in waits[MOST_WAITS:])
     return waits[:MOST_WAITS] + ([["others", rest]] if rest else [])
 
 
 def _waits_of_layers(report: CoresReport | None) -> dict[str, tuple[int, str]]:
-    """(cycles in which cores wait before they run CNs of the layer, main cause with its share) for each layer."""
+    """Pair for each layer: cycles in which cores wait before they run CNs of the layer, and the main cause with its
+    share.
+    """
     causes: dict[str, dict[str, int]] = {}
     for (layer, words), cycles in (
         report.added(lambda row: (row.layer, wait_words(row)), WAITS).items() if report else ()
@@ -123,7 +125,9 @@ def _waits_of_layers(report: CoresReport | None) -> dict[str, tuple[int, str]]:
 
 
 def _link(row: Mapping[str, Any]) -> list[Any]:
-    """List of: name, width in bits per cycle, moved data in KiB, share of the time in which data move in %, and used
+    """Link as a list.
+
+    The items are: name, width in bits per cycle, moved data in KiB, share of the time in which data move in %, and used
     share of the width in %.
     """
     return [
@@ -155,7 +159,9 @@ def _baseline(row: Mapping[str, Any]) -> list[Any]:
 
 
 def _core(row: Mapping[str, Any]) -> list[Any]:
-    """List of: name, role, number of CNs, busy share in %, array use in %, energy, fullest memory, and peak of this
+    """Core as a list.
+
+    The items are: name, role, number of CNs, busy share in %, array use in %, energy, fullest memory, and peak of this
     memory in %.
     """
     return [
@@ -171,8 +177,10 @@ def _core(row: Mapping[str, Any]) -> list[Any]:
 
 
 def _layer(row: ScheduledLayer, waits: Mapping[str, tuple[int, str]]) -> list[Any]:
-    """List of: name, operator, number of CNs, cores, first start, last end, busy cycles, energy on the cores, cycles in
-    which cores wait before CNs of the layer, and the main cause of waiting.
+    """Layer as a list.
+
+    The items are: name, operator, number of CNs, cores, first start, last end, busy cycles, energy on the cores, cycles
+    in which cores wait before CNs of the layer, and the main cause of waiting.
     """
     return [
         *(row.name, row.operator_type, row.cn_count, row.cores),
