@@ -177,7 +177,7 @@ def _syntax_problem(error: yaml.YAMLError, file: str) -> Problem:
 
 
 class _NodeReader:
-    """Converter of YAML nodes into plain data. A limit on the number of values stops aliases that expand without end."""
+    """Converter of YAML nodes into plain data. A limit on the number of values stops endless expansion of aliases."""
 
     def __init__(self, file: str, budget: int) -> None:
         self.file = file

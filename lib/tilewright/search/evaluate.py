@@ -62,8 +62,8 @@ def prepare(
 ) -> PreparedProblem:
     """Layer on a core with the spatial mapping `unrolling`, converted into the arrays that the kernel reads.
 
-    With `same_data_is_no_access`, an input that the array uses again in the next cycle is not read again; this is the
-    default of the reference. Raises MappingError if the spatial mapping is impossible.
+    If `same_data_is_no_access` is true, an input that the array uses again in the next cycle is not read again; this is
+    the default of the reference. Raises MappingError if the spatial mapping is impossible.
     """
     spatial = convert_spatial_mapping(unrolling, layer, core, links, options.profile)
     arrays = build_problem(
@@ -156,10 +156,10 @@ def full_record(
 
 
 def with_reach(record: LayerRecord, core: Core, own: Core, layer: Layer, links: Links) -> LayerRecord:
-    """Record of a layer that was mapped on `own`, a version of `core` that was changed for this layer.
+    """Record of a layer that was mapped on `own`, which is `core` after changes for this layer.
 
-    The record gets the memory reach that turns `core` into `own`. If no memory reach does this, `core_is_changed` is
-    set.
+    If a choice of topmost memories turns `core` into `own`, the record gets this choice as `memory_reach`. Otherwise
+    `core_is_changed` is true.
     """
     reach = reach_of_core(core, own, layer, links)
     if reach is None:
@@ -326,7 +326,7 @@ def _run(
 
 
 def failure_text(prepared: PreparedProblem, outcome: int, place: np.ndarray, bits: np.ndarray) -> str:
-    """Message that says why an order does not fit: operand, memory, required size and limit."""
+    """Message that says why an order does not fit: operand, memory, required bits and available bits."""
     k, o = int(place[0]), int(place[1])
     memory = prepared.core.memories[k].name
     operand = prepared.layer.operands[o]
