@@ -25,7 +25,7 @@ class LatencyTerm(Protocol):
     """Latency term in addition to the latency terms of the cost model."""
 
     def concerns(self, core: Core) -> bool:
-        """True if the term applies to a core. If not, results of the core do not contain the term."""
+        """True if the term applies to a core. Otherwise results of the core do not contain the term."""
 
     def cycles(self, layer: Layer, core: Core, unrolling: Unrolling) -> int:
         """Cycles of the term for a layer with a spatial mapping, an integer of at least 0.
