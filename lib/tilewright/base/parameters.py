@@ -100,7 +100,7 @@ class Parameter:
     default: Any
     """Default value; MISSING if the parameter has none and must be given."""
     owner: type
-    """Class that declares the parameter."""
+    """Class of parameters that declares the parameter."""
 
     @property
     def sentence(self) -> str:

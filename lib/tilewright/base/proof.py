@@ -189,7 +189,7 @@ def if_copied_line(found: Mapping[str, Any]) -> list[str]:
     if gap == f"{found['gap_latency']:.1%}":
         return []
     cycles = f"{copied[LATENCY_CYCLES]:,} cycles"
-    line = f"over those of them that copy data that fit, as this one: {cycles}; gap {gap} in latency"
+    line = f"over schedules that, like this one, copy data that fit a core before use: {cycles}; gap {gap} in latency"
     return [f"{line}, {OF_THIS_TILING}"]
 
 

@@ -40,7 +40,7 @@ def notice_lines(notices: Sequence[str], most: int = MOST_TOLD) -> list[str]:
 
 
 def capped(lines: Sequence[str], most: int = MOST_TOLD) -> list[str]:
-    """First `most` lines, and a line with the number of the remaining lines."""
+    """First `most` lines, followed by a line that counts the other lines."""
     rest = len(lines) - most
     more = [f"{rest:,} more inputs have no effect"] if rest > 0 else []
     return [*lines[:most], *more]

@@ -403,7 +403,7 @@ def check_memory(problem, ws, k):
 def given_slice(problem, ws, k, j):
     """Bits that operand number `j` of memory `k` needs for its loops in `ws.bound`.
 
-    This function also multiplies these loops into the current tile of the operand.
+    The current tile of the operand is also extended by these loops.
     """
     o = problem.memory_operands[k, j]
     m = problem.memory_levels[k, j]

@@ -67,7 +67,7 @@ def further_cycles(layer: Layer, core: Core, unrolling: Unrolling) -> tuple[int,
     for name, term in further_latency_terms(core).items():
         cycles = term.cycles(layer, core, unrolling)
         if isinstance(cycles, bool) or not isinstance(cycles, int) or not 0 <= cycles <= MOST_CYCLES:
-            message = f"is no number of cycles for layer {layer.name} on {core.name}"
+            message = f"is not a valid number of cycles for layer {layer.name} on {core.name}"
             raise InputError([Problem(message, f"plug-in {name}", value=repr(cycles), allowed="whole numbers from 0")])
         found.append(cycles)
     return tuple(found)

@@ -299,7 +299,7 @@ def _check_cycles(problem: Problem, spatial: ConvertedSpatialMapping) -> None:
     cycles = most_cycles(problem, spatial, int(used.min()) if used.size else 1)
     if cycles > MOST_CYCLES:
         raise MappingError(
-            f"the layer is too large: moving its data could take {cycles:.3g} cycles, tilewright counts up to 2^57"
+            f"the layer is too large: moving its data could take {cycles:.3g} cycles; tilewright counts only up to 2^57"
         )
 
 

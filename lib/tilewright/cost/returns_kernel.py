@@ -272,7 +272,7 @@ def is_in_layer(problem, ws, group, times):
 
 @kernel
 def size_of(ws, d):
-    """Number of iterations of dimension `d` in the layer."""
+    """Number of iterations of dimension `d` in the whole layer."""
     size = ws.tile_size[d]
     for i in range(ws.digit_count):
         if ws.digit[i].dimension == d:

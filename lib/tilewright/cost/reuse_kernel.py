@@ -31,8 +31,8 @@ WIDE_UNTIL_ADDED = SWITCHES.index("wide_until_added")
 def merge_stationary_loops(problem, ws):
     """Move the innermost irrelevant loops of each memory level to the level below, because they do not change the data.
 
-    One pass from the outermost level inwards is sufficient. After this pass, the innermost loop of each level above the
-    lowest level is not irrelevant.
+    One pass from the outermost level inwards is sufficient. After this pass, no level above the lowest level has an
+    irrelevant innermost loop.
     """
     for o in range(problem.operand_count):
         levels = problem.level_count[o]

@@ -71,7 +71,9 @@ def _fault(name: str, entry: object) -> str:
     if entry.term and entry.quantity != "power_mw":
         return f"belongs to the energy term {entry.term!r}, which needs a power, not {entry.quantity}"
     if entry.term and entry.default:
-        return f"is a power with the default {entry.default:g}; only the default 0 is allowed, as files must state it"
+        return (
+            f"is a power with the default {entry.default:g}; the default of a power must be 0, as files must state it"
+        )
     return ""
 
 

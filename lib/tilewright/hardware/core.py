@@ -176,7 +176,7 @@ def single_core(accelerator: Accelerator) -> Core:
 def several_cores_problem(accelerator: Accelerator, file: str = "") -> Problem:
     """Text of the problem that an accelerator has several cores where exactly one core is required."""
     message = (
-        f"{accelerator.name} has {len(accelerator.cores)} cores, and one is needed here; for several there are runs"
-        " with `flow: multi` and the verbs cns, cost, allocate, schedule (docs/multi-core.md)"
+        f"{accelerator.name} has {len(accelerator.cores)} cores, but one core is required here; for several cores, use"
+        " a run with `flow: multi`, or the verbs cns, cost, allocate, schedule (docs/multi-core.md)"
     )
     return Problem(message, file)

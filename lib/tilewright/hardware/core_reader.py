@@ -272,7 +272,7 @@ def _array(entry: HardwareFile) -> OperationalArray:
 
 
 def _in_memory_parameters(entry: HardwareFile) -> tuple[tuple[str, float], ...]:
-    """Numbers that only in-memory arrays have (`hardware.in_memory_circuits`)."""
+    """Pairs (name, value) of the numbers that only in-memory arrays have (`hardware.in_memory_circuits`)."""
     array = entry.operational_array
     # check_in_memory requires them.
     assert array.input_precision is not None

@@ -23,7 +23,7 @@ def key_path(data: Any, path: str) -> KeyPath | Problem:
     if below or isinstance(data, list):
         return _no_such_key(data, key)
     if not isinstance(data, dict):
-        return Problem("not a table in the base, so nothing can be set in it", value=key)
+        return Problem("not a table in the base file, so no key can be set in it", value=key)
     has_numbers = bool(data) and all(type(known) is int for known in data)
     return (*found, int(key) if has_numbers and key.isdecimal() else key)
 
@@ -100,4 +100,6 @@ def keys_of(data: Any) -> list[str]:
 def _no_such_key(data: Any, key: str) -> Problem:
     known = keys_of(data)
     nearest = nearest_name(key, known)
-    return Problem("the base has no such key", value=key, allowed="" if nearest else ", ".join(known), nearest=nearest)
+    return Problem(
+        "the base file has no such key", value=key, allowed="" if nearest else ", ".join(known), nearest=nearest
+    )

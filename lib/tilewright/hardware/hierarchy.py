@@ -70,7 +70,7 @@ def instance_count(core: Core, memory_index: int) -> int:
 
 @lru_cache(maxsize=256)
 def top_memories(core: Core) -> tuple[tuple[Memory, tuple[str, ...]], ...]:
-    """Pairs (memory, memory operands for which this memory is the outermost level), in the order of the hardware file."""
+    """Pairs (memory, memory operands for which it is the outermost level), in the order of the hardware file."""
     operands_of: dict[int, list[str]] = {}
     for operand, chain in memory_hierarchy(core).levels_of:
         operands_of.setdefault(chain[-1], []).append(operand)

@@ -117,7 +117,7 @@ class InMemory(NamedTuple):
         return ""
 
 
-_UNKNOWN = "have no energy in this model (B14): zigzag-3.9.1+complete_in_memory_model, or corrected, has one"
+_UNKNOWN = "have no energy in this model (fault B14): use zigzag-3.9.1+complete_in_memory_model or corrected"
 ANALOG = InMemory(True, _ANALOG_TERMS)
 DIGITAL = InMemory(False, _DIGITAL_TERMS)
 
@@ -143,9 +143,8 @@ def used_rows(own: InMemoryArray, work: ArrayWork) -> int:
 
 
 def _distinct_inputs(beside: Mapping[str, float], along: Mapping[str, float], work: ArrayWork) -> int:
-    """Number of rows that are needed if each row takes one distinct input. All columns must multiply the same inputs,
-    so columns with other inputs need further rows.
-    """
+    """Number of rows that are needed if each row takes one distinct input. Columns with different inputs need
+    different rows."""
     rows, left = 1.0, dict(along)
     counted: set[str] = set()
     for name in beside:

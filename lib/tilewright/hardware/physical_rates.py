@@ -119,7 +119,7 @@ def _widths(port: dict[Any, Any], problems: Problems, clock: "_Clock") -> Iterat
 
 
 def _bits_per_cycle(value: Any, problems: Problems, path: KeyPath, clock: "_Clock") -> int | None:
-    """Bandwidth in bits per cycle, rounded down, for a value that is a bandwidth per second; None for any other value."""
+    """Bandwidth in bits per cycle, rounded down, of a bandwidth per second; None for any other value."""
     if not is_per_second(value):
         return None
     try:

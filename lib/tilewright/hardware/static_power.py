@@ -38,7 +38,7 @@ def static_power_mw(core: Core, term: str | None = None) -> float:
 
 
 def memory_power_mw(core: Core, index: int, term: str | None = None) -> float:
-    """Static power in mW of all instances of a memory. Only one energy term counts; for None, all terms are added up."""
+    """Static power in mW of all instances of a memory. Only one energy term counts; for None, all terms count."""
     figures = core.memories[index].figures
     return _power_mw("memory", figures, term) * instance_count(core, index) if figures else 0.0
 

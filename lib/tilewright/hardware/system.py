@@ -77,7 +77,7 @@ this.
 
 @dataclass(frozen=True)
 class CorePlace:
-    """Place of a core in an accelerator, with the role of the core there."""
+    """Core in an accelerator: its id, its file, and its role there."""
 
     core_id: int
     file_name: str

@@ -65,7 +65,9 @@ def _check_roles(problems: Problems, entry: ConnectivityFile, ids: CoreIds) -> N
     places: dict[tuple[int, ...], int] = {}
     for core_id, place in (entry.core_coordinates or {}).items():
         if place is not None and places.setdefault(tuple(place), core_id) != core_id:
-            problems.at(("core_coordinates", core_id), f"core {places[tuple(place)]} is there already", place)
+            problems.at(
+                ("core_coordinates", core_id), f"core {places[tuple(place)]} has these coordinates already", place
+            )
 
 
 def check_energy_keys(problems: Problems, entry: ConnectivityFile | ConnectionEntry) -> None:
@@ -249,7 +251,7 @@ def _rate(key: Any, rate: RateEntry, links: tuple[Link, ...]) -> str:
     leaving = _width([link for link in links if any(edge[0] == core_id for edge in link.edges)])
     own = f"links of core {core_id}: {arriving} in, {leaving} out"
     name = key if isinstance(key, str) else f"core {key}"
-    return f"{name} ({rate.ceiling:g} bits a cycle at most{burst}{strided}; {own})"
+    return f"{name} ({rate.ceiling:g} bits per cycle at most{burst}{strided}; {own})"
 
 
 def _width(links: list[Link]) -> str:

@@ -143,7 +143,7 @@ def check_paths(problems: Problems, accelerator: MultiCoreAccelerator, place: Ke
     in_place = _in_place(accelerator)
     by_way = [pair for pair in missing if pair not in lost and pair not in in_place]
     if by_way:
-        problems.notice(place, f"data can get only over the off-chip memory from core {_listed(by_way)}")
+        problems.notice(place, f"the only path is over the off-chip memory from core {_listed(by_way)}")
     used = {index for _, path in table.items() for index in path.links}
     unused = [link.name for index, link in enumerate(accelerator.links) if index not in used]
     if unused and not lost:

@@ -108,8 +108,8 @@ def _bare_connection(problems: Problems, entry: ConnectionEntry | list[int], ids
         problems.at(("cores",), "a link joins two cores; a bus joins more", list(found), "type: bus")
         return None
     if entry.duplex is not None and (entry.directed or entry.type == "bus"):
-        what = "a directed link has one direction" if entry.directed else "all transfers share a bus in any case"
-        problems.at(("duplex",), f"{what}, so duplex has no meaning", entry.duplex, "leave the key out")
+        what = "a directed link has one direction" if entry.directed else "both directions of a bus share its bandwidth"
+        problems.at(("duplex",), f"{what}, so duplex has no effect", entry.duplex, "leave the key out")
         return None
     return Connection(found, entry.type == "bus", None, LinkCost(), bool(entry.directed), entry.duplex == "half")
 

@@ -355,7 +355,11 @@ def cuts_by_array(layer: Layer, core: Core, constraints: MappingConstraints) -> 
     for name, factors in constraints.spatial_mapping:
         if name in array and math.prod(_usable(layer, factors).values()) > array[name]:
             asked = math.prod(factor for _, factor in factors)
-            yield name, f"takes {asked} lanes, and the array of {core.name} has {array[name]} here: the others are cut"
+            yield (
+                name,
+                f"takes {asked} lanes, and the array of {core.name} has {array[name]} here: "
+                "the remaining lanes are cut",
+            )
 
 
 def cuts_on_core(layer: Layer, core: Core, constraints: MappingConstraints, profile: ModelProfile) -> Iterator[Cut]:
@@ -418,7 +422,7 @@ def cuts_to_layer(layer: Layer, core: Core, constraints: MappingConstraints) -> 
             yield (
                 list(sides)[-1],
                 f"{' and '.join(sides)} together take {asked} lanes of {dimension}, but the layer has only {size}:"
-                " the others are cut",
+                " the remaining lanes are cut",
             )
 
 
@@ -434,7 +438,10 @@ def _left_out(
             continue  # reported as more lanes than the array has
         for dimension, factor in usable.items():
             if factor > 1 and dimension not in draft[name]:
-                yield name, f"{dimension} is left out: all array dimensions together take more lanes of it than it has"
+                yield (
+                    name,
+                    f"{dimension} is left out: all array dimensions together take more lanes of it than its size",
+                )
 
 
 def _overfull(

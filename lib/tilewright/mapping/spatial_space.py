@@ -43,9 +43,9 @@ class SpatialChoice:
 
     unrolling: Unrolling
     passes: int
-    """Lower bound of the passes of this mapping, for any loop order."""
+    """Lower bound of the number of temporal iterations of this mapping, for any loop order."""
     rest_passes: float
-    """Lower bound of the passes of this mapping and of all mappings that follow."""
+    """Lower bound of the number of temporal iterations, for this mapping and all mappings that follow."""
 
 
 @dataclass(frozen=True)

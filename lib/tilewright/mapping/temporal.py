@@ -39,7 +39,7 @@ def nothing_left(ordering: tuple[TemporalOrderingEntry, ...], layer: Layer, unro
     for dimension, factor in unrolled:
         left[dimension] = math.ceil(left.get(dimension, 1) / factor)
     gone = [entry.dimension for entry in ordering if entry.size is None and left.get(entry.dimension) == 1]
-    return f": of {', '.join(dict.fromkeys(gone))}, for which it asks, no loop is left" if gone else ""
+    return f": the spatial mapping leaves no loop of {', '.join(dict.fromkeys(gone))}" if gone else ""
 
 
 def complete_order(
@@ -174,7 +174,7 @@ def _whole_loops(sizes: dict[str, int], ordering: tuple[TemporalOrderingEntry, .
         size = sizes.get(dimension, 1)
         if size % math.prod(factors):
             raise MappingError(
-                f"temporal_ordering asks for loops {dimension} {' x '.join(map(str, factors))}, "
-                f"which do not divide the {size} iterations that the spatial mapping leaves of {dimension}"
+                f"temporal_ordering has the loops {dimension} {' x '.join(map(str, factors))}, "
+                f"whose product does not divide the {size} iterations of {dimension} that the spatial mapping leaves"
             )
     return whole

@@ -52,7 +52,7 @@ class OrderSet:
     """Orders of a layer, one batch per spatial mapping.
 
     For each core, callers overwrite the problems in `arrays` and then call `best`. The result is the same as if the
-    cost of every order were computed: the first of the best orders under the objective. An order set is not
+    cost of every order were computed: the first of the best orders under the objective. An object of this class is not
     thread-safe.
     """
 

@@ -171,7 +171,7 @@ def boundaries_of(layer: Layer, given: Table[str, Sequence[int]]) -> Boundaries:
     """Boundaries of the operands in the order of the layer. Raises MappingError if an operand has no boundaries."""
     missing = [operand for operand in layer.operands if operand not in given]
     if missing:
-        raise MappingError(f"level_boundaries are given, but none for operand {', '.join(missing)}")
+        raise MappingError(f"level_boundaries are given, but have no entry for operand {', '.join(missing)}")
     return tuple(tuple(given[operand]) for operand in layer.operands)
 
 
@@ -220,7 +220,9 @@ def check_order(prepared: PreparedProblem, loop_order: LoopOrder) -> None:
         covered[dimension] = covered.get(dimension, 1) * size
     wrong = [f"{d} {covered[d]} instead of {needed.get(d, 1)}" for d in covered if covered[d] != needed.get(d, 1)]
     if wrong:
-        raise MappingError(f"the temporal order iterates {', '.join(wrong)} times after the spatial mapping")
+        raise MappingError(
+            f"the temporal order has wrong numbers of iterations after the spatial mapping: {', '.join(wrong)}"
+        )
 
 
 def evaluate_prepared(

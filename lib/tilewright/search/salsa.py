@@ -197,7 +197,7 @@ def _notes(options: SalsaParameters, iterations: int, evaluations: int) -> tuple
 
 @dataclass(frozen=True)
 class _Salsa:
-    """Chains on one problem."""
+    """Annealing chains for one problem."""
 
     space: OrderSpace
     options: SalsaParameters

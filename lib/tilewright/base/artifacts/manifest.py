@@ -90,8 +90,8 @@ class _Seen(NamedTuple):
 
 
 def files_digest(path: Path) -> str:
-    """Digest of the bytes of a file, or of the names and bytes of all files in a folder; 'missing' if neither
-    exists."""
+    """Digest of the bytes of a file, or of the names and bytes of all files in a folder. It is 'missing' if the path
+    does not exist."""
     if path.is_dir():
         # Snakemake notes the age of a folder in a hidden file.
         inner = sorted(file for file in path.rglob("*") if file.is_file() and not file.name.startswith(".snakemake"))

@@ -89,7 +89,7 @@ class Source:
 
 @dataclass(frozen=True)
 class LibraryEntry:
-    """One figure, or several figures of one circuit."""
+    """Entry of the library: one figure, or several figures of the same circuit."""
 
     name: str
     kind: str

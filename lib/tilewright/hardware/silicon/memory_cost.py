@@ -147,7 +147,7 @@ def _at_group(group: SramGroup, size_bytes: float, width_bits: int) -> SramCost:
     widths = _around("word", width_bits, sorted({place.width_bits for place in known}), "bits", steps)
     corners = [(SramPlace(size, width), a * b) for size, a in sizes for width, b in widths]
     for place, weight in corners:
-        origin = "in the table" if place in own else "by the law between its memories"
+        origin = "in the table" if place in own else "interpolated between its memories"
         figures = known[place]
         told = (
             f"read {figures.read_energy_pj:g} pJ, write {figures.write_energy_pj:g} pJ, area {figures.area_mm2:g} mm2"

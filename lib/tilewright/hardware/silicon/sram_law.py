@@ -58,7 +58,7 @@ predicted so that memories between them can be interpolated."""
 
 @dataclass(frozen=True, eq=False)
 class SramLaw:
-    """Law of the costs of SRAM, fitted to the memories `places`, whose figures are `figures`."""
+    """Law of the costs of SRAM, fitted to the memories `places` with the figures `figures`."""
 
     places: tuple[tuple[SramGroup, SramPlace], ...]
     figures: tuple[SramFigures, ...]
@@ -107,7 +107,7 @@ class SramLaw:
 
 
 def _points(places: Sequence[tuple[SramGroup, SramPlace]]) -> np.ndarray:
-    """Coordinates [memory, coordinate]: base-2 logarithms of size, line width and node, then cells and ports as 0 or 1."""
+    """Coordinates [memory, coordinate]: log2 of size, line width and node, then cells and ports as 0 or 1."""
     found = []
     for group, place in places:
         is_call = group.setup == ZIGZAG_CALL

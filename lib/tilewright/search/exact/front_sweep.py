@@ -47,8 +47,7 @@ _MADE_AT_ONCE = 128
 
 
 class FrontPart(MultisetPart):
-    """All orders of one multiset of loops of one spatial mapping, with the miss that remains after the sweeps so
-    far."""
+    """All orders of one multiset of loops of one spatial mapping, with the miss after the sweeps so far."""
 
     miss = math.inf
     """Largest miss of a mapping of this part, as a share."""
@@ -56,9 +55,8 @@ class FrontPart(MultisetPart):
     def sweep(self, known: Staircase, width: int, tolerance: float, *, bounds_only: bool = False) -> None:
         """Expand all labels that no known point matches within `tolerance`, at most `width` labels per generation.
 
-        The mappings found are added to `known`. If `bounds_only` is true, the sweep searches a larger space, with free
-        level boundaries. Its loop orders are then allocated greedily before they become known mappings. Raises
-        MappingError if the problem is too large for the tables.
+        The mappings found are added to `known`. If `bounds_only` is true, the sweep is in the larger space of free
+        boundaries; its orders are then allocated greedily. Raises MappingError if the problem exceeds the tables.
         """
         self._left = 0.0
         if self.multiset.length == 0:
@@ -121,8 +119,7 @@ class FrontPart(MultisetPart):
         return known.misses(energy, latency)
 
     def _keep(self, known: Staircase, width: int, tolerance: float) -> None:
-        """Keep the labels of the next generation whose miss exceeds the tolerance, at most the `width` labels with
-        the largest miss."""
+        """Keep the labels of the next generation that no point matches: the `width` labels with the largest miss."""
         search = self.search
         g = 1 - int(search.current)
         escapes = self._escapes(known, g)
@@ -138,8 +135,7 @@ class FrontPart(MultisetPart):
         search.label_count[g] = len(kept)
 
     def _finish(self, known: Staircase, tolerance: float, bounds_only: bool) -> None:
-        """Complete all labels that lack one loop and compute the costs of their mappings, the labels with the
-        largest miss first."""
+        """Compute the costs of all completions of labels that lack one loop, those with the largest miss first."""
         search = self.search
         g = int(search.current)
         escapes = self._escapes(known, g)
@@ -186,8 +182,7 @@ class FrontPart(MultisetPart):
         ]
 
     def _batch(self, g: int, labels: np.ndarray) -> OrderBatch:
-        """All mappings that complete the given labels by their missing loop and match the required temporal
-        ordering."""
+        """All completions of labels that lack one loop, if they match the required temporal ordering."""
         search, length = self.search, self.multiset.length
         words = search.label_path[g, labels]
         places = np.arange(length - 1)
@@ -205,8 +200,7 @@ class FrontPart(MultisetPart):
         return OrderBatch(self.prepared, loops, orders[rows], boundaries)
 
     def _closed(self, g: int, labels: np.ndarray, orders: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Orders and boundaries: each order is repeated for every choice of levels that are closed below its last
-        loop."""
+        """Orders and boundaries: each order once for every choice of levels that are closed below its last loop."""
         search, problem = self.search, self.prepared.arrays
         operands = len(self.prepared.layer.operands)
         counts = problem.level_count[:operands].astype(np.int64)

@@ -73,7 +73,8 @@ def gather_candidates(problem, x, o, placed):
 
 @kernel
 def is_gathered(problem, x, o):
-    """True if the next boundary of operand `o` is its uppermost boundary and contested, so candidates are gathered."""
+    """True if candidates are gathered for operand `o`: its next boundary is its uppermost boundary, and it is
+    contested."""
     m = x.child_level[o]
     return m == problem.level_count[o] - 2 and x.contested[x.first_boundary[o] + m]
 

@@ -87,7 +87,8 @@ class ExactResult(BoundedValue):
     latency_cycles: float = 0.0
     """Latency of the best mapping in cycles."""
     met: tuple[Incumbent, ...] = ()
-    """Successive best mappings of the whole search. A Pareto front takes its points from them."""
+    """Mappings that were the best so far at some time of the search, in order. A Pareto front takes its points from
+    them."""
 
     def notes(self, engine: str, allocation: str) -> tuple[tuple[str, object], ...]:
         """Certificate as pairs (name, JSON value)."""

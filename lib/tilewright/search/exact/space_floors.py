@@ -211,7 +211,8 @@ class _Floors:
         return active
 
     def _returned(self, transfers: Values) -> Values:
-        """[n, d] Number of transfers of partial sums that come back. The first transfer of each output does not."""
+        """[n, d] Number of transfers of partial sums that are read back. In the first transfer of each output,
+        nothing is read back."""
         return transfers * (1 - 1 / self._output_visits)[:, None]
 
     def _link_to_array(self, operand: _Operand) -> Values:
@@ -260,7 +261,8 @@ class _Floors:
         return found
 
     def _whole_tensor(self, operand: _Operand, level: int) -> float:
-        """Least energy in pJ of the boundary above `level`: each element crosses it once."""
+        """Least energy in pJ of the transfers over the boundary above `level`, which each element crosses at least
+        once."""
         amount = operand_elements(self.layer, operand.name, self.profile) * self._least_bits(operand)
         energy = 0.0
         for upper, way in ((0, "th" if operand.is_output else "fh"), (1, "fl" if operand.is_output else "tl")):

@@ -53,8 +53,8 @@ class Staircase:
         return float(self.misses(np.array([energy_pj]), np.array([latency_cycles]))[0])
 
     def largest_product(self, tolerance: float) -> float:
-        """EDP in pJ cycles. Every mapping with a larger EDP is matched by a point within `tolerance`, in both energy
-        and latency."""
+        """Limit of the EDP in pJ cycles. If the EDP of a mapping exceeds the limit, a known point matches the
+        mapping within `tolerance`."""
         if not len(self.energy) or self.end_miss > tolerance:
             return _UNLIMITED
         corners = energy_delay_product(self.energy[:-1], self.latency[1:])
