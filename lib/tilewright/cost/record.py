@@ -1,4 +1,7 @@
-"""Record of a mapping: a typed object with all results. Artifacts, tables and plots are made from it."""
+"""Record of a mapping: a typed object with all results.
+
+Artifacts, tables and plots are made from it.
+"""
 
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple

@@ -1,5 +1,6 @@
-"""Variants of a core that differ only in unit energies, areas and word widths. Every variant has the same valid
-mappings, and a mapping moves the same data on every variant.
+"""Variants of a core that differ only in unit energies, areas and word widths.
+
+Every variant has the same valid mappings, and a mapping moves the same data on every variant.
 """
 
 from collections.abc import Sequence

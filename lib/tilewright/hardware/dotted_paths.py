@@ -1,5 +1,6 @@
-"""Dotted paths to values in hardware and mapping files, such as memories.sram.ports.r_port_1.bandwidth_max. Callers use
-a path to read or replace a value.
+"""Dotted paths to values in hardware and mapping files, such as memories.sram.ports.r_port_1.bandwidth_max.
+
+Callers use a path to read or replace a value.
 """
 
 import re

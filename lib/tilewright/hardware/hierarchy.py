@@ -1,5 +1,6 @@
-"""Memory hierarchy of a core, from the innermost to the outermost level of each operand (zigzag-dse 3.9.1). A core
-exchanges data with other cores through its top memories, which cores can share.
+"""Memory hierarchy of a core, from the innermost to the outermost level of each operand (zigzag-dse 3.9.1).
+
+A core exchanges data with other cores through its top memories, which cores can share.
 """
 
 import itertools

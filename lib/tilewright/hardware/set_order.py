@@ -1,9 +1,8 @@
-"""Order in which the reference (zigzag-dse 3.9.1) iterates over sets of dimensions. This order decides ties, and some
-effects of its faults.
+"""Order in which the reference (zigzag-dse 3.9.1) iterates over sets of dimensions.
 
-The reference keeps dimensions in Python sets. It computes the hash of a dimension by SHA-512 from the pickled name and
-class, so the order is the same in every process. This module computes the same hashes, and iterates over a Python set
-of these integers.
+This order decides ties, and some effects of its faults. The reference keeps dimensions in Python sets. It computes the
+hash of a dimension by SHA-512 from the pickled name and class, so the order is the same in every process. This module
+computes the same hashes, and iterates over a Python set of these integers.
 """
 
 import hashlib

@@ -1,4 +1,7 @@
-"""Edits of values in the text of a hardware or mapping file. Comments, the order of keys, and units stay as written."""
+"""Edits of values in the text of a hardware or mapping file.
+
+Comments, the order of keys, and units stay as written.
+"""
 
 import contextlib
 import copy

@@ -1,5 +1,7 @@
-"""Candidates for the spatial mapping of a layer (zigzag-dse 3.9.1). They are the user's spatial mapping after
-corrections, or generated spatial mappings."""
+"""Candidates for the spatial mapping of a layer (zigzag-dse 3.9.1).
+
+They are the user's spatial mapping after corrections, or generated spatial mappings.
+"""
 
 import copy
 import itertools

@@ -1,4 +1,7 @@
-"""Writer of mapping entries, as data or as the text of a mapping file. Reading the text gives the same entries."""
+"""Writer of mapping entries, as data or as the text of a mapping file.
+
+Reading the text gives the same entries.
+"""
 
 from collections.abc import Sequence
 from typing import Any

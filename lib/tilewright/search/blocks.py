@@ -1,5 +1,7 @@
-"""Blocks of loop orders, and the functions that run the compiled cost kernel on one order or many. All other code
-uses the kernel through this module."""
+"""Blocks of loop orders, and the functions that run the compiled cost kernel on one order or many.
+
+All other code uses the kernel through this module.
+"""
 
 import threading
 from collections.abc import Sequence

@@ -1,12 +1,12 @@
-"""Interpolation between the memories of CACTI by kriging. The logarithm of a figure is a function of the logarithms of
-size, width and process node.
+"""Interpolation between the memories of CACTI by kriging.
 
-The method is universal kriging (Matheron, 1963; Cressie, Statistics for Spatial Data, 1993, section 3.4). The logarithm
-of a figure is the sum of two parts. The first is a polynomial of third order in size and width, which depends on node,
-type of cells and ports. The second is computed from the deviations of neighbouring memories from that polynomial.
-Memories of similar size, width and number of words have most weight, because CACTI chooses the same banks for them. The
-same memory at other nodes and with other cells has weight, too. To measure the error of the law, one memory, or all
-memories of one size or width, are left out of the table and predicted.
+The logarithm of a figure is a function of the logarithms of size, width and process node. The method is universal
+kriging (Matheron, 1963; Cressie, Statistics for Spatial Data, 1993, section 3.4). The logarithm of a figure is the sum
+of two parts. The first is a polynomial of third order in size and width, which depends on node, type of cells and
+ports. The second is computed from the deviations of neighbouring memories from that polynomial. Memories of similar
+size, width and number of words have most weight, because CACTI chooses the same banks for them. The same memory at
+other nodes and with other cells has weight, too. To measure the error of the law, one memory, or all memories of one
+size or width, are left out of the table and predicted.
 
 `python -m tilewright.hardware.silicon.sram_law` writes the memories that are not in the table. No other code uses this
 module.

@@ -1,5 +1,7 @@
-"""Staircase of the known points of a Pareto front. It tells how much worse than a mapping with given bounds all
-points can be."""
+"""Staircase of the known points of a Pareto front.
+
+It tells how much worse than a mapping with given bounds all points can be.
+"""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
