@@ -1,8 +1,8 @@
 """Bytecode that always matches its source: bytecode of a module is used only if it has the digest of the source.
 
-Python itself compares only time stamp and size. Both stay the same after two edits in one second, with `rsync -t`, or
-in an archive that has one date for all files. The source that was read is kept, so that digests of code are those of
-the code that runs.
+Python itself compares only the time stamp and the size of the source. Both can stay the same although the source
+changed: after two edits in one second, after `rsync -t`, or if an archive gives all files one date. The source that was
+read is kept, so that digests of code are those of the code that runs.
 """
 
 import marshal
@@ -14,10 +14,12 @@ from types import CodeType
 
 _PACKAGE = os.path.dirname(os.path.dirname(__file__))
 _IS_CHECKED = (0b11).to_bytes(4, "little")
-"""Flags of bytecode with a digest of its source that Python compares at every import (PEP 552)."""
+"""Flags in the header of bytecode that contains a digest of its source, which Python compares at every import (PEP
+552)."""
 _HEAD_BYTES = 16
 SOURCES: dict[str, bytes] = globals().get("SOURCES", {})
-"""Source of each imported module, by module name. It survives if this module is run again."""
+"""Module name -> source that was read when the module was imported. The dict keeps its content if this module runs
+again."""
 _run_again: set[str] = globals().get("_run_again", set())
 
 
@@ -26,7 +28,7 @@ class CheckedLoader(SourceFileLoader):
     again."""
 
     def get_code(self, fullname: str) -> CodeType:
-        """The code of a module."""
+        """Code of the module, from matching bytecode or compiled from the source."""
         path = self.get_filename(fullname)
         source = SOURCES[fullname] = self.get_data(path)
         code = self._kept(source, path)
@@ -37,7 +39,7 @@ class CheckedLoader(SourceFileLoader):
         return code if code.co_filename == path else _moved(code, path)
 
     def is_kept(self) -> bool:
-        """Whether there is bytecode of the current source."""
+        """True if there is bytecode that matches the current source."""
         try:
             with open(cache_from_source(self.path), "rb") as stream:
                 return stream.read(_HEAD_BYTES) == _head(self.get_data(self.path))
@@ -59,7 +61,7 @@ class SourceLoader(SourceFileLoader):
     """Loader that compiles a module at every import, and neither reads nor writes bytecode."""
 
     def get_code(self, fullname: str) -> CodeType:
-        """The code of a module."""
+        """Code of the module, compiled from the source."""
         path = self.get_filename(fullname)
         return self.source_to_code(self.get_data(path), path)
 
@@ -69,7 +71,7 @@ def _head(source: bytes) -> bytes:
 
 
 def _moved(code: CodeType, path: str) -> CodeType:
-    """Code of a file that was in another folder when it was compiled, with the present path."""
+    """Code with the present path of its file, if the file was in another folder when it was compiled."""
     inner = tuple(_moved(item, path) if isinstance(item, CodeType) else item for item in code.co_consts)
     return code.replace(co_filename=path, co_consts=inner)
 

@@ -66,7 +66,7 @@ class Kernel:
         return self.dispatcher._numba_type_
 
     def __call__(self, *arguments: Any) -> Any:
-        """Run the compiled function."""
+        """Run the compiled function on these arguments."""
         return self.dispatcher(*arguments)
 
 
@@ -96,8 +96,8 @@ def cache_directory() -> Path | None:
 
 
 def _numba() -> Any:
-    """Numba module, set up to use our cache folder and to generate no vector code. Vector code would slow down the
-    loops of kernels, which have few iterations."""
+    """Numba module, set up to use our cache folder and to generate no SIMD instructions. SIMD would slow down the loops
+    of kernels, which have few iterations."""
     directory = cache_directory()
     if directory is not None:
         os.environ["NUMBA_CACHE_DIR"] = str(directory / NUMBA_FOLDER)
@@ -128,7 +128,8 @@ def native_function(entry: Kernel, records: tuple[np.dtype, ...]) -> NativeFunct
 
 
 def _object_path(entry: Kernel) -> Path | None:
-    """Path of the object file of a kernel for this processor and this version of llvmlite; None without a cache."""
+    """Path of the object file of a kernel for this processor and this version of llvmlite; None if there is no cache
+    folder."""
     directory = cache_directory()
     if directory is None:
         return None
@@ -187,7 +188,7 @@ def _target_machine() -> Any:
 
 
 def _read(path: Path | None) -> tuple[str, bytes] | None:
-    """The symbol and the object code stored in a file; None if the file is missing or damaged."""
+    """Symbol of the entry point and object code in a file; None if the file is missing or damaged."""
     content = None if path is None else after_digest_line(path)
     if content is None:
         return None
@@ -209,7 +210,7 @@ _engines: list[Any] = []  # references that keep loaded code in memory until the
 def _load(symbol: str, code: bytes, record_count: int) -> NativeFunction:
     """Link object code into the process and return the Python function that calls the code.
 
-    The code follows Numba's calling convention. It returns a status code, and its first two arguments are the addresses
+    The code follows Numba's calling convention: it returns a status code, and its first two arguments are the addresses
     of the result and of an exception. Kernels never raise an exception.
     """
     import llvmlite.binding as llvm

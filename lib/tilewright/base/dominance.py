@@ -10,8 +10,8 @@ import numpy.typing as npt
 
 Values = npt.NDArray[np.float64]
 FEW_ROWS, FEW_POINTS = 64, 8
-"""Largest number of rows for which all pairs of rows are compared, and of points for which each point is compared with
-all rows."""
+"""Limits for simple methods. Up to FEW_ROWS rows, all pairs of rows are compared. Up to FEW_POINTS points, each point
+is compared with all rows."""
 
 
 def on_front(values: Values) -> npt.NDArray[np.bool_]:
@@ -35,8 +35,8 @@ def on_front(values: Values) -> npt.NDArray[np.bool_]:
 
 
 def first_dominators(values: Values, front: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64]:
-    """First row of the front that dominates each row, or -1 for a row of the front. `front` is as `on_front` returns
-    it."""
+    """Row of the front that dominates each row: the first such row, or -1 for a row of the front. `front` is as
+    `on_front` returns it."""
     found = np.full(len(values), -1, dtype=np.int64)
     members = np.flatnonzero(front)
     # A front row that is no larger in any column than a row off the front cannot be equal to it.
@@ -72,7 +72,7 @@ def _front(rows: Values, low: int, high: int) -> npt.NDArray[np.int64]:
 
 
 def _least(points: Values, weights: Values, rows: Values) -> Values:
-    """Least weight, for each row, of the points that are no larger than the row in any column; infinite if there are no
+    """[row] Smallest weight among the points that are no larger than the row in any column; infinite if there are no
     such points."""
     if not len(points) or not len(rows):
         return np.full(len(rows), np.inf)
@@ -92,8 +92,8 @@ def _least(points: Values, weights: Values, rows: Values) -> Values:
 
 
 def _least_of_halves(points: Values, weights: Values, rows: Values) -> Values:
-    """`_least`, computed after the points are halved by their first column. Half of the pairs then need no comparison
-    in this column."""
+    """Result of `_least`, by divide and conquer: the points are halved by their first column. Half of the pairs then
+    need no comparison in this column."""
     heads = points[:, 0]
     bound = np.partition(heads, len(heads) // 2)[len(heads) // 2]
     is_low = heads < bound

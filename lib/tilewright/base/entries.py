@@ -12,4 +12,4 @@ ENTRIES = {
     "tilewright.workload.onnx.reader": {"zigzag-3.9.1": "tilewright.peers.zigzag.onnx_reading:read_reference"},
     "tilewright.multicore.scheduling.options": {"stream-2023": "tilewright.peers.stream.whole_tiles:MODEL"},
 }
-"""Module with a registry -> name of an entry -> `module:attribute` of its object."""
+"""Module with a registry -> {name of an entry: object of the entry, as `module:attribute`}."""

@@ -18,7 +18,7 @@ from tilewright.base.harmless import terminal, terminal_lines
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
 KeyPath = tuple[str | int, ...]
-"""Path of a value in a document: keys and list indices, from the root on."""
+"""Path of a value in a document: keys and list indices, starting at the root."""
 
 
 @dataclass(frozen=True)
@@ -85,8 +85,8 @@ class InputError(TilewrightError):
 
 
 class Places(Protocol):
-    """Source of the places of values that a person wrote: one document, or several documents over which the values are
-    spread."""
+    """Source of values that a person wrote, with the file and line of each value. It can be one document, or several
+    documents that together have the values."""
 
     def place_of(self, path: KeyPath) -> tuple[str, int, str]:
         """(file, line or 0, path as text) of the value at a path."""
@@ -96,18 +96,19 @@ class Places(Protocol):
 
 
 WRITTEN = object()
-"""Placeholder for a value. If the collector gets it, the collector looks up the value at the path in the document."""
+"""Placeholder that stands for the value at a path. The collector of problems replaces it by the value in the document.
+"""
 
 
 class Problems:
-    """Collector of the problems of a document, or of several steps that run one after the other.
+    """Collector of the problems of a document, or of several steps in sequence.
 
-    A problem in one place does not hide a problem in another place. All problems are reported together.
+    Checking continues after a problem, and all problems are reported together.
     """
 
     def __init__(self, places: Places | None = None, within: KeyPath = ()) -> None:
-        """Collect problems of the document behind `places`. `within` is the path in the document at which all given
-        paths begin."""
+        """Collect problems of the document behind `places`. All paths given to this object begin at the path `within`
+        of the document."""
         self.places = places
         self.path = within
         self.found: list[Problem] = []
@@ -138,12 +139,12 @@ class Problems:
         self.found.append(Problem(message, *self._place_of(path), got, allowed, nearest))
 
     def has(self, *path: str | int) -> bool:
-        """Whether there is a problem at this path or below it."""
+        """True if there is a problem at this path or below it."""
         file, _, place = self._place_of(path)
         return any(one.file == file and re.match(rf"{re.escape(place)}($|\.|\[)", one.path) for one in self.found)
 
     def unknown_name(self, path: KeyPath, message: str, name: str, known: Sequence[str]) -> None:
-        """Record a name that refers to nothing, with the known names and the nearest of them."""
+        """Record that a name is unknown, with the known names and the nearest of them."""
         self.at(path, message, name, ", ".join(known) or "none", nearest_name(name, known))
 
     def repeated(self, path: KeyPath, names: Sequence[Any], message: str) -> None:
@@ -167,8 +168,8 @@ class Problems:
         self.notices.append(Unused(Problem(why, *self._place_of(path), got, "", nearest)))
 
     def finish(self, notices: list[str] | None = None) -> None:
-        """Raise InputError with all problems, without repetition. Problems of the document come first, sorted by line.
-        If there are no problems, append the notices to `notices`."""
+        """Raise InputError with all problems; equal problems appear once. Problems of the document come first, sorted
+        by line. If there are no problems, append the notices to `notices`."""
         if self.found:
             own = self._place_of(())[0] if self.places else None
             raise InputError(
@@ -185,8 +186,8 @@ class Problems:
 class MappingError(TilewrightError):
     """Error of a mapping that does not fit its core. A search records such an error as a reason and continues.
 
-    The error reaches the user if the user gave a single mapping, or if no mapping fits. The arguments of the error are
-    the lines of the message.
+    The user sees the error only if the user gave a single mapping, or if no mapping fits. The arguments of the error
+    are the lines of the message.
     """
 
     def __str__(self) -> str:
@@ -199,8 +200,8 @@ class TimeBudgetError(MappingError):
 
 
 class UnmetLimitError(TilewrightError):
-    """Error of a deadline or budget that no mapping found meets, with the nearest one. The command line turns it into
-    exit code 1, because the input is correct."""
+    """Error of a deadline or budget that no mapping found meets. The message names the mapping that comes nearest. The
+    command line turns the error into exit code 1, because the input is correct."""
 
 
 class NothingFitsError(MappingError):
@@ -215,7 +216,7 @@ class NothingFitsError(MappingError):
 
 
 def indented(lines: Iterable[str]) -> list[str]:
-    """Lines indented by two blanks, for use below a heading."""
+    """Lines with an indent of two spaces, for use below a heading."""
     return [f"  {line}" for line in lines]
 
 
@@ -224,7 +225,7 @@ class ArtifactError(InputError):
 
 
 def dotted(path: KeyPath) -> str:
-    """A path as text: runs.mine.pipeline[3].parameters.lpf_limit."""
+    """Text of a path, such as runs.mine.pipeline[3].parameters.lpf_limit."""
     text = ""
     for key in path:
         text += f"[{key}]" if isinstance(key, int) else f".{key}" if text else str(key)
@@ -253,22 +254,22 @@ def nearest_name(name: str, candidates: Sequence[str]) -> str:
 MOST_NAMED = 4
 _SPATIAL_MAPPING = re.compile(r"\bwith (?:no spatial unrolling|D\d+: [^:;]*(?:; D\d+: [^:;]*)*): ")
 _NUMBER = re.compile(r"(?<![\w.'])\d[\d,]*(?:\.\d+)?(?:e[+-]?\d+)?(?![\w'])")
-"""Pattern of a number that stands alone. Digits in the name of a memory or of a dimension do not match."""
+"""Pattern of a number that stands alone. Digits inside a name, such as that of a memory or dimension, do not match."""
 
 
 def cause_of(reasons: Iterable[str]) -> tuple[str, ...]:
-    """Common part of reasons that several layers share: each distinct reason, without its spatial mapping and with a
-    placeholder for each number."""
+    """Text of the reasons for a failure in which layers with the same cause agree: each distinct reason, without its
+    spatial mapping and with a placeholder for each number."""
     parts = (part for reason in reasons for part in re.split(r"; (?=with )", reason))
     return tuple(dict.fromkeys(_NUMBER.sub("#", _SPATIAL_MAPPING.sub("", part.strip())) for part in parts))
 
 
 def some_of(names: Sequence[str], most: int = MOST_NAMED) -> str:
-    """Text with the first names and the number of further names: conv1, conv2 and 3 more."""
+    """Text with the first names and the number of further names, such as "conv1, conv2 and 3 more"."""
     more = f" and {len(names) - most} more" if len(names) > most else ""
     return f"{', '.join(names[:most])}{more}"
 
 
 def count_of(number: int, one: str) -> str:
-    """Text of a number of things: 1 layer, 1,024 layers."""
+    """Text of a count with its noun, such as "1 layer" or "1,024 layers"."""
     return f"{number:,} {one}{'' if number == 1 else 's'}"

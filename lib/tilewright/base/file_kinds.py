@@ -42,7 +42,8 @@ TABLE_KEYS = {
     MAPPING: ("layers", "fused_groups", "kernel"),
     WORKLOAD: ("language_model",),
 }
-"""Kind -> keys of a table of this kind. A table has the first kind in this order for which it has at least one key."""
+"""Kind -> keys of a table of this kind. A table is of the first kind, in this order, of which it has at least one key.
+"""
 ITEM_KEYS = {
     WORKLOAD: (
         *("id", "operator_type", "equation", "dimension_relations", "loop_dims", "loop_sizes", "operand_precision"),
@@ -70,7 +71,7 @@ def kind_of(data: Any) -> str:
 
 
 def refuse_other_kind(document: YamlDocument, expected: str) -> None:
-    """Raises InputError, with one problem, if a document is not of the expected kind."""
+    """Raise InputError, with one problem, if a document is not of the expected kind."""
     kind = kind_of(document.data)
     if kind not in ("", expected):
         _refuse(document, f"seems to be {_NAMES[kind]}, {_NAMES[expected]} is needed", expected)

@@ -1,7 +1,7 @@
 """Harmless text: names from input files, escaped for the terminal, CSV, HTML, SVG, Markdown, LaTeX, YAML and Perfetto.
 
-There is one function for each kind of output. Ordinary names pass through unchanged. Names inside the model are not
-changed. Text is escaped only when it leaves the program, in the writer that all outputs of a kind share.
+There is one function for each kind of output. Ordinary names pass through unchanged. Names inside the program are never
+escaped. Text is escaped only by the function that writes it.
 
 Standard library only: error messages of the first imports use this module.
 """
@@ -21,13 +21,13 @@ _HOSTILE = re.compile(
 """Pattern of control characters, line separators, format characters that hide text or reverse its direction, and halves
 of surrogate pairs."""
 _LAYOUT = "\n\t"
-"""Characters that are the layout of a text of several lines."""
+"""Characters that form the layout of a text of several lines: newline and tab."""
 _FORMULA = re.compile(r"'*(?:\s*[=+\-@\uff0b\uff0d\uff1d\uff20]|[\t\r\n])")
 """Pattern of the start of a cell that spreadsheets take for a formula, including apostrophes before it."""
 _NUMBER = re.compile(r"[+-]?(?:(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?|inf|nan)")
 """Pattern of a number that is written as text. Spreadsheets do not take it for a formula."""
 _NUMBER_KINDS = "biufcmM"
-"""Kinds of table columns (of numpy) that contain no text."""
+"""numpy codes of the types of table columns that contain no text."""
 _NOT_XML = re.compile("[^\n\x20-\x7e\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 REPLACEMENT = "\ufffd"
 """Character that figures show in place of one that XML or fonts do not have. Labels keep their lengths."""
@@ -74,7 +74,7 @@ def _escaped(text: str, kept: str, escape: Callable[[str], str]) -> str:
 
 
 def is_harmless(text: str) -> bool:
-    """Whether a text has no character that `visible` shows as an escape."""
+    """True if a text has no character that `visible` would replace."""
     return text.isprintable() or not _HOSTILE.search(text)
 
 
@@ -119,7 +119,7 @@ def csv(cell: Value) -> Value | str:
 
 
 def from_csv(cell: Value) -> Value | str:
-    """Original cell that was given to `csv`."""
+    """Cell as it was before `csv` changed it."""
     return cell[1:] if isinstance(cell, str) and cell.startswith("'") and _FORMULA.match(cell) else cell
 
 
@@ -138,12 +138,13 @@ def csv_text(table: "pandas.DataFrame") -> str:
 
 
 def from_csv_table(table: "pandas.DataFrame") -> "pandas.DataFrame":
-    """Original table that was given to `csv_text`, from the table that was read from its text."""
+    """Table as it was before `csv_text`. The argument is the table that was read from the CSV text."""
     return _with_cells(table, _texts(table), from_csv)
 
 
 def visible_table(table: "pandas.DataFrame") -> "pandas.DataFrame":
-    """Table whose headings and text cells have gone through `visible`, for writers that escape everything else."""
+    """Table in which `visible` was applied to headings and text cells, for writers that escape all other special
+    characters."""
     return _with_cells(table, _texts(table), lambda cell: visible(cell) if isinstance(cell, str) else cell)
 
 
@@ -177,24 +178,24 @@ def html(text: object) -> str:
 
 
 def html_data(text: str) -> str:
-    """JSON on one line for a script element. Nothing in the text can end the element. Format characters become
-    visible."""
+    """JSON text on one line for a script element. No text in the value can end the element, and format characters
+    become escapes."""
     # Written as an escape, "<" cannot end the element.
     seen = _escaped(text, "", lambda character: visible(character).replace("\\", "\\\\"))
     return seen.replace("<", "\\u003c")
 
 
 def svg(text: str) -> str:
-    """Text for a figure without two kinds of characters: those that XML does not allow, and those that reverse the
-    writing direction of the text next to them."""
+    """Text for a figure. Characters that XML does not allow, and characters that reverse the direction of writing, are
+    replaced."""
     return _escaped(_NOT_XML.sub(REPLACEMENT, text), "\n", lambda character: REPLACEMENT)
 
 
 def markdown(text: object, is_marked: bool = False) -> str:
     """Text for a table cell or a line of Markdown. No markup, link, element or new line can begin in it.
 
-    If the text `is_marked`, tilewright made the markup in it, so the markup is kept; only characters that would end a
-    cell are escaped.
+    If `is_marked` is true, the text has markup that tilewright made. This markup is kept, and only characters that
+    would end a cell are escaped.
     """
     line = visible(str(text))
     return line.replace("|", "\\|") if is_marked else _MARKDOWN.sub(_markdown_escape, line)

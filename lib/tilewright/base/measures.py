@@ -17,4 +17,4 @@ AREA_MM2: Final = "area_mm2"
 LATENCY_S: Final = "latency_s"
 EDP_PJ_S: Final = "edp_pj_s"
 IN_TIME: Final[Mapping[str, str]] = {LATENCY_CYCLES: LATENCY_S, EDP_PJ_CYCLES: EDP_PJ_S}
-"""Measure in seconds that replaces a measure in cycles where clocks differ."""
+"""Measure in cycles -> measure in seconds that replaces it where clocks differ."""

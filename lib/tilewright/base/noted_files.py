@@ -28,7 +28,7 @@ ends."""
 
 @dataclass(frozen=True)
 class NotedFolder:
-    """Files below a folder that match a pattern, with a note of their digests."""
+    """Files in and below a folder whose names match a pattern, and the note, which is a file with their digests."""
 
     folder: Path
     pattern: str
@@ -37,8 +37,8 @@ class NotedFolder:
         """Damaged files, sorted: those that do not match their digest in the note, and the note itself if it is
         damaged.
 
-        A file that was never noted, or that is gone, is not damaged. While another process can write into the folder, a
-        file that has changed after it was noted is not damaged either.
+        A file that is not in the note, or that no longer exists, does not count as damaged. While another process can
+        write into the folder, a file that has changed after it was noted is not damaged either.
         """
         note = self.folder / NOTE
         if note.is_file() and after_digest_line(note) is None:
@@ -49,16 +49,16 @@ class NotedFolder:
         return [] if changed and self._is_in_use() else changed
 
     def delete_untrusted(self) -> None:
-        """Delete files that do not match the note. Such a file has changed, or a process was killed before it noted the
-        file."""
+        """Delete the files that do not match the note. Either such a file has changed, or a process ended before it
+        wrote the digest into the note."""
         noted = self._noted()
         for path in [path for path in self._files() if self._line(path) not in noted]:
             with contextlib.suppress(OSError):  # another process has deleted it, or the folder is read-only
                 path.unlink()
 
     def note(self) -> None:
-        """Write the digests of all present files into the note. If two processes write at the same time, the worst
-        result is that some files are made again."""
+        """Write the digests of all present files into the note. If two processes do this at the same time, some digests
+        can be lost, and the files are made again."""
         lines = [self._line(path) for path in self._files()]
         if lines and frozenset(lines) != self._noted():
             text = "".join(f"{line}\n" for line in lines)
@@ -66,7 +66,8 @@ class NotedFolder:
                 write_whole(self.folder / NOTE, with_digest_line(text.encode()))
 
     def take_into_use(self) -> None:
-        """Show other processes that this process can write into the folder, until this process ends."""
+        """Announce to other processes, by a lock that lasts until this process ends, that this process can write into
+        the folder."""
         with contextlib.suppress(OSError):  # a folder that is read-only, or a file system without locks
             self.folder.mkdir(parents=True, exist_ok=True)
             handle = os.open(self.folder / _IN_USE, os.O_RDWR | os.O_CREAT, 0o666)
@@ -101,7 +102,7 @@ class NotedFolder:
 
 
 def _name(line: str) -> str:
-    """File name in a line of a note."""
+    """Name of the file to which a line of a note belongs."""
     return line[2 * _DIGEST_BYTES + 1 :]
 
 
@@ -143,7 +144,8 @@ def after_digest_line(path: Path) -> bytes | None:
 
 @cache
 def trust_as_noted(folder: Path, pattern: str) -> None:
-    """Delete files that do not match the note, and note the present files when the process ends."""
+    """Delete files that do not match the note. When the process ends, write the digests of the present files into the
+    note."""
     noted = NotedFolder(folder, pattern)
     noted.take_into_use()
     noted.delete_untrusted()

@@ -24,14 +24,14 @@ Number = TypeVar("Number", float, "np.ndarray")
 
 
 class Powers(NamedTuple):
-    """Objective as powers: energy to one power times latency to another. The powers are whole numbers and not both
-    0."""
+    """Objective that is a product of powers: energy to one power times latency to another. The powers are whole
+    numbers, and at least one is not 0."""
 
     energy: int = 0
     latency: int = 0
 
     def value(self, energy_pj: Number, latency_cycles: Number) -> Number:
-        """Value of the objective for one mapping, or for columns of mappings."""
+        """Value of the objective for one mapping, or one value per mapping for columns of mappings."""
         return reduce(mul, [energy_pj] * self.energy + [latency_cycles] * self.latency)
 
 
@@ -39,7 +39,7 @@ EDP = Powers(energy=1, latency=1)
 BUILT_IN = {"latency": Powers(latency=1), "energy": Powers(energy=1), "EDP": EDP}
 """Built-in objectives by name, in the order in which they are listed."""
 MOST_POWER = 9
-"""Largest allowed power. Up to 1e12 pJ and as many cycles, every allowed objective has a finite value."""
+"""Largest allowed power. With it, every objective is finite up to 1e12 pJ and 1e12 cycles."""
 
 
 def reduction_of(objective: str) -> str:
@@ -91,7 +91,7 @@ Objective = Annotated[str, OneOf(objective_names)]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Goal(Parameters):
-    """Objective of a search."""
+    """Parameter that selects the objective of a search."""
 
     objective: Objective = "latency"
     """Objective to minimise: latency, energy, EDP (their product), or the name of a plug-in's objective."""
@@ -99,23 +99,22 @@ class Goal(Parameters):
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
 class Chance(Parameters):
-    """Random numbers of a search. Equal seeds give equal results."""
+    """Parameter that seeds the random numbers of a search. Equal seeds give equal results."""
 
     seed: Count = 0
     """Seed of the random numbers of the salsa engine and of the search for an allocation."""
 
 
 def energy_delay_product(energy_pj: Number, latency_cycles: Number) -> Number:
-    """EDP in pJ cycles, of one result or of columns. All code uses this function, except checks of results, which
-    compute the product independently."""
+    """Energy-delay product in pJ cycles, for one result or for columns of results. All code uses this function, except
+    checks of results, which compute the product independently."""
     return EDP.value(energy_pj, latency_cycles)
 
 
 def ranking(objective: str, energy_pj: Number, latency_cycles: Number) -> tuple[Number, ...]:
-    """Key by which mappings are compared under an objective, the most important number first. The arguments are numbers
-    of one mapping or columns of many mappings. The rule is that of the reference: first the objective, then the metric
-    that is not part of the objective. The smaller key wins; the first mapping wins a tie.
-    """
+    """Sort key for comparing mappings under an objective, with the most important number first. The arguments are
+    numbers of one mapping or columns of many mappings. The rule is that of the reference: first the objective, then
+    the metric that is not part of the objective. The smaller key wins; the first mapping wins a tie."""
     powers = OBJECTIVES[objective]
     value = powers.value(energy_pj, latency_cycles)
     if powers.energy == 0:

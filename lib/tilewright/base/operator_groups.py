@@ -1,7 +1,7 @@
 """Groups of ONNX operators by kind of work, used for the operators of a core and for names of mapping entries.
 
 Operator types are those of ONNX and of com.microsoft, without domain. The name of a group is in lower case. The groups
-`mac`, `vector` and `all` are defined by the unit that a layer needs; the other groups list operator types.
+`mac`, `vector` and `all` are defined by the unit on which a layer runs. All other groups are lists of operator types.
 """
 
 MAC, VECTOR, ALL = "mac", "vector", "all"
@@ -83,14 +83,14 @@ def bare_type(operator_type: str) -> str:
 
 
 def is_listed(operator_type: str, listed: tuple[str, ...]) -> bool:
-    """Whether an operator type is in a list of types and groups. Only groups that list types count, so `mac`, `vector`
-    and `all` do not."""
+    """True if a list of types and groups contains an operator type. Only groups that list types count, so `mac`,
+    `vector` and `all` do not."""
     name = bare_type(operator_type)
     return name in listed or any(name in OPERATOR_TYPES_OF.get(group, ()) for group in listed)
 
 
 def group_has(group: str, operator_type: str) -> bool:
-    """Whether a group contains an operator type, judged by the type alone. Unknown types are only in `all`."""
+    """True if a group contains an operator type, whatever the layer. Unknown types are only in `all`."""
     name = bare_type(operator_type)
     if group == ALL:
         return True
@@ -100,11 +100,11 @@ def group_has(group: str, operator_type: str) -> bool:
 
 
 MAC_ARRAY, VECTOR_UNIT = "mac_array", "vector_unit"
-"""Unit on which a layer runs: multipliers that accumulate, or units for any other arithmetic."""
+"""Units on which a layer runs: multipliers that accumulate, and units for any other arithmetic."""
 
 
 def work_counts(unit: str, operations: int) -> dict[str, int]:
-    """Operations of a layer, counted as multiply-accumulates or as other operations. All operations of a layer are of
-    one kind, given by `unit`."""
+    """Number of operations of a layer, as a count of multiply-accumulates and a count of other operations. One of them
+    is 0, because all operations of a layer run on the same `unit`."""
     is_other = unit == VECTOR_UNIT
     return {"mac_count": 0 if is_other else operations, "operation_count": operations if is_other else 0}

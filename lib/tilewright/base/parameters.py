@@ -2,11 +2,10 @@
 
 A field has a name, a type (`Literal`, `Annotated` with `Limits`), a default, and a description: the docstring below it.
 The command line, the configuration and its schema, the Python interface and the tables of the documentation are derived
-from the fields. Every value is checked here, wherever it comes from. Nothing heavy is imported, because the Snakefile
-reads configurations with these classes.
+from the fields. Every value is checked here, wherever it comes from. The module imports only packages that load fast,
+because the Snakefile reads configurations with these classes.
 
-Three things follow from one type hint, case by case: which values are allowed, how a value is checked, and how the type
-is described in words. This is why they are in one module.
+The type hint of a field determines its allowed values, its check, and its description in words.
 """
 
 import ast
@@ -38,7 +37,7 @@ class Limits(NamedTuple):
     most: float | None = None
 
     def hold(self, number: float) -> bool:
-        """Whether a number is within the limits. Infinite numbers and NaN are not."""
+        """True if a number is within the limits. Infinite numbers and NaN are not."""
         return (
             math.isfinite(number)
             and (self.least is None or number >= self.least)
@@ -57,8 +56,8 @@ class OneOf(NamedTuple):
     """Allowed texts of a parameter, if the type itself does not list them: `Annotated[str, OneOf(MODELS)]`."""
 
     given: tuple[str, ...] | Callable[[], tuple[str, ...]]
-    """Names, or a function that returns them. With a function, the names of plug-ins are looked up only when they are
-    needed."""
+    """Allowed names, or a function that returns them. A function is called only when the names are needed, so that
+    plug-ins are looked up late."""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -67,7 +66,7 @@ class OneOf(NamedTuple):
 
 
 class Told(NamedTuple):
-    """Message about a wrong value, which replaces the usual message: `Annotated[Literal[1, 2], Told("not a mode")]`."""
+    """Message that replaces the usual message about a wrong value: `Annotated[Literal[1, 2], Told("not a mode")]`."""
 
     message: str = ""
     allowed: str = ""
@@ -101,7 +100,7 @@ class Parameter:
     default: Any
     """Default value; MISSING if the parameter has none and must be given."""
     owner: type
-    """Class that declares the parameter."""
+    """Class of parameters that declares the parameter."""
 
     @property
     def sentence(self) -> str:
@@ -125,12 +124,12 @@ class Parameter:
 
     @property
     def is_switch(self) -> bool:
-        """Whether true and false are the only values of the parameter."""
+        """True if the parameter has only the values true and false."""
         return self.forms == (bool,)
 
     @property
     def takes_list(self) -> bool:
-        """Whether one value of the parameter is a list."""
+        """True if one value of the parameter is a list."""
         return any((typing.get_origin(form) or form) in (list, tuple, Sequence) for form in self.forms)
 
     def converted(self, value: Any) -> Any:
@@ -181,27 +180,28 @@ class Parameters:
         return tuple(self.as_dict().values())
 
     def conflicts(self, wrong: set[str]) -> Iterable[Problem]:
-        """Problems of values that do not fit together. Parameters in `wrong` have a problem already."""
+        """Problems of values that contradict each other. `wrong` has the names of parameters for which a problem is
+        reported already."""
         return ()
 
     def without_effect(self) -> dict[str, str]:
-        """Name of each parameter that other parameters make ineffective -> reason, a sentence without subject that
-        begins with the verb. The reason is reported only if a person gave the parameter."""
+        """Name of a parameter that has no effect because of other parameters -> reason: a sentence without subject,
+        beginning with the verb. The reason is reported only if a person gave the parameter."""
         return {}
 
     @classmethod
     def implied(cls, given: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Values that replace defaults if certain values are given, as with a preset."""
+        """Values that replace defaults because of the values in `given`, such as a preset."""
         return {}
 
     def part(self, kind: type[T], **others: Any) -> T:
-        """Object of another class of parameters. Parameters that both classes have keep their values."""
+        """Object of the parameter class `kind`. Parameters that both classes have keep their values."""
         known = {parameter.name for parameter in parameters_of(type(self))}
         names = [parameter.name for parameter in parameters_of(kind) if parameter.name in known]
         return kind(**({name: getattr(self, name) for name in names} | others))
 
     def as_dict(self) -> dict[str, Any]:
-        """Name -> value, in the order of declaration."""
+        """Dict of parameter name -> value, in the order of declaration."""
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
 
@@ -231,7 +231,8 @@ def _hint(owner: type, hint: Any) -> Any:
 
 
 def made_of(kind: type[T], settings: Mapping[str, Any]) -> T:
-    """Parameters object of a class from values by name. Raises InputError for unknown names and wrong values."""
+    """Object of a parameter class, made from a dict of values by name. Raises InputError for unknown names and wrong
+    values."""
     known = [parameter.name for parameter in parameters_of(kind)]
     problems = unknown_names(settings, known, "no such setting")
     try:
@@ -244,7 +245,7 @@ def made_of(kind: type[T], settings: Mapping[str, Any]) -> T:
 
 
 def allowed_text(parameter: Parameter) -> str:
-    """Words for the values that a parameter can have, with the limits of its numbers."""
+    """Text that describes the allowed values of a parameter, with the limits of its numbers."""
     text = words(parameter.hint)
     limits = ", ".join(limit.words for limit in parameter.limits)
     return f"{text}, {limits}" if limits else text
@@ -382,7 +383,7 @@ def _tuple(hint: Any, arguments: tuple[Any, ...], value: Any, name: str) -> tupl
 
 
 def words(hint: Any) -> str:
-    """Type in words."""
+    """Text that describes a type."""
     origin, arguments = typing.get_origin(hint), typing.get_args(hint)
     if origin is Annotated:
         told, names = _mark(Told, arguments[1:]), _mark(OneOf, arguments[1:])
@@ -436,7 +437,7 @@ def _choices(hint: Any) -> Iterator[Any]:
 
 @cache
 def field_docs(kind: type) -> dict[str, str]:
-    """Field -> description below it in the class, including inherited fields."""
+    """Name of a field -> text below the field in its class, including inherited fields."""
     found: dict[str, str] = {}
     for owner in reversed(kind.__mro__):
         if owner.__module__.startswith("tilewright.") and inspect.get_annotations(owner):
@@ -447,7 +448,7 @@ def field_docs(kind: type) -> dict[str, str]:
 
 @cache
 def _docs_of(owner: type) -> dict[str, str]:
-    """Field -> description, for the fields that a class itself declares."""
+    """Name of a field -> text below the field, for the fields that a class itself declares."""
     return dict(_texts(_classes_of(inspect.getsourcefile(owner) or "").get(owner.__name__)))
 
 

@@ -24,12 +24,12 @@ def in_processes(
     jobs: int,
     seconds_left: Callable[[], float | None] = lambda: None,
 ) -> Iterator[Callable[[Sequence[Task]], Iterator[Result]]]:
-    """Context with a function that does tasks, in this process or in `jobs` other processes.
+    """Context that yields a function for running tasks, in this process or in `jobs` other processes.
 
-    `most` is the expected number of tasks. `make` returns the function that does one task. Each process calls `make`
-    one time, so `make` must be a function of a module, or a `functools.partial` of such a function. With other
-    processes, a result is awaited for at most `seconds_left()` seconds. At the end of the context, tasks that still run
-    are stopped.
+    `most` is the expected number of tasks. `make` returns the function that runs one task. Each process calls `make`
+    one time, so `make` must be a function of a module, or a `functools.partial` of such a function. If other processes
+    run the tasks, the wait for a result ends after `seconds_left()` seconds. At the end of the context, tasks that
+    still run are stopped.
     """
     if min(jobs, most) <= 1:
         work = make()
@@ -49,8 +49,8 @@ def in_processes(
 def _in_order(
     pool: ProcessPoolExecutor, tasks: Sequence[Any], ahead: int, seconds_left: Callable[[], float | None]
 ) -> Iterator[Any]:
-    """Results in the order of the tasks. If the time ends, the results of the remaining tasks are missing. Only `ahead`
-    tasks are submitted in advance, so that an interruption ends soon."""
+    """Results in the order of the tasks. When the time is over, the remaining results are omitted. Only `ahead` tasks
+    are submitted in advance, so that an interrupt ends the work soon."""
     waiting: collections.deque[Future[Any]] = collections.deque()
     try:
         for task in tasks:

@@ -21,39 +21,41 @@ class ModelProfile(NamedTuple):
 
     name: str = "zigzag-3.9.1"
     skip_first_accumulation_read: bool = False
-    """B4: the first accumulation of an output reads no partial sum back. If only lanes add up the outputs, no partial
+    """B4: the first accumulation of an output reads no partial sum back. If the whole reduction is spatial, no partial
     sum is ever read back."""
     round_up_spatial_factors: bool = False
     """B5: the latency analysis rounds up a spatial factor that does not divide its loop. The reference truncates such a
     factor."""
     independent_spatial_candidates: bool = False
-    """B38: if a small memory limits one generated spatial mapping, the other spatial mappings do not change."""
+    """B38: each generated spatial mapping is limited separately. In the reference, a small memory that limits one
+    spatial mapping can change the others."""
     exact_temporal_sizes: bool = False
     """B6: temporal loop sizes follow from an exact division; the reference rounds twice, which can add an iteration."""
     onnx_height_is_y: bool = False
     """B10: index 0 of the kernel, stride, dilation and padding of an ONNX node is the height. The height is Y; the
     reference takes it as X."""
     trace_onnx_constants: bool = False
-    """B13: an operand of an ONNX layer is constant if it comes only from constants. The reference decides by the number
-    of nodes that compute operands of the layer."""
+    """B13: an operand of an ONNX layer is constant if it comes only from constants. The reference counts the nodes that
+    compute operands of the layer, and decides by this number."""
     model_every_operator: bool = False
     """B40: every ONNX operator that computes becomes a layer. In the reference, only Conv, QLinearConv, Gemm and MatMul
     become layers."""
     exact_window_sizes: bool = False
-    """B12: distinct positions of sliding windows are counted exactly, fractional tile sizes are rounded up, and an
-    operand has only the windows whose data dimension is a dimension of the operand."""
+    """B12: distinct positions of sliding windows are counted exactly, and fractional tile sizes are rounded up. An
+    operand has a window only along its own data dimensions."""
     serial_half_shared_loading: bool = False
     """B16: if only one end of a transfer is a port that both inputs share, the loading times of both inputs are added
     up. The reference overlaps these times, and counts only the outermost pair of memories. If a layer has a single
-    input, all its loading counts."""
+    input, its loading counts in full."""
     consistent_window_union: bool = False
-    """B17: the union of transfer windows leaves out the first window of each link, as the sum of the windows does."""
+    """B17: the union of transfer windows leaves out the first window of each link, in agreement with the sum of the
+    windows."""
     per_level_loading_floor: bool = False
     """B19: before computing starts, a link must load the first tiles of all instances that it feeds, not only one tile.
     The required bandwidth is not truncated to whole bits."""
     live_tensor_capacity: bool = False
-    """B32: data that are kept between layers share a memory with all other data that are still needed. The model
-    decides for the weights of each layer separately whether they are kept."""
+    """B32: data that are kept between layers take room in a memory, together with all other data that are still needed.
+    Whether weights are kept is decided for each layer separately."""
     effective_top_memory_option: bool = False
     """B39: with `workload_data_always_from_top_mem`, the network reads its input from the top memory and writes its
     output there. In the reference, the option has no effect."""
@@ -64,25 +66,26 @@ class ModelProfile(NamedTuple):
     """B42: the first transfer to the array and all read-backs of partial sums take time on their ports. Loading is
     hidden behind the computation only while its port is free."""
     best_double_buffers: bool = False
-    """B43: the operands whose second tiles save the most stall get the free room of a memory. In the reference,
-    operands get the room in the order of the equation."""
+    """B43: free room in a memory goes to the operands whose double-buffering saves the most stall cycles. In the
+    reference, operands get the room in the order of the equation."""
     room_for_final_outputs: bool = False
-    """B44: a memory in which outputs are added up needs room for them at the wider of the two output precisions."""
+    """B44: a memory that accumulates outputs needs room for them at the larger precision: that of partial sums or that
+    of final outputs."""
     wide_until_added: bool = False
-    """B47: if lanes above a memory add up sums, the sums leave the memory at the width of partial sums; the reference
-    takes the width of the result."""
+    """B47: if lanes above a memory add up partial sums, the sums leave the memory at the precision of partial sums. The
+    reference takes the precision of final outputs."""
     keep_given_unrolling: bool = False
     """B45: an unrolling in the user's mapping file is not reduced to the width of the ports or to the size of the inner
     memories."""
     ties_by_equation: bool = False
-    """B46: if two splits of a memory move the same number of bits, the choice depends on the order of the operands in
-    the equation, not in the hardware file."""
+    """B46: if two allocations of loops to a memory move the same number of bits, the order of the operands in the
+    equation decides. In the reference, their order in the hardware file decides."""
     complete_in_memory_model: bool = False
-    """B14: for in-memory arrays with several weights in a cell, or with outputs of one sliding window in neighbouring
-    columns, the model computes an energy and one row for each input. The reference can end with an error."""
+    """B14: the model has an energy for in-memory arrays with several weights in a cell, or with neighbouring outputs of
+    one sliding window in neighbouring columns. Each input takes one row. The reference can end with an error."""
     in_memory_active_parts: bool = False
-    """B15: in an in-memory array, only busy lanes and rows with inputs take energy. The area includes every instance of
-    a memory."""
+    """B15: only busy lanes, and rows that receive inputs, consume energy in an in-memory array. The area includes every
+    instance of a memory."""
 
 
 SWITCHES: tuple[str, ...] = tuple(name for name in ModelProfile._fields if name != "name")

@@ -1,6 +1,6 @@
 """Proofs: a value with its lower bound, the gap between them, and the set for which both are valid.
 
-Every verb, page and file takes the words for proofs from this module.
+Every verb, page and file uses the texts in this module to state a proof.
 """
 
 import math
@@ -12,13 +12,13 @@ from tilewright.base.json_values import JsonObject
 from tilewright.base.measures import LATENCY_CYCLES
 
 ROUNDING = 1e-9
-"""Share by which writers of proofs lower their bounds, because sums of floating-point numbers are rounded."""
+"""Relative amount by which lower bounds in proofs are reduced, because sums of floating-point numbers are rounded."""
 CLOSE = 1e-9
-"""Relative difference that checkers of proofs allow, because they add in another order."""
+"""Relative difference that checkers of proofs tolerate, because they add numbers in another order."""
 
 
 def gap_to(lower_bound: float, value: float) -> float:
-    """Share of a value by which the optimum could be smaller; 0 for a value of 0."""
+    """Largest share of a value by which the optimum can be below it; 0 for a value of 0."""
     return max(0.0, 1.0 - lower_bound / value) if value else 0.0
 
 
@@ -30,16 +30,16 @@ class BoundedValue:
 
     @property
     def is_proven(self) -> bool:
-        """Whether no solution in the space is better, apart from rounding."""
+        """True if no solution in the space is better, apart from rounding errors."""
         return self.lower_bound >= self.value * (1 - 2 * ROUNDING)
 
     @property
     def gap(self) -> float:
-        """Share of the value by which the optimum could be smaller; 0 if the value is proven."""
+        """Largest share of the value by which the optimum can be below it; 0 if the value is proven."""
         return 0.0 if self.is_proven else gap_to(self.lower_bound, self.value)
 
     def stated(self) -> JsonObject:
-        """Value, lower bound, gap and proof as JSON values."""
+        """Value, lower bound, gap, and whether the value is proven, as a JSON object."""
         return {"value": self.value, "lower_bound": self.lower_bound, "gap": self.gap, "proven": self.is_proven}
 
 
@@ -66,17 +66,18 @@ class Claim(Protocol):
 
     @property
     def gap(self) -> float:
-        """Share of the value by which the optimum could be smaller."""
+        """Largest share of the value by which the optimum can be below it."""
         ...
 
     @property
     def proven(self) -> bool:
-        """Whether no solution in the space is better."""
+        """True if no solution in the space is better."""
         ...
 
 
 def contradictions(claim: Claim) -> Iterator[str]:
-    """Contradictions between value, lower bound, gap and proof of a claim. They are computed without `BoundedValue`."""
+    """Texts of the contradictions between value, lower bound, gap and `proven` of a claim. They are computed without
+    `BoundedValue`."""
     proven = claim.lower_bound >= claim.value * (1 - 2 * CLOSE)
     if claim.lower_bound > claim.value or proven != claim.proven:
         yield f"lower bound {claim.lower_bound}, value {claim.value}, proven {claim.proven}"
@@ -86,7 +87,7 @@ def contradictions(claim: Claim) -> Iterator[str]:
 
 
 def differing(rows: Iterable[tuple[str, Any, Any]]) -> Iterator[str]:
-    """Sentences about rows (name, recomputed value, value in the file) whose two values differ."""
+    """Texts about those rows (name, recomputed value, value in the file) whose two values differ."""
     for what, mine, theirs in rows:
         if mine != theirs:
             yield f"{what} {theirs!r}, not {mine!r}"
@@ -106,12 +107,12 @@ class SpatialMappings:
     """Number of spatial mappings that were searched, if only the first of all generated ones were searched; None if all
     were searched."""
     mixed: bool = False
-    """Whether several loop dimensions can share a side of the array."""
+    """True if several loop dimensions can share a side of the array."""
     hinted: bool = False
-    """Whether the mapping file names the loop dimensions that a side can take."""
+    """True if the mapping file names the loop dimensions that a side can take."""
     cut: bool = False
-    """Whether factors are reduced to fit ports and sizes of the innermost memories, as the profile does with the
-    factors of a file."""
+    """True if factors are reduced to fit the ports and the innermost memories, as the model profile does with the
+    factors of a mapping file."""
 
     @property
     def text(self) -> str:
@@ -138,7 +139,7 @@ ORDERS = {
     "greedy": "every loop order that it allows, allocated to memories as in the reference",
     "free": "every loop order that it allows, with every choice of the loops that each memory keeps",
 }
-"""Memory allocation -> loop orders and allocations that are searched for each spatial mapping."""
+"""Memory allocation -> text that names the loop orders and allocations searched for each spatial mapping."""
 
 
 def covered_text(covers: str, allocation: str | None) -> str:
@@ -150,8 +151,8 @@ def covered_text(covers: str, allocation: str | None) -> str:
 
 @dataclass(frozen=True)
 class Schedules:
-    """Schedules for which the lower bounds of a network on several cores are valid: all schedules of the tiles into
-    which the network is cut, on the cores that its parts can use."""
+    """Schedules for which the lower bounds of a network on several cores are valid. They are all schedules of the tiles
+    into which the network is cut, on the cores that each part of a layer can use."""
 
     parts: int = 0
     """Number of parts of layers that are allocated to cores."""
@@ -174,13 +175,13 @@ class Schedules:
 ALLOWED_ALLOCATIONS = "the allowed allocations of these tiles"
 """Short text for the set `Schedules`, for which a proof is valid."""
 OF_THIS_TILING = "of this tiling; other tilings may be faster"
-"""Text beside a gap to the bound over `Schedules`: the gap says nothing about other tilings."""
+"""Text beside a gap to the bound over `Schedules`. It says that the gap covers only this tiling."""
 
 
 def if_copied_line(found: Mapping[str, Any]) -> list[str]:
-    """Line on the larger lower bound of the latency if data that fit a core are copied before use, as the scheduler
-    does, from a `summary.json` or `fusion.json`. No line if the gap to that bound has the same digits, or in an older
-    file."""
+    """Line on the latency bound for schedules that copy data to a core before use if they fit, as the scheduler does.
+    `summary.json` or `fusion.json` has this larger bound. There is no line for an older file, or if both bounds give
+    the same printed gap."""
     copied = (found.get("lower_bound") or {}).get("if_copied")
     if copied is None:
         return []
@@ -188,7 +189,7 @@ def if_copied_line(found: Mapping[str, Any]) -> list[str]:
     if gap == f"{found['gap_latency']:.1%}":
         return []
     cycles = f"{copied[LATENCY_CYCLES]:,} cycles"
-    line = f"over those of them that copy data that fit, as this one: {cycles}; gap {gap} in latency"
+    line = f"over schedules that, like this one, copy data that fit a core before use: {cycles}; gap {gap} in latency"
     return [f"{line}, {OF_THIS_TILING}"]
 
 
@@ -200,7 +201,7 @@ def covered_by(bound: Mapping[str, Any]) -> str:
 
 @dataclass(frozen=True)
 class TilePlans:
-    """Plans of tiles on one core among which the optimum is the best."""
+    """Tile plans on one core over which the optimum is proven."""
 
     kind: Literal["attention", "depth-first"]
     lpf_limit: int | None = None
@@ -217,8 +218,8 @@ class TilePlans:
 
 
 def optimum_line(subject: str, is_proven: bool, gap: float, plural: str, covers: str, counts: str) -> str:
-    """Sentence about the best plan or schedule that was found: how much better the optimum can be, for which set this
-    is valid, and how many candidates were examined."""
+    """Sentence about the best plan or schedule found: how much better the optimum can be, in which set, and how many
+    candidates were examined."""
     if is_proven:
         return f"{subject}: no {plural[:-1]} is better over {covers} ({counts})"
     return f"{subject}: the optimum over {covers} is at most {gap:.2%} better ({counts})"

@@ -1,7 +1,7 @@
 """Arrays of records that compiled code finds by a memory address.
 
-An array whose length differs from problem to problem cannot be a field of a record. If a hundred such arrays are
-arguments of compiled functions, the compilation takes minutes. Compiled code therefore gets only the address of each
+An array whose length differs from problem to problem cannot be a field of a record. If a hundred such arrays were
+arguments of compiled functions, compiling would take minutes. Compiled code therefore gets only the address of each
 array, and knows the type of its records.
 """
 

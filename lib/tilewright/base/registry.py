@@ -1,9 +1,9 @@
 """Registries of interchangeable objects, which are selected by name and imported on first use.
 
 A module with exchangeable objects has a `Registry`. The objects are defined in higher modules, so that the module
-itself imports none of them. `tilewright.base.entries` lists the entries that are made when the package is imported.
-Other packages enter objects by the entry point group `tilewright`: `energy_term.refresh = "their_package:REFRESH"`,
-with one of KINDS before the point.
+itself imports none of them. `tilewright.base.entries` lists the entries of tilewright itself. Other packages enter
+objects by the entry point group `tilewright`: `energy_term.refresh = "their_package:REFRESH"`. The word before the
+first dot is one of KINDS.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping
@@ -33,7 +33,8 @@ _entries: dict[str, dict[str, str]] = {}
 
 
 def enter(entries: Mapping[str, Mapping[str, str]]) -> None:
-    """Enter entries into registries: module of the registry -> name -> `module:attribute` of the object."""
+    """Enter objects into registries. The argument maps the module of a registry to its new entries, as name ->
+    `module:attribute` of the object."""
     for owner, named in entries.items():
         _entries.setdefault(owner, {}).update(named)
 
@@ -46,21 +47,19 @@ def withdraw(entries: Mapping[str, Mapping[str, str]]) -> None:
 
 
 def all_entered() -> tuple[tuple[str, str, str], ...]:
-    """(registry, name, entry) of all entries that `enter` has made, in order. Results of a search for imports can be
-    cached by this value."""
+    """All entries made by `enter`, in order, as (registry, name, entry). The value can be a cache key for searches
+    through imports."""
     return tuple((owner, name, entry) for owner, named in sorted(_entries.items()) for name, entry in named.items())
 
 
 def entered(owner: str) -> tuple[str, ...]:
-    """Modules with the objects of the registry in the module `owner`."""
+    """Modules that contain the objects of the registry in the module `owner`."""
     return tuple(entry.partition(":")[0] for entry in _named(owner).values())
 
 
 def installed() -> dict[str, str]:
-    """Entries of the entry points of installed packages, by name of the entry point (`kind.name`), sorted.
-
-    Raises InputError for an entry point of an unknown kind, and for two entry points with the same name.
-    """
+    """Name of an entry point (`kind.name`) -> entry, for all installed packages, sorted. Raises InputError for an entry
+    point of an unknown kind, and for two entry points with the same name."""
     from importlib.metadata import entry_points
 
     found: dict[str, str] = {}
@@ -94,7 +93,7 @@ def package_of(point: str) -> str:
 def _named(owner: str) -> dict[str, str]:
     """Entries of a registry by name: first those of `enter`, then those of installed packages, sorted by name.
 
-    Raises InputError if an entry of each kind has the same name, because the name is then ambiguous.
+    Raises InputError if a name is in both groups, because the name is then ambiguous.
     """
     own, others = _entries.get(owner, {}), _of_others(owner)
     if both := sorted(own.keys() & others.keys()):
@@ -106,14 +105,14 @@ def _named(owner: str) -> dict[str, str]:
 
 
 def _of_others(owner: str) -> dict[str, str]:
-    """Entries of installed packages in a registry, by name. Only the registries in KINDS can have such entries."""
+    """Name -> entry of an installed package in one registry. Only the registries in KINDS can have such entries."""
     return _installed_by_registry().get(owner, {}) if owner in KINDS.values() else {}
 
 
 @cache
 def _installed_by_registry() -> dict[str, dict[str, str]]:
-    """Entries of installed packages: module of the registry -> name -> entry. Installed packages do not change during a
-    run."""
+    """Module of a registry -> {name: entry of an installed package}. The result is cached, because installed packages
+    do not change during a run."""
     found: dict[str, dict[str, str]] = {}
     for point, entry in installed().items():
         kind, _, name = point.partition(".")
@@ -124,8 +123,8 @@ def _installed_by_registry() -> dict[str, dict[str, str]]:
 class Registry(Generic[Entry]):
     """Registry of the objects of one module. `owner` is the `__name__` of the module.
 
-    `fault` returns the fault of an object under a name, such as a wrong type or a name that is in use; '' if there is
-    none.
+    `fault` returns the reason why an object cannot be entered under a name, such as a wrong type or a name in use; ''
+    if it can.
     """
 
     def __init__(self, owner: str, fault: Callable[[str, Any], str] = lambda name, entry: "") -> None:
@@ -167,16 +166,16 @@ def registry_of(kind: str) -> Registry[Any]:
 
 
 def taken(name: str, known: Collection[str]) -> str:
-    """Fault of an entry whose name is the name of a built-in object; '' if it is not."""
+    """Reason to refuse an entry whose name is that of a built-in object; '' for any other name."""
     return f"has the name {name}, which is built in" if name in known else ""
 
 
 def lacking(entry: object, attributes: Iterable[str]) -> str:
-    """Fault of an object that lacks some attributes of its kind; '' if it has all of them."""
+    """Reason to refuse an object that lacks attributes of its kind; '' if it has all of them."""
     lacks = [name for name in attributes if not hasattr(entry, name)]
     return f"has no {', '.join(lacks)}, which this kind needs" if lacks else ""
 
 
 def methods_of(protocol: type) -> tuple[str, ...]:
-    """Methods and properties that a protocol declares."""
+    """Names of the methods and properties that a protocol declares."""
     return tuple(name for name in vars(protocol) if not name.startswith("_"))

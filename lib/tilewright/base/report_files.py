@@ -1,6 +1,6 @@
 """Files in the reports of runs: one row per file has the name, the content, and the function that makes the file.
 
-A new figure is a row here and the function that draws it. Verbs, rules and steps iterate over the rows. Only the
+To add a figure, add a row here and a function that draws it. Verbs, rules and steps iterate over the rows. Only the
 standard library is used: the Snakefile imports this at every parse.
 """
 
@@ -13,7 +13,7 @@ FIGURES: Final = "figures"
 LAYER_TABLE, CORE_TABLE, TRACE = "layers.csv", "cores.csv", "trace.json"
 LOOP_NESTS, LOOP_NEST_PAGES = "loop_nests.txt", "loop_nests.pdf"
 BOTTLENECKS = "bottlenecks"
-"""Stem of the names of the files that show where energy and cycles go."""
+"""File name without suffix of the files that show which parts of the hardware energy and cycles go to."""
 
 
 class ReportFile(NamedTuple):
@@ -35,8 +35,8 @@ class ReportFile(NamedTuple):
     dots_per_inch: int = 110
     """Resolution of the PNG of a figure."""
     of_some_runs: bool = False
-    """Whether only some runs have the file, so that it is no target of the workflow. A file of an earlier run is
-    removed."""
+    """True if only some runs have the file. The file is then no target of the workflow, and a file of an earlier run is
+    deleted."""
 
 
 SCHEDULE_DOTS_PER_INCH = 180
@@ -98,12 +98,12 @@ SEVERAL_CORES_FILES = (
 
 
 def of_part(files: Iterable[ReportFile], part: str) -> tuple[ReportFile, ...]:
-    """Files of one part of a report, or all files for ''."""
+    """Files of one part of a report; all files if the part is ''."""
     return tuple(file for file in files if part in ("", file.part))
 
 
 def names_of(files: Iterable[ReportFile], part: str = "") -> tuple[str, ...]:
-    """Names of the files that every run has, of one part of a report, or of all parts for ''."""
+    """Names of the files that every run has, in one part of a report; in all parts if the part is ''."""
     return tuple(file.name for file in of_part(files, part) if not file.of_some_runs)
 
 

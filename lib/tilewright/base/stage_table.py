@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from tilewright.base.steps import MULTI, SINGLE
 
 CORE = "core"
-"""Flow inside IntraCoreMapping: mapping of a computation node on one core."""
+"""Name of the flow inside IntraCoreMapping, which maps a computation node on one core."""
 
 
 @dataclass(frozen=True)
@@ -19,11 +19,11 @@ class Listed:
     module: str
     """Module below `tilewright.pipeline.stages`."""
     heading: str
-    """Heading of its section in docs/stages.md."""
+    """Heading of the section on the stage in docs/stages.md."""
     flows: tuple[str, ...]
     """Flows whose pipelines can contain the stage."""
     also: tuple[str, ...] = ()
-    """Names of the stage in zigzag-dse and Stream, without `Stage` at the end."""
+    """Names of the equivalent stages in zigzag-dse and Stream, without `Stage` at the end."""
     absorbs: tuple[str, ...] = ()
     """Further stages of zigzag-dse and Stream whose work this stage does too."""
 

@@ -23,15 +23,15 @@ NAME_PATTERN = r"[A-Za-z0-9][A-Za-z0-9_.+-]*"
 """Pattern of the names of runs, files and designs, which become folders of results. Rules constrain their wildcards
 with it."""
 SPACE = "space"
-"""Folder of explorations."""
+"""Name of the folder for explorations of design spaces."""
 FRONT = "front"
-"""Folder of complete fronts."""
+"""Name of the folder for complete Pareto fronts."""
 ACCELERATOR, CORE, WORKLOAD, COVERAGE, MAPPING = (
     *("accelerator.json", "core/{core}.json", "workload.json", "coverage.json", "mapping.json"),
 )
 LAYERS, SUMMARY, CHECKS, EXPORTS, REPORT = "layers.jsonl", "summary.json", "checks.json", "exports", "report"
-"""Files in the folder of a run. Runs of both flows have the last four of these files. EXPORTS and REPORT are folders.
-"""
+"""Files in the folder of a run. All runs have these files, except LAYERS, which only runs on one core have. EXPORTS and
+REPORT are folders."""
 FRONT_TABLE, FRONT_FILE = "front.csv", "front.json"
 """Points of the Pareto front of a network, and the fronts of the network and of its layers, in the folder of a run on
 one core. The files exist only with the option `front`."""

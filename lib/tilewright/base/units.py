@@ -48,9 +48,9 @@ ENERGY_UNITS = {
     **{"uJ": "1e6", "µJ": "1e6", "mJ": "1e9", "J": "1e12"},
 }
 BITS_OF_ENERGY = {"b": 1, "bit": 1, "B": 8, "byte": 8}
-"""Bits of the units after the slash of an energy per bit."""
+"""Unit after the slash of an energy per bit -> number of bits in this unit."""
 AREA_UNITS = {"um2": "1e-6", "µm2": "1e-6", "mm2": "1"}
-"""Unit -> factor to mm2, as an exact text."""
+"""Unit of area -> factor to mm2, as text with all digits."""
 POWER_UNITS = {"pW": "1e-9", "nW": "1e-6", "uW": "1e-3", "µW": "1e-3", "mW": "1", "W": "1e3"}
 FREQUENCY_UNITS = {"Hz": "1e-6", "kHz": "1e-3", "MHz": "1", "GHz": "1e3"}
 
@@ -135,7 +135,7 @@ def parse_frequency_mhz(value: object) -> float:
 
 
 def share_of_percent(text: str) -> float:
-    """Share from a percentage: 0.02 from "2%" or "2 %". Raises FieldError for other texts and negative numbers."""
+    """Fraction for a percentage: 0.02 for "2%" or "2 %". Raises FieldError for other texts and negative numbers."""
     number, sign, rest = text.partition("%")
     try:
         share = float(number) / 100
@@ -157,7 +157,7 @@ def budget_pj(text: str) -> float:
 
 
 def checked(name: str, reader: Callable[[str], float]) -> Callable[[str], None]:
-    """Check of a parameter that `reader` reads. The check raises InputError with the name of the parameter."""
+    """Check that a text can be read by `reader`. The check raises InputError with the name of the parameter."""
 
     def check(text: str) -> None:
         try:

@@ -3,9 +3,8 @@
 
 The code that ignores an input also reports it, with one of two functions: `Problems.unused(path, why)` for a place in a
 file, `unused_option(name, why)` for an option. Both make a notice (`errors.Unused`), which is passed on like all
-notices. A verb collects all notices and calls `refuse_unused` before its search. It keeps them in its results by
-`with_unused`. It gives the result of `to_tell` to `cli.options.echo_notices`, which prints the notices when the command
-ends.
+notices. A verb collects all notices and calls `refuse_unused` before its search. `with_unused` adds them to the results
+of the verb. `to_tell` selects the notices that `cli.options.echo_notices` prints when the command ends.
 """
 
 from collections.abc import Iterable, Sequence
@@ -41,7 +40,7 @@ def notice_lines(notices: Sequence[str], most: int = MOST_TOLD) -> list[str]:
 
 
 def capped(lines: Sequence[str], most: int = MOST_TOLD) -> list[str]:
-    """First `most` lines, and a line with the number of the remaining lines."""
+    """First `most` lines, followed by a line that counts the other lines."""
     rest = len(lines) - most
     more = [f"{rest:,} more inputs have no effect"] if rest > 0 else []
     return [*lines[:most], *more]
@@ -70,12 +69,12 @@ def unused_rows(notices: Iterable[str], with_lines: bool = True) -> list[UnusedR
 
 
 def noted_rows(rows: Iterable[UnusedRow]) -> list[Unused]:
-    """Notices of rows that another step has written into a file."""
+    """Notices made from rows that another step has written into a file."""
     return [Unused(Problem(row["why"], row["file"], row["line"], row["key"])) for row in rows]
 
 
 def with_unused(summary: dict[str, Any], notices: Iterable[str], with_lines: bool = True) -> dict[str, Any]:
-    """Summary with the rows of unused inputs, if there are any."""
+    """Summary with a row for each unused input among the notices; unchanged if there are none."""
     rows = unused_rows(notices, with_lines)
     return {**summary, UNUSED: rows} if rows else summary
 

@@ -1,9 +1,9 @@
 """Validation shared by the readers: a file is read once into a typed tree, without its invalid values; all checks use
 this tree.
 
-A file kind is a pydantic model (its shape, its JSON Schema, its field descriptions) and a list of checks that look
-across fields. A value that does not fit the model is reported and replaced by None in the tree, so that the checks can
-run on all other values.
+Each kind of file has a pydantic model and a list of checks across several fields. The model gives the fields, their
+descriptions and the JSON Schema. A value that does not fit the model is reported and replaced by None in the tree, so
+that the checks can run on all other values.
 """
 
 import functools
@@ -51,10 +51,10 @@ from tilewright.base.units import (
 
 Item = TypeVar("Item")
 TABLE_MARK, LIST_MARK, VALUE_MARK = "[table]", "[list]", "[value]"
-"""Tags of the form of a value. Some values are a table or a list of tables (TABLE_MARK, LIST_MARK); others are a table
-or a plain value (TABLE_MARK, VALUE_MARK)."""
+"""Tags for the form of a value. Some fields take a table or a list of tables (TABLE_MARK, LIST_MARK). Others take a
+table or a plain value (TABLE_MARK, VALUE_MARK)."""
 _MARKS = ("[key]", TABLE_MARK, LIST_MARK, VALUE_MARK)
-"""Parts that pydantic adds to the location of an error, and that are not keys of the file."""
+"""Names that pydantic inserts into the location of an error although they are no keys of the file."""
 _MESSAGES = {
     "missing": "required key is missing",
     "string_type": "must be text",
@@ -151,7 +151,7 @@ def validate(model: Any, data: Any, problems: Problems) -> Any:
 
 
 def _with_holes(kind: Any, data: Any) -> Any:
-    """Data as the type `kind`, with None in place of everything that does not fit."""
+    """Data converted to the type `kind`; None replaces each part that does not fit the type."""
     try:
         return _adapter(kind).validate_python(data, strict=True)
     except ValidationError:
@@ -275,26 +275,26 @@ def _keys_of(annotation: Any) -> list[str]:
 
 
 def table_or_list(value: Any) -> str:
-    """Tag of the form in which a value is validated."""
+    """Tag of a value that can be a table or a list."""
     return LIST_MARK if isinstance(value, list) else TABLE_MARK
 
 
 def table_or_value(value: Any) -> str:
-    """Tag of the form in which a value is validated."""
+    """Tag of a value that can be a table or a plain value."""
     return TABLE_MARK if isinstance(value, dict) else VALUE_MARK
 
 
 def each(values: Sequence[Item | None] | None) -> Iterator[tuple[int, Item]]:
-    """(index, item) of the items of a list that are not None."""
+    """Pairs (index, item) of the list items that are not None."""
     return ((place, item) for place, item in enumerate(values or ()) if item is not None)
 
 
 def whole(values: Iterable[Item | None] | None) -> list[Item]:
-    """Items of a list that are not None."""
+    """List items that are not None."""
     return [item for item in values or () if item is not None]
 
 
 def names_of(values: Sequence[Item | None] | None) -> list[Item]:
-    """Items of a list to which other parts of the file refer. The result is empty if an item is None, because this item
-    can be the one to which another part of the file refers."""
+    """List items that other parts of the file can name. If an item is None, the result is empty, because this invalid
+    item can be the one that is named."""
     return [] if values is None or None in values else whole(values)

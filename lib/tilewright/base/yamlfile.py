@@ -1,4 +1,4 @@
-"""YAML with places: every key and list item of a document has its line, so that problems can name the line.
+"""YAML documents with line numbers for every key and list item, so that problems can name the line.
 
 Only plain data (tables, lists, text, numbers, booleans, null) is read. A repeated key keeps its last value, as the
 readers of zigzag-dse 3.9.1 do, and causes a notice. Files that would exhaust memory or stack are refused.
@@ -52,7 +52,7 @@ def yaml_text(value: Any, **options: Any) -> str:
 
 @dataclass(frozen=True)
 class YamlDocument:
-    """Plain data and, for each path in the data, the line (1-based) of its key or list item."""
+    """YAML document: plain data, and the line (1-based) of each key and list item."""
 
     file: str
     data: Any
@@ -68,7 +68,7 @@ class YamlDocument:
         return 0
 
     def place_of(self, path: KeyPath) -> tuple[str, int, str]:
-        """(file, line, path as text) of a value, as problems need it."""
+        """File, line, and path as text of a value, for problems."""
         return self.file, self.line_of(path), self.dotted(path)
 
     def written(self, path: KeyPath) -> Any:
@@ -117,12 +117,12 @@ def document_of(data: object, file: str = "") -> YamlDocument:
 
 
 def table(value: Any) -> dict[Any, Any]:
-    """Value itself if it is a table, else an empty table. Used for data that has not been checked."""
+    """The value if it is a table, else an empty table. Used for data that has not been checked."""
     return value if isinstance(value, dict) else {}
 
 
 def items(value: Any) -> list[Any]:
-    """Value itself if it is a list, else an empty list."""
+    """The value if it is a list, else an empty list."""
     return value if isinstance(value, list) else []
 
 
@@ -148,8 +148,8 @@ def _read_text(path: Path, file: str) -> str:
 
 
 def _check_nesting(text: str, file: str) -> int:
-    """Number of events of the parser. Raises InputError for deep nesting, because composing such a file would overflow
-    the stack of libyaml's binding."""
+    """Number of parser events in the text. Raises InputError for deep nesting, which would overflow the stack of
+    libyaml's binding."""
     depth = count = 0
     for event in yaml.parse(text, Loader=_LOADER):
         count += 1
@@ -177,7 +177,7 @@ def _syntax_problem(error: yaml.YAMLError, file: str) -> Problem:
 
 
 class _NodeReader:
-    """Converter of composed nodes into plain data. A budget of values stops aliases that expand without end."""
+    """Converter of YAML nodes into plain data. A limit on the number of values stops endless expansion of aliases."""
 
     def __init__(self, file: str, budget: int) -> None:
         self.file = file

@@ -1,4 +1,4 @@
-"""The cost model: energy, latency and their breakdowns from one compiled kernel."""
+"""Cost model: energy, latency and their breakdowns, computed by one compiled kernel."""
 
 FACE = (
     "breakdown",

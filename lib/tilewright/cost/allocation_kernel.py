@@ -3,9 +3,8 @@
 As in the memory allocator of zigzag-dse 3.9.1, memories are allocated one after another, from the array outwards. For
 each memory, the allocator chooses the split of loops that moves the fewest bits over the boundary above the memory.
 
-A *slice* of an operand is the tile that a memory holds if the operand keeps some more loops in this memory. Slice 0 has
-no more loops than the memory below. The slices of the operands of a memory are in the last rows of `ws.slice_bits` and
-`ws.slice_cost`.
+A *slice* of an operand is a tile that a memory could hold. Slice n has the loops of the memory below and the next n
+loops. The slices of the operands of a memory are in the last rows of `ws.slice_bits` and `ws.slice_cost`.
 """
 
 import math
@@ -44,7 +43,8 @@ def allocate(problem, ws):
 
 @kernel
 def start_tiles(problem, ws):
-    """Set the current tile of each operand to the spatial loops of the array, which are the data of one cycle."""
+    """Set the current tile of each operand to the tile of the array: the data of one cycle, given by the spatial
+    loops of the array."""
     for o in range(problem.operand_count):
         for d in range(problem.dimension_count):
             ws.dimension_size[o, d] = 1.0
@@ -98,7 +98,7 @@ def storage_precision(problem, ws, o, m, first):
 def whole_size(problem, ws, k, row, o, m, first):
     """Number of slices of operand `o` in its topmost memory `k`; 0 if the whole operand does not fit into this memory.
 
-    Only the size of the last slice, which is the whole operand, is written to `ws.slice_bits`.
+    The last slice is the whole operand. Only its size is written to `ws.slice_bits`.
     """
     precision = storage_precision(problem, ws, o, m, first)
     copy_tile(problem, ws, o)
@@ -240,9 +240,9 @@ def offer_slices(ws, row, first, kept, top):
 def choose_slices(problem, ws, k, held):
     """Set `ws.slice_choice` to the combination of slices that fits and has the lowest cost.
 
-    If several combinations have the lowest cost, the last is chosen. If the choice must be even and no combination is
-    even, each operand keeps no loop in the memory. Rows without an operand get one empty slice. Returns the bits of the
-    smallest combination.
+    If several combinations have the lowest cost, the last is chosen. If level boundaries must be even and no
+    combination is even, no operand keeps a loop in the memory. Rows without an operand get one empty slice. Returns the
+    number of bits of the smallest combination.
     """
     for row in range(MAX_OPERANDS - held):
         ws.slice_low[row] = 0
@@ -292,8 +292,8 @@ def choose_of_all(problem, ws, k, held):
 def choose_largest(problem, ws, k):
     """Choose the combination with the lowest cost if, in the last row, a larger slice never costs more.
 
-    In this case only the largest slice of the last row that still fits has to be tried. This slice does not grow when
-    the slices of the other rows grow.
+    In this case, only the largest slice of the last row that still fits has to be tried. When the slices of the other
+    rows grow, this slice stays the same or becomes smaller.
     """
     limit = float(problem.memory_bits[k])
     best_cost = math.inf
@@ -336,10 +336,8 @@ def place_slice(problem, ws, k, j, row):
 
 @kernel
 def is_even(problem, ws, k, held, i0, i1, i2):
-    """True if no operand keeps a loop in memory `k` that another operand of `k` keeps above `k`.
-
-    `i0`, `i1` and `i2` are the numbers of the slices in the three rows.
-    """
+    """True if no operand keeps a loop in memory `k` that another operand of `k` keeps above `k`. `i0`, `i1` and `i2`
+    are the numbers of the chosen slices in the three rows."""
     for j in range(held):
         row = MAX_OPERANDS - held + j
         first = first_loop(problem, ws, k, j)
@@ -405,7 +403,7 @@ def check_memory(problem, ws, k):
 def given_slice(problem, ws, k, j):
     """Bits that operand number `j` of memory `k` needs for its loops in `ws.bound`.
 
-    This function also multiplies these loops into the current tile of the operand.
+    The current tile of the operand is also extended by these loops.
     """
     o = problem.memory_operands[k, j]
     m = problem.memory_levels[k, j]

@@ -90,7 +90,7 @@ def _temporal_levels(
 
 
 def latency_terms(problem: Problem | np.void, ws: Workspace | np.void) -> tuple[float, ...]:
-    """Terms of the latency of the mapping in `ws`, in cycles. The terms have the order of `latency_term_names`."""
+    """Terms of the latency of the mapping in `ws`, in cycles, in the order of `latency_term_names`."""
     ideal, totals = int(problem["ideal_cycles"]), ws["totals"].tolist()
     further = problem["further_cycles"][: problem["further_count"]].tolist()
     return (
@@ -107,8 +107,8 @@ def latency_terms(problem: Problem | np.void, ws: Workspace | np.void) -> tuple[
 def _mac_utilization(problem: Problem, ws: Workspace) -> dict[str, float]:
     """Utilizations of the array. Each utilization is the ideal cycles divided by a number of actual cycles.
 
-    The actual cycles of `spatial` are those of the temporal loops. Each further utilization adds one more kind of
-    cycles: stalls, then on-loading, then off-loading together with drain and the other fixed cycles.
+    The actual cycles of `spatial` are those of the temporal loops. Each further utilization adds more cycles to these:
+    first stalls, then on-loading, then off-loading with drain and other fixed cycles.
     """
     computing = ws.totals[IDEAL_TEMPORAL]
     with_stalls = computing + ws.totals[STALL]

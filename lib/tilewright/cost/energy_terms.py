@@ -1,11 +1,10 @@
 """Terms of a layer's energy on a core: array, memory accesses, static power, and terms that plug-ins register.
 
-The term of static power follows from the hardware attributes that are powers (`hardware.attributes`). Each further term
+The terms of static power come from the hardware attributes that are powers (`hardware.attributes`). Each further term
 is one object with the attributes of `EnergyTerm`, registered in `ENERGY_TERMS` under the name of the term. No other
 code contains this name.
 
-This module also makes the `ArrayWork`, which describes the work of a layer with its spatial mapping. Array models read
-the `ArrayWork`.
+This module also makes the `ArrayWork` of a layer with its spatial mapping, which array models read.
 """
 
 from collections.abc import Mapping
@@ -32,10 +31,8 @@ Links = tuple[tuple[str, str], ...]
 
 
 def array_work(layer: Layer, core: Core, unrolling: Unrolling, profile: ModelProfile, links: Links) -> ArrayWork:
-    """Work that a layer with a spatial mapping gives to the array of a core.
-
-    Raises MappingError if the spatial mapping cannot be converted to busy lanes.
-    """
+    """Work of a layer with a spatial mapping, for the model of the core's array. Raises MappingError if the spatial
+    mapping cannot be converted to busy lanes."""
     given = {name: dict(factors) for name, factors in unrolling}
     if core.operational_array.kind == DIGITAL:
         return ArrayWork(layer.mac_count, given, given, {}, profile)
@@ -47,7 +44,7 @@ def array_work(layer: Layer, core: Core, unrolling: Unrolling, profile: ModelPro
 def array_use(
     layer: Layer, core: Core, unrolling: Unrolling, profile: ModelProfile, links: Links
 ) -> ArrayUseRecord | None:
-    """Use of an in-memory array by a layer, as a part of the layer's record; None for a digital array."""
+    """Use of an in-memory array by a layer, for the record of the layer; None for a digital array."""
     if core.operational_array.kind == DIGITAL:
         return None
     work = array_work(layer, core, unrolling, profile, links)
@@ -55,14 +52,14 @@ def array_use(
 
 
 def work_of_record(record: LayerRecord) -> ArrayWork:
-    """Work that a layer gives to the array, read from the record of the layer."""
+    """Work of a layer for the model of an array, read from the record of the layer."""
     own = record.array_use or ArrayUseRecord({}, {})
     profile = profile_by_name(record.model)
     return ArrayWork(record.layer.work, record.spatial_mapping, own.lanes, own.input_loops, profile)
 
 
 def input_loops(layer: Layer, profile: ModelProfile, links: Links) -> Mapping[str, InputWindow | None]:
-    """Sliding window of each loop dimension along which neighbouring columns of the array need different inputs.
+    """Loop dimension along which neighbouring columns of the array need different inputs -> its sliding window.
 
     The value is None for a dimension without a sliding window. The dimensions are those of the input that is not stored
     in the cells; dimensions of size 1 are left out. The reference instead takes the dimensions that are irrelevant to
@@ -102,7 +99,7 @@ class EnergyTerm(Protocol):
     """Energy term in addition to the terms of operations and of memory accesses."""
 
     def concerns(self, core: Core) -> bool:
-        """True if the term applies to a core. If not, results of the core do not contain the term."""
+        """True if the term applies to a core. Otherwise results of the core do not contain the term."""
 
     def cost(self, layer: Layer, core: Core, unrolling: Unrolling) -> TermCost:
         """Energy of the term for a layer. `core` has only the memories that the layer can use."""
@@ -115,7 +112,7 @@ class EnergyTerm(Protocol):
 def _fault(name: str, entry: object) -> str:
     """Fault in the name or in the object of a plug-in's term; "" if there is no fault.
 
-    This function does not compare the name with the terms of arrays. `energy_term_names` makes this check.
+    `energy_term_names` checks that the name is not that of a term of an array.
     """
     return taken(name, (ACCESSES, *power_terms())) or lacking(entry, methods_of(EnergyTerm))
 
@@ -126,13 +123,13 @@ ENERGY_TERMS: Registry[EnergyTerm] = Registry(__name__, _fault)
 
 @dataclass(frozen=True)
 class PowerTerm:
-    """Static power of one core. The units and all memories of the core, including the outermost memory, consume it in
-    every cycle."""
+    """Static power of one core. The units and all memories of the core, including the outermost memory, draw this
+    power in every cycle."""
 
     pj_a_cycle: float
 
     def concerns(self, core: Core) -> bool:
-        """True if the hardware file gives a static power and the clock, from which the energy in a cycle follows."""
+        """True if the hardware file gives a static power and the clock, from which the energy per cycle is computed."""
         return self.pj_a_cycle > 0
 
     def cost(self, layer: Layer, core: Core, unrolling: Unrolling) -> TermCost:
@@ -158,7 +155,7 @@ def energy_term_names(core: Core) -> tuple[str, ...]:
     """
     found = (*array_model(core.operational_array).terms, ACCESSES, *further_energy_terms(core))
     if twice := sorted({name for name in found if found.count(name) > 1}):
-        message = "is a term of the energy of the array, and of another one"
+        message = "is the name of two energy terms of the core"
         raise InputError([Problem(message, core.name, value=name) for name in twice])
     return found
 

@@ -1,7 +1,7 @@
 """Kernels that compute the energy and latency of one loop order, for batches, searches and breakdowns.
 
-The energy is the sum of the word accesses of each link times their energy (as in zigzag-dse 3.9.1), plus the other
-energy terms. A link is (operand, memory level, direction).
+The energy of memory accesses is the number of word accesses of each link times the energy of an access, summed over the
+links (as in zigzag-dse 3.9.1). The other energy terms are added. A link is (operand, memory level, direction).
 """
 
 import math
@@ -39,8 +39,8 @@ from tilewright.hardware.core import FH, FL, TH, TL
 def parts_of_transfer(problem, ws, o, m, x):
     """Number of smallest accessible parts of a word that one transfer of a link moves, rounded up.
 
-    The number is 0 if the link moves no data. With the switch `whole_tiles`, the number is the average over all
-    periods, because in some periods fewer lanes work.
+    The number is 0 if the link moves no data. If the switch `whole_tiles` is on, the number is the average over all
+    periods, because fewer lanes work in some periods.
     """
     bits = ws.amount[0, o, m, x] * ws.precision[0, o, m, x]
     if bits == 0:
@@ -58,7 +58,7 @@ def parts_of_transfer(problem, ws, o, m, x):
 def words_of_parts(problem, ws, o, m, x, parts, wide):
     """Number of accesses to words of `wide` bits on one link, if one transfer moves `parts` parts of a word.
 
-    With the switch `whole_tiles`, a last word that is only partly filled counts as a full word.
+    If the switch `whole_tiles` is on, a last word that is only partly filled counts as a full word.
     """
     if parts == 0:
         return 0

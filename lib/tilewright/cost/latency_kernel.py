@@ -1,9 +1,9 @@
 """Kernels of the latency model of zigzag-dse 3.9.1: transfer windows, double buffers and stalls of each port.
 
 A transfer window is the part of a period in which a transfer can take place without a stall of the array. The union of
-the windows on a port is computed from the nesting of their periods, without a time line. Every period is a product of
-innermost loops of the same loop order, so each period divides the next longer period. The run time therefore does not
-grow with the number of cycles.
+the windows on a port is computed from the nesting of their periods, not by stepping through the cycles. Every period is
+a product of innermost loops of the same loop order, so each period divides the next longer period. The run time
+therefore does not grow with the number of cycles.
 
 zigzag-dse 3.9.1 gives the free capacity of a memory to double buffers in the order of the operands. The switch
 `best_double_buffers` gives this capacity to the operands whose double buffers reduce the stall most. For this switch,
@@ -26,7 +26,7 @@ BEST_BUFFERS = SWITCHES.index("best_double_buffers")
 
 @kernel
 def measure_utilization(problem, ws):
-    """Compute the utilization of each memory by each operand alone and by all operands of the memory together.
+    """Compute two utilizations of each memory: by each operand alone, and by all its operands together.
 
     Each utilization is also computed with effective sizes. The effective size of a tile leaves out the part that is
     overwritten when the outermost relevant loops of the memory advance.
@@ -62,7 +62,7 @@ def decide_double_buffers(problem, ws):
     """Decide which tiles are double-buffered if the switch `best_double_buffers` is off.
 
     A tile is double-buffered if at most half of its memory is filled, or if its second tile fits into the free part of
-    the memory. In the second case, the second tile reduces the free part for the tiles that follow.
+    the memory. A second tile that uses the free part leaves less room for the tiles that are decided later.
     """
     for o in range(problem.operand_count):
         ws.double_buffered[o, 0] = False
@@ -222,7 +222,7 @@ def time_links(problem, ws, v):
 
 @kernel
 def allow_links(problem, ws, v):
-    """Compute the largest number of cycles that one transfer of each link can take without a stall of the array."""
+    """Compute, for each link, the largest number of cycles that one transfer can take without a stall of the array."""
     for o in range(problem.operand_count):
         for m in range(problem.level_count[o]):
             for x in range(4):
@@ -232,7 +232,7 @@ def allow_links(problem, ws, v):
 
 @kernel
 def stall_of_ports(problem, ws, v):
-    """Largest stall of a port in cycles. The stall or slack of each port is written to `ws.port_stall`."""
+    """Largest stall over all ports, in cycles. The stall or slack of each port is written to `ws.port_stall`."""
     stall = 0
     for p in range(problem.port_count):
         count = 0

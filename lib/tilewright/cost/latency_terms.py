@@ -25,7 +25,7 @@ class LatencyTerm(Protocol):
     """Latency term in addition to the latency terms of the cost model."""
 
     def concerns(self, core: Core) -> bool:
-        """True if the term applies to a core. If not, results of the core do not contain the term."""
+        """True if the term applies to a core. Otherwise results of the core do not contain the term."""
 
     def cycles(self, layer: Layer, core: Core, unrolling: Unrolling) -> int:
         """Cycles of the term for a layer with a spatial mapping, an integer of at least 0.
@@ -67,7 +67,7 @@ def further_cycles(layer: Layer, core: Core, unrolling: Unrolling) -> tuple[int,
     for name, term in further_latency_terms(core).items():
         cycles = term.cycles(layer, core, unrolling)
         if isinstance(cycles, bool) or not isinstance(cycles, int) or not 0 <= cycles <= MOST_CYCLES:
-            message = f"is no number of cycles for layer {layer.name} on {core.name}"
+            message = f"is not a valid number of cycles for layer {layer.name} on {core.name}"
             raise InputError([Problem(message, f"plug-in {name}", value=repr(cycles), allowed="whole numbers from 0")])
         found.append(cycles)
     return tuple(found)

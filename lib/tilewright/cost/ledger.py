@@ -1,4 +1,4 @@
-"""Ledger of a mapping: the energy and the latency as named terms in a fixed order, which add up to the totals.
+"""Energy and latency of a mapping as named terms in a fixed order, which add up to the totals.
 
 Only the code that computes a term contains the name of the term. All other code iterates over the terms of a record or
 of a summary.
@@ -16,7 +16,7 @@ ACCESSES = "memory"
 direction."""
 LATENCY_TERMS = ("ideal", "spatial_stall", "temporal_stall", "onloading", "offloading", "drain")
 ARRAYS = "arrays"
-"""Name of the energy term of the arrays of all cores, in a run on several cores."""
+"""Name of the energy term for the arrays of all cores, in a run on several cores."""
 ENERGY_KEY = "_energy_pj"
 """Suffix of the names of energy terms in files and tables: `<term>_energy_pj`."""
 ROUNDING = 1e-9
@@ -34,12 +34,12 @@ _WORDS = {MAC: "MAC", "spatial_stall": "spatial stall", "temporal_stall": "tempo
 
 
 def term_words(term: str) -> str:
-    """Words that stand for a term in output for users."""
+    """Text that names an energy term in output for users."""
     return _WORDS.get(term, term.replace("_", " "))
 
 
 def term_phrase(term: str) -> str:
-    """Phrase for the consumer of the energy of a term, for use in a sentence."""
+    """Phrase that names the consumer of an energy term, for use in a sentence."""
     return "the array" if term == MAC else term_words(term)
 
 
@@ -49,32 +49,30 @@ def agree(one: float, other: float) -> bool:
 
 
 def energy_columns(terms: Mapping[str, float]) -> dict[str, float]:
-    """Energy terms in pJ, with the names of fields of a file or of columns of a table."""
+    """Name of a field of a file or column of a table -> energy term in pJ."""
     return {f"{term}{ENERGY_KEY}": energy for term, energy in terms.items()}
 
 
 def energy_terms(row: Mapping[str, Any]) -> dict[str, float]:
-    """Energy terms in pJ by name, read from the fields of a file or from the columns of a table."""
+    """Name of an energy term -> energy in pJ, read from the fields of a file or the columns of a table."""
     return {key.removesuffix(ENERGY_KEY): value for key, value in row.items() if _is_term(key)}
 
 
 def without_terms(row: Mapping[str, Any]) -> JsonObject:
-    """Fields of a row that are not energy terms."""
+    """Fields of a row without those of energy terms."""
     return {key: value for key, value in row.items() if not _is_term(key)}
 
 
 def on_core_terms(energy: Mapping[str, Any]) -> dict[str, float]:
-    """Energy in pJ that the cores consume, by consumer: arrays, each memory, further terms.
-
-    `energy` is the table of this name in a summary.
-    """
+    """Consumer inside the cores -> energy in pJ. Consumers are the arrays, each memory, and the further energy
+    terms. `energy` is the table of this name in a summary."""
     memories = {in_cores(name): value for name, value in energy["on_core_memory_pj"].items()}
     further = {term_words(name): value for name, value in energy.get("on_core_terms_pj", {}).items()}
     return {ARRAYS: float(energy["on_core_operational_pj"])} | memories | further
 
 
 def in_cores(memory: str) -> str:
-    """Words that stand for a memory inside cores in output for users."""
+    """Text that names the memory `memory` inside cores in output for users."""
     return f"{memory}, in cores"
 
 

@@ -1,7 +1,7 @@
-"""Kernels for on-loading and off-loading: transfers before the array starts to compute and after the array has ended.
+"""Kernels for on-loading and off-loading, which are the transfers before and after the computation of the array.
 
-The loading model is that of zigzag-dse 3.9.1. The switch `every_transfer_takes_port_time` (fault B42, docs/model.md)
-repairs this model, in which some transfers take no port time and some cycles hide loading several times.
+The loading model is that of zigzag-dse 3.9.1. In this model, some transfers take no port time, and some cycles hide
+loading several times. The switch `every_transfer_takes_port_time` repairs this (fault B42, docs/model.md).
 """
 
 import math
@@ -20,10 +20,10 @@ PORT_TIME = SWITCHES.index("every_transfer_takes_port_time")
 
 @kernel
 def computing_transfers(problem, o, x, count):
-    """Number of transfers of a link while the array computes, out of `count` transfers in total.
+    """Number of those transfers of a link that take place while the array computes, out of `count` transfers in total.
 
-    The first transfer of an input is on-loading, and the last transfer of an output is off-loading. All transfers of
-    partial sums that come back take place while the array computes. The reference leaves out one of them (B42).
+    The first transfer of an input is on-loading, and the last transfer of an output is off-loading. Read-backs of
+    partial sums take place while the array computes. The reference leaves out one of them (B42).
     """
     if problem.switches[PORT_TIME] and o == OUTPUT_INDEX and (x == TL or x == FH):
         return count
@@ -49,8 +49,8 @@ def share_port_time(problem, ws, v, busy_cycles):
     """Compute on-loading and off-loading in cycles with the switch `every_transfer_takes_port_time` (B42).
 
     Loading that overlaps with the computation is hidden. In total, at most `busy_cycles` cycles of loading are hidden.
-    On each port, at most the cycles are hidden that the transfers of the computation leave free. Loading that is not
-    hidden counts as on-loading as far as possible, and the rest counts as off-loading.
+    A port can hide loading only in cycles in which it has no transfer of the computation. Loading that is not hidden
+    counts as on-loading as far as possible, and the rest counts as off-loading.
     """
     bound_loads(problem, ws, v)
     set_loads(problem, ws, False)
@@ -93,7 +93,7 @@ def bound_loads(problem, ws, v):
 
 @kernel
 def set_loads(problem, ws, hidden):
-    """Set the loading cycles of each link to their lower bound (`hidden`) or to their upper bound."""
+    """Set the loading cycles of each link to their lower bound if `hidden` is true, else to their upper bound."""
     for o in range(problem.operand_count):
         for m in range(problem.level_count[o]):
             for x in range(4):
@@ -177,8 +177,8 @@ def load_ports(problem, ws, v, busy_cycles):
 def loading_floor(problem, ws, v, o, m, x):
     """Cycles to load the first tile, which must be present before the computation starts.
 
-    At every level, the reference counts the tile of only one innermost memory (B19). The switch
-    `per_level_loading_floor` counts the tiles of all innermost memories with different data that the link feeds.
+    The reference counts the tile of one innermost memory at every level (B19). If the switch `per_level_loading_floor`
+    is on, all innermost memories with different data that the link feeds count.
     """
     cycles = first_tile_cycles(problem, ws, v, o, m, x)
     if problem.switches[LEVEL_FLOOR]:
@@ -218,8 +218,8 @@ def insert_load(ws, count, cycles, floor, service):
 
 @kernel
 def onloading_of_input(problem, ws, o):
-    """(on-loading cycles on shared pairs, on half-shared pairs, on individual pairs of neighbouring memories) of an
-    input.
+    """On-loading cycles of an input on three classes of pairs of neighbouring memories: (shared, half-shared,
+    individual).
 
     A pair is shared if both of its ports also serve the other input, half-shared if one of them does, and otherwise
     individual. The reference counts only the outermost half-shared pair (B16) and leaves out the first transfer to the
@@ -256,8 +256,8 @@ def onloading_of_input(problem, ws, o):
 def onloading(problem, ws):
     """On-loading cycles of all inputs together.
 
-    Two inputs use shared links one after the other, and use their individual links in parallel. A single input uses all
-    its links one after another. The reference counts only the individual links of a single input (B16).
+    Two inputs load over shared links one after the other, and over their individual links in parallel. A single input
+    uses all its links one after another. The reference counts only the individual links of a single input (B16).
     """
     sx, hx, ix = onloading_of_input(problem, ws, 1)
     if problem.operand_count == 2:
@@ -270,7 +270,7 @@ def onloading(problem, ws):
 def offloading(problem, ws):
     """Off-loading cycles, in which the last outputs move up from one memory level to the next.
 
-    With the switch `every_transfer_takes_port_time` (B42), the transfer from the array also counts.
+    If the switch `every_transfer_takes_port_time` (B42) is on, the transfer from the array also counts.
     """
     cycles = ws.load[OUTPUT_INDEX, 0, FL] if problem.switches[PORT_TIME] else 0.0
     for m in range(problem.level_count[OUTPUT_INDEX] - 1):

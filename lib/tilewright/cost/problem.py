@@ -1,4 +1,4 @@
-"""Mapping problem, given by a layer, a core and a spatial mapping, as a record of arrays that compiled kernels read.
+"""Mapping problem: a layer, a core and a spatial mapping, as a record of arrays that compiled kernels read.
 
 This module defines the layout of the record and fills the record.
 """
@@ -34,7 +34,8 @@ from tilewright.workload.relevancy import (
 )
 
 NEUTRAL, RELEVANT, IRRELEVANT, PARTIAL = range(4)
-"""Relations of a loop dimension to an operand. PARTIAL: the dimension is part of a sliding window of the operand."""
+"""Relations of a loop dimension to an operand. PARTIAL means that the dimension belongs to a sliding window of the
+operand."""
 
 
 # Limits of the size of a problem. With fixed array sizes, the compiler turns every index into a constant offset.
@@ -50,7 +51,7 @@ MAX_LOOPS = 96
 MAX_TERMS = 16
 
 MOST_CYCLES = 2**57
-"""Largest number of cycles that one link can take. With this limit, sums over all links of a port stay below 2^63."""
+"""Largest number of cycles that one link can take. Up to this limit, sums over all links of a port stay below 2^63."""
 
 _O, _D, _R, _M, _A, _K = MAX_OPERANDS, MAX_DIMENSIONS, MAX_RELATIONS, MAX_LEVELS, MAX_LEVELS + 2, MAX_MEMORIES
 
@@ -207,8 +208,8 @@ def problem_frame(
     spatial: ConvertedSpatialMapping,
     profile: ModelProfile,
 ) -> tuple[Problem, FigurePlaces]:
-    """(problem without its figures, places of the figures in the problem). The figures are the sizes and energies of
-    memories and the widths of ports (`problem_figures`).
+    """Pair (problem without its figures, positions of the figures in the problem). The figures are the sizes and
+    energies of memories and the widths of ports (`problem_figures`).
 
     The caller must not change the returned record, because later calls for other designs return the same record.
     """
@@ -250,7 +251,7 @@ def _chains(layer: Layer, core: Core, link: dict[str, str]) -> dict[str, tuple[i
 
 
 def _copy(record: np.record) -> np.record:
-    """Copy of a record, with its own memory."""
+    """Copy of a record that shares no memory with the record."""
     copied: np.record = np.array([record], record.dtype).view(np.recarray)[0]
     return copied
 
@@ -286,7 +287,7 @@ def term_arrays(
 def _working_bits(layer: Layer, operand: str, profile: ModelProfile) -> int:
     """Bits per element of an operand while the layer runs. For outputs, this is the width of a partial sum.
 
-    With the switch `room_for_final_outputs` (B44), outputs have at least the width of a final output.
+    If the switch `room_for_final_outputs` (B44) is on, the width is at least that of a final output.
     """
     bits = layer.bits_of[operand]
     return max(bits, layer.bits_of[FINAL_OUTPUT]) if operand == OUTPUT and profile.room_for_final_outputs else bits
@@ -298,7 +299,7 @@ def _check_cycles(problem: Problem, spatial: ConvertedSpatialMapping) -> None:
     cycles = most_cycles(problem, spatial, int(used.min()) if used.size else 1)
     if cycles > MOST_CYCLES:
         raise MappingError(
-            f"the layer is too large: moving its data could take {cycles:.3g} cycles, tilewright counts up to 2^57"
+            f"the layer is too large: moving its data could take {cycles:.3g} cycles; tilewright counts only up to 2^57"
         )
 
 
@@ -396,8 +397,8 @@ def _memory_arrays(
 
 
 def _topmost_bits(layer: Layer, core: Core, link: dict[str, str], profile: ModelProfile) -> list[int | None]:
-    """Total bits of the operands that each memory holds; None if the memory is not the topmost memory of all its
-    operands."""
+    """Total bits of the operands that each memory holds. The item is None unless the memory is the topmost memory of
+    all its operands."""
     chains = _chains(layer, core, link)
     found: list[int | None] = []
     for k, memory in enumerate(core.memories):

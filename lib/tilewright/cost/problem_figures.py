@@ -13,8 +13,8 @@ import numpy as np
 from tilewright.hardware.core import Port
 
 ROOMY_MARGIN = 128
-"""Safety factor: every allocation fits into a memory that is this many times as large as the data of all its operands.
-The factor covers slices that count twice, and loop orders that have more iterations than the layer."""
+"""Factor on the total size of the operands of a memory. Every allocation fits into a memory that is this many times
+as large. The factor covers slices that count twice, and loop orders that have more iterations than the layer."""
 NEVER = np.iinfo(np.int64).max
 
 
@@ -23,11 +23,11 @@ class CoreFigures:
     """Sizes, energies and widths of the memories and ports of a core."""
 
     memories: dict[str, np.ndarray]
-    """Columns from `memory_columns` by name. Each column is an array with one value for each memory."""
+    """Name of a column of `memory_columns` -> array with one value for each memory."""
     most_bits: np.ndarray
     """Width in bits of each port that serves at least one operand, in the order of `port_services`."""
     least_bits: np.ndarray
-    """Smallest part of a word, in bits, that each of these ports can move."""
+    """Smallest part of a word in bits that each port can move. The ports are those of `most_bits`."""
 
     @classmethod
     def of(cls, memories: dict[str, np.ndarray], ports: Sequence[Port]) -> "CoreFigures":
@@ -39,19 +39,19 @@ class CoreFigures:
 
 @dataclass(frozen=True, eq=False)
 class FigurePlaces:
-    """Places of the figures in the problems of a layer. All cores of one frame have the same places."""
+    """Positions of the figures in the problems of a layer. All cores of one frame have the same positions."""
 
     roomy_bits: np.ndarray
     """Size in bits that each memory needs so that every allocation fits; NEVER if there is no such size."""
     links: tuple[np.ndarray, np.ndarray, np.ndarray]
     """Operand, level and direction of each link that a port serves."""
     link_port: np.ndarray
-    """Index of the port that serves each of these links."""
+    """Index of the port that serves each link of `links`."""
 
     @classmethod
     def of(cls, topmost_bits: Sequence[int | None], port_of: np.ndarray) -> "FigurePlaces":
-        """Places of the figures. `topmost_bits` has the total bits of the operands of each memory. It has None for a
-        memory if one of its operands has another memory further out."""
+        """Positions of the figures. `topmost_bits` has, for each memory, the total bits of its operands. The item is
+        None if one of these operands also has a memory further out."""
         roomy = [NEVER if bits is None else min(bits * ROOMY_MARGIN, NEVER) for bits in topmost_bits]
         o, m, x = np.nonzero(port_of >= 0)
         return cls(np.array(roomy, np.int64), (o, m, x), port_of[o, m, x])

@@ -25,7 +25,7 @@ def rates(
     static_power_mw: float,
     area_mm2: float | None,
 ) -> dict[str, Any]:
-    """Values of RATES and the clock frequency in MHz on which they are based; {} if the clock is unknown.
+    """Rates (RATES), and the clock frequency in MHz with which they are computed; {} if the clock is unknown.
 
     `power_w` is the average power over the latency, including static power. `tops_per_w` is None if the energy is 0;
     `tops_per_mm2` is None if the area is unknown.

@@ -1,4 +1,7 @@
-"""Record of a mapping: one typed value with all results, from which artifacts, tables and plots are made."""
+"""Record of a mapping: a typed object with all results.
+
+Artifacts, tables and plots are made from it.
+"""
 
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -21,7 +24,7 @@ LoopOrder = tuple[tuple[str, int], ...]
 LoopLevels = tuple[tuple[Loop, ...], ...]
 """Loops of each level, innermost level first."""
 LinkFigures = dict[str, tuple[dict[str, float], ...]]
-"""Numbers for links: operand -> memory level (innermost first) -> {direction: number}."""
+"""Numbers for links: operand -> list of memory levels, innermost first -> {direction: number}."""
 
 
 UNEVEN = "uneven"
@@ -38,26 +41,26 @@ class LayerFacts(NamedTuple):
     loop_sizes: dict[str, int]
     precision_bits: dict[str, int]
     mac_count: int
-    """Number of multiply-accumulates; 0 for a layer with operations of another kind."""
+    """Number of multiply-accumulates; 0 if the operations of the layer are not multiply-accumulates."""
     operation_count: int
     """Number of operations that are not multiply-accumulates."""
 
     @classmethod
     def of(cls, layer: "Layer") -> "LayerFacts":
-        """Facts about a layer. Its operations are counted as multiply-accumulates."""
+        """Facts about a layer, in which all operations count as multiply-accumulates."""
         sizes, bits = dict(layer.loop_sizes), dict(layer.precision_bits)
         counts = work_counts("", layer.mac_count)
         return cls(layer.name, layer.operator_type, layer.equation, sizes, bits, **counts)
 
     def on_unit(self, unit: str) -> "LayerFacts":
-        """Facts in which the operations are counted by their kind. The kind follows from the unit that runs the layer:
-        array, pooling unit or vector unit."""
+        """Facts in which the unit that runs the layer decides how operations are counted. Operations of the array
+        are multiply-accumulates; those of a pooling or vector unit are other operations."""
         counts = work_counts(unit, self.work)
         return self._replace(mac_count=counts["mac_count"], operation_count=counts["operation_count"])
 
     @property
     def work(self) -> int:
-        """Number of operations of the layer. They are all multiply-accumulates, or all of another kind."""
+        """Number of operations of the layer, which are either all multiply-accumulates or all other operations."""
         return self.mac_count + self.operation_count
 
 
@@ -104,7 +107,7 @@ class Figures(NamedTuple):
 
 
 class CandidateRow(NamedTuple):
-    """Spatial mapping that the search tried, with the result. Energy in pJ, latency in cycles."""
+    """Spatial mapping that the search tried, with its energy in pJ and its latency in cycles."""
 
     spatial_mapping: dict[str, dict[str, int]]
     temporal_orders: int
@@ -184,7 +187,8 @@ class LayerRecord:
     memory_utilization_individual: dict[str, tuple[float, ...]]
     """Share of each memory that is filled by one operand alone, by operand and memory level."""
     mac_utilization: dict[str, float]
-    """Ideal cycles divided by actual cycles. Each further entry counts one more kind of extra cycles."""
+    """Ideal cycles divided by actual cycles. Each further entry adds more cycles to the actual cycles, such as
+    stalls."""
     ports: tuple[PortRecord, ...]
     """Stall or slack of each port, with the links that the port serves."""
     area_mm2: float | None
@@ -288,7 +292,7 @@ def record_of_row(row: JsonObject) -> LayerRecord:
 
 
 def number(value: float) -> int | float:
-    """Number to write to a file: an integer if `value` is whole, because an integer has fewer characters."""
+    """Number in the form in which files have it: an integer if `value` is whole, because its text is shorter."""
     return int(value) if float(value).is_integer() and abs(value) < 2**53 else float(value)
 
 

@@ -1,4 +1,4 @@
-"""Kernels that count the partial sums that come back to a memory if sliding windows address the outputs.
+"""Kernels that count read-backs of partial sums to a memory if sliding windows address the outputs.
 
 In this case, some outputs of a tile were in the memory before, and some outputs are new. For example, let `ox = ix +
 fx`, with the loop FX inside a memory and the loop IX above the memory. Each period then adds one new output to the
@@ -54,7 +54,7 @@ def count_returns(problem, ws, v, m, x):
 
 @kernel
 def size_tile(problem, ws, m, x):
-    """Compute the sizes of the tile of outputs that comes back in direction `x`.
+    """Compute the sizes of the tile of outputs that is read back in direction `x`.
 
     The tile is that of one instance of memory level `m` if `x` is FH, and that of all instances below together if `x`
     is TL.
@@ -71,8 +71,8 @@ def size_tile(problem, ws, m, x):
 
 @kernel
 def count_visits(problem, ws, parent):
-    """(number of visits to an output by irrelevant loops, number of periods of window loops), counted over the temporal
-    loops from memory level `parent` outwards."""
+    """Pair (number of visits to an output by irrelevant loops, number of periods of window loops). Both count the
+    temporal loops from memory level `parent` outwards."""
     o = OUTPUT_INDEX
     visits = 1
     periods = 1
@@ -132,9 +132,9 @@ def lanes_of(ws):
 
 @kernel
 def next_value(ws, lanes):
-    """Advance to the next values of the temporal loops (`lanes` 0) or of the spatial loops (`lanes` 1).
+    """Advance to the next values of the temporal loops if `lanes` is 0, or of the spatial loops if `lanes` is 1.
 
-    False if there are no next values; all values are then 0 again.
+    False after the last values; all values are then 0 again.
     """
     for i in range(ws.digit_count):
         digit = ws.digit[i]
@@ -148,7 +148,7 @@ def next_value(ws, lanes):
 
 @kernel
 def share_out(problem, ws, group, parent):
-    """Count the tiles of a group by kind. The kind of a tile is (number of positions, number of new positions).
+    """Count the tiles of a group by their pair (number of positions, number of new positions).
 
     Returns the number of periods in which all positions are new.
     """
@@ -173,7 +173,7 @@ def share_out(problem, ws, group, parent):
 def add_share(ws, group, positions, fresh):
     """Count one more tile with `positions` positions, of which `fresh` are new.
 
-    If the table `ws.share` has no room for another kind of tile, the last row counts all further tiles, without new
+    If the table `ws.share` has no room for another pair, the last row counts all further tiles, as tiles without new
     positions.
     """
     count = ws.share_count[group]
@@ -211,8 +211,8 @@ def place_tile(problem, ws, group):
 
 @kernel
 def count_new(problem, ws, group, parent):
-    """(number of positions of the current tile, number of new positions). A position is new if no earlier iteration
-    left its output in the memory above."""
+    """Pair (number of positions of the current tile, number of new positions among them). A position is new if no
+    earlier iteration left its output in the memory above."""
     positions = 0
     fresh = 0
     for d in range(problem.dimension_count):
@@ -272,7 +272,7 @@ def is_in_layer(problem, ws, group, times):
 
 @kernel
 def size_of(ws, d):
-    """Number of iterations of dimension `d` in the layer."""
+    """Number of iterations of dimension `d` in the whole layer."""
     size = ws.tile_size[d]
     for i in range(ws.digit_count):
         if ws.digit[i].dimension == d:
@@ -324,8 +324,8 @@ def is_ragged(problem, d):
 
 @kernel
 def sum_shares(problem, ws, m, way, visits, precision, narrow):
-    """(largest number of elements that come back in one transfer, parts of a word of all tiles). The parts are an
-    average over the iterations of the irrelevant loops.
+    """Pair (largest number of elements that are read back in one transfer, parts of a word of all tiles). The parts are
+    an average over the iterations of the irrelevant loops.
 
     In the first iteration of the irrelevant loops, only outputs that are not new come back. In every other iteration,
     the whole tile comes back. A dimension that is not part of a window can have two sizes (`list_sizes`).

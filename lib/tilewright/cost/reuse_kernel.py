@@ -31,8 +31,8 @@ WIDE_UNTIL_ADDED = SWITCHES.index("wide_until_added")
 def merge_stationary_loops(problem, ws):
     """Move the innermost irrelevant loops of each memory level to the level below, because they do not change the data.
 
-    One pass from the outermost level inwards is sufficient. After this pass, the innermost loop of each level above the
-    lowest level is not irrelevant.
+    One pass from the outermost level inwards is sufficient. After this pass, no level above the lowest level has an
+    irrelevant innermost loop.
     """
     for o in range(problem.operand_count):
         levels = problem.level_count[o]
@@ -47,11 +47,9 @@ def merge_stationary_loops(problem, ws):
 
 @kernel
 def count_cycles(problem, ws):
-    """Compute the cycles in which all loops up to each level run once, and the cycles of the innermost irrelevant
-    loops.
-
-    For each level, also compute the product of its outermost relevant loops and of its outermost irrelevant loops.
-    """
+    """Compute the cycles in which all loops up to each level run once, and the cycles of the level's innermost
+    irrelevant loops. For each level, also compute two products: that of its outermost relevant loops and that of
+    its outermost irrelevant loops."""
     iterations = problem.cycles_per_operation
     ws.iterations[0] = iterations
     for i in range(ws.loop_count):
@@ -119,7 +117,7 @@ def size_tiles(problem, ws, v):
 
 @kernel
 def set_precisions(problem, ws, v, o):
-    """Set the bits per element of operand `o` in the tiles that each level passes upward."""
+    """Set the bits per element of operand `o` in the tiles that each level passes to the level above."""
     for a in range(problem.level_count[o] + 1):
         bits = problem.precision_bits[o]
         if o == OUTPUT_INDEX and not ws.partial_sum[v, a]:
@@ -129,10 +127,11 @@ def set_precisions(problem, ws, v, o):
 
 @kernel
 def size_whole_tiles(problem, ws, v, o):
-    """Compute the tiles of operand `o` with the switch `whole_tiles`: each dimension has a whole number of elements.
+    """Compute the tiles of operand `o` if the switch `whole_tiles` is on: each dimension has a whole number of
+    elements.
 
-    For the elements that all instances below take from one instance, the union of their tiles is counted. Rounding up
-    the size of the union gives fewer elements than rounding up each tile, and the windows of neighbours overlap.
+    For the elements that all instances below take from one instance, the union of their tiles is counted. The union has
+    fewer elements than the tiles in sum, because each tile is rounded up and windows of neighbours overlap.
     """
     for d in range(problem.dimension_count):
         ws.dimension_size[SLICE_ROW, d] = 1.0
@@ -240,7 +239,8 @@ def mark_window_sums(problem, ws, v):
 
 @kernel
 def window_iterations(problem, ws, o):
-    """(iterations of all window loops of operand `o`, window positions that they touch) for the current sizes."""
+    """Pair (number of iterations of all window loops of operand `o`, number of window positions that they touch),
+    for the current sizes."""
     iterations = 1.0
     for d in range(problem.dimension_count):
         if problem.kind[o, d] == PARTIAL:
@@ -317,8 +317,8 @@ def record_data_movement(problem, ws, v):
 
 @kernel
 def record_partial_sums(problem, ws, v, m, is_top):
-    """Set the precision of outputs on the links into and out of memory level `m`, and write the data movement of
-    partial sums that come back on the opposite links."""
+    """Set the precision of outputs on the links into and out of memory level `m`. On the opposite links, write the
+    data movement of the read-backs of partial sums."""
     o = OUTPUT_INDEX
     partial_low = is_accumulated_above(problem, ws, v, m)
     ws.precision[v, o, m, FL] = problem.precision_bits[o] if partial_low else problem.final_precision_bits
@@ -351,8 +351,8 @@ def is_accumulated_above(problem, ws, v, a):
 
 @kernel
 def copy_link(ws, v, o, m, source, target):
-    """Copy the data movement of link `source` to link `target`, because partial sums come back with the same number of
-    elements and in the same periods in which they leave."""
+    """Copy the data movement of link `source` to link `target`. Read-backs of partial sums have as many elements and
+    the same periods as the transfers in which they left."""
     ws.amount[v, o, m, target] = ws.amount[v, o, m, source]
     ws.period[v, o, m, target] = ws.period[v, o, m, source]
     ws.count[v, o, m, target] = ws.count[v, o, m, source]
@@ -365,8 +365,8 @@ def copy_link(ws, v, o, m, source, target):
 def skip_first_accumulation(problem, ws, v, m, x, level):
     """Remove the first accumulation of every output from the read-backs, if `skip_first_accumulation_read` is on.
 
-    Z/V of Z periods begin a new output. V is the product of the temporal irrelevant loops in memory levels from `level`
-    outwards. If windows address the outputs, a tile can have new and old outputs, which `count_returns` counts.
+    Of Z periods, Z/V begin a new output. V is the product of the temporal irrelevant loops in memory levels from
+    `level` outwards. If windows address the outputs, a tile can have new and old outputs, which `count_returns` counts.
     """
     if not problem.switches[SKIP_FIRST_READ]:
         return

@@ -1,4 +1,5 @@
-"""Analysis of spatial reuse: active instances of each memory, and lower instances that an upper instance feeds.
+"""Analysis of spatial reuse: active instances of each memory, and the number of lower instances that each upper
+instance feeds.
 
 The analysis follows the spatial mapping of zigzag-dse 3.9.1.
 """
@@ -17,19 +18,20 @@ from tilewright.workload.relevancy import OperandRelevancy, data_dimension_size,
 
 @dataclass(frozen=True)
 class Lanes:
-    """Active instances and spatial reuse of each operand at each architecture level, given by the spatial loops."""
+    """Active instances and spatial reuse of each operand at each architecture level, computed from the spatial
+    loops."""
 
     units: np.ndarray
     """[o, a] Active instances, from fractional spatial factors. They are rounded to integers unless the switch
     `whole_tiles` is on."""
     boost: np.ndarray
-    """[v, o, a] Lower instances with different data that one upper instance feeds. Variant v is 0 for fractional and 1
-    for integer spatial factors."""
+    """[v, o, a] Number of lower instances with different data that one upper instance feeds. Variant v is 0 for
+    fractional and 1 for integer spatial factors."""
 
 
 @dataclass(frozen=True)
 class _Products:
-    """Products of the spatial loops of an operand, one product for each architecture level.
+    """Products of the spatial loops of an operand, one for each architecture level.
 
     Loops of sliding windows are split into a relevant part and an irrelevant part.
     """
@@ -110,5 +112,6 @@ def _level_products(
 
 
 def _whole(size: float, profile: ModelProfile) -> int:
-    """Tile size as an integer: truncated as in the reference, or rounded up with the repair of fault B12 or B41."""
+    """Tile size as an integer. The size is truncated as in the reference, or rounded up if the profile repairs fault
+    B12 or B41."""
     return math.ceil(size - 1e-9) if profile.exact_window_sizes or profile.whole_tiles else int(size)

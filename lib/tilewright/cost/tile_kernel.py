@@ -34,7 +34,7 @@ def window_positions(problem, r, first, second):
     """Number of distinct positions that the sliding window of relation `r` touches, at most the size of its dimension.
 
     `first` and `second` are the tile sizes in the two loops of the window. They are truncated to integers, as in the
-    reference. With the switch `exact_window_sizes` or `whole_tiles`, they are rounded up.
+    reference, or rounded up if the switch `exact_window_sizes` or `whole_tiles` is on.
     """
     exact = problem.switches[EXACT_WINDOWS]
     up = exact or problem.switches[WHOLE_TILES]
@@ -51,7 +51,7 @@ def window_positions(problem, r, first, second):
 def tile_elements_of(problem, ws, o, row):
     """Number of elements of operand `o` in a tile with the loop sizes in row `row` of `ws.dimension_size`.
 
-    The number is fractional if the lanes do not divide a dimension. With the switch `whole_tiles`, the size of each
+    The number is fractional if the lanes do not divide a dimension. If the switch `whole_tiles` is on, the size of each
     dimension is rounded up.
     """
     elements = 1.0
@@ -131,7 +131,7 @@ def widen_window(problem, ws, o, r, d, size):
 
 @kernel
 def multiply_relevant(problem, ws, o, d, size, relevant):
-    """Product of `relevant` and one loop over dimension `d`. Of a window loop, only the relevant factor counts."""
+    """Product of `relevant` and one loop over dimension `d`. For a window loop, only its relevant factor counts."""
     kind = problem.kind[o, d]
     if kind == RELEVANT:
         return relevant * size

@@ -61,7 +61,7 @@ WINDOW_DIGIT = np.dtype(
     ],
     align=True,
 )
-"""Layout of one loop over a dimension of a sliding window."""
+"""Layout of the record for one loop over a dimension of a sliding window."""
 
 WORKSPACE_DTYPE = np.dtype(
     [
@@ -149,5 +149,5 @@ Workspace = np.record
 
 
 def new_workspace() -> Workspace:
-    """New workspace, which can be used for every problem."""
+    """New workspace, which fits every problem."""
     return new_record(WORKSPACE_DTYPE)

@@ -1,7 +1,8 @@
 """Models of arrays: energy, cycles, clock period and area of operations, for each kind of array.
 
-A kind is one object with the attributes of `ArrayModel`. It is entered in `ARRAY_MODELS` under its name; no other code
-contains this name. The compiled cost model receives the numbers that the object computes.
+Each kind of array has one object with the attributes of `ArrayModel`. The object is entered in `ARRAY_MODELS` under the
+name of the kind. No other code contains this name. The compiled cost model receives the numbers that the object
+computes.
 """
 
 from collections.abc import Iterable, Mapping
@@ -13,11 +14,11 @@ from tilewright.base.registry import Registry, lacking, methods_of, taken
 from tilewright.hardware.core import DIGITAL, OperationalArray
 
 MAC = "mac"
-"""Energy term of the operations of a digital array."""
+"""Name of the only energy term of digital arrays: the energy of multiply-accumulates."""
 
 
 class ArrayRefusalError(MappingError):
-    """Error of an array that cannot run a spatial mapping, or whose model has no energy for it."""
+    """Error of an array that cannot run a spatial mapping, or whose model gives no energy for this mapping."""
 
 
 class InputWindow(NamedTuple):
@@ -29,7 +30,7 @@ class InputWindow(NamedTuple):
     partner_coefficient: int
 
     def positions(self, lanes: int, partner_lanes: int) -> int:
-        """Number of distinct input positions, given the number of lanes of both loops."""
+        """Number of distinct input positions that the lanes need. `lanes` counts the lanes of the loop."""
         found = range(lanes), range(partner_lanes)
         return len({self.coefficient * i + self.partner_coefficient * j for i in found[0] for j in found[1]})
 
@@ -38,12 +39,13 @@ class ArrayWork(NamedTuple):
     """Work of a layer on an array."""
 
     operations: int
-    """Number of multiply-accumulates, or of operations of another kind if the layer has these."""
+    """Number of multiply-accumulates. For a layer without multiply-accumulates, number of its other operations."""
     unrolling: Mapping[str, Mapping[str, int]]
-    """Lanes of each loop dimension, per array dimension."""
+    """Unrolling factors: array dimension -> loop dimension -> number of lanes."""
     lanes: Mapping[str, Mapping[str, float]] = {}
-    """Lanes of each loop dimension, per array dimension, as the model counts them. If the model profile repairs fault
-    B15 (docs/model.md), this is the average number of busy lanes."""
+    """Lanes that the model counts: array dimension -> loop dimension -> number of lanes. If the model profile repairs
+    fault B15 (docs/model.md), this is the average number of busy lanes.
+    """
     input_loops: Mapping[str, InputWindow | None] = {}
     """Input window of each loop dimension over which inputs differ; None for a dimension without window.
 
@@ -143,8 +145,9 @@ def clock_period_ns(array: OperationalArray) -> float | None:
 
 
 def total(values: Iterable[float]) -> float:
-    """Sum of the values, added from first to last. The reference adds in the same order, on which the last bit
-    depends."""
+    """Sum of the values, added from first to last. The reference adds in this order, and another order can change the
+    last bit.
+    """
     added = 0.0
     for value in values:
         added += value

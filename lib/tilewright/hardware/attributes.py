@@ -24,18 +24,19 @@ class Attribute:
     """Attribute: an additional number of each memory, of the array, or of the core."""
 
     key: str
-    """Key of hardware files."""
+    """Key of the attribute in hardware files."""
     of: Owner
     field: str
-    """Name of the figure, with its unit. It is the key in artifacts."""
+    """Name of the number in artifacts, with its unit."""
     quantity: Quantity
     """Allowed values: a power or energy with its unit, a whole number, or any number that is not negative."""
     sentence: str
     """Description of the number, for documentation and schema."""
     default: float = 0.0
     term: str = ""
-    """Energy term to which the attribute adds; '' if it adds to none. An attribute with an energy term is a power,
-    which is drawn in every cycle, busy or idle."""
+    """Energy term that includes this power; '' if the attribute is in no energy term. An attribute with an energy term
+    is a static power: hardware draws it in every cycle, busy or idle.
+    """
 
 
 LEAKAGE = Attribute(
@@ -58,7 +59,9 @@ BUILT_IN = (LEAKAGE, UNIT_LEAKAGE)
 
 
 def _fault(name: str, entry: object) -> str:
-    """Fault of a single attribute of a plug-in. Conflicts between attributes are found by `attributes`."""
+    """Reason why an attribute of a plug-in is invalid by itself; '' if it is valid. `attributes` finds conflicts
+    between attributes.
+    """
     if not isinstance(entry, Attribute):
         return f"is a {type(entry).__name__}, not an Attribute"
     if entry.of not in get_args(Owner):
@@ -68,7 +71,9 @@ def _fault(name: str, entry: object) -> str:
     if entry.term and entry.quantity != "power_mw":
         return f"belongs to the energy term {entry.term!r}, which needs a power, not {entry.quantity}"
     if entry.term and entry.default:
-        return f"is a power with the default {entry.default:g}; only the default 0 is allowed, as files must state it"
+        return (
+            f"is a power with the default {entry.default:g}; the default of a power must be 0, as files must state it"
+        )
     return ""
 
 
@@ -108,8 +113,9 @@ def power_terms() -> tuple[str, ...]:
 
 
 def figures_of(owner: Owner, given: Mapping[str, Any]) -> Figures:
-    """Figures of a memory, array or core. `given` has the values in the hardware file, by key; None means the
-    default."""
+    """Figures of a memory, array or core. `given` has the values in the hardware file, by key. A value of None stands
+    for the default.
+    """
     found = {
         one.field: given[one.key]
         for one in attributes(owner)
@@ -119,8 +125,9 @@ def figures_of(owner: Owner, given: Mapping[str, Any]) -> Figures:
 
 
 def figure(attribute: Attribute, figures: Figures) -> float:
-    """Value of an attribute in `figures`, the figures of a memory, array or core. If the attribute is missing there,
-    its default."""
+    """Value of an attribute in `figures`, the figures of a memory, array or core. If `figures` lacks the attribute, the
+    result is its default.
+    """
     return dict(figures).get(attribute.field, attribute.default)
 
 

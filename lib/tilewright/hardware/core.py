@@ -26,9 +26,9 @@ DIGITAL = "digital"
 IN_MEMORY = "in-memory"
 """Last word in the name of each kind of in-memory array."""
 MM2, NO_UNIT = "mm2", "none"
-"""Units of the areas of a core: mm2, or NO_UNIT if the hardware file gives no unit."""
+"""Units of the areas of a core: mm2, or NO_UNIT if the unit is unknown."""
 Dataflow = tuple[tuple[str, tuple[tuple[str, int], ...]], ...]
-"""Loops that are unrolled at the same time: (array dimension, ((loop dimension, factor), ...)), as in the file."""
+"""Spatially unrolled loops, in the order of the file: (array dimension, ((loop dimension, factor), ...))."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,8 @@ class Memory:
     served_dimensions: tuple[str, ...]
     """Array dimensions along which one instance serves all elements.
 
-    The instance multicasts data to these elements or collects data from them. With (), each element has one instance.
+    The instance multicasts data to these elements or collects data from them. If the tuple is empty, each element has
+    an instance of its own.
     """
     area_mm2: float = 0.0
     latency_cycles: int = 1
@@ -75,13 +76,15 @@ class Memory:
 
     @cached_property
     def frame(self) -> "Memory":
-        """Structure of the memory, which has its operands, its ports without widths, and its served dimensions only."""
+        """Structure of the memory: its operands, its served dimensions, and its ports without their widths."""
         ports = tuple(Port("", port.port_type, 0, 0, port.allocation) for port in self.ports)
         return Memory("", 0, 0.0, 0.0, self.operands, ports, self.served_dimensions)
 
     @cached_property
     def port_of(self) -> dict[tuple[str, str], int]:
-        """Index of the port that serves each pair (memory operand, direction): the last port that lists the pair."""
+        """Index of the port that serves each pair (memory operand, direction). If several ports list a pair, the last
+        one serves it.
+        """
         return {pair: index for index, port in enumerate(self.ports) for pair in port.allocation}
 
 
@@ -131,13 +134,15 @@ class Core:
     area_unit: str = field(default=MM2, metadata=LEFT_OUT)
     """Unit of the areas of the core.
 
-    With NO_UNIT, the areas have no unit, although names of fields contain mm2. Do not show these areas as mm2, and do
-    not compare them (`system.core_area`).
+    If this is NO_UNIT, the unit of the areas is unknown, although names of fields contain mm2. Such areas must not be
+    shown as mm2 or compared (`system.core_area`).
     """
     clock_frequency_mhz: float = field(default=0.0, metadata=LEFT_OUT)
-    """Clock frequency in MHz; 0 if the hardware file gives none (`hardware.static_power`)."""
+    """Clock frequency in MHz; 0 if the hardware file gives none."""
     unseen_power_mw: tuple[tuple[str, float], ...] = field(default=(), metadata=LEFT_OUT)
-    """Pairs (energy term, static power in mW) of memories that the view of the core for a layer leaves out."""
+    """Pairs (energy term, static power in mW) of the memories that were removed from the core because a layer does not
+    use them.
+    """
     exclusive_dataflows: bool = field(default=False, metadata=LEFT_OUT)
     """True if the array can run only the listed dataflows (`mapping.dataflows`)."""
     figures: Figures = field(default=(), metadata=spread("core"))
@@ -169,9 +174,9 @@ def single_core(accelerator: Accelerator) -> Core:
 
 
 def several_cores_problem(accelerator: Accelerator, file: str = "") -> Problem:
-    """Problem to report if an accelerator has several cores but exactly one core is required."""
+    """Text of the problem that an accelerator has several cores where exactly one core is required."""
     message = (
-        f"{accelerator.name} has {len(accelerator.cores)} cores, and one is needed here; for several there are runs"
-        " with `flow: multi` and the verbs cns, cost, allocate, schedule (docs/multi-core.md)"
+        f"{accelerator.name} has {len(accelerator.cores)} cores, but one core is required here; for several cores, use"
+        " a run with `flow: multi`, or the verbs cns, cost, allocate, schedule (docs/multi-core.md)"
     )
     return Problem(message, file)

@@ -58,16 +58,15 @@ def core_file_names(paths: list[Path]) -> list[str]:
 
 @dataclass(frozen=True)
 class CoreIds:
-    """Core ids that a file defines."""
+    """Core ids that an accelerator file defines."""
 
     known: tuple[int, ...]
     offchip: int | None
     """Id of the off-chip core if the file gives one. It is kept even if no core has this id."""
     is_certain: bool = True
-    """Whether the set of ids is certain. The set is uncertain if two cores have the same id, which is reported
-    elsewhere."""
+    """True if the set of ids is certain. It is uncertain if two cores have the same id, which another check reports."""
     copy_of: Mapping[int, int] = field(default_factory=dict, compare=False)
-    """Id of the original core of each copy that `core_counts` makes, by id of the copy."""
+    """Id of a copy that `core_counts` makes -> id of its original core."""
 
     @property
     def onchip(self) -> tuple[int, ...]:
@@ -75,7 +74,7 @@ class CoreIds:
         return tuple(core_id for core_id in self.known if core_id != self.offchip)
 
     def with_copies(self, core_ids: Iterable[int]) -> tuple[int, ...]:
-        """The given ids, each followed by the ids of its copies."""
+        """Ids in the order of `ids`, each followed by the ids of its copies."""
         return tuple(one for core_id in core_ids for one in (core_id, *self.copies_of(core_id)))
 
     def copies_of(self, core_id: int) -> tuple[int, ...]:
@@ -83,12 +82,14 @@ class CoreIds:
         return tuple(copy for copy, original in self.copy_of.items() if original == core_id)
 
     def said_of(self, said: Mapping[int, T], core_id: int) -> T | None:
-        """Entry of the table `said` for a core. A copy without an entry has the entry of its original core."""
+        """Entry of a core in the table `said`, which has entries by core id. A copy without an entry takes the entry of
+        its original core.
+        """
         return said.get(core_id, said.get(self.copy_of.get(core_id, core_id)))
 
     @property
     def allowed(self) -> str:
-        """Text that lists the ids."""
+        """Text that lists the ids, for messages about an unknown id."""
         if len(self.known) > _MOST_LISTED:
             return f"{self.known[0]} to {self.known[-1]}"
         return ", ".join(map(str, self.known)) or "none"
@@ -125,8 +126,8 @@ def core_files_of(data: Any) -> dict[int, tuple[tuple[str | int, ...], str]]:
 
 
 def core_copies(data: Any) -> dict[int, int]:
-    """Id of the original core of each copy that `core_counts` asks for, by id of the copy. This function does not check
-    the values of `core_counts`.
+    """Id of a copy that `core_counts` asks for -> id of its original core. This function does not check the values of
+    `core_counts`.
 
     The ids of copies follow the largest id in `cores`, in the order of `core_counts`.
     """

@@ -70,8 +70,9 @@ def only_stores(document: YamlDocument) -> bool:
 
 
 def with_dummy_array(document: YamlDocument) -> YamlDocument:
-    """Document with an array of one unit at no cost. The dimensions of this array are the dimensions that the memories
-    serve."""
+    """Document of a core in which an array of one unit, with no cost, replaces the array. Its dimensions are those that
+    the memories serve.
+    """
     data = table(document.data)
     array = table(data.get("operational_array", data.get("multipliers")))
     served = [
@@ -180,7 +181,9 @@ def areas_without_unit(document: YamlDocument, entry: HardwareFile) -> list[str]
 
 
 def _first_area(document: YamlDocument) -> KeyPath:
-    """Path of the first nonzero area in the file; () for the whole file if only the library gives areas."""
+    """Path of the first nonzero area in the file. If only the library of costs gives areas, the path is (), which means
+    the whole file.
+    """
     places: list[KeyPath] = [("operational_array", "unit_area"), ("multipliers", "multiplier_area")]
     places += [("memories", str(name), "area") for name in table(table(document.data).get("memories"))]
     given = [path for path in places if document.written(path)]
@@ -245,7 +248,7 @@ def _areas(entry: HardwareFile) -> list[WrittenArea]:
 
 
 def _several(written: DataflowEntry | list[DataflowEntry] | None) -> list[DataflowEntry]:
-    """Alternative dataflows of a core. A single table gives one dataflow, an empty table gives none."""
+    """Alternative dataflows of a core. A single table gives one dataflow, and an empty table gives none."""
     if isinstance(written, list):
         return written
     return [written] if written else []
@@ -269,7 +272,7 @@ def _array(entry: HardwareFile) -> OperationalArray:
 
 
 def _in_memory_parameters(entry: HardwareFile) -> tuple[tuple[str, float], ...]:
-    """Numbers that only in-memory arrays have (`hardware.in_memory_circuits`)."""
+    """Pairs (name, value) of the numbers that only in-memory arrays have (`hardware.in_memory_circuits`)."""
     array = entry.operational_array
     # check_in_memory requires them.
     assert array.input_precision is not None
@@ -314,7 +317,9 @@ def _memory(name: str, entry: MemoryEntry, precharging_pj: float = 0.0) -> Memor
 
 
 def _of_library(source: CostSource | None) -> dict[str, Any]:
-    """Attributes that the library of costs gives, by key. Attributes in the file override them."""
+    """Attributes from the library of costs: key -> value. A value in the hardware file replaces the value from the
+    library.
+    """
     return {} if source is None else {LEAKAGE.key: source.leakage_mw}
 
 

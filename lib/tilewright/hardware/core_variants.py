@@ -1,6 +1,6 @@
-"""Variants of a core that differ only in figures: unit energies, areas and word widths.
+"""Variants of a core that differ only in unit energies, areas and word widths.
 
-The same mappings fit on all variants, and a mapping moves the same data on all of them.
+Every variant has the same valid mappings, and a mapping moves the same data on every variant.
 """
 
 from collections.abc import Sequence
@@ -14,12 +14,12 @@ from tilewright.hardware.core import Core, OperationalArray
 
 @dataclass(frozen=True, eq=False)
 class CoreVariants:
-    """Figures of variants of one core; there is at least one variant."""
+    """Energies, areas and word widths of the variants of one core. There is at least one variant."""
 
     memories: tuple[str, ...]
     """Names of the memories, in the order of the core."""
     ports: tuple[tuple[str, str], ...]
-    """Pairs (memory, port)."""
+    """Pairs (memory name, port name), one per column of `widths`."""
     widths: np.ndarray
     """[row, port] Word width of each port in bits, int64. Each distinct combination of widths among the variants is one
     row."""
@@ -37,16 +37,17 @@ class CoreVariants:
         return {port: column for column, port in enumerate(self.ports)}
 
     def column(self, memory: str, port: str) -> int:
-        """Column of a port in `widths`."""
+        """(memory name, port name) -> column of the port in `widths`."""
         return self._column[memory, port]
 
     def with_array(self, core: Core, array: OperationalArray) -> Core:
-        """Core with another array."""
+        """Core in which `array` replaces the array."""
         return core if array == core.operational_array else replace(core, operational_array=array)
 
     def with_widths(self, core: Core, bits: Sequence[int]) -> Core:
-        """Core with other word widths. `bits` has one width per column of `widths`. `core` can lack some of these
-        memories and ports."""
+        """Core in which `bits` replaces the word widths. `bits` has one width per column of `widths`. `core` can lack
+        some memories and ports of the variants.
+        """
         memories = tuple(
             replace(
                 memory,
@@ -73,12 +74,13 @@ class CoreVariants:
 
     @property
     def widest(self) -> tuple[int, ...]:
-        """Widest word of each port, in bits."""
+        """Width of the widest word of each port among all variants, in bits."""
         return tuple(self.widths.max(axis=0).tolist())
 
     def of_widths(self, rows: Sequence[int]) -> tuple["CoreVariants", np.ndarray]:
-        """Variants whose widths are one of the given rows of `widths`, and the indices of these variants in this
-        object."""
+        """Selection of the variants whose row of `widths` is in `rows`, and the indices of the selected variants in
+        this object.
+        """
         chosen = np.flatnonzero(np.isin(self.width_of, rows))
         number = {row: place for place, row in enumerate(rows)}
         width_of = np.array([number[row] for row in self.width_of[chosen].tolist()], np.int64)
@@ -93,9 +95,8 @@ class CoreVariants:
 
 
 def variants_of(cores: Sequence[Core]) -> CoreVariants | None:
-    """Variants for cores that have the same structure and sizes. The first core is the reference.
-
-    None if memories or ports cannot be distinguished by name.
+    """Variants that consist of the given cores, which have the same structure and sizes. The first core is the
+    reference. The result is None if two memories or two ports have the same name.
     """
     first = cores[0]
     ports = tuple((memory.name, port.name) for memory in first.memories for port in memory.ports)

@@ -1,6 +1,6 @@
 """Dotted paths to values in hardware and mapping files, such as memories.sram.ports.r_port_1.bandwidth_max.
 
-The functions find the value of a path, which callers then read or replace.
+Callers use a path to read or replace a value.
 """
 
 import re
@@ -10,7 +10,8 @@ from tilewright.base.errors import KeyPath, Problem, nearest_name
 
 
 def key_path(data: Any, path: str) -> KeyPath | Problem:
-    """Keys and list indices of a dotted path in the data of a hardware file, or the problem with the path.
+    """Keys and list indices that a dotted path selects in the data of a hardware file. If the path is invalid, the
+    result is a text that describes the problem.
 
     Items of lists are selected by their `name` (such as ports) or by an index from 0: `sizes.0`, or `sizes[0]` as in
     messages. Keys can contain dots and brackets. The last key of the path can be missing in the data. All tables and
@@ -23,14 +24,15 @@ def key_path(data: Any, path: str) -> KeyPath | Problem:
     if below or isinstance(data, list):
         return _no_such_key(data, key)
     if not isinstance(data, dict):
-        return Problem("not a table in the base, so nothing can be set in it", value=key)
+        return Problem("not a table in the base file, so no key can be set in it", value=key)
     has_numbers = bool(data) and all(type(known) is int for known in data)
     return (*found, int(key) if has_numbers and key.isdecimal() else key)
 
 
 def path_text(data: Any, path: KeyPath) -> str:
-    """Dotted path for which `key_path` returns these keys. List items are given by `name` if possible, else by their
-    index."""
+    """Dotted path that selects the value at the given keys. It names list items by their `name` if possible, else by
+    their index.
+    """
     words = []
     for key in path:
         name = ""
@@ -47,12 +49,12 @@ def path_text(data: Any, path: KeyPath) -> str:
 
 
 def _walked(data: Any, text: str) -> tuple[KeyPath, Any, str]:
-    """Keys of the longest beginning of a path that exists, the value there, and the rest of the path ('' if the whole
-    path exists).
+    """Keys of the longest existing prefix of a path, the value at this prefix, and the rest of the path ('' if the
+    whole path exists).
 
-    A key can contain dots and brackets, such as `reg.O[0]`. Several keys can therefore match the beginning of the path.
-    The longest key with which the whole path exists is taken. If there is none, the key that leads furthest along the
-    path is taken.
+    A key can contain dots and brackets, such as `reg.O[0]`. Several keys can therefore match the start of the path.
+    Among the keys with which the whole path exists, the longest key is taken. If no key leads to the end, the key with
+    the longest existing prefix is taken.
     """
     if not text:
         return (), data, ""
@@ -70,7 +72,7 @@ def _walked(data: Any, text: str) -> tuple[KeyPath, Any, str]:
 
 
 def _words_of(data: Any) -> list[tuple[str, Any]]:
-    """Pairs (word of a path, key or index) of the content of a table or list."""
+    """Pairs (word in a dotted path, key or index that the word selects) for every item of a table or list."""
     if isinstance(data, dict):
         return [(str(key), key) for key in data if str(key)]
     if not isinstance(data, list):
@@ -99,4 +101,6 @@ def keys_of(data: Any) -> list[str]:
 def _no_such_key(data: Any, key: str) -> Problem:
     known = keys_of(data)
     nearest = nearest_name(key, known)
-    return Problem("the base has no such key", value=key, allowed="" if nearest else ", ".join(known), nearest=nearest)
+    return Problem(
+        "the base file has no such key", value=key, allowed="" if nearest else ", ".join(known), nearest=nearest
+    )

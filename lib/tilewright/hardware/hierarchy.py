@@ -1,6 +1,6 @@
-"""Memory hierarchy of a core as each operand sees it (zigzag-dse 3.9.1), and the memories at its top.
+"""Memory hierarchy of a core, from the innermost to the outermost level of each operand (zigzag-dse 3.9.1).
 
-A core exchanges data with other cores through the memories at the top. Cores can share these memories.
+A core exchanges data with other cores through its top memories, which cores can share.
 """
 
 import itertools
@@ -39,7 +39,9 @@ def memory_hierarchy(core: Core) -> MemoryHierarchy:
 
 
 def hierarchy_of(held: tuple[tuple[str, ...], ...]) -> MemoryHierarchy:
-    """Hierarchy of memories. `held` lists, for each memory in file order, the operands that the memory holds."""
+    """Hierarchy of memories from the operands that each memory holds. `held` has the operands of each memory, in file
+    order.
+    """
     below: dict[int, list[int]] = {}
     highest_level: list[int] = []
     operands = list(dict.fromkeys(itertools.chain.from_iterable(held)))
@@ -69,8 +71,7 @@ def instance_count(core: Core, memory_index: int) -> int:
 
 @lru_cache(maxsize=256)
 def top_memories(core: Core) -> tuple[tuple[Memory, tuple[str, ...]], ...]:
-    """Pairs (memory, memory operands for which this memory is the outermost level), in the order of the hardware
-    file."""
+    """Pairs (memory, memory operands for which it is the outermost level), in the order of the hardware file."""
     operands_of: dict[int, list[str]] = {}
     for operand, chain in memory_hierarchy(core).levels_of:
         operands_of.setdefault(chain[-1], []).append(operand)
@@ -78,7 +79,7 @@ def top_memories(core: Core) -> tuple[tuple[Memory, tuple[str, ...]], ...]:
 
 
 def shared_memory_names(cores: list[Core]) -> list[str]:
-    """Names of top memories that all of `cores` have."""
+    """Names of the top memories that every core of `cores` has."""
     names = [[memory.name for memory, _ in top_memories(core)] for core in cores]
     return [name for name in names[0] if all(name in others for others in names)]
 
@@ -87,7 +88,8 @@ def memory_differences(one: Memory, other: Memory) -> list[str]:
     """Names of the properties in which two descriptions of one physical memory differ; [] if the descriptions are
     equal.
 
-    Operands, port allocation and served dimensions belong to the core, so they can differ.
+    Operands, port allocation and served dimensions are not compared, because each core that shares the memory has its
+    own.
     """
     facts = {
         "size": (one.size_bits, other.size_bits),

@@ -29,7 +29,7 @@ _DIGITAL_TERMS = ("mults", "adders_regular", "adders_pv", "accumulators")
 
 
 class InMemory(NamedTuple):
-    """An analog or digital in-memory array as an `ArrayModel`."""
+    """Model of an analog or digital in-memory array, with the attributes of `ArrayModel`."""
 
     analog: bool
     terms: tuple[str, ...]
@@ -53,8 +53,9 @@ class InMemory(NamedTuple):
     def _front(
         self, own: InMemoryArray, columns: float, driven: int, activations: float, only_driven: bool
     ) -> dict[str, float]:
-        """Energies in pJ of the components in front of the place-value adders. With `only_driven`, only the driven rows
-        of multipliers switch."""
+        """Energies in pJ of the components before the place-value adders, by component. If `only_driven` is true, only
+        rows of multipliers that receive inputs switch.
+        """
         bits, phases = own.weight_bits, own.phases
         if self.analog:
             lanes = bits * own.columns * driven
@@ -84,11 +85,11 @@ class InMemory(NamedTuple):
         return dict(InMemoryArray.of(array, self.analog).areas_mm2)
 
     def clock_breakdown_ns(self, array: OperationalArray) -> dict[str, float]:
-        """Delay in ns of each component on the path of a cycle."""
+        """Delay in ns of each component on the critical path of a clock cycle."""
         return dict(InMemoryArray.of(array, self.analog).delays_ns)
 
     def clock_period_ns(self, array: OperationalArray) -> float | None:
-        """Sum of the delays in ns."""
+        """Shortest clock cycle in ns: the sum of the delays in `clock_breakdown_ns`."""
         return total(self.clock_breakdown_ns(array).values())
 
     def refusal(self, array: OperationalArray, work: ArrayWork) -> str:
@@ -116,7 +117,7 @@ class InMemory(NamedTuple):
         return ""
 
 
-_UNKNOWN = "have no energy in this model (B14): zigzag-3.9.1+complete_in_memory_model, or corrected, has one"
+_UNKNOWN = "have no energy in this model (fault B14): use zigzag-3.9.1+complete_in_memory_model or corrected"
 ANALOG = InMemory(True, _ANALOG_TERMS)
 DIGITAL = InMemory(False, _DIGITAL_TERMS)
 
@@ -142,7 +143,8 @@ def used_rows(own: InMemoryArray, work: ArrayWork) -> int:
 
 
 def _distinct_inputs(beside: Mapping[str, float], along: Mapping[str, float], work: ArrayWork) -> int:
-    """Number of rows if each row has one distinct input. An input counts once only if all columns multiply it."""
+    """Number of rows that are needed if each row takes one distinct input. Columns with different inputs need
+    different rows."""
     rows, left = 1.0, dict(along)
     counted: set[str] = set()
     for name in beside:
@@ -161,13 +163,14 @@ def _distinct_inputs(beside: Mapping[str, float], along: Mapping[str, float], wo
 
 
 def _whole(rows: float) -> int:
-    """Average number of busy rows, rounded up. A value that exceeds a whole number only by rounding counts as this
-    number."""
+    """Number of rows, rounded up to a whole number. An excess over a whole number that is only a rounding error is
+    ignored.
+    """
     return math.ceil(rows * (1 - 1e-12))
 
 
 def _unshared(own: InMemoryArray, work: ArrayWork) -> list[str]:
-    """Loops over columns along which the weights stay the same; [] if there is only one row."""
+    """Loop dimensions across columns along which the weights stay the same; [] if the mapping uses only one row."""
     if _product(work.lanes.get(own.bit_line, {})) == 1:
         return []
     return [name for name in work.lanes.get(own.word_line, {}) if name in work.input_loops]

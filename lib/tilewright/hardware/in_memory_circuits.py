@@ -21,11 +21,11 @@ _NAND_NS, _XOR_NS = 0.0478, 0.0478 * 2.4
 # One bit of each block (section "Blocks").
 ADDER_PJ = (_NAND_PF * 3 + _XOR_PF * 2) * _SQUARED_V
 HALF_ACTIVE_ADDER_PJ = _XOR_PF * 2 * _SQUARED_V
-"""Energy of an adder of which one input stays 0."""
+"""Energy in pJ of a one-bit adder of which one input stays 0."""
 MULTIPLIER_PJ = 0.5 * _NAND_PF * _SQUARED_V
 REGISTER_PJ = _FLIP_FLOP_PF * _SQUARED_V
 LINE_PJ = _LINE_PF * _SQUARED_V
-"""Energy of a word line or bit line, per cell on the line."""
+"""Energy in pJ of a word line or bit line, per cell on the line."""
 ADDER_MM2 = 3 * _NAND_MM2 + 2 * _XOR_MM2
 MULTIPLIER_MM2 = _NAND_MM2
 REGISTER_MM2 = _FLIP_FLOP_MM2
@@ -36,7 +36,9 @@ MULTIPLIER_NS = _NAND_NS
 
 
 def converter_area_mm2(bits: float) -> float:
-    """Area of an analog-to-digital converter. A comparator of one bit has no area here (section "Converters")."""
+    """Area in mm2 of an analog-to-digital converter. A comparator of one bit has no area in this model (section
+    "Converters").
+    """
     return 0.0 if bits <= 1 else 10 ** (-0.0369 * bits + 1.206) * 2**bits * 1e-6
 
 
@@ -46,7 +48,7 @@ def converter_delay_ns(bits: float, rows: int) -> float:
 
 
 def converter_energy_pj(bits: float) -> float:
-    """Energy of an analog-to-digital conversion in pJ."""
+    """Energy in pJ of one analog-to-digital conversion."""
     return 0.0 if bits == 0 else (100 * bits + 0.001 * 4**bits) * _SQUARED_V / 1000
 
 
@@ -66,7 +68,7 @@ def precharging_energy_pj(cell_bits: int, weight_bits: int) -> float:
 
 @dataclass(frozen=True)
 class InMemoryArray:
-    """Numbers of an in-memory array: dimensions, precisions, adder widths (section "Array")."""
+    """Dimensions, precisions and adder widths of an in-memory array (section "Array")."""
 
     analog: bool
     columns: int
@@ -85,12 +87,13 @@ class InMemoryArray:
     converter_bits: float
     """Resolution of the analog-to-digital converters; 0 in digital arrays."""
     cell_bits: int
-    """Number of bits of all the weights that one multiplier uses, one after another."""
+    """Number of weight bits stored at one multiplier, which uses the weights one after another."""
 
     @classmethod
     def of(cls, array: OperationalArray, analog: bool) -> "InMemoryArray":
-        """Numbers of an array. The dimension whose name sorts first has the word lines, the second has the bit
-        lines."""
+        """Parameters of an in-memory array. The dimension whose name sorts first has the word lines, the second has the
+        bit lines.
+        """
         sides = sorted(array.dimensions)
         (word_line, columns), (bit_line, rows) = sides[:2]
         given = dict(array.parameters)
@@ -115,7 +118,7 @@ class InMemoryArray:
 
     @property
     def tree_depth(self) -> int:
-        """Levels of the adder tree of a column."""
+        """Number of levels of the adder tree of a column."""
         return int(math.log2(self.rows))
 
     @property
@@ -154,7 +157,7 @@ class InMemoryArray:
 
     @cached_property
     def areas_mm2(self) -> dict[str, float]:
-        """Areas of the circuits by component, without the cells (section "Area")."""
+        """Areas of the circuits in mm2, by component, without the cells (section "Area")."""
         lanes, weight_bits = self.columns * self.banks, self.weight_bits
         multipliers = MULTIPLIER_MM2 * weight_bits * (1 if self.analog else self.serial_bits)
         accumulated = self.accumulator_bits * lanes
@@ -203,8 +206,8 @@ class InMemoryArray:
         """Energy in pJ of the adder tree of a column, if products arrive on `used_rows` rows of the column (section
         "Adder trees").
 
-        Subtrees without products do not switch. An adder with products on only one side passes them on and is half
-        active.
+        Subtrees without products do not switch. An adder with products on only one of its inputs passes them on, and
+        counts as half active.
         """
         if used_rows >= self.rows:
             return self.tree_adders * ADDER_PJ

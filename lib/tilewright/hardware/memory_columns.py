@@ -1,4 +1,4 @@
-"""Columns of memory figures for compiled code, computed from attributes of `Memory`."""
+"""Properties of memories as arrays with one entry per memory, for compiled code."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -13,9 +13,9 @@ MEMORY_COLUMNS: dict[str, tuple[Any, Callable[[Memory], float]]] = {
     "write_energy_pj": (np.float64, lambda memory: memory.write_energy_pj),
     "force_double_buffering": (np.int8, lambda memory: memory.force_double_buffering),
 }
-"""Type and function of each column; the function gives its value for a memory."""
+"""Name of a column -> (type of its entries, function that computes the entry of a memory)."""
 
 
 def memory_columns(memories: Sequence[Memory]) -> dict[str, np.ndarray]:
-    """Arrays of all columns, one entry per memory."""
+    """Name of a column -> array with one entry per memory."""
     return {name: np.array([value(m) for m in memories], kind) for name, (kind, value) in MEMORY_COLUMNS.items()}

@@ -22,13 +22,13 @@ from tilewright.hardware.static_power import NS_A_CYCLE_AT_1_MHZ
 from tilewright.hardware.yaml_schema import CostEntry, MemoryEntry, PortEntry
 
 GIVEN = ("r_cost", "w_cost", "area")
-"""Keys that give costs as numbers."""
+"""Keys that give the costs of a memory as plain numbers."""
 _OF_LAW = {SRAM: ("node_nm", "cells"), REGISTER_FILE: ("node_nm",), DRAM: ("type",)}
-"""Keys that `cost` can have besides `from`, by value of `from`."""
+"""Value of `from` in `cost` -> other keys that `cost` can then have."""
 _NEEDED = {SRAM: "node_nm", REGISTER_FILE: "node_nm", DRAM: "type"}
 _USUAL_CELLS = "hp"
 BYTES_A_BIT_AT_1_MHZ_GB = 1e6 / 8 / 1e9
-"""Gigabytes per second of one bit per cycle at 1 MHz."""
+"""Conversion factor: a port of one bit per cycle at 1 MHz moves this many gigabytes per second."""
 ROUNDING = 1e-9
 
 
@@ -44,7 +44,7 @@ def check_library_cost(
 
     The notes name interpolated costs, costs that are left out, accesses that take longer than a clock cycle, and a DRAM
     that needs several parts to reach its bandwidth. `clock_mhz` is the clock in the core file. If it is None, the
-    bandwidth is checked at the common clock of several cores.
+    bandwidth is checked elsewhere, at the common clock of all cores.
     """
     key = "cost" if memory.cost is not None else "auto_cost_extraction"
     given = [name for name in GIVEN if getattr(memory, name) is not None]
@@ -78,7 +78,7 @@ def check_library_cost(
 
 
 def _beyond_the_part(memory: MemoryEntry, clock_mhz: float) -> list[str]:
-    """Note that a DRAM moves more data than one DRAM part of its type can; [] if one part is enough."""
+    """Note that a DRAM moves more data per second than one DRAM part of its type can; [] if one part is enough."""
     part = entries().get(memory.cost.type or "") if memory.cost is not None else None
     if part is None or part.bandwidth_gbyte_s is None:
         return []
@@ -95,7 +95,7 @@ def _beyond_the_part(memory: MemoryEntry, clock_mhz: float) -> list[str]:
 
 
 def _is_complete(problems: Problems, cost: CostEntry) -> bool:
-    """True if the keys of `cost` fit its `from`. Otherwise problems are recorded."""
+    """True if `cost` has exactly the keys that its `from` needs and allows. Otherwise problems are recorded."""
     law = getattr(cost, "from")
     if law is None:
         return False
@@ -109,7 +109,7 @@ def _is_complete(problems: Problems, cost: CostEntry) -> bool:
 
 
 def library_cost(memory: MemoryEntry) -> MemoryCost:
-    """Cost of a checked memory. Raises NoCostError."""
+    """Costs of a memory from the library; the keys of `cost` are checked already. Raises NoCostError."""
     shape = memory_shape(memory.size, whole(memory.ports))
     if memory.cost is not None:
         cost = memory.cost
@@ -125,7 +125,7 @@ def memory_shape(size_bits: int, ports: list[PortEntry]) -> MemoryShape:
 
 
 def _zigzag_word_bits(ports: list[PortEntry]) -> int:
-    """Word width of the memory for which zigzag-dse asks CACTI."""
+    """Word width in bits that zigzag-dse uses when it asks CACTI for the costs of the memory."""
     for kind in ("read", "read_write"):
         for port in ports:
             if port.type == kind:
@@ -134,7 +134,7 @@ def _zigzag_word_bits(ports: list[PortEntry]) -> int:
 
 
 def _other_words(ports: list[PortEntry]) -> list[str]:
-    """Note on ports whose width differs from the word width for which zigzag-dse gets energies."""
+    """Note that some ports have another width than the word for which zigzag-dse computes energies."""
     word = _zigzag_word_bits(ports)
     others = dict.fromkeys(f"{port.name} {port.bandwidth_max}" for port in ports if port.bandwidth_max != word)
     told = f"ports of other widths ({', '.join(others)}) have the energies of a word of {word} bits"

@@ -25,10 +25,10 @@ CLOCK_KEY = "clock_frequency"
 """Key of the clock in hardware files."""
 _WIDTHS = ("bandwidth_min", "bandwidth_max")
 _ENERGIES = {"r_cost": "write", "w_cost": "read"}
-"""Kind of port to which the energy of a word does not apply, by key of this energy."""
+"""Key of an energy per word -> type of port that does not use this energy."""
 _HERTZ_A_MEGAHERTZ = 10**6
 _STANDS_IN = 64
-"""Bits per cycle that replace a wrong bandwidth, so that the reader can also find the other problems of the file."""
+"""Bits per cycle that replace an invalid bandwidth, so that the reader can also find the other problems of the file."""
 _BANDWIDTH, _ENERGY_OF_A_CYCLE = "bandwidth", "unit_energy_cost"
 
 
@@ -84,14 +84,14 @@ def links_in_cycles(document: YamlDocument, problems: Problems) -> YamlDocument:
 
 @dataclass
 class _Clock:
-    """Clock of a file, and whether a problem about its absence is recorded already."""
+    """Clock of a file. `is_missed` is true once the missing clock is recorded as a problem."""
 
     frequency_mhz: float | None
     is_missed: bool = False
 
 
 def _has_physical_rate(memory: Any) -> bool:
-    """Whether a memory has a bandwidth per second or an energy per bit."""
+    """True if a memory has a bandwidth per second or an energy per bit."""
     own = table(memory)
     widths = (table(port).get(key) for port in items(own.get("ports")) for key in _WIDTHS)
     return any(map(is_per_second, widths)) or any(is_energy_per_bit(own.get(key)) for key in _ENERGIES)
@@ -112,7 +112,7 @@ def _memory_in_cycles(memory: dict[Any, Any], problems: Problems, clock: "_Clock
 
 
 def _widths(port: dict[Any, Any], problems: Problems, clock: "_Clock") -> Iterator[tuple[str, int]]:
-    """Pairs (key, bits per cycle), one for each bandwidth of a port that is given per second."""
+    """Pairs (key, bits per cycle) for the bandwidths of a port that the file gives per second."""
     for key in _WIDTHS:
         if (bits := _bits_per_cycle(port.get(key), problems, (key,), clock)) is not None:
             yield key, bits
@@ -148,9 +148,8 @@ def _bits_per_cycle(value: Any, problems: Problems, path: KeyPath, clock: "_Cloc
 def _energies(
     memory: dict[Any, Any], ports: list[Any], depends: set[Any], problems: Problems
 ) -> Iterator[tuple[str, float]]:
-    """Pairs (key, energy of a word in pJ), one for each energy of a memory that is given per bit.
-
-    `depends` has the kinds of those ports of the memory whose width depends on the clock.
+    """Pairs (key, energy of a word in pJ) for the energies of a memory that the file gives per bit. `depends` has the
+    types of the ports whose width depends on the clock.
     """
     for key, other_kind in _ENERGIES.items():
         value = memory.get(key)
@@ -184,7 +183,7 @@ def _link_in_cycles(
 ) -> dict[str, int]:
     """Bandwidth of a link in bits per cycle, by key; {} if the file does not give the bandwidth per second.
 
-    `default` is the table with the energy of links without an energy of their own.
+    `default` is the table that has the energy of a link without its own energy.
     """
     bits = _bits_per_cycle(link.get(_BANDWIDTH), problems, (_BANDWIDTH,), clock)
     if bits is None:

@@ -1,8 +1,8 @@
-"""Order in which the reference iterates over dimensions, which decides ties and some of its faults.
+"""Order in which the reference (zigzag-dse 3.9.1) iterates over sets of dimensions.
 
-zigzag-dse 3.9.1 keeps dimensions in Python sets. The hash of a dimension is computed by SHA-512 from the pickled name
-and class, so the order is the same in every process. This module computes the same hashes, and iterates over a Python
-set of these integers.
+This order decides ties, and some effects of its faults. The reference keeps dimensions in Python sets. It computes the
+hash of a dimension by SHA-512 from the pickled name and class, so the order is the same in every process. This module
+computes the same hashes, and iterates over a Python set of these integers.
 """
 
 import hashlib
@@ -15,7 +15,7 @@ _HASH_MODULUS = (1 << 61) - 1  # CPython reduces hashes of integers modulo this 
 
 
 def _pickled_class(class_name: str) -> bytes:
-    """Pickle (protocol 4) of the class `class_name` of the reference. The class itself is not needed."""
+    """Pickle (protocol 4) of a reference to the class `class_name` of zigzag-dse. zigzag-dse need not be installed."""
     module = b"zigzag.datatypes"
     body = b"".join(b"\x8c" + bytes([len(text)]) + text + b"\x94" for text in (module, class_name.encode()))
     body += b"\x93\x94."

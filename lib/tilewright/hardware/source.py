@@ -12,14 +12,14 @@ from tilewright.hardware.system import MultiCoreAccelerator
 
 AcceleratorSource = FilePath | dict[str, Any] | Accelerator
 ACCELERATOR, MULTI_CORE, CORE = "tilewright/accelerator", "tilewright/multi-core-accelerator", "tilewright/core"
-"""Schemas of the artifacts: of a single-core accelerator, of an accelerator with several cores, and of one of several
-cores."""
+"""Schemas of artifacts: an accelerator of one core, an accelerator of several cores, and a single core of several."""
 
 
 def parse_accelerator(source: AcceleratorSource, notices: list[str] | None = None) -> Accelerator:
     """Accelerator of a hardware file, a dict or an artifact. It is a MultiCoreAccelerator if it has several cores.
 
-    Raises InputError with all problems. If a dict names core files, they are searched from the working folder on.
+    Raises InputError with all problems. If a dict names core files, the search for these files starts in the working
+    folder.
     """
     if isinstance(source, Accelerator):
         return source

@@ -1,6 +1,6 @@
-"""Clock of a core, and the static energy per cycle that the core needs whether it computes or waits.
+"""Clock of a core, and static energy of a core per cycle, busy or idle.
 
-Static power times the clock period is the static energy of a cycle: mW x ns = pJ.
+Static energy in pJ is static power in mW times the clock period in ns.
 """
 
 from dataclasses import replace
@@ -26,8 +26,8 @@ def clock_period_ns(core: Core) -> float | None:
 
 
 def static_power_mw(core: Core, term: str | None = None) -> float:
-    """Static power in mW of the array and of all instances of all memories, in one energy term (None: sum of all
-    terms).
+    """Static power in mW of the array and of all instances of all memories. Only one energy term counts; for None, all
+    terms are added up.
 
     The result is 0 if the file gives no static power.
     """
@@ -38,25 +38,27 @@ def static_power_mw(core: Core, term: str | None = None) -> float:
 
 
 def memory_power_mw(core: Core, index: int, term: str | None = None) -> float:
-    """Static power in mW of all instances of a memory, in one energy term (None: sum of all terms)."""
+    """Static power in mW of all instances of a memory. Only one energy term counts; for None, all terms count."""
     figures = core.memories[index].figures
     return _power_mw("memory", figures, term) * instance_count(core, index) if figures else 0.0
 
 
 def _power_mw(owner: Owner, figures: Figures, term: str | None) -> float:
-    """Sum in mW of the figures that are powers, in one energy term (None: sum of all terms)."""
+    """Sum in mW of those figures that are powers. Only one energy term counts; for None, all terms are added up."""
     if not figures:
         return 0.0
     return sum(figure(one, figures) for one in attributes(owner) if one.term and term in (None, one.term))
 
 
 def rate_pj_a_cycle(core: Core, term: str) -> float:
-    """Static energy of a core per cycle in pJ, in one energy term; 0 if static power or the clock is not given."""
+    """Static energy of a core per cycle in pJ. Only one energy term counts; for None, all terms are added up. The
+    result is 0 if the file gives no static power or no clock.
+    """
     return static_power_mw(core, term) * (clock_period_ns(core) or 0.0)
 
 
 def without_static_power(core: Core) -> Core:
-    """The core without static power."""
+    """Copy of the core in which all static powers are 0."""
     if not static_power_mw(core):
         return core
     memories = tuple(replace(memory, figures=_without_power("memory", memory.figures)) for memory in core.memories)
@@ -88,12 +90,12 @@ def system_clock_period_ns(accelerator: MultiCoreAccelerator) -> float | None:
 
 
 def system_rates_pj_a_cycle(accelerator: MultiCoreAccelerator) -> dict[str, float]:
-    """Static energy of all cores per cycle in pJ, by energy term; terms of 0 are left out."""
+    """Energy term -> static energy per cycle in pJ of all cores. Terms of 0 are left out."""
     period_ns = system_clock_period_ns(accelerator) or 0.0
     rates = {term: system_power_mw(accelerator, term) * period_ns for term in power_terms()}
     return {term: rate for term, rate in rates.items() if rate > 0}
 
 
 def missing_clock(named: str) -> str:
-    """Message about static power without a clock."""
+    """Message that static power is given without a clock."""
     return f"static power ({named}) needs the frequency of the clock, because the model counts time only in cycles"

@@ -1,7 +1,8 @@
 """Accelerator of several cores: the cores with their roles, the links, the shared memories, and the area.
 
 A link is one resource: all transfers over the link share its bandwidth, for every pair of cores. A wire in one
-direction carries the transfers of one pair. A bus, or the single port of a DRAM, carries those of many pairs.
+direction carries the transfers of one pair of cores. A bus, or the single port of a DRAM, carries the transfers of many
+pairs.
 
 Files can omit areas, as most files of the reference do, or give them without a unit. Results therefore give the area of
 a core or accelerator only if every part has an area in mm2. They never give a sum over some of the parts.
@@ -22,14 +23,14 @@ POINT_TO_POINT, BUS, OFFCHIP_PORT = "link", "bus", "port"
 
 @dataclass(frozen=True)
 class Link:
-    """One link, shared by all pairs of cores that it carries."""
+    """Link between cores. All pairs of cores that use the link share its bandwidth."""
 
     name: str
     kind: str
     edges: tuple[tuple[int, int], ...]
     """Pairs (sending core, receiving core) that the link carries, by core id."""
     bandwidth_bits_per_cycle: int | None
-    """Bandwidth; None means infinite bandwidth, so that a transfer takes no time."""
+    """Bandwidth in bits per cycle. None means infinite bandwidth: a transfer takes no time."""
     energy_pj_per_bit: float
     unit_energy_pj_per_cycle: float | None = None
     """Energy of a busy cycle (`unit_energy_cost` in the file), from which the energy per bit is computed.
@@ -44,7 +45,7 @@ class Link:
 
     @property
     def is_half_duplex(self) -> bool:
-        """True if both directions of some pair share the link."""
+        """True if, for some pair of cores, transfers in both directions share the link."""
         return any((receiver, sender) in self.edges for sender, receiver in self.edges)
 
     def transfer_cycles(self, bits: int) -> int:
@@ -56,9 +57,9 @@ def energy_per_bit_pj(unit_energy_pj_per_cycle: float, bandwidth_bits_per_cycle:
     """Energy of a bit on a link, computed from the energy of a busy cycle. Each busy cycle counts as full: it carries
     as many bits as the link is wide.
 
-    The reference tool multiplies the energy of a cycle by the cycles of a transfer. In the reference tool, the unused
-    part of the last cycle and waiting for a slower link therefore need energy. In this model they do not. A link of
-    infinite bandwidth is never busy and needs no energy.
+    The reference tool multiplies the energy of a cycle by the cycles of a transfer. Its energy therefore includes the
+    unused part of the last cycle, and cycles in which the link waits for a slower link. The energy in this model does
+    not. A link of infinite bandwidth is never busy and needs no energy.
     """
     return 0.0 if bandwidth_bits_per_cycle is None else unit_energy_pj_per_cycle / bandwidth_bits_per_cycle
 
@@ -69,15 +70,14 @@ def all_pairs(core_ids: tuple[int, ...]) -> tuple[tuple[int, int], ...]:
 
 
 COMPUTE, POOLING, SIMD, MEMORY, OFFCHIP = "compute", "pooling", "simd", "memory", "offchip"
-"""Roles of cores.
-
-Only compute cores forward data of other cores, unless the file lists other `routers`.
+"""Roles of cores. By default, only compute cores forward data of other cores; the key `routers` of the file changes
+this.
 """
 
 
 @dataclass(frozen=True)
 class CorePlace:
-    """Place of a core in an accelerator, with the role of the core there."""
+    """Core in an accelerator: its id, its file, and its role there."""
 
     core_id: int
     file_name: str
@@ -129,8 +129,9 @@ class MultiCoreAccelerator(Accelerator):
     sharing_groups: tuple[tuple[int, ...], ...] = ()
     """Groups of core ids that share their top memories of equal name."""
     shared_memories: tuple[tuple[MemoryPlace, ...], ...] = ()
-    """Groups of top memories; each group is one physical memory. The cores of such a group share only these memories,
-    and can have links between them."""
+    """Groups of top memories; each group is one physical memory. Cores that share memory only through such a group can
+    also have links between them.
+    """
     clock_frequency_mhz: float = field(default=0.0, metadata=LEFT_OUT)
     """Clock of all cores; 0 if not given."""
 
@@ -160,7 +161,7 @@ class MultiCoreAccelerator(Accelerator):
         return tuple(place.core_id for place in self.places if place.role != OFFCHIP)
 
     def sharers_of(self, core_id: int) -> tuple[int, ...]:
-        """Ids of the cores that share memory with a core, including the core itself."""
+        """Ids of the cores that share top memories with a core, including the core itself."""
         return next((group for group in self.sharing_groups if core_id in group), (core_id,))
 
     @cached_property
@@ -190,13 +191,13 @@ class MultiCoreAccelerator(Accelerator):
 IN_CELLS = "I2"
 """Memory operand that the cells of an in-memory array hold."""
 CELLS = "cells"
-"""Name of the memory at the crossings of word lines and bit lines of an in-memory array, and name of its area."""
+"""Name of the memory that consists of the cells of an in-memory array, and name of the area of these cells."""
 LEFT_OUT_OF_AREA = "not counted, no area given: "
-"""Beginning of the note of an area that leaves out memories."""
+"""First words of the note on an area that leaves out memories."""
 UNITS = "units"
-"""Name of an array's units among the parts of a core."""
+"""Name of the units of the array, in lists of the parts of a core."""
 WITHOUT_UNIT = "area without a unit"
-"""Beginning of the note of an area that is not in mm2."""
+"""First words of the note on an area whose unit is not mm2."""
 
 
 @dataclass(frozen=True)
@@ -294,8 +295,8 @@ def on_chip_memories(core: Core, is_part: bool = False) -> tuple[int, ...]:
 
     In an accelerator of several cores (`is_part`), the off-chip memory is a separate core, and all memories of other
     cores are on the chip. In an accelerator of one core, the outermost memory of an operand (the DRAM) is off the chip.
-    There are two exceptions. This memory is on the chip if it is the only memory of its operands, or if the file gives
-    it an area, such as the area of an interface.
+    There are two exceptions. This outermost memory is on the chip if its operands have no other memory, or if the file
+    gives the memory an area, such as the area of an interface.
     """
     indexes = range(len(core.memories))
     return tuple(

@@ -1,6 +1,7 @@
-"""Checks of several fields of a multi-core accelerator file together, and reading of the memories that cores share.
+"""Checks across several fields of a multi-core accelerator file, and reading of the memories that cores share.
 
-Keys of Stream 2.1 that the model does not use are checked too. Each of them is reported once per file as unused.
+The module also checks keys of Stream 2.1 that the model does not use. Each of these keys is reported once per file as
+unused.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -28,7 +29,7 @@ from tilewright.hardware.topologies import COLUMNS, ROWS, topology
 
 
 def check_ids(problems: Problems, document: YamlDocument, entry: SystemFile, ids: CoreIds) -> None:
-    """Record every id that no core has, duplicate roles, and keys that exclude each other."""
+    """Record ids that belong to no core, roles that are given twice, and keys that exclude each other."""
     for path in document.repeated:
         if len(path) == 2 and path[0] == "cores":
             problems.at(path, "another core has this id, and only the last one would count", path[1])
@@ -52,7 +53,7 @@ def check_ids(problems: Problems, document: YamlDocument, entry: SystemFile, ids
 
 
 def _check_roles(problems: Problems, entry: ConnectivityFile, ids: CoreIds) -> None:
-    """Record errors in those keys that only files with a list of connections have."""
+    """Record errors in the keys that exist only in files with a list of connections."""
     check_energy_keys(problems, entry)
     for key in ("core_roles", "core_coordinates"):
         for core_id in getattr(entry, key) or {}:
@@ -64,7 +65,9 @@ def _check_roles(problems: Problems, entry: ConnectivityFile, ids: CoreIds) -> N
     places: dict[tuple[int, ...], int] = {}
     for core_id, place in (entry.core_coordinates or {}).items():
         if place is not None and places.setdefault(tuple(place), core_id) != core_id:
-            problems.at(("core_coordinates", core_id), f"core {places[tuple(place)]} is there already", place)
+            problems.at(
+                ("core_coordinates", core_id), f"core {places[tuple(place)]} has these coordinates already", place
+            )
 
 
 def check_energy_keys(problems: Problems, entry: ConnectivityFile | ConnectionEntry) -> None:
@@ -158,8 +161,8 @@ def check_graph(problems: Problems, document: YamlDocument, entry: GraphFile, id
 def _check_sizes(problems: Problems, graph: GraphEntry, regular: Sequence[int], is_known: bool) -> None:
     """Record sizes that are missing, that the topology does not have, or that do not match the number of cores.
 
-    `is_known` is false if the id of a special core is wrong. The special core then seems to be a regular core, so the
-    number of cores is not checked.
+    `is_known` is false if the id of the pooling, SIMD or off-chip core is wrong. The number of regular cores is then
+    unknown and is not checked.
     """
     shape = topology(graph.type)
     sizes = graph_sizes(graph)
@@ -191,7 +194,7 @@ _MOST_LISTED = 8
 
 
 def check_unmodelled(problems: Problems, entry: ConnectivityFile, ids: CoreIds, cores: Mapping[int, Core]) -> None:
-    """Record those ids, memories and ports in `bandwidth` and `memory_aliases` that do not exist."""
+    """Record ids, memories and ports in `bandwidth` and `memory_aliases` that do not exist."""
     rates = entry.bandwidth if isinstance(entry.bandwidth, dict) else {}
     for key in rates:
         core_id, memory, port = parse_rate_place(key)
@@ -212,7 +215,7 @@ def check_unmodelled(problems: Problems, entry: ConnectivityFile, ids: CoreIds, 
 
 
 def note_unmodelled(problems: Problems, entry: ConnectivityFile, links: tuple[Link, ...]) -> None:
-    """Note keys of an accelerator file that have no effect on any number."""
+    """Note the keys of an accelerator file that change no result."""
     if isinstance(entry.bandwidth, dict):
         rates = [_rate(key, rate, links) for key, rate in list(entry.bandwidth.items())[:_MOST_LISTED]]
         more = len(entry.bandwidth) - len(rates)
@@ -248,7 +251,7 @@ def _rate(key: Any, rate: RateEntry, links: tuple[Link, ...]) -> str:
     leaving = _width([link for link in links if any(edge[0] == core_id for edge in link.edges)])
     own = f"links of core {core_id}: {arriving} in, {leaving} out"
     name = key if isinstance(key, str) else f"core {key}"
-    return f"{name} ({rate.ceiling:g} bits a cycle at most{burst}{strided}; {own})"
+    return f"{name} ({rate.ceiling:g} bits per cycle at most{burst}{strided}; {own})"
 
 
 def _width(links: list[Link]) -> str:
@@ -273,8 +276,9 @@ class MemorySharing:
 
 
 def read_sharing(problems: Problems, entry: SystemFile, ids: CoreIds, cores: Mapping[int, Core]) -> MemorySharing:
-    """Sharing groups of a file. Errors in the groups are recorded. The memories are checked for those cores that could
-    be read (`cores`)."""
+    """Sharing groups of a file. Errors in the groups are recorded. `cores` has the cores that could be read; only their
+    memories are checked.
+    """
     groups: list[tuple[int, ...]] = []
     memories: list[tuple[MemoryPlace, ...]] = []
     owner: dict[MemoryPlace, str] = {}
@@ -356,8 +360,9 @@ def _group_of_memories(
     cores: Mapping[int, Core],
     owner: Mapping[MemoryPlace, str],
 ) -> list[MemoryPlace]:
-    """Listed memories that are one physical memory, and the same memories of the copies of their cores. Errors are
-    recorded."""
+    """Memories of a list that are one physical memory, and the same memories of the copies of their cores. Errors are
+    recorded.
+    """
     seen: set[int] = set()
     first: tuple[MemoryPlace, Memory] | None = None
     for place in listed:

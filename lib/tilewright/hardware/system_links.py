@@ -26,7 +26,7 @@ from tilewright.hardware.topologies import Pair, Sizes, topology
 
 @dataclass(frozen=True)
 class LinkCost:
-    """Cost of a link: energy of a busy cycle, or energy of a bit if the file gives an energy per bit."""
+    """Energy of a link in pJ: per busy cycle, or per bit if the file gives an energy per bit."""
 
     unit_energy_pj_per_cycle: float = 0.0
     energy_pj_per_bit: float | None = None
@@ -34,7 +34,7 @@ class LinkCost:
 
 @dataclass(frozen=True)
 class Connection:
-    """Entry of a connectivity list, with defaults for missing values."""
+    """Entry of a connectivity list. Default values replace missing values."""
 
     core_ids: tuple[int, ...]
     is_bus: bool
@@ -51,19 +51,19 @@ class Graph:
     topology: str
     sizes: Sizes
     regular: tuple[int, ...]
-    """Ids of the cores by their position in the graph."""
+    """Ids of the regular cores, in the order of their positions in the graph."""
     pooling: int | None
     simd: int | None
     bandwidth_bits_per_cycle: int | None
     cost: LinkCost
 
     def coordinates(self) -> dict[int, Pair]:
-        """Position (column, row) in the figure, by core id; {} if the layout of the topology is not fixed."""
+        """Core id -> position (column, row) in the figure; {} if the topology has no fixed layout."""
         cells = topology(self.topology).coordinates(self.sizes, len(self.regular))
         return dict(zip(self.regular, cells, strict=False))
 
     def pairs(self) -> list[Pair]:
-        """Pairs of core ids that have a link in each direction."""
+        """Pairs of ids of regular cores; each pair has a link in both directions."""
         edges = topology(self.topology).edges(self.sizes, len(self.regular))
         return [(self.regular[one], self.regular[other]) for one, other in edges]
 
@@ -116,8 +116,8 @@ def _both_ways(pairs: list[Pair], width: int | None, cost: LinkCost, sharing: se
 def offchip_ports(core: Core) -> tuple[int | None, int | None, bool]:
     """Bits per cycle that the off-chip memory can read and write, and whether a single port does both.
 
-    The widths are those of the first port that can read and of the first port that can write. A width is None if there
-    is no such port.
+    The read width is that of the first port that can read, and the write width that of the first port that can write. A
+    width is None if no port can do this.
     """
     ports = core.memories[memory_hierarchy(core).memories_of("O")[0]].ports
     widths = [
@@ -128,8 +128,9 @@ def offchip_ports(core: Core) -> tuple[int | None, int | None, bool]:
 
 
 def offchip_links(offchip_id: int, core: Core, others: tuple[int, ...], cost: LinkCost) -> Iterator[Link]:
-    """Links of the off-chip core with all other cores: one shared link if the memory has one port, else one per
-    direction."""
+    """Links between the off-chip core and all other cores. If the off-chip memory has a single port, they are one
+    shared link; else there is one link per direction.
+    """
     read, write, single_port = offchip_ports(core)
     assert read is not None
     assert write is not None
@@ -143,5 +144,5 @@ def offchip_links(offchip_id: int, core: Core, others: tuple[int, ...], cost: Li
 
 
 def whole_bits(bandwidth: int | float) -> int | None:
-    """Bandwidth of a link in whole bits per cycle, from the bandwidth in a file; None for infinite bandwidth."""
+    """Bandwidth of a link in whole bits per cycle, from the bandwidth in a file. None stands for infinite bandwidth."""
     return None if math.isinf(bandwidth) else int(bandwidth)

@@ -14,7 +14,7 @@ from tilewright.hardware.system import (
 from tilewright.hardware.topologies import Pair
 
 _Edges = Mapping[int, Mapping[int, tuple[float, int]]]
-"""Widest link as (width, index), by sender and receiver."""
+"""Widest link between two cores as (width, link index): sender -> receiver -> link."""
 
 
 _Label = tuple[int, tuple[int, ...], tuple[int, ...]]
@@ -29,14 +29,14 @@ class Path:
     core_ids: tuple[int, ...]
     """Ids of the cores along the path: the sender, the routers, the receiver.
 
-    The first and the last id can be those of other cores that share a memory with the sender or the receiver. If no
-    data have to move, there are no routers: the path is one core, or a sender and a receiver that share memory.
+    The path can start or end at another core that shares a memory with the sender or the receiver. If no data have to
+    move, the path is one core, or a sender and a receiver that share memory.
     """
     links: tuple[int, ...]
     """Indices into `MultiCoreAccelerator.links`; () if no data have to move."""
 
     def bandwidth_bits_per_cycle(self, links: tuple[Link, ...]) -> int | None:
-        """Bandwidth of the narrowest link of the path; None: infinite."""
+        """Bandwidth of the narrowest link of the path in bits per cycle; None if all links have infinite bandwidth."""
         widths = [width for index in self.links if (width := links[index].bandwidth_bits_per_cycle) is not None]
         return min(widths, default=None)
 
@@ -143,7 +143,7 @@ def check_paths(problems: Problems, accelerator: MultiCoreAccelerator, place: Ke
     in_place = _in_place(accelerator)
     by_way = [pair for pair in missing if pair not in lost and pair not in in_place]
     if by_way:
-        problems.notice(place, f"data can get only over the off-chip memory from core {_listed(by_way)}")
+        problems.notice(place, f"the only path is over the off-chip memory from core {_listed(by_way)}")
     used = {index for _, path in table.items() for index in path.links}
     unused = [link.name for index, link in enumerate(accelerator.links) if index not in used]
     if unused and not lost:
@@ -154,7 +154,7 @@ def check_paths(problems: Problems, accelerator: MultiCoreAccelerator, place: Ke
 
 
 def _in_place(accelerator: MultiCoreAccelerator) -> set[Pair]:
-    """Pairs of cores whose second core shares the memory that holds the outputs of the first core."""
+    """Pairs of cores in which the second core shares the memory that holds the outputs of the first core."""
     return {
         (sender, receiver)
         for instance in accelerator.memory_instances

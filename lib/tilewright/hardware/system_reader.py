@@ -73,8 +73,9 @@ def read_connections(
 
 
 def _for_copies(connection: Connection, ids: CoreIds) -> Iterator[Connection]:
-    """Connections of the cores of `connection` and of their copies. One bus joins the cores and all copies. In place of
-    one link, there is a link between each pair of these cores."""
+    """Connections of the cores of `connection` and of their copies. A bus joins the cores and all their copies. A link
+    becomes one link for each pair of a sender and a receiver, or of their copies.
+    """
     first, *others = connection.core_ids
     if connection.is_bus and not connection.directed:
         yield replace(connection, core_ids=ids.with_copies(connection.core_ids))
@@ -87,13 +88,14 @@ def _for_copies(connection: Connection, ids: CoreIds) -> Iterator[Connection]:
 
 
 def default_cost(entry: ConnectivityFile | ConnectionEntry) -> LinkCost:
-    """Cost of links for which the file gives no separate cost."""
+    """Cost of links that have no cost of their own in the file."""
     return LinkCost(entry.unit_energy_cost or 0.0, entry.energy_per_bit)
 
 
 def _bare_connection(problems: Problems, entry: ConnectionEntry | list[int], ids: CoreIds) -> Connection | None:
-    """Connection of an entry, still without bandwidth and cost. If a part of the entry is wrong, the result is None,
-    and problems are recorded."""
+    """Connection of an entry, without bandwidth and cost. If a part of the entry is wrong, problems are recorded and
+    the result is None.
+    """
     if isinstance(entry, list):
         found = core_list(problems, (), entry, ids)
         return Connection(found, len(found) > 2, None, LinkCost()) if found else None
@@ -106,8 +108,8 @@ def _bare_connection(problems: Problems, entry: ConnectionEntry | list[int], ids
         problems.at(("cores",), "a link joins two cores; a bus joins more", list(found), "type: bus")
         return None
     if entry.duplex is not None and (entry.directed or entry.type == "bus"):
-        what = "a directed link has one direction" if entry.directed else "all transfers share a bus in any case"
-        problems.at(("duplex",), f"{what}, so duplex has no meaning", entry.duplex, "leave the key out")
+        what = "a directed link has one direction" if entry.directed else "both directions of a bus share its bandwidth"
+        problems.at(("duplex",), f"{what}, so duplex has no effect", entry.duplex, "leave the key out")
         return None
     return Connection(found, entry.type == "bus", None, LinkCost(), bool(entry.directed), entry.duplex == "half")
 
@@ -115,7 +117,7 @@ def _bare_connection(problems: Problems, entry: ConnectionEntry | list[int], ids
 def _finished(
     place: Problems, written: ConnectionEntry | list[int], problems: Problems, file: ConnectivityFile, bare: Connection
 ) -> Connection | None:
-    """Connection with bandwidth and cost. They come from the entry, or else from the defaults of the file."""
+    """Connection with bandwidth and cost, from the entry or, if the entry lacks them, from the defaults of the file."""
     own = written if isinstance(written, ConnectionEntry) else ConnectionEntry.model_construct()
     # If `bandwidth` of the file is a table, it has rates of ports.
     default = None if isinstance(file.bandwidth, dict) else file.bandwidth
@@ -160,8 +162,8 @@ def read_clock(problems: Problems, entry: SystemFile, cores: Mapping[KeyPath, Co
     """Clock frequency in MHz that the accelerator file or a core file gives; 0 if no file gives it.
 
     Cores with different clocks are recorded as problems, and so is static power without a clock. Static power from the
-    library of costs is an exception: without a clock it is left out. `cores` has the cores that could be read, each
-    under the path in the accelerator file at which its core file is named.
+    library of costs is no problem: without a clock, it is left out. `cores` maps the path of a core in the accelerator
+    file to the core; it has only the cores that could be read.
     """
     clock = entry.clock_frequency or max((core.clock_frequency_mhz for core in cores.values()), default=0.0)
     for place, core in cores.items():
@@ -184,7 +186,7 @@ def _leaks_by_its_file(core: Core) -> bool:
 
 
 def _of_the_file(memory: Memory) -> Figures:
-    """Figures of a memory, without the figures from the library of costs."""
+    """Figures of a memory that the file gives, without those from the library of costs."""
     source = memory.cost_source
     given = dict(memory.figures)
     if source is not None and given.get(LEAKAGE.field) == source.leakage_mw:
@@ -232,7 +234,7 @@ def read_core_file(path: Path, offchip: bool, notices: list[str], clock_mhz: flo
 
 
 def contained_core_file(document: YamlDocument, name: str, offchip: bool, notices: list[str]) -> CoreFile:
-    """Core that an accelerator file contains under `core_files`. Raises as `read_core_file` does."""
+    """Core that an accelerator file contains under `core_files`. Raises the errors of `read_core_file`."""
     place: KeyPath = ("core_files", name)
     lines = {path[2:]: line for path, line in document.lines.items() if path[:2] == place}
     part = YamlDocument(document.file, document.written(place), lines)
@@ -252,7 +254,7 @@ def core_file_of(
     notices: list[str],
     clock_mhz: float | None = None,
 ) -> CoreFile:
-    """Core of a loaded document; `clock_mhz` is the clock of the accelerator. Raises as `read_core_file` does."""
+    """Core of a loaded document; `clock_mhz` is the clock of the accelerator. Raises the errors of `read_core_file`."""
     if "cores" in table(document.data):
         raise NotOneCoreError("is an accelerator of several cores; the file of one core is needed")
     is_memory = only_stores(document)

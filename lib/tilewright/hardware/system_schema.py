@@ -172,7 +172,7 @@ class ReconfigurationEntry(TableModel):
     cycles_per_column: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0
     """Number of cycles per column of the array."""
     reset_cycles: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0
-    """Further number of cycles, which does not depend on the number of columns."""
+    """Number of cycles that is added once, for any number of columns."""
 
 
 RatePlace = Annotated[int | str, BeforeValidator(_checked_place), JsonSchema({"type": "string"})]
@@ -336,6 +336,6 @@ ROLE_KEYS = {"pooling_core_id": POOLING, "simd_core_id": SIMD}
 
 
 def multi_core_schema() -> JsonObject:
-    """JSON Schema of the file of an accelerator of several cores."""
+    """JSON Schema of an accelerator file for several cores."""
     text = "Several cores: their files, the links between them, the off-chip memory."
     return json_schema(SystemFile, "tilewright multi-core accelerator", text)

@@ -1,4 +1,7 @@
-"""Edits of the text of a hardware or mapping file: values change; comments, order and units stay as written."""
+"""Edits of values in the text of a hardware or mapping file.
+
+Comments, the order of keys, and units stay as written.
+"""
 
 import contextlib
 import copy
@@ -36,7 +39,7 @@ def changed_text(text: str, changes: Sequence[tuple[KeyPath, Any]]) -> str:
     """Text of a YAML file with the values at some paths changed.
 
     If an alias or a merge key uses a changed value in several places, the whole text is written anew, without comments.
-    In every case the data of the new text differ from the old data only in the given values.
+    In both cases, only the given values differ between the data of the old and of the new text.
     """
     wanted = with_values(parse_yaml(text).data, changes)
     for edit in (_edited_beside_aliases, _edited):
@@ -100,7 +103,7 @@ def _event_at(events: Sequence[Any], path: KeyPath) -> int | None:
 
 
 def _after(events: Sequence[Any], place: int) -> int:
-    """Index of the first event after the value that begins at the event `place`."""
+    """Index of the first event after a value. `place` is the index of the event at which the value begins."""
     depth = 0
     while True:
         depth += isinstance(events[place], yaml.CollectionStartEvent)

@@ -1,7 +1,7 @@
 """Topologies of regular graphs of cores, by the name that `graph.type` of an accelerator file gives.
 
-A topology is one object with the attributes of `Topology`. It is either built in (`BUILT_IN`) or entered in `ENTERED`
-under its name. The reader, the checks, the schema, the links and the figure find a topology only by its name.
+A topology is one object with the attributes of `Topology`. It is built in (`BUILT_IN`), or a plug-in enters it in
+`ENTERED` under its name. All other code finds a topology by its name.
 """
 
 from collections.abc import Iterator, Mapping
@@ -37,7 +37,7 @@ class Topology(Protocol):
         """True if one medium joins all cores. `edges` is then not used."""
 
     def fault(self, sizes: Sizes, core_count: int) -> SizeFault | None:
-        """Reason why `core_count` cores cannot form such a graph; None if they can."""
+        """Reason why `core_count` cores cannot form such a graph; None if they can form it."""
 
     def edges(self, sizes: Sizes, core_count: int) -> Iterator[Pair]:
         """Pairs of core numbers that have a link in each direction. Each pair occurs once."""
@@ -135,5 +135,5 @@ def topology_names() -> tuple[str, ...]:
 
 
 def topology(name: str) -> Topology:
-    """Topology with a name. Raises KeyError."""
+    """Topology with this name. Raises KeyError for an unknown name."""
     return BUILT_IN[name] if name in BUILT_IN else ENTERED[name]

@@ -33,10 +33,8 @@ class Variant:
 
 
 def read_variants(path: Path) -> tuple[str, tuple[Variant, ...]]:
-    """File name of the base, and all variants that a file of variants describes. Each variant is checked to be a valid
-    hardware file.
-
-    Raises InputError with every problem.
+    """Base file name, and all variants that a file of variants describes. Each variant is checked to be a valid
+    hardware file. Raises InputError with every problem.
     """
     document = load_yaml(path)
     problems = list(_shape_problems(document))

@@ -1,6 +1,6 @@
 """Checks of a core file that involve several fields: array, dataflows, memories, ports, and in-memory arrays.
 
-Invalid fields are reported elsewhere. In the tree that is checked here they are None.
+Invalid fields are None in the checked tree, and are reported elsewhere.
 
 Each memory of an input must read the input out to the level below (tl). Each memory of an input, except the topmost,
 must also be refilled from the level above (fh). Each memory of an output must be written by the level below (fl). Each
@@ -131,8 +131,8 @@ _OUTPUT = "O"
 FORBIDDEN_DIRECTIONS = {"read": ("fh", "fl"), "write": ("th", "tl")}
 """Directions that a port of each type cannot carry."""
 _WAYS = {False: (("tl", "fh"), ()), True: (("fl", "th"), ("tl", "fh"))}
-"""Pair (directions that all layers need, directions for reading partial sums back); the key is True for the output
-operand, False for inputs.
+"""True for the output operand and False for inputs -> (directions that all layers need, directions for reading partial
+sums back).
 
 The topmost memory does not need the second direction of each pair.
 """
@@ -146,8 +146,8 @@ def check_directions(
 ) -> None:
     """Record directions that every layer needs but no port carries. Note directions that only some layers need.
 
-    With `is_part`, the core is one of several cores. Only `operator_types` in its file then state which layers, and
-    therefore which inputs, the core has.
+    If `is_part` is true, the core is one of several cores. The `operator_types` in its file then decide which layers,
+    and therefore which inputs, the core has.
     """
     is_said = "operator_types" in entry.model_fields_set or not is_part
     types = (entry.operator_types or ()) if is_said else ()
@@ -225,7 +225,8 @@ def check_dataflows(problems: Problems, written: DataflowEntry | list[DataflowEn
 
 def _check_exclusive_dataflows(problems: Problems, entry: HardwareFile, use: str) -> None:
     """Record a problem if `exclusive_dataflows` is set without dataflows, because the array could then run no layer.
-    Note uses of the core file in which `exclusive_dataflows` has no effect."""
+    Note if `exclusive_dataflows` has no effect for the use of the core file.
+    """
     if not entry.exclusive_dataflows:
         return
     if not entry.dataflows and not problems.has("dataflows"):
@@ -251,18 +252,17 @@ def _check_size(problems: Problems, loops: list[tuple[str, int]], size: int | No
     lanes = math.prod(factors.values())
     if size is not None and lanes > size:
         # Not an error, as in mapping files.
-        problems.notice((), f"takes {lanes} lanes, and the array has {size} here: the others are cut")
+        problems.notice((), f"takes {lanes} lanes, and the array has {size} here: the remaining lanes are cut")
 
 
 def _meaning(entry: DataflowEntry | None) -> dict[str, dict[str, int]]:
-    """Loops of a dataflow by array dimension, in a form that does not depend on the order and spelling in the file."""
+    """Array dimension -> loops of a dataflow, in a form that does not depend on order and spelling in the file."""
     return {name: dict(whole(loops)) for name, loops in (entry or {}).items()}
 
 
 ALONE, PART, STORE, OFF_CHIP = "alone", "part", "store", "off chip"
-"""Uses of a core file: a core alone, one of several cores that computes, one that only stores, the off-chip core.
-
-Unusual values in the file of the off-chip core are not reported.
+"""Uses of a core file: a single core, one computing core of several, a core that only stores data, and the off-chip
+core. Unusual values in the file of the off-chip core are not reported.
 """
 LARGEST_ARRAY = 2**40
 """Largest number of units of an array: a million times the units of the largest chip."""
@@ -324,7 +324,7 @@ def _check_clock(problems: Problems, entry: HardwareFile, memories: dict[str, Me
 
 
 def _draws(owner: Owner, entry: TableModel) -> bool:
-    """True if a table gives static power."""
+    """True if a table of the file gives static power."""
     return any(getattr(entry, one.key, None) for one in attributes(owner) if one.term)
 
 

@@ -1,4 +1,5 @@
-"""Constraints of a mapping file on a layer: spatial mapping, hints, operand links, temporal ordering."""
+"""Constraints of a mapping file on a layer: spatial mapping, hints for it, memory operands of the layer operands,
+and temporal ordering."""
 
 import fnmatch
 import re
@@ -23,12 +24,11 @@ DEPTHWISE = "depthwise"
 LAYER_KINDS = (DEPTHWISE, *(group for group in GROUPS if group != ALL))
 """Kinds of layers that a selector can name after an `@`."""
 Unrolling = tuple[tuple[str, tuple[tuple[str, int], ...]], ...]
-"""Spatial mapping as a user writes it: (array dimension, ((loop dimension, factor), ...)), in the order of the
-mapping."""
+"""Spatial mapping in the order in which the user wrote it: (array dimension, ((loop dimension, factor), ...))."""
 
 
 def as_unrolling(spatial_mapping: Table[str, Table[str, int]] | Unrolling) -> Unrolling:
-    """Spatial mapping as nested tuples, from nested tables or from nested tuples."""
+    """Spatial mapping as nested tuples, made from nested dicts or nested tuples."""
     if not isinstance(spatial_mapping, Table):
         return spatial_mapping
     return tuple((array_dimension, tuple(factors.items())) for array_dimension, factors in spatial_mapping.items())
@@ -36,8 +36,8 @@ def as_unrolling(spatial_mapping: Table[str, Table[str, int]] | Unrolling) -> Un
 
 @dataclass(frozen=True)
 class TemporalOrderingEntry:
-    """Loop of a temporal ordering. The dimension '*' is a gap that any loops can fill. The size None allows any
-    size."""
+    """Loop of a temporal ordering. The dimension '*' stands for a gap, which any sequence of loops can fill. The
+    size None stands for any size."""
 
     dimension: str
     size: int | None = None
@@ -45,7 +45,7 @@ class TemporalOrderingEntry:
 
 @dataclass(frozen=True)
 class TilingEntry:
-    """Loop that cuts a layer into computation nodes, with the number of its tiles.
+    """Loop that cuts a layer into tiles, which are computation nodes, with the number of tiles.
 
     The number is an integer, `all` (one tile per iteration of the dimension), or `*` (only between cores: one tile per
     core).
@@ -74,7 +74,8 @@ BETWEEN_CORES = (
     "inter_core_tiling",
     "layer_dimension_names",
 )
-"""Fields of an entry that distribute the network over several cores. The fields have no effect on a single core."""
+"""Fields of an entry that decide how the network is distributed over several cores. They have no effect on a single
+core."""
 
 
 @dataclass(frozen=True)
@@ -90,16 +91,16 @@ class MappingConstraints:
     temporal_ordering: tuple[TemporalOrderingEntry, ...] = ()
     """Loops of the temporal ordering, from the innermost to the outermost."""
     level_boundaries: tuple[tuple[str, tuple[int, ...]], ...] = ()
-    """Pairs (layer operand, (n1, n2, ...)). Of the loops of a complete temporal ordering, the first n1 belong to the
-    first memory level, the first n2 to the first two levels, and so on.
+    """Pairs (layer operand, (n1, n2, ...)). The first memory level has the first n1 loops of a complete temporal
+    ordering, the first two levels together have the first n2 loops, and so on.
 
     If the field is (), the allocator chooses the boundaries.
     """
     core_allocation: tuple[int, ...] = ()
-    """Ids of the cores that can run the layer; () allows every core that has the operator type and the memories for the
-    layer."""
+    """Ids of the cores that can run the layer. If the tuple is empty, each core can run the layer that supports its
+    operator and has memories for its operands."""
     core_allocation_is_fixed: bool = False
-    """True if group g of the layer runs on core g of `core_allocation`. False if each group can run on any core of
+    """True if part g of the layer runs on core g of `core_allocation`. False if each part can run on any core of
     `core_allocation`."""
     intra_core_tiling: tuple[TilingEntry, ...] = ()
     """Tiles that run one after another, innermost loop first."""
@@ -111,8 +112,8 @@ class MappingConstraints:
     memory_reach: GivenReach | None = None
     """Topmost memory that each operand of the layer uses.
 
-    If the field is None, the search for data locality decides. Without this search, all data start and end in the top
-    memory.
+    If the field is None, the search for data locality decides. If there is no such search, all data start and end in
+    the top memory.
     """
     temporal_mapping_type: TemporalMappingType | None = None
     """Type of level boundaries, `uneven` or `even`, which overrides the option of the search. None means that the
@@ -133,7 +134,7 @@ class Mapping:
 
         A part of a split layer is selected by its own name first, then by the name of the split layer. A part of an
         operator that is costed in parts (such as Softmax) is selected by its own name and type first, then by the name
-        and type of the operator. If several entries select the layer in the same way, the first of these entries
+        and type of the operator. If several entries select the layer with the same precedence, the first of them
         counts.
 
         Raises KeyError if there is no default entry (a validated mapping always has a default entry).
@@ -162,12 +163,12 @@ class Mapping:
             yield self._entry_of[DEFAULT]
 
     def constraints_of(self, workload: "Workload") -> dict[int, MappingConstraints]:
-        """Entry that applies to each layer of a network, by node id."""
+        """Node id of a layer -> entry of the mapping file that applies to the layer."""
         return {node.node_id: self.constraints_for(node.layer) for node in workload.nodes if node.layer is not None}
 
     @cached_property
     def _entry_of(self) -> Table[str, MappingConstraints]:
-        """First entry with each selector, by selector."""
+        """Selector -> first entry with this selector."""
         return {entry.name: entry for entry in reversed(self.entries)}
 
     @cached_property
@@ -186,7 +187,7 @@ def _matcher(glob: str) -> Callable[[str], object]:
 
 
 def is_of_kind(layer: Layer, kind: str) -> bool:
-    """True if a layer is of a kind in `LAYER_KINDS`. Groups of operators are matched by operator type."""
+    """True if a layer is of one of `LAYER_KINDS`. For a group of operators, the operator type decides."""
     return is_depthwise(layer) if kind == DEPTHWISE else group_has(kind, layer.operator_type)
 
 

@@ -1,7 +1,7 @@
 """Spatial mappings of a layer on one of several cores: from the mapping file, or from the dataflows of the core.
 
-A core with `exclusive_dataflows` in its file runs only the dataflows in this file. Then no array dimension is searched.
-A mapping file can only select one of the dataflows, or use fewer lanes than the dataflow has.
+If the file of a core sets `exclusive_dataflows`, the core runs only the dataflows in its file, and no array dimension
+is searched. A mapping file can then only select one of the dataflows, or use fewer of its lanes.
 """
 
 from collections.abc import Iterator, Mapping
@@ -17,15 +17,15 @@ Loops = tuple[tuple[str, int], ...]
 def constraints_on_core(constraints: MappingConstraints, layer: Layer, core: Core) -> tuple[MappingConstraints, ...]:
     """Entries of the mapping file for a layer on this core, one for each spatial mapping to try.
 
-    The spatial mapping of the mapping file is used only if the core has all array dimensions that the mapping names.
-    Systems of different cores can therefore share one mapping file. Otherwise the dataflows of the core are used. A
-    dataflow fixes only those array dimensions on which it has a loop of the layer; the other array dimensions are
-    searched. A dataflow without any loop of the layer is left out. If no dataflow is left, all array dimensions are
+    The spatial mapping of the mapping file is used only if the core has all array dimensions that the mapping names. If
+    the core lacks one, the dataflows of the core are used instead. One mapping file can therefore serve different
+    cores. A dataflow fixes only those array dimensions on which it has a loop of the layer; the other array dimensions
+    are searched. A dataflow without any loop of the layer is left out. If no dataflow is left, all array dimensions are
     searched.
 
-    With exclusive dataflows no array dimension is searched. Array dimensions without a loop of the layer are idle. If
-    no dataflow has a loop of the layer, all array dimensions are idle. The result is () if no dataflow allows the
-    spatial mapping of the mapping file (see `refusal`).
+    If the dataflows are exclusive, no array dimension is searched. Array dimensions without a loop of the layer are
+    idle. If no dataflow has a loop of the layer, all array dimensions are idle. The result is () if no dataflow allows
+    the spatial mapping of the mapping file (see `refusal`).
     """
     given = _given(constraints, core)
     if core.exclusive_dataflows:
@@ -94,7 +94,8 @@ def _uses_lanes(unrolling: Unrolling, layer: Layer) -> bool:
 
 
 def _part_for(layer: Layer, core: Core, dataflow: Dataflow) -> Dataflow:
-    """Part of a dataflow for a layer: the array dimensions on which the dataflow has a loop of the layer."""
+    """Part of a dataflow that is left for a layer: the array dimensions on which the dataflow has loops of the
+    layer, with these loops."""
     return tuple(
         (name, factors)
         for name, factors in dataflow

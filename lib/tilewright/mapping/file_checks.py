@@ -59,7 +59,8 @@ def check_mapping_against_workload(mapping: Mapping, workload: Workload, file: s
     misspelt.
 
     A usual dimension that this network lacks is not a problem, because several networks can share a mapping file.
-    Entries that select no layer are not checked. `unused_entries.note_unused` reports both cases.
+    Entries that select no layer are not checked. `unused_entries.note_unused` reports usual dimensions that the network
+    lacks, and entries that select no layer.
     """
     document = document_behind(mapping, str(file))
     problems = Problems(document)
@@ -81,7 +82,8 @@ def check_mapping_against_workload(mapping: Mapping, workload: Workload, file: s
 
 
 def named_loops(entry: MappingConstraints) -> list[tuple[KeyPath, str]]:
-    """Pairs (path in the entry, loop dimension) of all loop dimensions that an entry uses for mappings on a core."""
+    """Pairs (path in the entry, loop dimension) for all loop dimensions in an entry that concern the mapping on a
+    single core."""
     unrolled: list[tuple[KeyPath, str]] = [
         (("spatial_mapping", side), dimension) for side, factors in entry.spatial_mapping for dimension, _ in factors
     ]
@@ -115,6 +117,6 @@ def document_behind(mapping: Mapping, file: str) -> YamlDocument:
 
 
 def _lists_of(entry: MappingConstraints) -> dict[str, Any]:
-    """Name and lists of an entry as plain data, in which the paths of problems are looked up."""
+    """Data of an entry in the form of a mapping file, in which the paths of problems are looked up."""
     keys = ("core_allocation", "intra_core_tiling", "inter_core_tiling", "temporal_ordering")
     return {"name": entry.name} | {key: list(getattr(entry, key)) for key in keys}

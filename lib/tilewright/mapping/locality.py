@@ -4,21 +4,21 @@ There are two steps. `find_memory_reach` decides for a whole network the topmost
 `remove_unused_memories` returns the smaller core on which a layer is then mapped.
 
 All data that are live at the same time fit in their memories. The reference tool does not ensure this (see B32 in
-docs/model.md). If an operator joins tensors without cost, its inputs and its output must be in one memory. They are
-therefore placed together, as a *group*. A group stays in the lowest memory with three properties: all writers and
-readers of the group use the memory, the memory has one instance, and the memory has room in each step of the group's
-life. A memory has room if three things fit together: the data that are kept in the memory, the whole of each operand of
-the running layer that starts or ends in the memory, and the smallest tile of each operand that passes through the
-memory. Groups are placed in descending order of the traffic that they save per occupied bit and step. Weights are
-placed last, because they are never freed.
+docs/model.md). An operator can join tensors without cost, such as Concat. Its inputs and its output must be in one
+memory, so they are placed together, as a *group*. A group stays in the lowest memory with three properties: all writers
+and readers of the group use the memory, the memory has one instance, and the memory has room in each step of the
+group's life. A memory has room if three things fit together: the data that are kept in the memory, the whole of each
+operand of the running layer that starts or ends in the memory, and the smallest tile of each operand that passes
+through the memory. Groups are placed in descending order of the traffic that they save per occupied bit and step.
+Weights are placed last, because they are never freed.
 
 Steps count the layers in order of execution. Data that are live in step s occupy memory while layer s runs. The step
-after the last layer stands for the time after the network. Operators that only pass data on have no cost and take no
-time. Such an operator with a single input is applied when its output is read. An operator that joins several inputs
+after the last layer stands for the time after the network. Operators that only move data have no cost and take no time.
+If such an operator has a single input, it is applied when its output is read. An operator that joins several inputs
 (Add, Concat) makes new data as soon as the inputs exist. The new data replace the inputs if nothing else reads them. A
 join whose output size is unknown is applied when its output is read; its inputs are kept until then.
 
-The lifetimes of data are computed in this module, because only the placement uses them.
+Only this placement uses the lifetimes of data, so they are computed here.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -38,28 +38,28 @@ from tilewright.workload.relevancy import operand_elements, operand_relevancy
 
 @dataclass
 class KeptData:
-    """Data that can be kept in one memory."""
+    """Tensor that can be kept in one memory between layers."""
 
     bits: int
     first_step: int
     last_step: int
     element_bits: int
     traffic_bits: int = 0
-    """Number of bits of the data that layers write and read. If the data are kept in a memory, this traffic does not
-    reach the memories above."""
+    """Bits of the tensor that layers write and read. If the tensor is kept in a memory, this traffic does not reach
+    the memories above."""
     is_network_end: bool = False
-    """True for inputs and outputs of the network."""
+    """True for an input or output of the network."""
 
     @property
     def occupied_bit_steps(self) -> int:
-        """Size in bits, multiplied by the number of steps in which the data are live."""
+        """Bits of the tensor times the number of steps in which it is live."""
         return self.bits * (self.last_step - self.first_step + 1)
 
 
 @dataclass(frozen=True)
 class OperandSize:
-    """Size of an operand of a layer, with the memory operand that the mapping of the layer assigns to the operand.
-    Partial sums can be wider than outputs."""
+    """Size of an operand of a layer in bits, with the memory operand that the mapping assigns to it. Partial sums
+    can be wider than final outputs."""
 
     operand: str
     memory_operand: str
@@ -96,13 +96,13 @@ class LayerUse:
 
 @dataclass
 class DataFlow:
-    """All data of a network, with their users and lifetimes."""
+    """Tensors of a network, with the layers that write and read them and the steps in which they are live."""
 
     tensors: list[KeptData] = field(default_factory=list)
     layers: list[LayerUse] = field(default_factory=list)
-    """Users of the data, one layer per step."""
+    """Layers that write and read the tensors, one layer per step."""
     joined: list[tuple[int, ...]] = field(default_factory=list)
-    """Tensors that must be in the same memory: the inputs of a join without cost, and the output of the join."""
+    """Groups of tensors that must be in the same memory: the inputs and the output of a join without cost."""
 
     @property
     def step_count(self) -> int:
@@ -123,7 +123,7 @@ def data_flow(workload: Workload, mapping: Mapping, profile: ModelProfile) -> Da
 
 
 class _FlowReader:
-    """Reader of the nodes of a network in file order, producers first."""
+    """Reader of the nodes of a network in file order, in which producers come before consumers."""
 
     def __init__(self, workload: Workload, mapping: Mapping, profile: ModelProfile) -> None:
         self.mapping = mapping
@@ -134,7 +134,7 @@ class _FlowReader:
         self.tensors_of: dict[int, tuple[int, ...]] = {}
         self.is_read: set[int] = set()
         self.made_at: dict[int, int] = {}
-        """Step at the end of which each tensor is complete."""
+        """Step after which each tensor is complete."""
 
     def read(self, node: WorkloadNode) -> tuple[int, ...]:
         """Tensors that make up the output of a node."""
@@ -146,13 +146,13 @@ class _FlowReader:
         return (self._join(sources, node.output_elements),)
 
     def keep_to_the_end(self, tensors: tuple[int, ...] | list[int]) -> None:
-        """Keep outputs of the network until after the last layer of the network."""
+        """Mark the outputs of the network as live until after its last layer."""
         for tensor in tensors:
             self.flow.tensors[tensor].last_step = len(self.step_of)
             self.flow.tensors[tensor].is_network_end = True
 
     def _sources(self, node: WorkloadNode, operand: str | None = None) -> tuple[int, ...]:
-        """Tensors that reach a node; with `operand`, only the tensors of this operand."""
+        """Tensors that reach a node. If `operand` is given, only the tensors that reach this operand."""
         ids = [source for name, source in node.sources if operand in (None, name)]
         return tuple(dict.fromkeys(tensor for source in ids for tensor in self.tensors_of[source]))
 
@@ -197,8 +197,8 @@ class _FlowReader:
         return output.tensors
 
     def _size(self, layer: Layer, operand: str, memory_operand: str) -> OperandSize:
-        """Size of an operand. An accumulated output first has the bits of partial sums and later the bits of final
-        outputs."""
+        """Size of an operand in bits. The elements of an accumulated output are partial sums or final outputs. The
+        upper bound of the size has the wider of the two, the lower bound the narrower."""
         elements = operand_elements(layer, operand, self.profile)
         most = least = layer.bits_of[operand]
         if operand == OUTPUT:
@@ -241,11 +241,11 @@ def live_reach(
     data_always_from_top_memory: bool,
     even_mapping: bool,
 ) -> tuple[MemoryReach, ...]:
-    """Topmost memory of each operand of each layer, and the bits that data of other layers occupy while the layer runs;
-    in order of execution.
+    """Reach of each layer in order of execution: the topmost memory of each operand, and the bits that data of other
+    layers occupy while the layer runs.
 
-    With `even_mapping`, operands that share a memory share its level boundary. An operand that passes through a memory
-    in which another operand ends must therefore fit in this memory as a whole.
+    If `even_mapping` is true, operands that share a memory share its level boundary. An operand that passes through a
+    memory in which another operand ends must therefore fit in this memory as a whole.
     """
     flow = data_flow(workload, mapping, profile)
     ends_stay_at_top = data_always_from_top_memory and profile.effective_top_memory_option
@@ -259,8 +259,8 @@ def live_reach(
 
 
 def _groups_by_worth(flow: DataFlow) -> list[Group]:
-    """Groups in descending order of the traffic that they save per occupied bit and step. Ties are ordered by first
-    use."""
+    """Groups of tensors, in descending order of the saved traffic per occupied bit and step. Ties are ordered by
+    first use."""
     groups = _groups(flow)
 
     def rank(group: Group) -> tuple[float, int, Group]:
@@ -283,21 +283,21 @@ def _groups(flow: DataFlow) -> list[Group]:
 
 
 class _Placement:
-    """Placement of data in memories. Each decision keeps all earlier decisions valid."""
+    """Search for the memory of each group of tensors. A later decision never invalidates an earlier one."""
 
     def __init__(self, core: Core, flow: DataFlow, even_mapping: bool) -> None:
         self.memories = core.memories
         self.array_elements = core.operational_array.unit_count
         self.instances = [instance_count(core, memory) for memory in range(len(core.memories))]
         self.holders: dict[str, list[int]] = {}
-        """Memories of each memory operand, innermost first."""
+        """Memory operand -> memories that hold it, innermost first."""
         for index, memory in enumerate(core.memories):
             for operand in memory.operands:
                 self.holders.setdefault(operand, []).append(index)
         self.flow = flow
         self.even_mapping = even_mapping
         self.memory_of: dict[int, int] = {}
-        """Memory in which each tensor is kept, by tensor. Tensors that stay in the top memory are not listed."""
+        """Tensor -> memory in which it is kept. Tensors that stay in the top memory are not listed."""
         self.weights_at: dict[int, int] = {}
         """Memory in which the weights of a layer stay, by step of the layer. Weights that come from the top memory are
         not listed."""
@@ -343,7 +343,8 @@ class _Placement:
                 self._update_needs(memory, step)
 
     def reach(self, step: int) -> MemoryReach:
-        """Topmost memories of the operands of the layer of a step, and the bits that are reserved in each memory."""
+        """Topmost memories of the operands of the layer in a step, and the bits in each memory that are reserved for
+        other data."""
         layer = self.flow.layers[step].layer
         outermost = {size.operand: memory for size, memory in self._operands(step)}
         weight = weight_operand(layer)
@@ -357,7 +358,7 @@ class _Placement:
         )
 
     def _keep(self, group: Group, memory: int, sign: int) -> None:
-        """Add a group to a memory if `sign` is 1, or remove the group if `sign` is -1."""
+        """Add the bits of a group to a memory if `sign` is 1. Remove them if `sign` is -1."""
         for index in group:
             tensor = self.flow.tensors[index]
             for step in range(tensor.first_step, tensor.last_step + 1):
@@ -391,8 +392,8 @@ class _Placement:
             )
 
     def _reserved_bits(self, memory: int, step: int) -> int:
-        """Bits that are kept in a memory during a step. Bits that the mapping of the running layer counts are left
-        out."""
+        """Bits of kept data in a memory during a step. Data of the running layer are left out, because the mapping
+        counts them."""
         bits = self.live_bits[memory][step] + self.weight_bits[memory]
         if step == len(self.flow.layers):
             return bits
@@ -410,7 +411,7 @@ class _Placement:
         """Bits that the running layer needs in a memory: the whole of each operand that ends in the memory, and the
         smallest tile of each operand that passes through.
 
-        With `for_whole_operands`, an operand that passes through also counts as a whole if it fits in the memory.
+        If `for_whole_operands` is true, an operand that passes through also counts as a whole if it fits in the memory.
         """
         if step == len(self.flow.layers):
             return 0
@@ -425,7 +426,7 @@ class _Placement:
         return bits
 
     def _operands(self, step: int) -> Iterator[tuple[OperandSize, int]]:
-        """Pairs (operand of the layer, outermost memory that the operand uses) of the layer of a step."""
+        """Pairs (operand, outermost memory that the operand uses) for the layer of a step."""
         layer = self.flow.layers[step]
         kept_at = {use.size.operand: self.memory_of.get(use.tensors[0]) for use in layer.operands}
         for size in layer.sizes:
@@ -452,11 +453,11 @@ class _Placement:
 
 
 ReachRule = Callable[[Workload, Core, Mapping, ModelProfile, bool], tuple[MemoryReach, ...]]
-"""Function that returns the topmost memories (the reach) of each layer. The last argument is
+"""Function that decides the topmost memories (the reach) of all layers. Its last argument is
 `data_always_from_top_memory`."""
 OTHER_RULES: Registry[ReachRule] = Registry(__name__)
-"""Further rules, by name of a model profile. A profile without the switch `live_tensor_capacity` uses the rule of the
-reference profile. All other profiles use `live_reach`."""
+"""Name of a model profile -> rule that replaces `live_reach`. A profile without the switch `live_tensor_capacity`
+uses the rule of the reference profile. All other profiles use `live_reach`."""
 
 
 def find_memory_reach(
@@ -470,9 +471,9 @@ def find_memory_reach(
 ) -> tuple[MemoryReach, ...]:
     """Topmost memory that each operand of each layer uses, in order of execution (`Workload.layers_in_order`).
 
-    With `data_always_from_top_memory`, inputs of the network come from the top memory, and outputs of the network go to
-    the top memory. In the reference tool, this option has no effect (switch `effective_top_memory_option` of the model
-    profile). With `even_mapping`, operands share level boundaries when the layers are mapped.
+    If `data_always_from_top_memory` is true, inputs of the network come from the top memory, and outputs of the network
+    go to the top memory. In the reference tool, this option has no effect (switch `effective_top_memory_option` of the
+    model profile). If `even_mapping` is true, operands share level boundaries when the layers are mapped.
 
     Raises MappingError if an operand of a layer has no memory.
     """

@@ -1,4 +1,5 @@
-"""Topmost memory that each operand uses, and the smaller core that results (zigzag-dse 3.9.1: data locality)."""
+"""Topmost memory that each operand of a layer uses, and the core without the memories above (data locality of
+zigzag-dse 3.9.1)."""
 
 from dataclasses import dataclass, replace
 
@@ -27,7 +28,7 @@ class LayerRoles:
 class MemoryReach:
     """Outermost memory that the activation, the output and the weights of a layer use, by index into `Core.memories`.
 
-    The data of the layer start or end in this memory, because they are kept there before and after the layer runs.
+    The data start or end in these memories, in which they are kept before and after the layer runs.
     """
 
     layer: str
@@ -52,8 +53,8 @@ def top_memory(core: Core, memory_operand: str) -> int:
 
 
 def remove_unused_memories(core: Core, layer: Layer, links: Links, reach: MemoryReach) -> Core:
-    """Core as a layer sees it. Each operand uses memories only up to its topmost memory in `reach`, and the size of
-    each memory is reduced by the bits that other tensors occupy.
+    """Core reduced to the parts that a layer can use. Each operand uses memories only up to its topmost memory in
+    `reach`, and the size of each memory is reduced by the bits that other tensors occupy.
 
     Operands in a memory are ordered activation, weight, output, as in the reference. Memories and ports that serve no
     operand any more are removed. The removed memories still draw static power. The name of the core stays the same.
@@ -85,7 +86,7 @@ def operands_left(core: Core, layer: Layer, links: Links, reach: MemoryReach) ->
 
 
 def ports_left(memory: Memory, operands: tuple[str, ...]) -> list[int]:
-    """Ports of a memory that serve at least one of these operands."""
+    """Ports of a memory that serve at least one of the operands `left`."""
     return [p for p, port in enumerate(memory.ports) if any(owner in operands for owner, _ in port.allocation)]
 
 
@@ -102,10 +103,8 @@ def _with_operands(memory: Memory, operands: tuple[str, ...], reserved_bits: int
 
 
 def core_for(layer: Layer, core: Core, constraints: MappingConstraints) -> Core:
-    """Core as a layer sees it, if the mapping file limits the topmost memories of the layer; else the core itself.
-
-    Raises MappingError if the file names memories that the core does not have.
-    """
+    """Core reduced to the parts that a layer can use, if the mapping file limits its topmost memories; else the core
+    itself. Raises MappingError if the file names memories that the core does not have."""
     given = constraints.memory_reach
     if given is None:
         return core
@@ -114,8 +113,8 @@ def core_for(layer: Layer, core: Core, constraints: MappingConstraints) -> Core:
 
 
 def reach_of_core(core: Core, reduced: Core, layer: Layer, links: Links) -> GivenReach | None:
-    """Topmost memories that turn the whole core into the smaller core of a layer; None if no choice of memories does
-    this."""
+    """Topmost memories with which `remove_unused_memories` turns the whole core into the smaller core of a layer;
+    None if no choice of memories does this."""
     sizes = {memory.name: memory.size_bits for memory in reduced.memories}
     link = dict(links)
     if any(top_memory(reduced, link[operand]) < 0 for operand in layer.operands):
@@ -153,7 +152,7 @@ def _reach_by_index(core: Core, layer: Layer, links: Links, given: GivenReach) -
 
 @dataclass(frozen=True)
 class ReachFault:
-    """Fault in `memory_reach` of a mapping file: an entry that does not fit the core."""
+    """Fault of `memory_reach` in a mapping file, which does not fit the core."""
 
     path: tuple[str, str]
     """Keys of the faulty entry within `memory_reach`."""

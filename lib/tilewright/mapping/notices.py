@@ -1,5 +1,5 @@
-"""Notices about a mapping file on a core and a network: idle units, operands wider than the array, and memories that
-are too small."""
+"""Notices about a mapping file for a core and a network: idle units, operands too wide for the array, and memories
+that are too small."""
 
 import math
 from collections.abc import Iterable, Iterator
@@ -98,8 +98,8 @@ def array_width_notices(layers: Iterable[Layer], core: Core, mapping: Mapping, s
 
 
 def note_idle_units(problems: Problems, mapping: Mapping, core: Core, workload: Workload | None = None) -> None:
-    """Note each array dimension that every entry fixes and no entry fills. The notice is at the entry that uses most of
-    its units.
+    """Note each array dimension whose lanes every entry fixes without using all units. The notice has the line of the
+    entry that uses most units.
 
     `problems` belongs to the document of the mapping. If a network is given, only the entries of layers of this network
     count.

@@ -1,9 +1,9 @@
 """Cores that can run a layer, the reasons why other cores cannot run it, and the work that gets no cost.
 
 The accelerator file or the core file gives the operators that a core can run (`operator_types`). If neither file gives
-them, the mapping file decides: a core that it names for the layer can run the layer. If the mapping file names no core,
-the role of the core decides: a compute core runs all operators, a pooling core runs pooling, and a vector unit (simd)
-runs layers that need a vector unit.
+them, the mapping file decides: each core that it names for a layer can run the layer. If the mapping file names no
+core, the role of the core decides: a compute core runs all operators, a pooling core runs pooling, and a vector unit
+(simd) runs layers that need a vector unit.
 """
 
 import math
@@ -33,15 +33,11 @@ from tilewright.workload.layer import OUTPUT, Layer
 
 NOT_RUN = "not run by the core"
 WITHOUT_WEIGHTS = ("Pooling", "Add")
-"""Operator types that an in-memory array does not run. In YAML files, layers without weights have these types.
-
-An in-memory array needs weights in its cells (zigzag-dse 3.9.1).
-"""
+"""Operator types, as in YAML files, of layers that have no weights. An in-memory array cannot run them, because it
+needs weights in its cells (zigzag-dse 3.9.1)."""
 NOT_MODELLED = "not modelled"
-"""Reason why work gets no cost: the model profile has no layer for the operator.
-
-The other reason, NOT_RUN, is that the core's `operator_types` do not include the operator.
-"""
+"""Reasons why an operator gets no cost. NOT_MODELLED: the model profile has no layer for the operator. NOT_RUN: the
+`operator_types` of the core do not include the operator."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +56,7 @@ class UncostedWork:
     """Number of other operations; None if unknown."""
 
     def to_dict(self) -> JsonObject:
-        """Plain data for the summary of a run."""
+        """Plain data of this object for the summary of a run."""
         return {
             "operator_type": self.operator_type,
             "reason": self.reason,
@@ -124,10 +120,10 @@ def restrict_to_core(workload: Workload, core: Core) -> tuple[Workload, tuple[Un
 
 
 def without_layers_left_out(workload: Workload) -> Workload:
-    """Network without the layers that in-memory arrays cannot run. Two runs can be compared if this network is the
-    same.
+    """Network without the record of layers that its core could not run (`layer_left_out` of the nodes). Two runs can be
+    compared if the results of this function are equal.
 
-    Cores that cannot run the same layers run the same network, even if `layer_left_out` of the nodes differs.
+    Two cores that leave out the same layers run the same network, even if `layer_left_out` of the nodes differs.
     """
     if not any(node.layer_left_out for node in workload.nodes):
         return workload
@@ -151,10 +147,8 @@ def is_unmodelled(workload: Workload, node: WorkloadNode) -> bool:
 
 
 def passed_through(workload: Workload) -> dict[str, int]:
-    """Number of nodes that only move data, by operator type, types with most nodes first. Such nodes have no cost.
-
-    A node that moves data for an operator with layers is part of this operator and is not counted.
-    """
+    """Operator type -> number of nodes that only move data, in descending order of this number. Such nodes have no
+    cost. A node that moves data for an operator with layers belongs to this operator and is not counted."""
     with_layers = {node.origin for node in workload.nodes if node.layer is not None or node.unit} - {""}
     moves: Counter[str] = Counter()
     for node in workload.nodes:
@@ -164,7 +158,7 @@ def passed_through(workload: Workload) -> dict[str, int]:
 
 
 def approximated_work(workload: Workload) -> dict[str, int]:
-    """Number of operators with layers whose work or dependences are estimates, by operator type in rising order."""
+    """Operator type -> number of operators with layers whose work or dependences are only estimated, sorted by type."""
     nodes = [node for node in workload.nodes if node.layer is not None and node.status == APPROXIMATED]
     operators = {(node.origin_type or node.operator_type, node.origin or node.name): node.repeats for node in nodes}
     found: Counter[str] = Counter()
@@ -227,7 +221,8 @@ def _output_elements(workload: Workload, node: WorkloadNode) -> int:
 
 
 def _rows(nodes: Iterable[WorkloadNode], reason: str) -> tuple[UncostedWork, ...]:
-    """Uncosted work by operator type. Types with most nodes come first. The parts of one operator count as one node."""
+    """Uncosted work, one item per operator type, in descending order of the number of nodes. The parts of one
+    operator count as one node."""
     by_type: dict[str, list[WorkloadNode]] = {}
     for node in nodes:
         by_type.setdefault(node.origin_type or node.operator_type, []).append(node)
@@ -246,7 +241,7 @@ def _row(operator_type: str, reason: str, nodes: list[WorkloadNode]) -> Uncosted
 
 
 def _may_do_macs(operator_type: str) -> bool:
-    """Whether an operator possibly multiplies and accumulates. False only for operators that certainly do not."""
+    """True if an operator can contain multiply-accumulates; False only if it certainly contains none."""
     if operator_type in (*UNMODELLED_WITHOUT_MACS, *SEQUENCE_TYPES):
         return False
     name = bare_type(operator_type)
@@ -254,7 +249,7 @@ def _may_do_macs(operator_type: str) -> bool:
 
 
 COMPUTES_NOTHING = ", which computes nothing"
-"""Ending of the reason for cores that only store data."""
+"""End of the reason why a core that only stores data cannot run a layer."""
 _TYPES_OF_ROLE = {POOLING: ("pooling",), SIMD: (VECTOR,)}
 
 

@@ -28,7 +28,7 @@ _ArrayFactors = list[tuple[str, list[tuple[str, _Factor]]]]
 
 @dataclass(frozen=True)
 class ConvertedSpatialMapping:
-    """Spatial mapping in all forms that the model needs."""
+    """Spatial mapping in all representations that the model uses."""
 
     unrolling: Unrolling
     """Unrolling as given, a table of tables: array dimension -> loop dimension -> factor."""
@@ -57,7 +57,7 @@ def convert_spatial_mapping(
 def _converted(
     unrolling: Unrolling, layer: Layer, core: Core, links: tuple[tuple[str, str], ...], profile: ModelProfile
 ) -> ConvertedSpatialMapping:
-    """Converted spatial mapping. All cores with the same `Core.frame` share the result."""
+    """Converted spatial mapping, cached. All cores with the same `Core.frame` share the result."""
     together = profile.whole_tiles
     fractional = _spread_factors(unrolling, layer, core, lambda quotient: quotient, together=together)
     rounding = math.ceil if profile.round_up_spatial_factors else int
@@ -78,10 +78,10 @@ def _converted(
 
 
 def spread_lanes(unrolling: Unrolling, layer: Layer, core: Core, together: bool) -> dict[str, dict[str, float]]:
-    """Average number of busy lanes, a table of tables: array dimension -> loop dimension -> number of lanes. The work
-    is spread evenly over the iterations.
+    """Average number of busy lanes: array dimension -> loop dimension -> number of lanes.
 
-    Raises MappingError if a factor exceeds the size of its layer dimension.
+    The work is spread evenly over the iterations. Raises MappingError if a factor exceeds the size of its layer
+    dimension.
     """
     spread = _spread_factors(unrolling, layer, core, lambda quotient: quotient, exact=True, together=together)
     return {name: {dimension: float(lanes) for dimension, lanes in factors} for name, factors in spread}
@@ -99,8 +99,8 @@ def _spread_factors(
 
     The largest factor of a loop dimension is replaced by size / iterations, so that the work is spread evenly over
     ceil(size / factor) iterations. `finish` rounds the new factor to an integer where required. If a loop dimension is
-    unrolled over several array dimensions, the reference tool considers only the factors before the largest factor.
-    With `together` all factors are considered, so that lanes times iterations give exactly the size of the layer
+    unrolled over several array dimensions, the reference tool considers only the factors before the largest factor. If
+    `together` is true, all factors are considered. Lanes times iterations then give exactly the size of the layer
     dimension.
     """
     sizes = layer.size_of
@@ -139,8 +139,11 @@ def _spread_factors(
 
 
 def _distribute(factors: _ArrayFactors, layer: Layer, core: Core, links: tuple[tuple[str, str], ...]) -> OperandLevels:
-    """Loops of each operand at each level. An array dimension belongs to the innermost memory of the operand that
-    serves this array dimension, or to the level above the top memory if no memory of the operand serves it."""
+    """Spatial loops of each operand at each architecture level.
+
+    If a memory of the operand serves an array dimension, the loops on this dimension belong to the innermost such
+    memory. Otherwise they belong to the level above the top memory.
+    """
     hierarchy = memory_hierarchy(core)
     link = dict(links)
     by_array_dimension = dict(factors)

@@ -1,5 +1,7 @@
-"""Candidates for the spatial mapping of a layer: the user's mapping in corrected form, or generated ones (zigzag-dse
-3.9.1)."""
+"""Candidates for the spatial mapping of a layer (zigzag-dse 3.9.1).
+
+They are the user's spatial mapping after corrections, or generated spatial mappings.
+"""
 
 import copy
 import itertools
@@ -42,8 +44,7 @@ def spatial_candidates(
 
 
 def _what_matters(core: Core) -> Core:
-    """Core reduced to the parts that affect spatial mappings. The only memories that affect them are the innermost
-    ones."""
+    """Core reduced to the properties that affect spatial mappings. Of the memories, only the innermost ones do."""
     inner = memory_hierarchy(core).inner_memories
     memories = tuple(
         replace(memory, read_energy_pj=0.0, write_energy_pj=0.0, area_mm2=0.0, cost_source=None)
@@ -78,8 +79,8 @@ def _candidates(
 def maximum_unrolling(
     layer: Layer, core: Core, constraints: MappingConstraints, profile: ModelProfile
 ) -> MaximumUnrolling:
-    """Largest factor of each loop dimension on each array dimension. The sizes of the layer and the array limit the
-    factor, and so does the bandwidth of inner memories."""
+    """Largest factor of each loop dimension on each array dimension. The sizes of the layer and of the array limit
+    the factor, and so do the port widths of inner memories."""
     limits = size_limits(layer, core)
     for ceiling in port_ceilings(layer, core, constraints, profile):
         for name in ceiling.served:
@@ -145,7 +146,7 @@ def given_draft(
     """User's mapping in the form that the model profile accepts. Factors that do not fit are removed or reduced,
     depending on the switch `keep_given_unrolling` of the profile (B45 in docs/model.md).
 
-    Raises MappingError as `clean_user_mapping` does.
+    Raises the errors of `clean_user_mapping`.
     """
     if profile.keep_given_unrolling:
         return cut_user_mapping(constraints.spatial_mapping, layer, core)
@@ -212,7 +213,7 @@ def clean_user_mapping(given: Unrolling, layer: Layer, core: Core, limits: Maxim
 
 
 def check_given(draft: _Draft, limits: MaximumUnrolling) -> None:
-    """Raise MappingError if a given factor exceeds the possible maximum."""
+    """Raise MappingError if a factor of the user exceeds the largest possible factor."""
     for name, factors in draft.items():
         for dimension, factor in factors.items():
             if factor > limits[name][dimension]:
@@ -328,13 +329,13 @@ def limit_to_capacity(
 
 
 Cut = tuple[str, str]
-"""Pair (array dimension, reason why the number of lanes on it is reduced)."""
+"""Pair (array dimension, reason why the mapping uses fewer lanes on it than the file asks for)."""
 
 
 def note_cut_lanes(
     problems: Problems, mapping: Mapping, cuts: Iterable[tuple[str, MappingConstraints, Iterable[Cut]]]
 ) -> None:
-    """Note every reason why lanes are cut, one time each, with the names of the layers concerned.
+    """Record one notice for each reason why lanes are cut, with the names of the layers concerned.
 
     `problems` belongs to the document of the mapping. Each item of `cuts` is (name of a layer, entry of the layer, cuts
     of the layer).
@@ -356,14 +357,18 @@ def cuts_by_array(layer: Layer, core: Core, constraints: MappingConstraints) -> 
     for name, factors in constraints.spatial_mapping:
         if name in array and math.prod(_usable(layer, factors).values()) > array[name]:
             asked = math.prod(factor for _, factor in factors)
-            yield name, f"takes {asked} lanes, and the array of {core.name} has {array[name]} here: the others are cut"
+            yield (
+                name,
+                f"takes {asked} lanes, and the array of {core.name} has {array[name]} here: "
+                "the remaining lanes are cut",
+            )
 
 
 def cuts_on_core(layer: Layer, core: Core, constraints: MappingConstraints, profile: ModelProfile) -> Iterator[Cut]:
-    """All cuts of lanes of a layer on a core. Lanes are cut by the size of the array, and by other array dimensions
-    with the same loop.
+    """All cuts of the lanes of a layer on a core.
 
-    If the profile does not keep given factors, lanes are also cut by ports and by the capacity of inner memories.
+    The size of the array cuts lanes, and so does the same loop on another array dimension. If the profile does not keep
+    the factors of the user, ports and the capacity of inner memories cut lanes too.
     """
     yield from cuts_by_array(layer, core, constraints)
     if not set(dict(constraints.spatial_mapping)) <= set(core.operational_array.size_of):
@@ -419,7 +424,7 @@ def cuts_to_layer(layer: Layer, core: Core, constraints: MappingConstraints) -> 
             yield (
                 list(sides)[-1],
                 f"{' and '.join(sides)} together take {asked} lanes of {dimension}, but the layer has only {size}:"
-                " the others are cut",
+                " the remaining lanes are cut",
             )
 
 
@@ -435,7 +440,10 @@ def _left_out(
             continue  # reported as more lanes than the array has
         for dimension, factor in usable.items():
             if factor > 1 and dimension not in draft[name]:
-                yield name, f"{dimension} is left out: all array dimensions together take more lanes of it than it has"
+                yield (
+                    name,
+                    f"{dimension} is left out: all array dimensions together take more lanes of it than its size",
+                )
 
 
 def _overfull(

@@ -24,7 +24,8 @@ floating = RecordPointer(_FLOAT)
 def best_combinations(
     factors: Integers, start: Integers, layer_size: Integers, fixed: Integers, count: int
 ) -> tuple[Floats, Integers, int]:
-    """Scores of the `count` best combinations, their candidates [n, a], and the number of valid combinations visited.
+    """Three results for the `count` best combinations: their scores [n], their candidates [n, a], and the number of
+    valid combinations that were visited.
 
     A combination has one candidate for each array dimension a: one of the rows start[a] to start[a + 1] - 1 of
     `factors`. `factors` [candidate, d] is the factor by which the candidate unrolls loop dimension d. `fixed` [d] is
@@ -70,7 +71,7 @@ def _widest(g, a):
 
 @kernel
 def _keep(g, score, filled):
-    """Insert the combination at `position` into the sorted list of the best combinations."""
+    """Insert the combination at `position` into the list of the best combinations, which is sorted by score."""
     i = min(filled, g.slots - 1)
     while i > 0 and floating(g.best_score, i - 1).value < score:
         floating(g.best_score, i).value = floating(g.best_score, i - 1).value

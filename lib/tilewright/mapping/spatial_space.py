@@ -1,9 +1,9 @@
-"""All spatial mappings that an exact search covers, one at a time by number of lanes, or all at once as a table.
+"""All spatial mappings that an exact search covers: as a sequence in descending order of lanes, or as a table.
 
-An array dimension that the mapping file leaves open gets no loop dimension, one, or (if loops can be mixed) several.
-The factor of a loop dimension is a divisor of the size of the dimension, or a divisor of the largest factor that fits.
-Mappings are made lazily. Because mappings with more lanes come first, a search that stops early has a lower bound of
-the passes of all mappings that follow.
+An array dimension that the mapping file leaves open unrolls no loop dimension or one. If loops can be mixed, it can
+also unroll several. The factor of a loop dimension is a divisor of the size of the dimension, or a divisor of the
+largest factor that fits. Mappings are made lazily. Because mappings with more lanes come first, a search that stops
+early has a lower bound of the passes of all mappings that follow.
 """
 
 import heapq
@@ -43,9 +43,9 @@ class SpatialChoice:
 
     unrolling: Unrolling
     passes: int
-    """Lower bound of the passes of this mapping, for any loop order."""
+    """Lower bound of the number of temporal iterations of this mapping, for any loop order."""
     rest_passes: float
-    """Lower bound of the passes of this mapping and of all mappings that follow."""
+    """Lower bound of the number of temporal iterations, for this mapping and all mappings that follow."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class SpatialTable:
     """[n, side, dimension] Factor by which spatial mapping n unrolls the loop dimension on the array dimension."""
 
     def unrolling(self, place: int) -> dict[str, _Factors]:
-        """Loops on each array dimension."""
+        """Array dimension -> loops that spatial mapping n unrolls on it."""
         found: dict[str, _Factors] = dict.fromkeys(self.sides, ())
         for side, dimension in np.argwhere(self.lanes[place] > 1).tolist():
             factor = int(self.lanes[place, side, dimension])
@@ -71,7 +71,7 @@ class SpatialTable:
 @dataclass(frozen=True)
 class SpatialSpace:
     """Spatial mappings of a layer on a core, in descending order of the number of lanes. Ties are ordered by array
-    dimension and loop."""
+    dimension, then by loop."""
 
     layer: Layer
     core: Core
@@ -99,10 +99,10 @@ class SpatialSpace:
                     yield SpatialChoice(unrolling, passes_of(self.layer, unrolling), rest)
 
     def table(self) -> SpatialTable | None:
-        """All mappings of the space whose data fit the innermost memories, in an order that depends on nothing else.
+        """All mappings of the space whose data fit the innermost memories, in a deterministic order.
 
-        None if the space has more than MOST_IN_TABLE mappings, or if the profile does not keep given factors. Raises
-        MappingError as iterating does.
+        The result is None if the space has more than MOST_IN_TABLE mappings, or if the profile does not keep given
+        factors. Raises the errors of `__iter__`.
         """
         if not self.profile.keep_given_unrolling:
             return None
@@ -130,7 +130,8 @@ class SpatialSpace:
         return SpatialTable(sides, dimensions, lanes)
 
     def of_table(self, table: SpatialTable, place: int) -> list[Unrolling]:
-        """Unrollings of one mapping of the table: one for each order of the array dimensions that matters."""
+        """Unrollings for one mapping of the table. They have the same factors, and differ in the order of the array
+        dimensions where this order affects the cost."""
         mapping = table.unrolling(place)
         given = given_draft(self.layer, self.core, self.constraints, size_limits(self.layer, self.core), self.profile)
         mapping |= {name: tuple(factors.items()) for name, factors in given.items()}
@@ -141,7 +142,7 @@ class SpatialSpace:
         return [tuple((name, mapping[name]) for name in names) for names in self._orders(mapping, total)]
 
     def _groups(self, sides: Sequence[str]) -> list[tuple[str, ...]]:
-        """Groups of open array dimensions. An innermost memory limits the lanes of one group only."""
+        """Groups of open array dimensions, chosen so that each innermost memory limits the lanes of only one group."""
         groups: list[set[str]] = [{name} for name in sides]
         for _, _, served in inner_operands(self.layer, self.core, self.constraints):
             joined = [group for group in groups if group & set(served)]
@@ -152,7 +153,7 @@ class SpatialSpace:
     def _fitting(
         self, group: tuple[str, ...], options: Sequence[Sequence[_Factors]], given: dict[str, dict[str, int]]
     ) -> Iterator[dict[str, dict[str, int]]]:
-        """Loops on the array dimensions of a group, reduced to the capacity of the innermost memories."""
+        """Loops on the array dimensions of a group, after reduction to the capacity of the innermost memories."""
         for chosen in product(*options):
             draft = {name: dict(factors) for name, factors in given.items()}
             draft |= {name: dict(factors) for name, factors in zip(group, chosen, strict=True)}
@@ -183,8 +184,8 @@ class SpatialSpace:
         return sorted([*dict.fromkeys(found), ()], key=lambda option: -_lanes(option))
 
     def _variants(self, mapping: dict[str, _Factors], fixed: frozenset[str]) -> Iterator[Unrolling]:
-        """Variants of a mapping. One variant is reduced to the capacity of the innermost memories. If the profile keeps
-        given factors, another variant is the mapping itself.
+        """Variants of a mapping. One variant is the mapping after reduction to the capacity of the innermost memories.
+        If the profile keeps the factors of a file, the unreduced mapping is another variant.
 
         Mappings that unroll a loop beyond its size are left out.
         """
@@ -219,7 +220,7 @@ class SpatialSpace:
 
 
 def _lanes_of(drafts: Sequence[dict[str, dict[str, int]]], sides: Sequence[str], dimensions: Sequence[str]) -> Lanes:
-    """[n, side, dimension] Different factors of the drafts, in the order in which they first occur."""
+    """[n, side, dimension] Distinct factors of the drafts, in the order of their first occurrence."""
     lanes = np.ones((len(drafts), len(sides), len(dimensions)), np.int64)
     side_of, place_of = {name: i for i, name in enumerate(sides)}, {name: i for i, name in enumerate(dimensions)}
     for n, draft in enumerate(drafts):

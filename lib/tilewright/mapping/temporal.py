@@ -30,15 +30,16 @@ def applicable_ordering(ordering: tuple[TemporalOrderingEntry, ...], layer: Laye
 
 
 def nothing_left(ordering: tuple[TemporalOrderingEntry, ...], layer: Layer, unrolled: Sequence[tuple[str, int]]) -> str:
-    """Part of a message that lists the dimensions in `ordering` for which the spatial mapping leaves no temporal loop.
+    """Part of a message: the dimensions in `ordering` for which the spatial mapping leaves no temporal loop.
 
-    The text is '' if there is no such dimension. Entries with a size are ignored. Loops of size 1 are not counted.
+    The text is '' if there is no such dimension. Entries with a size are ignored, and loops of size 1 do not count as
+    loops.
     """
     left = dict(layer.size_of)
     for dimension, factor in unrolled:
         left[dimension] = math.ceil(left.get(dimension, 1) / factor)
     gone = [entry.dimension for entry in ordering if entry.size is None and left.get(entry.dimension) == 1]
-    return f": of {', '.join(dict.fromkeys(gone))}, for which it asks, no loop is left" if gone else ""
+    return f": the spatial mapping leaves no loop of {', '.join(dict.fromkeys(gone))}" if gone else ""
 
 
 def complete_order(
@@ -80,9 +81,9 @@ class OrderPattern:
     """Pattern for the kernel, with one entry for each loop or gap, innermost first."""
 
     dimension: np.ndarray
-    """[entry] Index of the loop dimension, or GAP"""
+    """[entry] Index of the loop dimension, or GAP."""
     size: np.ndarray
-    """[entry] Size of the loop, or ANY"""
+    """[entry] Size of the loop, or ANY."""
 
 
 def order_pattern(ordering: tuple[TemporalOrderingEntry, ...], dimensions: tuple[str, ...]) -> OrderPattern:
@@ -132,7 +133,8 @@ def loop_multiset(
     limit: int | None,
     ordering: tuple[TemporalOrderingEntry, ...] = (),
 ) -> LoopMultiset:
-    """Loops to permute for `temporal_sizes`: at most `limit`, or one per dimension if there are more dimensions.
+    """Loops to permute, whose product per dimension is `temporal_sizes`. There are at most `limit` loops, or one loop
+    per dimension if there are more dimensions.
 
     Loops with a size in `ordering` are neither split nor merged, even if there are then more loops than `limit`. The
     other loops are prime factors. While there are too many loops, the two smallest factors of one dimension are merged:
@@ -162,10 +164,8 @@ def _merge_smallest(factors: list[int]) -> None:
 
 
 def _whole_loops(sizes: dict[str, int], ordering: tuple[TemporalOrderingEntry, ...]) -> dict[str, list[int]]:
-    """Sizes of the loops to which the ordering gives a size, by dimension.
-
-    Raises MappingError if the product of the sizes does not divide the iterations of their dimension.
-    """
+    """Loop dimension -> sizes of the loops for which the ordering gives a size. Raises MappingError if the product
+    of the sizes does not divide the iterations of the dimension."""
     whole: dict[str, list[int]] = {}
     for entry in ordering:
         if entry.size is not None and entry.dimension != WILDCARD:
@@ -174,7 +174,7 @@ def _whole_loops(sizes: dict[str, int], ordering: tuple[TemporalOrderingEntry, .
         size = sizes.get(dimension, 1)
         if size % math.prod(factors):
             raise MappingError(
-                f"temporal_ordering asks for loops {dimension} {' x '.join(map(str, factors))}, "
-                f"which do not divide the {size} iterations that the spatial mapping leaves of {dimension}"
+                f"temporal_ordering has the loops {dimension} {' x '.join(map(str, factors))}, "
+                f"whose product does not divide the {size} iterations of {dimension} that the spatial mapping leaves"
             )
     return whole

@@ -1,8 +1,8 @@
-"""Unused parts of a mapping file for a network and its cores: entries, loop dimensions, array dimensions, overruled
-keys.
+"""Parts of a mapping file that have no effect on a network and its cores: entries, loop dimensions, array dimensions,
+and overruled keys.
 
-Entries for a kind of layers or for an operator are meant for any network. They are therefore not reported if this
-network has no such layer.
+Entries for an operator type or for a kind of layers are meant for any network. They are not reported if this network
+has no such layer.
 """
 
 from collections.abc import Iterable, Sequence
@@ -20,7 +20,7 @@ from tilewright.workload.layer import Layer
 def note_unused(problems: Problems, mapping: Mapping, workload: Workload, on_one_core: bool = False) -> None:
     """Note the parts of a mapping that have no effect. `problems` belongs to the document of the mapping.
 
-    With `on_one_core`, `note_unused_on` has already noted the fields about several cores.
+    If `on_one_core` is true, `note_unused_on` has already noted the fields for several cores.
     """
     layers = [node.layer for node in workload.nodes if node.layer is not None]
     note_unused_entries(problems, mapping, workload)
@@ -35,7 +35,8 @@ def note_unused(problems: Problems, mapping: Mapping, workload: Workload, on_one
 
 
 def note_overruled(problems: Problems, mapping: Mapping) -> None:
-    """Note the keys of entries that other keys of the same entry overrule, whatever the network and the cores are."""
+    """Note the keys of entries that another key of the same entry overrules. Network and cores do not affect the
+    result."""
     for index, entry in enumerate(mapping.entries):
         _note_overruled(problems.within(index), entry, on_one_core=True)
 
@@ -101,8 +102,8 @@ def note_unused_entries(problems: Problems, mapping: Mapping, workload: Workload
 
 
 def is_for_any_network(name: str) -> bool:
-    """True if an entry is the default, or if its name is an operator type or a kind of layers that other networks can
-    have."""
+    """True if the entry is the default, or if its name is an operator type or a kind of layers. Such an entry can be
+    meant for another network."""
     return name == DEFAULT or (name.startswith("@") and name[1:] in LAYER_KINDS) or bare_type(name) in KNOWN_TYPES
 
 

@@ -1,4 +1,4 @@
-"""Words that mapping files and options share.
+"""Words that both mapping files and options use.
 
 The module imports no large library, because it is imported when command-line options are checked.
 """
@@ -6,7 +6,7 @@ The module imports no large library, because it is imported when command-line op
 from typing import Literal
 
 ALL_TILES = "all"
-"""Word for a tiling with one tile per iteration of the dimension."""
+"""Word in a mapping file for one tile per iteration of a dimension."""
 TemporalMappingType = Literal["uneven", "even"]
 """Type of the boundaries between memory levels.
 

@@ -20,7 +20,7 @@ from tilewright.mapping.constraints import (
 from tilewright.mapping.yaml_schema import LinksEntry, MappingEntry, MappingFile
 
 _NEWEST_DIALECT = ("kernel", "layers", "fused_groups")
-"""Keys of newer mapping files of Stream (after 2025), which have another form."""
+"""Keys of mapping files of Stream after 2025. Such files have another structure and cannot be read."""
 _NOT_READ = (
     "mapping files of stream-dse 2.x (layers, fused_groups, kernel) are not read: write a list of entries, each with a "
     "`name`, one of them `default`"
@@ -75,8 +75,8 @@ def _check_boundaries(problems: Problems, entry: MappingEntry) -> None:
 def _check_cores(problems: Problems, entry: MappingEntry) -> None:
     """Record problems of the lists of cores and of dimension names.
 
-    An entry that fixes groups to cores (`core_allocation_is_fixed`) must list the cores. Only in such an entry can a
-    core occur twice. A dimension name can occur only one time.
+    An entry that fixes groups to cores (`core_allocation_is_fixed`) must list the cores. In any other entry, a core
+    must not occur twice. A dimension name must never occur twice.
     """
     if not entry.core_allocation_is_fixed:
         problems.repeated(("core_allocation",), entry.core_allocation or (), "this core is named twice")
@@ -189,7 +189,7 @@ def _constraints(entry: MappingEntry, written: dict[str, Any]) -> MappingConstra
 
 
 def _links(links: LinksEntry | None, written: dict[str, Any]) -> tuple[tuple[str, str], ...]:
-    """Memory operand of each layer operand, in the order of the file. Later steps process the operands in this
+    """Pairs (layer operand, memory operand), in the order of the file. Later steps process the operands in this
     order."""
     if links is None or any(memory_operand is None for _, memory_operand in links):
         return MappingConstraints.memory_operand_links

@@ -91,8 +91,8 @@ Boundaries = Annotated[list[Annotated[int, Field(ge=0, le=LARGEST_WHOLE_NUMBER)]
 
 
 class BoundariesEntry(TableModel):
-    """Number of loops of the temporal ordering up to and including each memory level, for each operand. The innermost
-    level comes first."""
+    """Numbers of loops of the temporal ordering up to and including each memory level, for each operand. The
+    innermost level comes first."""
 
     O: Boundaries  # noqa: E741
     """Boundaries of the layer's output."""

@@ -1,4 +1,7 @@
-"""Writer of the entries of a mapping, as data or as the text of a mapping file that reads back as the same entries."""
+"""Writer of mapping entries, as data or as the text of a mapping file.
+
+Reading the text gives the same entries.
+"""
 
 from collections.abc import Sequence
 from typing import Any
@@ -13,7 +16,7 @@ _PLAIN = MappingConstraints("")
 
 
 def as_entry(constraints: MappingConstraints) -> dict[str, Any]:
-    """Entry as plain data; fields equal to their default are left out."""
+    """Entry as plain data. Fields that have their default value are left out."""
     entry: dict[str, Any] = {"name": constraints.name}
     if constraints.spatial_mapping:
         entry["spatial_mapping"] = {

@@ -12,5 +12,4 @@ FACE = (
     "store",
     "summary",
 )
-"""Modules that the packages above this one can import. All other modules of this package are internal and can
-change."""
+"""Modules that higher packages can import. All other modules of this package are internal and can change."""

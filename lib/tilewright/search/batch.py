@@ -20,7 +20,7 @@ NOTHING_MATCHES = "no loop order matches temporal_ordering"
 
 
 class SearchStoppedError(Exception):
-    """Error that ends a search if the caller asks it to stop."""
+    """Error that ends a search because its caller asked it to stop."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,8 +87,8 @@ class OrderBatch:
     ) -> "OrderBatch":
         """Batch of orders of equal length. In `orders`, each loop is a pair (name of the dimension, size).
 
-        Raises MappingError if the lengths differ. Also raises it if an order does not cover exactly the iterations that
-        remain after the spatial mapping.
+        Raises MappingError if the lengths differ, or if an order does not cover exactly the iterations that remain
+        after the spatial mapping.
         """
         for order in orders:
             check_order(problem, order)
@@ -112,7 +112,7 @@ def boundary_shape(problem: PreparedProblem) -> tuple[int, int]:
 
 @dataclass(frozen=True, eq=False)
 class CostedBatch:
-    """Cost of each order of a batch; inf for orders that do not fit the core."""
+    """Energy and latency of each order of a batch; both are infinite for an order that does not fit the core."""
 
     batch: OrderBatch
     energy_pj: np.ndarray
@@ -127,7 +127,7 @@ class CostedBatch:
 
 
 def cost_orders(batch: OrderBatch) -> CostedBatch:
-    """Cost of all orders of a batch."""
+    """Energy and latency of all orders of a batch."""
     problem, rows = batch.problem, len(batch.orders)
     dimensions = [problem.dimensions.index(d) for d, _ in batch.loops]
     block = write_block(thread_block(), dimensions, [size for _, size in batch.loops], batch.orders, batch.boundaries)

@@ -1,8 +1,8 @@
 """Best loop order of a layer, searched for many cores one after another.
 
-Two tables are cached. The allocation of loops to memories is shared by cores with the same memory capacities. The
-numbers of accesses are shared by cores with the same port widths. A state is the set of loops that an operand keeps
-below a boundary between two memory levels (`best_order_kernel`).
+Two tables are cached. Cores with the same memory capacities share the table of allocations of loops to memories. Cores
+with the same port widths share the table of accesses. A state is the set of loops that an operand keeps below a
+boundary between two memory levels (`best_order_kernel`).
 """
 
 import itertools
@@ -40,7 +40,7 @@ class BestFound:
     """Best order of a layer."""
 
     problem: np.void
-    """Record of PROBLEM_DTYPE."""
+    """Problem record (PROBLEM_DTYPE) of the spatial mapping with the best order."""
     energy_pj: float
     latency_cycles: float
     workspace: np.void
@@ -51,8 +51,9 @@ class BestFound:
 class OrderSet:
     """Orders of a layer, one batch per spatial mapping.
 
-    For each core, callers overwrite the problems in `arrays` and then call `best`. The result is the first of the best
-    orders under the objective, as if the cost of every order were computed. An order set is not thread-safe.
+    For each core, callers overwrite the problems in `arrays` and then call `best`. The result is the same as if the
+    cost of every order were computed: the first of the best orders under the objective. An object of this class is not
+    thread-safe.
     """
 
     batches: tuple[OrderBatch, ...]
@@ -114,8 +115,8 @@ class OrderSet:
         candidate["repeats"][:kinds] = counts
 
     def _lend_buffers(self) -> None:
-        """Write the addresses of the cached tables into the records of the search, which reads earlier results there
-        and adds new ones."""
+        """Write the addresses of the cached tables into the records of the search. The search reads earlier results
+        from these tables and adds new ones."""
         candidates, first = self._candidates, self.arrays[0]
         rows = (self._number, *[first[name].tobytes() for name in _CAPACITIES])
         found, known = _kept_buffers().take(rows, self._new_rows)
@@ -141,7 +142,7 @@ class OrderSet:
 
 
 class _Buffers:
-    """Buffers for cached tables, keyed by the values on which the content of a buffer depends.
+    """Cache of buffers for tables. The key of a buffer contains all values on which its content depends.
 
     If all buffers together exceed the size limit, the least recently used buffers are dropped.
     """
@@ -151,7 +152,7 @@ class _Buffers:
         self._bytes = 0
 
     def take(self, key: tuple[object, ...], make: Callable[[], list[np.ndarray]]) -> tuple[list[int], bool]:
-        """Addresses of the buffers of a key, and True if the buffers existed before this call."""
+        """Addresses of the buffers of a key, and True if the buffers were in the cache before this call."""
         found = self._kept.pop(key, None)
         known = found is not None
         if found is None:
@@ -167,9 +168,9 @@ class _Buffers:
 
 RECORDS = (SEARCH_DTYPE, TABLES_DTYPE, WORKSPACE_DTYPE)
 _CAPACITIES = ("memory_bits", "force_double_buffering", "holds_everything")
-"""Fields of a problem that differ between cores and decide to which memories loops are allocated."""
+"""Fields of a problem that determine the allocation of loops to memories and differ between cores."""
 _WIDTHS = ("bandwidth_max_bits", "bandwidth_min_bits")
-"""Fields of a problem that differ between cores and decide the accesses and transfers of a state."""
+"""Fields of a problem that determine the accesses and transfers of a state and differ between cores."""
 
 
 def can_be_tabulated(batch: OrderBatch) -> bool:

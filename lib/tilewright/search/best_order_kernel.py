@@ -8,8 +8,8 @@ These sums give a lower bound of its energy and, by the busiest port, of its lat
 orders that the bound does not exclude.
 
 Rows depend on the capacities of memories, but not on energies or port widths. Accesses for states depend on port
-widths, but not on capacities or energies. Designs that agree in the relevant properties therefore share the rows or the
-accesses.
+widths, but not on capacities or energies. Designs with the same capacities therefore share the rows, and designs with
+the same port widths share the accesses.
 """
 
 import math
@@ -102,10 +102,8 @@ floating = RecordPointer(np.dtype([("value", np.float64)]))
 
 @kernel
 def find_best(search, tables, ws, count):
-    """Find the best loop order over `count` spatial mappings, the first if several are equally good.
-
-    `ws` then holds the breakdown of the cost of this order.
-    """
+    """Find the best loop order over `count` spatial mappings. Of equally good orders, the first wins. On return,
+    `ws` has the breakdown of its cost."""
     search.best_candidate = -1
     search.costed = 0
     seed_candidate = seed_row = -1
@@ -156,10 +154,8 @@ def find_best(search, tables, ws, count):
 
 @kernel
 def clear_figures(ws):
-    """Set the cost figures in the workspace to 0.
-
-    Earlier problems with more operands or levels leave figures that the next problem does not overwrite.
-    """
+    """Set the cost figures in the workspace to 0. Without this, figures of an earlier problem with more operands or
+    levels would remain."""
     for o in range(MAX_OPERANDS):
         for m in range(MAX_LEVELS):
             for x in range(4):
@@ -243,7 +239,8 @@ def load_state(ws, candidate, tables, state):
 
 @kernel
 def place_orders(problem, ws, tables, candidate):
-    """Fill the row of each order with the states of its boundaries, as the allocator places the boundaries."""
+    """Fill the row of each order with the states of its boundaries. The boundaries are those that the allocator
+    chooses."""
     size_states(problem, ws, tables, candidate)
     for row in range(candidate.order_count):
         load_order(ws, candidate, row)
@@ -284,7 +281,8 @@ def size_states(problem, ws, tables, candidate):
 
 @kernel
 def place_loops(problem, ws, tables):
-    """Write the same level boundaries to `ws.bound` as the allocator does. Return False if the order does not fit."""
+    """Compute the level boundaries that the allocator would choose, and write them to `ws.bound`. Return False if
+    the order does not fit."""
     for i in range(problem.held_memory_count):
         k = problem.memory_order[i]
         held = held_operands(problem, k)
@@ -309,7 +307,8 @@ def place_loops(problem, ws, tables):
 
 @kernel
 def list_known_slices(problem, ws, tables, k, j, row):
-    """Write slice sizes and costs to row `row` of the workspace, computed from the tables. Return False if none fits.
+    """Write the sizes and costs of slices, taken from the tables, to row `row` of the workspace. Return False if no
+    slice fits.
 
     A slice is a tile that memory `k` could keep for its operand number `j`. The values equal those of the allocator.
     """
@@ -406,7 +405,7 @@ def computing_cycles(problem, candidate):
 
 @kernel
 def price_states(problem, tables, candidate):
-    """Compute the least energy in pJ of the accesses over each boundary, for every state."""
+    """Compute the least energy in pJ of the accesses over each boundary in each state."""
     for o in range(problem.operand_count):
         for b in range(problem.level_count[o]):
             for state in range(tables.state_count):
@@ -425,9 +424,9 @@ def price_states(problem, tables, candidate):
 
 @kernel
 def count_accesses(problem, ws, tables, candidate):
-    """Compute the least word accesses and the least transfer cycles of each service of a port, for every state.
+    """Compute lower bounds of word accesses and transfer cycles for each service of a port in each state.
 
-    A service is one link that uses the port. Data movement is recorded with all boundaries in the same state.
+    A service is one link that uses the port. The data movement is computed with all boundaries in the same state.
     """
     for state in range(tables.state_count):
         inside = load_state(ws, candidate, tables, state)
@@ -457,13 +456,15 @@ def count_accesses(problem, ws, tables, candidate):
 
 @kernel
 def comes_back_in_windows(problem, o, x):
-    """True if the link returns partial sums whose number depends on the order of outer loops, not only on the state."""
+    """True if a link reads back partial sums whose number depends on the order of the outer loops, and not only on
+    the state."""
     return problem.has_output_windows and o == OUTPUT_INDEX and (x == TL or x == FH)
 
 
 @kernel
 def place_services(problem, tables, candidate):
-    """Compute for each service of a port the position in a row of the state on which its transfers depend, or -1."""
+    """Compute, for each service of a port, the position in a row at which the state of its boundary is stored; -1 if
+    its transfers depend on no state."""
     for s in range(problem.port_start[problem.port_count]):
         o = problem.service_operand[s]
         x = problem.service_direction[s]
@@ -479,8 +480,7 @@ def place_services(problem, tables, candidate):
 def least_words(problem, ws, o, m, x):
     """Lower bound of the number of word accesses over a link.
 
-    With a fractional number of lanes, an average can differ by a rounding error, which can change the number by one
-    word.
+    If the number of lanes is fractional, a rounding error of an average can change the number by one word.
     """
     if comes_back_in_windows(problem, o, x):
         return 0.0

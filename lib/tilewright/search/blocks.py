@@ -1,4 +1,7 @@
-"""Blocks of loop orders: the only interface to the compiled cost kernel, for one order or many."""
+"""Blocks of loop orders, and the functions that run the compiled cost kernel on one order or many.
+
+All other code uses the kernel through this module.
+"""
 
 import threading
 from collections.abc import Sequence
@@ -12,7 +15,7 @@ from tilewright.cost.workspace import WORKSPACE_DTYPE, Workspace
 from tilewright.search.loma_kernel import BLOCK_DTYPE, BOUNDARIES, cost_block
 
 RECORDS = (PROBLEM_DTYPE, WORKSPACE_DTYPE, BLOCK_DTYPE)
-"""Records that the compiled cost of a block of orders uses."""
+"""Types of the records that the compiled cost function of a block takes as arguments."""
 _of_thread = threading.local()
 
 
@@ -41,8 +44,8 @@ def write_block(
     orders: np.ndarray,
     boundaries: np.ndarray | None = None,
 ) -> np.record:
-    """Write `orders` into `block`. `orders` [order, position] has indexes of loops; `dimension` and `size` describe the
-    loops.
+    """Write `orders` into `block`. `orders` [order, position] has indexes of loops. Loop i has the dimension
+    `dimension[i]` and the size `size[i]`.
 
     `boundaries` [order, operand, level] has the number of loops up to and including each memory level. Without
     boundaries, the kernel allocates loops to memories.

@@ -1,7 +1,8 @@
 """Ranges of the energy and the area of a run, computed from the ranges of the costs of memories.
 
 A mapping fixes how often each memory is read and written. Energy and area are therefore linear in the costs of the
-memories. A memory contributes its energy and its area, times a factor within the range of the costs of this memory.
+memories. A memory contributes its energy and its area, each multiplied by a factor. The factor lies in the range of the
+costs of this memory.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -21,13 +22,14 @@ class CostPart(NamedTuple):
 
     memory: str
     law: str
-    """Request to the library of costs, such as `sram 22 nm hp`. Memories with the same request have the same factor."""
+    """Memory for which the library of costs was asked, as text such as `sram 22 nm hp`. Memories with the same text
+    have the same factor."""
     energy_pj: float
     area_mm2: float
     low: float
-    """Smallest factor on energy and area."""
+    """Smallest factor by which energy and area are multiplied."""
     high: float
-    """Largest factor on energy and area."""
+    """Largest factor by which energy and area are multiplied."""
 
 
 def cost_ranges(
@@ -39,15 +41,15 @@ def cost_ranges(
 ) -> JsonObject:
     """Ranges of `energy_pj` and `area_mm2` as [least, most], and the `parts` from which the ranges follow.
 
-    If the area is unknown, its range is null. There is one part for each memory whose costs have a range, with the
-    fields of `CostPart`. Returns {} if no memory has such costs.
+    If the area is unknown, its range is null. `parts` has the fields of `CostPart` for each memory whose costs have a
+    range. Returns {} if there is no such memory.
     """
     parts = range_parts(core, _memory_energies_pj(records), profile)
     return ranges_of(parts, energy_pj, area_mm2) if parts else {}
 
 
 def ranges_of(parts: Sequence[CostPart], energy_pj: float, area_mm2: float | None) -> JsonObject:
-    """Ranges of energy and area that follow from the parts, in the form of `cost_ranges`."""
+    """Ranges of energy and area, computed from the parts, in the form that `cost_ranges` returns."""
     return {
         ENERGY_PJ: _ends(energy_pj, [(part.energy_pj, part) for part in parts]),
         AREA_MM2: None if area_mm2 is None else _ends(area_mm2, [(part.area_mm2, part) for part in parts]),
@@ -56,7 +58,7 @@ def ranges_of(parts: Sequence[CostPart], energy_pj: float, area_mm2: float | Non
 
 
 def range_parts(core: Core, memory_energies_pj: Mapping[str, float], profile: ModelProfile) -> tuple[CostPart, ...]:
-    """Parts of a core: one for each memory whose costs have a range; () if no memory has such costs.
+    """Parts of a core: one for each memory whose costs have a range; () if there is no such memory.
 
     `memory_energies_pj` has the energy of each memory by name.
     """
@@ -75,7 +77,7 @@ def range_parts(core: Core, memory_energies_pj: Mapping[str, float], profile: Mo
 
 
 def _memory_areas_mm2(core: Core, profile: ModelProfile) -> dict[str, float]:
-    """Areas of the memories on the chip by name, as the area of the core counts them."""
+    """Name of a memory on the chip -> area in mm2 of all instances that count in the area of the core."""
     if found := area_breakdown_mm2(core, profile):
         return found["memories"]
     memories = {index: core.memories[index] for index in on_chip_memories(core)}

@@ -62,8 +62,8 @@ def prepare(
 ) -> PreparedProblem:
     """Layer on a core with the spatial mapping `unrolling`, converted into the arrays that the kernel reads.
 
-    With `same_data_is_no_access`, an input that the array uses again in the next cycle is not read again; this is the
-    default of the reference. Raises MappingError if the spatial mapping is impossible.
+    If `same_data_is_no_access` is true, an input that the array uses again in the next cycle is not read again; this is
+    the default of the reference. Raises MappingError if the spatial mapping is impossible.
     """
     spatial = convert_spatial_mapping(unrolling, layer, core, links, options.profile)
     arrays = build_problem(
@@ -156,10 +156,10 @@ def full_record(
 
 
 def with_reach(record: LayerRecord, core: Core, own: Core, layer: Layer, links: Links) -> LayerRecord:
-    """Record of a layer that was mapped on `own`, a version of `core` that was changed for this layer.
+    """Record of a layer that was mapped on `own`, which is `core` after changes for this layer.
 
-    The record gets the memory reach that turns `core` into `own`. If no memory reach does this, `core_is_changed` is
-    set.
+    If a choice of topmost memories turns `core` into `own`, the record gets this choice as `memory_reach`. Otherwise
+    `core_is_changed` is true.
     """
     reach = reach_of_core(core, own, layer, links)
     if reach is None:
@@ -171,7 +171,7 @@ def boundaries_of(layer: Layer, given: Table[str, Sequence[int]]) -> Boundaries:
     """Boundaries of the operands in the order of the layer. Raises MappingError if an operand has no boundaries."""
     missing = [operand for operand in layer.operands if operand not in given]
     if missing:
-        raise MappingError(f"level_boundaries are given, but none for operand {', '.join(missing)}")
+        raise MappingError(f"level_boundaries are given, but have no entry for operand {', '.join(missing)}")
     return tuple(tuple(given[operand]) for operand in layer.operands)
 
 
@@ -220,7 +220,9 @@ def check_order(prepared: PreparedProblem, loop_order: LoopOrder) -> None:
         covered[dimension] = covered.get(dimension, 1) * size
     wrong = [f"{d} {covered[d]} instead of {needed.get(d, 1)}" for d in covered if covered[d] != needed.get(d, 1)]
     if wrong:
-        raise MappingError(f"the temporal order iterates {', '.join(wrong)} times after the spatial mapping")
+        raise MappingError(
+            f"the temporal order has wrong numbers of iterations after the spatial mapping: {', '.join(wrong)}"
+        )
 
 
 def evaluate_prepared(
@@ -326,7 +328,7 @@ def _run(
 
 
 def failure_text(prepared: PreparedProblem, outcome: int, place: np.ndarray, bits: np.ndarray) -> str:
-    """Message that says why an order does not fit: operand, memory, required size and limit."""
+    """Message that says why an order does not fit: operand, memory, required bits and available bits."""
     k, o = int(place[0]), int(place[1])
     memory = prepared.core.memories[k].name
     operand = prepared.layer.operands[o]

@@ -86,8 +86,8 @@ def price_orders(problem, ws, block, moved, figures, count):
 def price_rows(problem, ws, block, moved, figures):
     """Compare the rows that the core uses with the best order of each variant.
 
-    The row with the smallest lower bound of the objective comes first. Then rows are left out if their lower bound is
-    higher than the best objective.
+    The row with the smallest lower bound of the objective is compared first. Afterwards, each row whose lower bound
+    exceeds the best objective is skipped.
     """
     for variant in range(figures.variant_count):
         if figures.begins_words[variant]:

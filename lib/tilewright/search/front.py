@@ -1,7 +1,8 @@
-"""Pareto fronts of energy and latency: of a layer, and of a network, whose layers run one after another.
+"""Pareto fronts of energy and latency, for a layer and for a network whose layers run one after another.
 
-Points are mappings that were found. Lines are proven: no mapping has less energy + weight x latency than the level of a
-line (docs/proofs.md#front-of-a-network). Both together tell how far the points can be from the complete front.
+A front has points and supporting lines. Each point is a mapping that was found. Each line is a proof: energy + weight x
+latency of every mapping is at least the level of the line (docs/proofs.md#front-of-a-network). The lines bound the
+distance of the points from the complete front. This distance is the *miss*, a share of energy and of latency.
 """
 
 import math
@@ -22,13 +23,14 @@ Values = npt.NDArray[np.float64]
 MOST_POINTS = 200
 """Largest number of points of the front of a network that are kept."""
 THINNED = 0.001
-"""Largest share by which thinning moves a point, unless more than MOST_POINTS points would remain."""
+"""Largest share of energy or latency that thinning of the points may lose, unless more than MOST_POINTS points would
+remain."""
 COMPLETE = 2e-9
-"""Largest miss that is only rounding."""
+"""Largest miss that counts as a rounding error, so that the front is complete."""
 _MOST_SUMS = 16_000
-"""Largest number of sums that are kept while the layers are added."""
+"""Largest number of points that are kept while the fronts of the layers are added."""
 _MOST_WEIGHTS = 128
-"""Largest number of lines of the front of a network."""
+"""Largest number of supporting lines of the front of a network."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +41,8 @@ class PointMapping:
     loop_order: tuple[tuple[str, int], ...]
     """Loops, innermost first."""
     level_boundaries: tuple[tuple[int, ...], ...] | None = field(default=None, metadata=LEFT_OUT)
-    """Numbers of loops up to each memory level, one tuple per operand; None if loops are allocated greedily."""
+    """Number of loops up to and including each memory level, one tuple per operand; None if loops are allocated
+    greedily."""
 
 
 @dataclass(frozen=True)
@@ -51,12 +54,14 @@ class FrontPoint:
     mapping: PointMapping | None = field(default=None, metadata=LEFT_OUT)
     """Mapping of the layer; None for a point of a network."""
     of_layers: tuple[int, ...] = field(default=(), metadata=LEFT_OUT)
-    """Indexes of points in the fronts of the layers, in the order of `layer_index`; () for a point of a layer."""
+    """Index of the point of each layer in the front of this layer, in the order of `layer_index`; () for a point of
+    a layer."""
 
 
 @dataclass(frozen=True)
 class SupportingLine:
-    """Proven line: energy + `pj_a_cycle` x latency of every covered mapping is at least `level_pj`."""
+    """Supporting line that is proven: every covered mapping has energy + `pj_a_cycle` x latency of at least
+    `level_pj`."""
 
     pj_a_cycle: float
     level_pj: float
@@ -68,31 +73,33 @@ class BoundedFront:
 
     points: tuple[FrontPoint, ...]
     lines: tuple[SupportingLine, ...]
-    """Proven lines, by ascending weight. The first has weight 0: the lower bound of the energy."""
+    """Proven lines, by ascending weight. The first line has weight 0, so its level is the lower bound of the energy."""
     least_latency_cycles: float
-    """Lower bound of the latency."""
+    """Lower bound of the latency in cycles."""
     swept_miss: float | None = field(default=None, metadata=LEFT_OUT)
     """Largest miss that the sweeps over the labels have proven; None without a proof."""
 
     @property
     def largest_miss(self) -> float:
-        """Share x so that for every covered mapping, a point has at most x more energy and at most x more cycles."""
+        """Least share x for which every covered mapping has a point with at most x more energy and at most x more
+        cycles."""
         by_lines = max(misses(self.points, self.lines, self.least_latency_cycles))
         return by_lines if self.swept_miss is None else min(by_lines, self.swept_miss)
 
     @property
     def is_complete(self) -> bool:
-        """Whether the points are the complete front: a point is as good as each covered mapping in both measures."""
+        """True if the points are the complete front: for each covered mapping, some point is at least as good in
+        both energy and latency."""
         return self.largest_miss <= COMPLETE
 
     @property
     def stated_miss(self) -> float | None:
-        """`largest_miss` as a JSON value: None if it is infinite, because a bound is 0."""
+        """`largest_miss` as a JSON value. It is None if the miss is infinite because a lower bound is 0."""
         return self.largest_miss if math.isfinite(self.largest_miss) else None
 
     @property
     def knee(self) -> int:
-        """Index of the knee: the point farthest below the straight line between both ends."""
+        """Index of the knee, which is the point farthest below the straight line between both ends of the front."""
         energy, latency = columns(self.points)
         if len(self.points) < 3:
             return int(np.argmin(energy_delay_product(energy, latency)))
@@ -101,7 +108,7 @@ class BoundedFront:
 
     @property
     def ends(self) -> FrontEnds:
-        """Both ends of the front, and the knee as the point between them."""
+        """Both ends of the front. The chosen mapping between them is the knee."""
         last, first, knee = self.points[-1], self.points[0], self.points[self.knee]
         return FrontEnds(
             FrontEnd(last.energy_pj, last.latency_cycles, self.lines[0].level_pj),
@@ -110,7 +117,7 @@ class BoundedFront:
         )
 
     def point_at(self, energy_pj: float, latency_cycles: float) -> int | None:
-        """Index of the point with this energy and latency, apart from rounding; None if there is none."""
+        """Index of the point with this energy and latency, up to rounding; None if there is none."""
         for place, one in enumerate(self.points):
             if math.isclose(one.energy_pj, energy_pj, rel_tol=CLOSE) and math.isclose(
                 one.latency_cycles, latency_cycles, rel_tol=CLOSE
@@ -121,8 +128,8 @@ class BoundedFront:
     def support(self, weights: Values) -> Values:
         """Largest proven level of a line with each of the weights (pJ per cycle).
 
-        Two lines with a smaller and a larger weight prove the line between them. The bound of the latency is a line
-        with an infinite weight.
+        A line with a smaller weight and a line with a larger weight together prove each line with a weight between
+        these two. The bound of the latency is a line with an infinite weight.
         """
         own = np.array([line.pj_a_cycle for line in self.lines])
         level = np.array([line.level_pj for line in self.lines])
@@ -138,21 +145,23 @@ class BoundedFront:
 
 
 def front_of(stated: JsonObject) -> BoundedFront:
-    """Front from the JSON object of a record or of a summary, which also contains values that follow from the front."""
+    """Front read from the JSON object in a record or in a summary. Values in the object that can be computed from
+    the front are ignored."""
     names = ("points", "lines", "least_latency_cycles", "swept_miss")
     return decode(BoundedFront, {name: stated[name] for name in names if name in stated})
 
 
 def columns(points: Sequence[FrontPoint]) -> tuple[Values, Values]:
-    """Energies in pJ and latencies in cycles of the points."""
+    """Energies in pJ and latencies in cycles of the points, as two arrays."""
     return np.array([one.energy_pj for one in points]), np.array([one.latency_cycles for one in points])
 
 
 def misses(points: Sequence[FrontPoint], lines: Sequence[SupportingLine], least_latency_cycles: float) -> list[float]:
-    """Shares by which a mapping can escape each gap: before the first point, between neighbours, after the last point.
+    """Miss of mappings in each interval of the front, as a share: before the first point, between neighbours, after the
+    last point.
 
     A mapping between two neighbours that neither matches has less energy than the first and less latency than the
-    second. The proven lines limit how much less both can be at the same time. A miss is infinite if nothing is proven.
+    second. The proven lines limit how much less both can be at the same time. A miss is infinite if no bound is proven.
     """
     energy, latency = columns(points)
     weight = np.array([line.pj_a_cycle for line in lines])[:, None]
@@ -181,9 +190,10 @@ def on_staircase(energy: Values, latency: Values) -> npt.NDArray[np.int64]:
 
 
 def network_front(layers: Sequence[tuple[BoundedFront, int]]) -> BoundedFront:
-    """Front of the sums of energy and latency over layers, each with its number of repeats, which share a mapping.
+    """Pareto front of a network. Its energies and latencies are sums over the layers. Repeats of a layer share one
+    mapping.
 
-    Sums are thinned (THINNED, MOST_POINTS). `BoundedFront.largest_miss` contains what thinning loses.
+    The points are thinned (THINNED, MOST_POINTS). `BoundedFront.largest_miss` includes the loss by thinning.
     """
     energy, latency = np.zeros(1), np.zeros(1)
     steps: list[tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]] = []
@@ -212,7 +222,7 @@ def network_front(layers: Sequence[tuple[BoundedFront, int]]) -> BoundedFront:
 
 
 def _choice(steps: Sequence[tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]], place: int) -> tuple[int, ...]:
-    """Indexes of the points of the layers whose sum is the sum `place`."""
+    """Index of the point of each layer that belongs to the sum number `place`."""
     found = []
     for before, own in reversed(steps):
         found.append(int(own[place]))
@@ -221,7 +231,8 @@ def _choice(steps: Sequence[tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]]
 
 
 def _weights(fronts: Sequence[BoundedFront]) -> Values:
-    """Weights of the lines of a network: 0, and weights of its layers, evenly chosen if there are many."""
+    """Weights of the supporting lines of a network: 0 and the weights of its layers. If there are too many, an even
+    selection of them."""
     found = sorted({line.pj_a_cycle for front in fronts for line in front.lines})
     places = np.unique(np.linspace(0, len(found) - 1, min(len(found), _MOST_WEIGHTS)).round().astype(int))
     weights: Values = np.array(found)[places]
@@ -229,10 +240,10 @@ def _weights(fronts: Sequence[BoundedFront]) -> Values:
 
 
 def _thinned(energy: Values, latency: Values, share: float, most: int) -> tuple[list[int], float]:
-    """(indexes of at most `most` points, largest miss of a dropped point).
+    """Pair (indexes of at most `most` kept points, largest miss of a dropped point).
 
-    Each dropped point has a kept point with less energy and at most `share` more cycles; `share` grows until the points
-    are few enough. Both ends and the point of least EDP are kept.
+    For each dropped point, some kept point has less energy and at most `share` more cycles. `share` grows until at most
+    `most` points remain. Both ends and the point of least EDP are kept.
     """
     always = {0, int(np.argmin(energy_delay_product(energy, latency))), len(energy) - 1}
     while True:
@@ -247,8 +258,8 @@ def _thinned(energy: Values, latency: Values, share: float, most: int) -> tuple[
 
 
 def unmatched(energy: Values, latency: Values, point_energy: Values, point_latency: Values) -> Values:
-    """Least share x for each pair of energy (pJ) and latency (cycles), so that a point has at most x more energy and at
-    most x more cycles than this pair. The points form a staircase, by ascending latency."""
+    """[pair] Miss of each pair (pJ, cycles): the least share x for which some point has at most x more energy and at
+    most x more cycles. The points form a staircase, by ascending latency."""
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         # Along the staircase, the ratio of energies falls and the ratio of latencies grows. The least value of the
         # larger ratio is where they cross.

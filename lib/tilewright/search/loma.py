@@ -26,12 +26,12 @@ from tilewright.search.evaluate import PreparedProblem
 from tilewright.search.loma_kernel import BATCH_ORDERS, BLOCK_DTYPE, STREAM_DTYPE, fill_block
 
 RECORDS = (STREAM_DTYPE, BLOCK_DTYPE)
-"""Records that the compiled generator of orders uses."""
+"""Types of the records that the compiled generator of orders takes as arguments."""
 FEW_ORDERS = 1000
 """Largest number of orders that are cached as a list for all layers with the same loops."""
 VISITS_PER_ROW = 64
-"""Limit of visited orders per order that a batch can hold. After VISITS_PER_ROW * BATCH_ORDERS visits, a batch is
-returned even if it is not full."""
+"""Number of orders that may be visited per order that a batch can hold. After VISITS_PER_ROW * BATCH_ORDERS visits,
+a batch is returned even if it is not full."""
 
 
 def loma_batches(
@@ -65,7 +65,7 @@ def _few_orders(
     dimensions: tuple[str, ...],
     stop: threading.Event | None,
 ) -> Iterator[tuple[np.ndarray, int]]:
-    """Matching orders, as `_streamed` yields them, but taken from the cache."""
+    """Matching orders of a few loops from the cache, in the form that `_streamed` yields."""
     if stop is not None and stop.is_set():
         raise SearchStoppedError
     return iter(_kept_orders(multiset, entries, dimensions))
@@ -171,7 +171,7 @@ def best_of_few_loops(
 ) -> BestOrder:
     """Best order that loma finds with `lpf_limit` FEW_LOOPS; other searches start from this order.
 
-    Raises MappingError and SearchStoppedError as `loma_batches` does.
+    Raises the errors of `loma_batches`.
     """
     order: LoopOrder | None = None
     best = (math.inf, math.inf)

@@ -96,7 +96,7 @@ def fill_block(stream, block, count):
 
 
 BATCH_ORDERS = 16384
-"""Number of orders that are generated and evaluated between two checks of the clock and of requests to stop."""
+"""Number of orders that are generated and evaluated between two checks of the clock and of stop requests."""
 BOUNDARIES = MAX_OPERANDS * MAX_LEVELS
 
 BLOCK_DTYPE = np.dtype(

@@ -23,7 +23,7 @@ MAX_ALLOCATIONS = 32768
 MAX_ROWS = 2048
 MAX_WIDTHS = 16
 MAX_PLACES = MAX_OPERANDS * MAX_LEVELS
-"""Maximal number of places. A place is one memory level of one operand."""
+"""Maximal number of pairs (operand, memory level), which this module calls places."""
 BUCKETS = 8192
 NUMBERS = 3
 """Number of values for each link in the key of a row.
@@ -158,7 +158,7 @@ def write_sizes(problem, ws, moved, added, i):
 
     The second tiles of double buffers must fit next to the first tiles. The lower end of the range is the smallest size
     with which every set of second tiles that fits now still fits. The upper end is the smallest size with which another
-    set fits. The reference decides about double buffers by another rule; the range then has only the current size.
+    set fits. Under the reference's rule for double buffers, the range has only the current size.
     """
     k = problem.memory_order[i]
     size = problem.memory_bits[k]

@@ -1,7 +1,7 @@
 """Options of a search (goal, space and effort), as parameters of the stages that map a layer.
 
-Each class holds the parameters of a stage; the defaults are those of zigzag-dse 3.9.1. `MapOptions`, the options of
-`tilewright map`, has different defaults.
+Each class holds the parameters of a stage, with the defaults of zigzag-dse 3.9.1. `MapOptions` holds the options of
+`tilewright map`, with defaults of its own.
 """
 
 from collections.abc import Iterable, Mapping
@@ -31,9 +31,9 @@ SearchEngine = Literal["loma", "salsa", "exact", "best"]
 CHOICES = ("latency_slack", "energy_slack", "deadline_ms", "energy_budget")
 """Options that choose a point of the Pareto front of a network."""
 ZIGZAG = "zigzag"
-"""Name of the preset with the values of zigzag-dse 3.9.1."""
+"""Name of the preset that sets the options to the values of zigzag-dse 3.9.1."""
 EXACT_TIME_BUDGET_S = 60.0
-"""Time budget of the exact search in seconds, unless another one is given."""
+"""Default time budget of the exact search in seconds."""
 
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
@@ -213,13 +213,12 @@ class CoreSearchOptions(SalsaParameters, BestParameters, LomaParameters, Boundar
 
     @property
     def of_bounds(self) -> ExactParameters | None:
-        """Parameters of the chosen engine if this engine gives a lower bound; else None."""
+        """Parameters of the chosen engine if this engine computes a lower bound; else None."""
         kind = PARAMETERS_OF[self.temporal_mapping_search_engine]
         return self.part(kind) if issubclass(kind, ExactParameters) else None
 
     def without_effect(self) -> dict[str, str]:
-        """Reasons why parameters have no effect, by parameter. Parameters of engines that are not chosen have no
-        effect."""
+        """Name of a parameter without effect -> reason. Parameters of engines that are not chosen have no effect."""
         own = {parameter.name for parameter in parameters_of(PARAMETERS_OF[self.temporal_mapping_search_engine])}
         others = dict.fromkeys(one.name for kind in PARAMETERS_OF.values() for one in parameters_of(kind))
         why = f"has no effect with temporal_mapping_search_engine {self.temporal_mapping_search_engine}"
@@ -254,8 +253,8 @@ class SearchOptions(CoreSearchOptions, LocalityParameters):
     def without_effect(self) -> dict[str, str]:
         """Options without effect, with the reasons.
 
-        Options of the engines that are not chosen have no effect, nor has `bounds` with an engine that always gives a
-        bound. Without `exploit_data_locality`, options that need it have no effect.
+        Three groups have no effect: options of engines that are not chosen, `bounds` if the engine always gives a
+        bound, and options that need `exploit_data_locality` if it is off.
         """
         found = super().without_effect()
         if not self.exploit_data_locality:
@@ -305,7 +304,7 @@ class MapOptions(SearchOptions):
 
     @property
     def choice(self) -> dict[str, float | str]:
-        """Given options that choose a point of the front, with their values."""
+        """Options of CHOICES that are given, with their values."""
         return {name: getattr(self, name) for name in CHOICES if getattr(self, name) is not None}
 
     def conflicts(self, wrong: set[str]) -> Iterable[Problem]:
@@ -334,7 +333,8 @@ class MapOptions(SearchOptions):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class TokenOptions(SearchOptions):
-    """Options of `tilewright tokens` on one core. With `bounds`, it says how far its mappings can be from the best."""
+    """Options of `tilewright tokens` on one core. If `bounds` is true, the command also reports how far its mappings
+    can be from the optimum."""
 
     bounds: bool = True
 

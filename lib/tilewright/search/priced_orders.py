@@ -1,7 +1,7 @@
 """Costs of the loop orders of a layer on cores that differ only in unit energies and sizes.
 
-Each allocation of an order is evaluated only once, for all cores. docs/proofs.md#fronts proves that the result is the
-same as with one evaluation per core.
+Each allocation of an order is evaluated once for all cores. The result is the same as with one evaluation per core
+(proof: docs/proofs.md#fronts).
 """
 
 import threading
@@ -45,7 +45,7 @@ class BestOrders:
 
     @classmethod
     def none_of(cls, variants: int) -> "BestOrders":
-        """Result before any order is known."""
+        """Empty result, for the time before any order is compared."""
         return cls(np.full(variants, np.inf), np.full(variants, np.inf), np.zeros(variants, np.int64))
 
 
@@ -81,8 +81,8 @@ class OrderPricer:
         self._memory_of = rows[problem.level_memory[self._operands, self._levels]]
 
     def _write_links(self, columns: np.ndarray) -> None:
-        """Number the memory levels of all operands in the order in which the cost model adds them, and write the port
-        widths of each level."""
+        """Number the memory levels of all operands, and write the port widths of each level. The numbers follow the
+        order in which the cost model adds the levels."""
         moved, problem, variants = _records()[0], self.prepared.arrays, self.variants
         count, widths = len(self._operands), len(variants.widths)
         moved.room, moved.place_count = MAX_ALLOCATIONS, count
@@ -133,8 +133,8 @@ class OrderPricer:
         best.fitting += int(figures.fitting)
 
     def _terms_of(self, variants: CoreVariants) -> tuple[np.ndarray, np.ndarray]:
-        """[array, term] Two arrays of energy terms in pJ, without memory accesses: the fixed part, and the part per
-        cycle."""
+        """Two arrays [array, term] of energy terms without memory accesses: the fixed part in pJ, and the part in pJ
+        per cycle."""
         if variants.arrays not in self._terms:
             prepared = self.prepared
             costs = [

@@ -16,9 +16,9 @@ from tilewright.base.harmless import terminal
 
 Advance = Callable[[int], None]
 LEAST_ORDERS = 300_000
-"""Number of orders below which no progress is shown. A search visits this number of orders in about a second."""
+"""Smallest number of orders for which progress is shown. A search visits this number of orders in about a second."""
 QUIET_S = 1.0
-"""Seconds after which a search whose number of orders is not known shows progress."""
+"""Time in seconds after which a search with an unknown number of orders shows progress."""
 LOG_INTERVAL_S = 15.0
 LEAST_SHARE = 0.1
 """Share of the work that must be done before the remaining time is shown."""
@@ -67,7 +67,7 @@ def search_progress(
     Nothing is shown if the total is less than `least`. A terminal shows nothing in the first `after_s` seconds, or in
     the first QUIET_S seconds if the total is not known. Any thread can call the yielded function.
 
-    If no kernel has been compiled yet, this is told first, because the compilation takes longer than most searches.
+    If no kernel has been compiled yet, a line says so first, because compiling takes longer than most searches.
     """
     if shown and (told := compilation_text(cache_directory())):
         print(terminal(told), file=sys.stderr, flush=True)
@@ -81,9 +81,8 @@ def search_progress(
 
 
 def compilation_text(kernels: Path | None) -> str:
-    """Text on the compilation that the first search begins with; '' if the folder `kernels` has compiled kernels.
-    `kernels` is None if there is no place to keep them.
-    """
+    """Text that tells that the search first compiles its kernels; '' if the folder `kernels` has compiled kernels.
+    `kernels` is None if there is no folder to keep them."""
     what = "compiling the numeric functions of this version: a minute of processor time or more"
     if kernels is None:
         return f"{what}, in every run, because neither a checkout nor a writable environment can keep them"
@@ -120,7 +119,7 @@ def _log_lines(total_orders: int | None, title: str, unit: str) -> Advance:
 
 
 def _bar(total_orders: int | None, title: str, stack: contextlib.ExitStack, unit: str, after_s: float) -> Advance:
-    """Progress bar that ends with `stack`; it appears after `after_s` seconds."""
+    """Progress bar that is removed when the context `stack` ends. It appears after `after_s` seconds."""
     start = time.monotonic()
     lock = threading.Lock()
     waiting = 0

@@ -24,13 +24,13 @@ lines."""
 
 @dataclass(frozen=True)
 class FrontEnd:
-    """Mapping of a layer at one end of the Pareto front of energy and latency. For a network, the sum over its
+    """Mapping at one end of the Pareto front of energy and latency of a layer. For a network, the sum over its
     layers."""
 
     energy_pj: float
     latency_cycles: float
     lower_bound: float = 0.0
-    """Lower bound of the quantity that is smallest at this end of the front: energy or latency."""
+    """Lower bound of the metric that is smallest at this end of the front: energy in pJ or latency in cycles."""
 
     def plus(self, other: "FrontEnd", count: int) -> "FrontEnd":
         """Sum of this end and `count` times the end `other`."""
@@ -107,15 +107,18 @@ def _bound_of_edp(layers: Sequence[LayerBounds]) -> float:
 
 
 def _slopes(energy: np.ndarray, highest: np.ndarray, value: np.ndarray) -> np.ndarray:
-    """Slopes in pJ per cycle. They range from below the flattest to above the steepest part of the curves of all
-    layers."""
+    """Slopes in pJ per cycle for the supporting lines. They range from below the flattest to above the steepest part
+    of the curves of all layers."""
     first, last = float((energy**2 / value).min()), float((highest**2 / value).max())
     return np.geomspace(first / 2, last * 2, LINES)
 
 
 def _least_product(slopes: np.ndarray, level: np.ndarray, least_energy: float, least_latency: float) -> float:
-    """Least product over the corners of a polygon. Its sides are energy + slope x latency >= level for each slope, and
-    the least energy and the least latency."""
+    """Least EDP in pJ cycles over the corners of a polygon.
+
+    For each slope, the polygon has the side energy + slope x latency >= level. Two further sides are the least energy
+    and the least latency.
+    """
     latency = (level[1:] - level[:-1]) / (slopes[1:] - slopes[:-1])
     energy = level[1:] - slopes[1:] * latency
     corners = [

@@ -102,10 +102,8 @@ def draw_order(space: OrderSpace, random: Random) -> list[int] | None:
 
 
 def random_start(space: OrderSpace, random: Random) -> tuple[Start | None, OrderBatch]:
-    """First random order that fits (or None), and the last batch of random orders.
-
-    `visited` of this batch is the number of random orders in all batches.
-    """
+    """First random order that fits (None if none fits), and the last batch of random orders. `visited` of this batch
+    counts the random orders of all batches."""
     visited = 0
     batch = space.batch([])
     for draws in START_DRAWS:
@@ -126,7 +124,8 @@ def fallback_order(space: OrderSpace, objective: str) -> tuple[LoopOrder | None,
 
 
 def split_start(space: OrderSpace, order: LoopOrder) -> Start | None:
-    """Order with each merged loop split into prime factors; None if the order violates the pattern or does not fit."""
+    """Order in which each merged loop is split into prime factors; None if this order violates the pattern or does
+    not fit."""
     left = Counter(space.loops[index] for index in space.multiset)
     split: list[int] = []
     for dimension, size in order:
@@ -148,13 +147,13 @@ def split_start(space: OrderSpace, order: LoopOrder) -> Start | None:
 
 
 RECORDS = (PROBLEM_DTYPE, WORKSPACE_DTYPE, CHAIN_DTYPE)
-"""Records that the compiled chain uses."""
+"""Types of the records that the compiled chain takes as arguments."""
 COOLING = 0.995
-"""Factor on the temperature in each iteration, as in the reference."""
+"""Factor by which the temperature is multiplied in each iteration, as in the reference."""
 REFERENCE_ITERATIONS = 1000
 """Number of iterations of the reference. Longer chains cool more slowly, to the same final temperature."""
 BLOCK_ITERATIONS = 16384
-"""Number of iterations between two checks whether the caller asked the search to stop."""
+"""Number of iterations between two checks for stop requests of the caller."""
 
 
 def salsa_batches(
@@ -198,7 +197,7 @@ def _notes(options: SalsaParameters, iterations: int, evaluations: int) -> tuple
 
 @dataclass(frozen=True)
 class _Salsa:
-    """Chains on one problem."""
+    """Annealing chains for one problem."""
 
     space: OrderSpace
     options: SalsaParameters
@@ -236,8 +235,8 @@ class _Salsa:
         return self.options.salsa_iteration_number if len(self.space.loops) > 1 else 0
 
     def _starts(self) -> tuple[list[Start | None], OrderBatch, int]:
-        """Start of each chain (None: no random order fits), the last batch of random orders, and the number of orders
-        whose cost was computed."""
+        """Start of each chain, the last batch of random orders, and the number of orders whose cost was computed. A
+        start is None if no random order fits."""
         starts, visited = [], 0
         for restart in range(self.options.salsa_restarts):
             self._look_at_stop()
@@ -283,6 +282,6 @@ class _Salsa:
 
 
 def _random_state(seed: int, restart: int, use: str) -> int:
-    """Random state of 64 bits that depends only on the seed, the number of the chain and the purpose `use`."""
+    """Random state of 64 bits that is computed from the seed, the number of the chain and the purpose `use`."""
     digest = hashlib.blake2b(f"{seed} {restart} {use}".encode(), digest_size=8).digest()
     return int.from_bytes(digest, "little")

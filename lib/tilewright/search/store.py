@@ -66,7 +66,7 @@ class Store:
     directory: Path
 
     def path_of(self, key: str) -> Path:
-        """Path of the entry of `key`."""
+        """Path of the file for the entry with the key `key`."""
         return Path(self.directory) / key[:2] / f"{key}.json"
 
     def get(self, key: str) -> list[LayerRecord] | None:
@@ -83,8 +83,7 @@ class Store:
     def put(self, key: str, records: Sequence[LayerRecord]) -> None:
         """Store the records of one layer; an intact existing entry is not replaced.
 
-        If the store cannot be written, no error is raised. The result of this search is unaffected, and only the next
-        search of the same problem takes longer.
+        If the store cannot be written, no error is raised. The next search of the same problem then only takes longer.
         """
         if self.get(key) is not None:
             return

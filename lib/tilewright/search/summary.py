@@ -23,7 +23,7 @@ from tilewright.workload.graph import Workload
 from tilewright.workload.layer import operand_bits_of
 
 NOTABLE_DIFFERENCE = 0.05
-"""Relative difference from the profile `corrected` above which the summary names a layer."""
+"""Relative difference from the results of the profile `corrected` above which the summary names a layer."""
 
 
 def summarize(
@@ -98,10 +98,8 @@ def summarize(
 
 
 def one_a_layer(records: Iterable[LayerRecord]) -> tuple[LayerRecord, ...]:
-    """First record of each layer; a network runs each layer once.
-
-    The field `alternatives` of a record is the number of further records of the same layer.
-    """
+    """First record of each layer, because a network runs each layer once. The field `alternatives` of a record is
+    the number of further records of the same layer."""
     kept: dict[int, LayerRecord] = {}
     place_of: dict[str, int] = {}
     for record in records:
@@ -169,7 +167,8 @@ def _ends_of_run(placed: Sequence[tuple[LayerRecord, int]]) -> JsonObject:
 
 
 def _bounds_of_both(record: LayerRecord) -> tuple[float, float]:
-    """Lower bounds of energy and latency of a layer: of the ends of its front, or separate bounds; 0 if not known."""
+    """Lower bounds of a layer's energy in pJ and latency in cycles. They come from the ends of its Pareto front, or
+    from separate bounds; 0 if unknown."""
     if bounds := record.search.get("lower_bounds"):
         return bounds[ENERGY_PJ], bounds[LATENCY_CYCLES]
     if stated := record.search.get("ends"):
@@ -205,7 +204,7 @@ def _front(placed: Sequence[tuple[LayerRecord, int]], energy_pj: float, latency_
 
 
 def _without_proof(records: tuple[LayerRecord, ...]) -> JsonObject:
-    """Layers for which an exact search has no proof, by reason; {} if no reason is recorded."""
+    """Reason -> layers for which an exact search gave no proof; {} if no reason is recorded."""
     reasons: dict[str, list[str]] = {}
     for record in records:
         if "no_proof" in record.search:
@@ -214,7 +213,7 @@ def _without_proof(records: tuple[LayerRecord, ...]) -> JsonObject:
 
 
 def total_in_order(values: Iterable[float]) -> float:
-    """Sum of the values, added from first to last, because the last bit depends on the order."""
+    """Sum of the values, added from first to last, because another order can change the last bit."""
     total = 0.0
     for value in values:
         total += value

@@ -35,7 +35,7 @@ def test_everything_unusual_is_told(tmp_path: Path, capsys: pytest.CaptureFixtur
     text = TPU.read_text().replace('"O, fh", "O, tl", "O, fl", "O, th"]', '"O, fh", "O, fl", "O, th"]')
     hardware.write_text(text)
     assert run_map(hardware, mapping, "-o", str(tmp_path / "out")) == 0
-    lanes = "takes 64 lanes, and the array of tpu_like has 32 here: the others are cut"
+    lanes = "takes 64 lanes, and the array of tpu_like has 32 here: the remaining lanes are cut"
     first = "stage2.0.expand, stage2.1.expand, stage3.0.expand, stage3.1.expand and 25 more"
     said = capsys.readouterr().err.splitlines()
     assert said == [
@@ -68,8 +68,10 @@ def test_several_cores(capsys: pytest.CaptureFixture[str]) -> None:
     """The file of several cores is for another flow, which is named with its verbs."""
     assert run_map("config/hardware/multi/quad_core.yaml", MAPPING) == 2
     (said,) = capsys.readouterr().err.splitlines()
-    assert said.startswith("error: config/hardware/multi/quad_core.yaml quad_core has 7 cores, and one is needed here")
-    assert "`flow: multi` and the verbs cns, cost, allocate, schedule" in said
+    assert said.startswith(
+        "error: config/hardware/multi/quad_core.yaml quad_core has 7 cores, but one core is required here"
+    )
+    assert "`flow: multi`, or the verbs cns, cost, allocate, schedule" in said
 
 
 def test_a_register_smaller_than_a_weight(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

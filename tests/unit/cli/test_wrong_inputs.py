@@ -43,7 +43,7 @@ def test_a_mapping_for_another_array_is_refused(capsys: pytest.CaptureFixture[st
         ((("D1", (("K", 2),)), ("D1", (("C", 2),))), (), "given twice"),
         ((), (("Q", 2),), "no loop dimension Q"),
         ((), (("K", 0),), "integers from 1"),
-        ((), (("K", 2),), "iterates"),
+        ((), (("K", 2),), "wrong numbers of iterations"),
     ],
 )
 def test_an_impossible_given_mapping_is_refused(spatial: tuple, order: tuple, told: str) -> None:

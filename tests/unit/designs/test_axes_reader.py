@@ -182,7 +182,7 @@ def test_what_is_wrong_with_a_sheet(text: str, said: list[str], tmp_path: Path) 
             "rows columns memory\n8 8 smal\n",
             "2 memory: no such choice, got 'smal' (allowed: small, large) (did you mean",
         ),
-        ("rows columns memory memories.srm.size\n8 8 small 4\n", "1 memories.srm.size: the base has no such key"),
+        ("rows columns memory memories.srm.size\n8 8 small 4\n", "1 memories.srm.size: the base file has no such key"),
     ],
 )
 def test_what_does_not_fit_the_space(text: str, said: str, tmp_path: Path) -> None:

@@ -150,7 +150,7 @@ def test_names_that_axes_and_laws_cannot_have(name: str, tmp_path: Path) -> None
         ("{rows: 3}", "laws.rows: is the name of an axis"),
         (
             "{memories.srm.size: kib}",
-            "laws.memories.srm.size: 'memories.srm.size': the base has no such key, got 'srm'",
+            "laws.memories.srm.size: 'memories.srm.size': the base file has no such key, got 'srm'",
         ),
         (f"{{{ROWS}: kib}}", f"laws.{ROWS}: sets what axes.rows.path sets too"),
         ("{memories.sram: 3, memories.sram.size: 3}", "laws.memories.sram.size: sets what laws.memories.sram sets too"),

@@ -191,7 +191,7 @@ CASES: dict[str, tuple[Data, str, list[str]]] = {
     "two cores in one place": (
         connected(2, ["0, 1"], core_coordinates={0: [0, 0], 1: [0, 0]}),
         "core_coordinates.1",
-        ["core 0 is there already"],
+        ["core 0 has these coordinates already"],
     ),
     "core without links": (
         connected(3, ["0, 3", "1, 3", "0, 1"]),

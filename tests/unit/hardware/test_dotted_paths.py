@@ -40,12 +40,12 @@ def test_where_a_path_leads(path: str, keys: tuple[str | int, ...]) -> None:
 @pytest.mark.parametrize(
     ("path", "told"),
     [
-        ("memory.sram.size", Problem("the base has no such key", value="memory", nearest="memories")),
-        ("array.sizes.2", Problem("the base has no such key", value="2", allowed="0, 1")),
-        ("array.sizes.x", Problem("the base has no such key", value="x", allowed="0, 1")),
-        ("memories.sram.ports.q.bits", Problem("the base has no such key", value="q", allowed="r, w")),
-        ("name.first", Problem("not a table in the base, so nothing can be set in it", value="first")),
-        ("name.first.of", Problem("the base has no such key", value="first")),
+        ("memory.sram.size", Problem("the base file has no such key", value="memory", nearest="memories")),
+        ("array.sizes.2", Problem("the base file has no such key", value="2", allowed="0, 1")),
+        ("array.sizes.x", Problem("the base file has no such key", value="x", allowed="0, 1")),
+        ("memories.sram.ports.q.bits", Problem("the base file has no such key", value="q", allowed="r, w")),
+        ("name.first", Problem("not a table in the base file, so no key can be set in it", value="first")),
+        ("name.first.of", Problem("the base file has no such key", value="first")),
     ],
 )
 def test_where_no_path_leads(path: str, told: Problem) -> None:

@@ -355,7 +355,7 @@ def test_the_table_lists_cores_links_and_paths(capsys: pytest.CaptureFixture[str
 
 def test_the_single_core_flow_says_that_there_are_several() -> None:
     """An accelerator of several cores is no core."""
-    told = r"has 7 cores, and one is needed here.*flow: multi.*cns, cost, allocate, schedule"
+    told = r"has 7 cores, but one core is required here.*flow: multi.*cns, cost, allocate, schedule"
     with pytest.raises(InputError, match=told):
         single_core(parse_accelerator(MULTI / "quad_core.yaml"))
 

@@ -94,5 +94,5 @@ def test_level_boundaries_of_a_layer_with_one_input() -> None:
     again = map_layer(layer, core, exported.constraints_for(layer), SearchOptions())
     for key in ("energy_pj", "latency_cycles", "level_boundaries", "loop_order"):
         assert getattr(again, key) == getattr(found, key)
-    with pytest.raises(MappingError, match="none for operand W"):
+    with pytest.raises(MappingError, match="no entry for operand W"):
         map_layer(binary(K=8, OY=6), core, mapping.constraints_for(layer), SearchOptions())

@@ -51,7 +51,7 @@ LARGE: dict[str, int] = {"K": 128, "C": 64, "OX": 10}
 
 def test_the_array_is_smaller() -> None:
     """By the product of all loops of an array dimension; that a layer is smaller is what a mapping for many means."""
-    told = ("D1", "takes 64 lanes, and the array of tpu_like has 32 here: the others are cut")
+    told = ("D1", "takes 64 lanes, and the array of tpu_like has 32 here: the remaining lanes are cut")
     assert cuts(TPU, {"D1": ["K, 64"], "D2": ["C, 32"]}, **LARGE) == [told]
     assert cuts(TPU, {"D1": ["K, 8", "OX, 8"], "D2": ["C, 32"]}, **LARGE) == [told]
     assert cuts(TPU, {"D1": ["K, 64"]}, K=32, C=64, OX=10) == []
@@ -101,7 +101,7 @@ def test_several_sides_that_share_a_loop_are_cut_to_it() -> None:
     (entry,) = read_mapping([{"name": "default", "spatial_mapping": both}]).entries
     (given,) = spatial_candidates(layer(K=4, C=5, OX=27), core(wide), entry, profile_by_name("corrected"))
     assert given == (("D1", (("OX", 14),)), ("D2", (("C", 5), ("OX", 2))))
-    told = ("D2", "D1 and D2 together take 28 lanes of OX, but the layer has only 27: the others are cut")
+    told = ("D2", "D1 and D2 together take 28 lanes of OX, but the layer has only 27: the remaining lanes are cut")
     assert cuts(wide, both, "corrected", K=4, C=5, OX=27) == [told]
     spatial = convert_spatial_mapping(given, layer(K=4, C=5, OX=27), core(wide), LINKS, profile_by_name("corrected"))
     assert dict(spatial.temporal_sizes) == {"K": 4}

@@ -281,7 +281,7 @@ def test_sized_loop_of_one() -> None:
 def test_size_that_does_not_divide() -> None:
     """A size that does not divide is refused, with the dimension, the size and what is left of it."""
     with pytest.raises(
-        MappingError, match=r"temporal_ordering asks for loops D 5, which do not divide the 6 iterations"
+        MappingError, match=r"temporal_ordering has the loops D 5, whose product does not divide the 6 iterations"
     ):
         search([["D", 5]])
 

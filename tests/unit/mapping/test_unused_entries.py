@@ -95,7 +95,7 @@ def test_an_ordering_that_nothing_matches_is_told_with_its_entry() -> None:
     entry = {"name": "default", "spatial_mapping": {"D1": ["B, 4"]}, **LINKS}
     small = {**PRODUCT, "loop_sizes": [1, 8, 4]}
     with pytest.raises(
-        MappingError, match=r"temporal_ordering of the entry 'default': of A, for which it asks, no loop"
+        MappingError, match=r"temporal_ordering of the entry 'default': the spatial mapping leaves no loop of A"
     ):
         map_workload([small], CORE, [{**entry, "temporal_ordering": [["C", "*"], ["A", "*"]]}])
 

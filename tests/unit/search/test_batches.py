@@ -325,7 +325,7 @@ def test_orders_by_name_are_checked() -> None:
     prepared = problem(gemm(C=4, D=2, K=2), register_core(), (("D1", ()),))
     whole = (("C", 4), ("D", 2), ("K", 2))
     for message, given_orders in (
-        ("iterates C 2 instead of 4", [(("C", 2), ("D", 2), ("K", 2))]),
+        ("iterations after the spatial mapping: C 2 instead of 4", [(("C", 2), ("D", 2), ("K", 2))]),
         ("no loop dimension Q", [(*whole, ("Q", 2))]),
         ("different numbers of loops", [whole, (("C", 2), ("C", 2), ("D", 2), ("K", 2))]),
     ):

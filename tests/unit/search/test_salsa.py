@@ -260,7 +260,7 @@ def test_ordering_that_nothing_meets() -> None:
     prepared = problem(gemm(C=2, D=2, K=2), register_core(), (("D1", ()),))
     batch = annealed(prepared, "energy", ordering([["C", "*"], ["C", "*"]]))
     assert cost_orders(batch).closest_failure == NOTHING_MATCHES
-    with pytest.raises(MappingError, match="which do not divide the 2 iterations"):
+    with pytest.raises(MappingError, match="whose product does not divide the 2 iterations"):
         annealed(prepared, "energy", ordering([["C", 3], ["D", "*"]]))
 
 

@@ -1,6 +1,6 @@
 """Reading, writing and verifying every file artifact; digests and provenance.
 
-`files` finds and writes files. `digests` has the single text form of JSON, and computes digests of content. `step_code`
-computes digests of code. `envelope` wraps single objects and tables of rows. `codec` turns frozen dataclasses into JSON
-and back.
+`files` finds and writes files. `digests` writes JSON in one fixed text form, and computes digests of content.
+`step_code` computes digests of code. `envelope` wraps single objects and tables of rows. `codec` turns frozen
+dataclasses into JSON and back.
 """

@@ -20,7 +20,7 @@ T = TypeVar("T")
 LEFT_OUT = {"left_out": True}
 """Metadata of a field that is written only if its value differs from the default."""
 DERIVED = {"derived": True}
-"""Metadata of a field whose value is taken from an outer record."""
+"""Metadata of a field that is never written, because an outer record contains its value."""
 _PLAIN = frozenset((type(None), str, int, float, bool))
 
 
@@ -55,8 +55,8 @@ def decode(kind: type[T], data: Any) -> T:
 
 
 class _MisfitError(ValueError):
-    """Error of data that does not fit the type. `place` is the path of the data; each enclosing value puts its key in
-    front of the path."""
+    """Error of data that does not fit the type. `place` is the path of the data. Each enclosing value adds its key at
+    the start of the path."""
 
     def __init__(self, message: str, place: str = "") -> None:
         super().__init__(message)
@@ -103,7 +103,7 @@ def _read_record(kind: Any, data: Any) -> Any:
 
 
 def _gathered(kind: Any, data: dict[str, Any]) -> tuple[dict[str, Any], dict[str, tuple[tuple[str, Any], ...]]]:
-    """Data of a record without the keys of `spread` fields, and the values of these fields by field name."""
+    """Data of a record without the keys of `spread` fields, and a dict of the values of these fields by field name."""
     gathered = {}
     for name, names in _spread(kind):
         own = {key: item for key, item in data.items() if key in names()}
@@ -139,7 +139,8 @@ def _read_dict(read: Reader, data: Any) -> Any:
 
 @cache
 def _written(kind: Any) -> tuple[tuple[str, Field[Any] | None], ...]:
-    """Fields of a dataclass that are written, by name. The second item is None for a field that is always written."""
+    """Pairs (name, field) of the fields of a dataclass that are written. `field` is None for a field that is always
+    written; any other field is left out at its default value."""
     own = fields(kind) if is_dataclass(kind) else ()
     found = [field for field in own if not {"derived", "spread"} & field.metadata.keys()]
     return tuple((field.name, field if "left_out" in field.metadata else None) for field in found)

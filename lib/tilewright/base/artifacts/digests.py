@@ -1,4 +1,4 @@
-"""Digests of content, and the single text form of JSON from which digests are computed.
+"""Digests of content, and the fixed text form of JSON from which digests are computed.
 
 Keys stay in the order of the data. Floats are exact and as short as possible. Only the standard library is used,
 because the Snakefile imports this module at every parse.
@@ -79,7 +79,7 @@ def digests_of_file(path: Path | str) -> tuple[str, str]:
 
 
 def says(path: Path | str, as_bytes: str, as_said: str) -> bool:
-    """Whether a file still has the content for which `digests_of_file` returned `as_bytes` and `as_said`."""
+    """True if a file still has the content for which `digests_of_file` returned `as_bytes` and `as_said`."""
     try:
         return bytes_digest(path) == as_bytes or input_digest(path) == as_said
     except OSError:
@@ -87,13 +87,14 @@ def says(path: Path | str, as_bytes: str, as_said: str) -> bool:
 
 
 def named_file(path: Path | str) -> Path | None:
-    """Path of the language model configuration that a workload file names; None for any other file."""
+    """Path of the file with the language model configuration that a workload file names; None for any other file."""
     document = _parsed_yaml(Path(path))
     return None if document is None else model_file(document.data, Path(path))
 
 
 def model_file(data: Any, file: Path) -> Path | None:
-    """Path of the language model configuration that the data of a workload file names; None if the data names none."""
+    """Path of the file with the language model configuration that the data of a workload file names; None if the data
+    names none."""
     named = data.get(LANGUAGE_MODEL) if isinstance(data, dict) else None
     return file.parent / named if isinstance(named, str) else None
 
@@ -104,8 +105,8 @@ def bytes_digest(path: Path | str) -> str:
 
 
 def said_digest(value: Any) -> str:
-    """Digest of the data of a YAML file, or of a part of the data. The digest depends on types and on the order of
-    keys."""
+    """Digest of the data of a YAML file, or of a part of the data. The digest depends on the types of values and on the
+    order of keys."""
     return content_digest(_plain(value))
 
 

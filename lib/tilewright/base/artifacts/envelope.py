@@ -45,13 +45,12 @@ SCHEMA_VERSIONS: dict[str, int] = {
     "tilewright/front": 1,
     "tilewright/checks": 1,
 }
-"""Version that this code writes, for every artifact schema."""
+"""Artifact schema -> version of this schema that this code writes."""
 RENAMED: dict[tuple[str, int], dict[str, str]] = {
     ("tilewright/single-summary", 3): {"core": "hardware"},
     ("tilewright/multi-summary", 2): {"model": "schedule_model", "cost_model": "model"},
 }
-"""(schema, previous version) -> old key of an artifact with this version -> new key in the version that this code
-reads."""
+"""(schema, previous version) -> {key in an artifact of this version: new key in the version that this code reads}."""
 
 
 class Artifact(NamedTuple):
@@ -84,7 +83,7 @@ def write_rows(path: Path | str, schema: str, rows: Iterable[Any], provenance: J
 
 
 def rows_digest(rows: Iterable[Any]) -> str:
-    """Digest of a table of these rows."""
+    """Digest of a table with these rows."""
     return content_digest([canonical_text(row) for row in rows])
 
 
@@ -118,11 +117,9 @@ def read_artifact(path: Path | str, schema: str = "") -> Artifact:
 
 
 def read_beside(path: Path, artifact: Path) -> bytes:
-    """Bytes of a file that was written together with an artifact. If the artifact is missing, the bytes are not
-    checked.
-
-    Raises ArtifactError if the file is missing, or if the bytes have changed after the file was written.
-    """
+    """Bytes of a file that was written together with an artifact, after comparison with the digest in this artifact. If
+    the artifact is missing, the bytes are not checked. Raises ArtifactError if the file is missing or its bytes have
+    changed."""
     content = read_bytes(path)
     if artifact.is_file():
         expected = read_artifact(artifact).provenance.get(FILES_BESIDE, {}).get(path.name)
@@ -131,7 +128,7 @@ def read_beside(path: Path, artifact: Path) -> bytes:
 
 
 def is_artifact(path: Path | str) -> bool:
-    """Whether the file starts like an artifact. The file can still be damaged."""
+    """True if the first bytes of a file are those of an artifact. The rest of the file can still be damaged."""
     try:
         with Path(path).open("rb") as stream:
             start = stream.read(64)
@@ -176,7 +173,7 @@ def read_object(kind: type[Parsed], path: Path, schema: str) -> Parsed:
 
 
 def provenance(step: str, inputs: dict[str, str], options: JsonObject | None = None) -> JsonObject:
-    """Provenance of an artifact that a step of the pipeline made. It never has times, paths or names of machines."""
+    """Provenance for an artifact of a pipeline step. It never has times, paths or names of machines."""
     # Imported here, so that commands that make no artifact start faster.
     from tilewright.base.artifacts.step_code import code_digest
 

@@ -15,9 +15,9 @@ YAML_SUFFIXES = (".yaml", ".yml")
 
 
 def existing_file(source: FilePath, what: str = "") -> Path:
-    """Path of `source`, a file of the kind `what`. If there is no such file, raises InputError with the nearest name
-    in the same folder; if it is a folder, with the names of its files.
-    """
+    """Path of `source`, checked to be an existing file; `what` names the kind of the file in messages. If there is no
+    such file, raises InputError with the nearest name in the same folder. If the path is a folder, raises InputError
+    with the names of its files."""
     path = Path(source)
     if path.is_file():
         return path
@@ -29,16 +29,15 @@ def existing_file(source: FilePath, what: str = "") -> Path:
 
 
 def nearest_file(path: Path) -> str:
-    """Suggestion for a path without a file: the path of a file of the same name in a subfolder of its folder, else the
-    nearest name in its folder; '' if there is neither.
-    """
+    """Suggestion for a path at which there is no file: a file of the same name in a subfolder, else the nearest name in
+    the same folder; '' if there is neither."""
     siblings = sorted(path.parent.iterdir()) if path.parent.is_dir() else []
     moved = (item / path.name for item in siblings if os.path.isfile(item / path.name))
     return str(next(moved, "")) or nearest_name(path.name, [item.name for item in siblings])
 
 
 def file_of(source: object) -> str:
-    """Path of a source if the source is a file, else ''."""
+    """Path of a source that is a file; '' for any other source."""
     return str(source) if isinstance(source, str | PathLike) else ""
 
 
@@ -61,8 +60,8 @@ def write_atomically(path: Path | str, content: str | bytes, *, is_cache: bool =
     """Write a file under a temporary name in the same folder, then rename it. A reader sees the old file or the new
     one.
 
-    The file and its folder are on the disk when this function returns. A file of a cache (`is_cache`) is not flushed to
-    the disk and can be lost in a power failure. Raises InputError if the file cannot be written.
+    The file and its folder are on the disk when this function returns. If `is_cache` is true, the file is not flushed
+    to the disk and can be lost in a power failure. Raises InputError if the file cannot be written.
     """
     data = content.encode() if isinstance(content, str) else content
     with writing(path):
@@ -90,7 +89,7 @@ def _write(target: Path, data: bytes, is_cache: bool) -> None:
 
 
 def _sync_folder(folder: Path) -> None:
-    """Flush the names in a folder to the disk. Otherwise a renamed file can be lost in a power failure."""
+    """Flush the list of names in a folder to the disk. Without this, a power failure can undo a rename."""
     handle = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(handle)

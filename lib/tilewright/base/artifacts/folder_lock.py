@@ -1,9 +1,9 @@
 """Lock of a folder of results: only one run at a time writes there, from any checkout and any machine.
 
 The lock is the file `.tilewright-lock` in the folder. The file names the host and the process that hold the lock, and
-the time at which the lock was taken. It is made as a hard link: if two machines try this at the same time, only one of
-them succeeds, also over NFS. If the process of the holder ran on this host and has ended, the next run takes the lock
-over. This host cannot see whether a process of another host still runs. A lock of another host is therefore never taken
+the time at which the lock was taken. The lock is made as a hard link. If two machines make it at the same time, only
+one of them succeeds, also over NFS. If the process of the holder ran on this host and has ended, the next run takes the
+lock. A host cannot see whether a process of another host still runs. A lock of another host is therefore never taken
 over, no matter how old it is. Only the command that the error message names removes such a lock.
 
 Standard library only.
@@ -48,12 +48,13 @@ class Holder:
 
     @property
     def is_here(self) -> bool:
-        """Whether the process would be visible here if it ran."""
+        """True if the holder belongs to this machine, so that its process would be visible while it runs."""
         return self.host == _host()
 
     @property
     def has_ended(self) -> bool:
-        """Whether the process is known to have ended: its machine was rebooted, or the process is gone."""
+        """True if the process of the holder is known to have ended: its machine was rebooted, or the process no longer
+        exists."""
         name, start, space = self.host.split(" ")
         own_name, own_start, own_space = _host().split(" ")
         if (name, space) == (own_name, own_space) and start != own_start:
@@ -70,10 +71,10 @@ class Holder:
 
 @contextmanager
 def holding(folder: Path | str) -> Iterator[None]:
-    """Hold the lock of a folder. The folder is made if it is missing.
+    """Context in which this process holds the lock of a folder. The folder is made if it is missing.
 
-    Do nothing if the process that started this process already holds the lock of the folder, or of a folder that
-    contains it. Raises InputError, which names the holder, if another process holds the lock.
+    The context does nothing if the process that started this process already holds the lock of the folder, or of a
+    folder that contains it. Raises InputError, which names the holder, if another process holds the lock.
     """
     place = Path(folder)
     if is_held_around(place):
@@ -87,10 +88,8 @@ def holding(folder: Path | str) -> Iterator[None]:
 
 
 def is_held_around(folder: Path) -> bool:
-    """Whether the process that started this process holds the lock of the folder, or of a folder that contains it.
-
-    Raises InputError if another process holds the lock.
-    """
+    """True if the process that started this process holds the lock of the folder, or of a folder that contains it.
+    Raises InputError if another process holds the lock."""
     for place in (folder.absolute(), *folder.absolute().parents):
         holder = read_holder(place)
         if holder is not None and _holds(place, holder):
@@ -119,7 +118,7 @@ def take(folder: Path, process: int, command: str) -> str:
 
 
 def release(folder: Path, token: str) -> None:
-    """Release the lock, unless it belongs to another holder by now."""
+    """Release the lock, unless another holder has taken it in the meantime."""
     holder = read_holder(folder)
     if holder is not None and holder.token == token:
         with suppress(OSError):
@@ -173,8 +172,8 @@ def _refusal(folder: Path, holder: Holder | None) -> Problem:
 
 
 def _holds(folder: Path, holder: Holder) -> bool:
-    """Whether a lock is still held: by the process of the holder, or by one of its child processes, which keeps the
-    lock file open."""
+    """True if a lock is still held: the process of the holder runs, or one of its child processes keeps the lock file
+    open."""
     if not holder.has_ended:
         return True
     try:
@@ -194,7 +193,7 @@ def _holds(folder: Path, holder: Holder) -> bool:
 
 @contextmanager
 def _guarded(folder: Path) -> Iterator[None]:
-    """Let only one process of this host at a time examine a lock and take it over."""
+    """Context in which no other process of this host can examine a lock and take it from a holder that has ended."""
     guard = os.open(folder, os.O_RDONLY)
     try:
         with suppress(OSError):  # a file system without locks: the hard link still decides who is first
@@ -241,7 +240,7 @@ def _host() -> str:
 
 
 def _beginning(process: int) -> str:
-    """Start time of a process of this host; '' if there is no such process, or if it has ended and is a zombie."""
+    """Start time of a process of this host; '' if no such process runs, or if it is a zombie."""
     try:
         fields = Path(f"/proc/{process}/stat").read_text("utf-8", "replace").rpartition(")")[2].split()
         return "" if fields[0] in "ZX" else fields[19]

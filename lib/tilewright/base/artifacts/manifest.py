@@ -36,10 +36,10 @@ VERSION = 1
 UP_TO_DATE = ""
 """State of a unit whose files are the same as those that a run from scratch would make."""
 _LONG_AGO_NS = 10**18
-"""Time stamp of the order of a unit that is up to date (September 2001): older than every file of results."""
+"""Time stamp for the order of a unit that is up to date: September 2001, which is older than all result files."""
 _UNSETTLED_NS = 2 * 10**9
-"""Time in ns. Clocks of file systems are coarse: if a file changed less than this time before its digest was computed,
-it can change again without a new time stamp."""
+"""Time in ns after a change of a file in which a second change can get the same time stamp, because clocks of file
+systems are coarse. A digest that was computed within this time is not trusted."""
 
 
 class Job(NamedTuple):
@@ -50,7 +50,8 @@ class Job(NamedTuple):
     made."""
     log: str
     removes: tuple[str, ...] = ()
-    """Files below the folder of results that are deleted before the job, so that no file of an earlier result stays."""
+    """Files below the folder of results that are deleted before the job runs, so that no file of an earlier result
+    remains."""
 
 
 @dataclass(frozen=True)
@@ -62,13 +63,13 @@ class Unit:
     files: tuple[str, ...]
     """Files and folders that the job makes, below the folder of results."""
     said: Mapping[str, Callable[[], JsonValue]]
-    """Functions that return the inputs that are not units, by name. Such inputs are digests of code and of files that
-    people wrote, and options."""
+    """Name of an input -> function that returns the input. The inputs are digests of code, digests of files that people
+    wrote, and options. Units are in `needs`."""
     needs: tuple[str, ...] = ()
     """Units whose files the job reads."""
     besides: tuple[str, ...] = ()
-    """Patterns of further files that the job makes in some cases only, such as figures that only some design spaces
-    have."""
+    """Patterns of further files that the job makes only in some cases. For example, only some design spaces have
+    figures."""
     job: Job | None = None
     """Command of the job, if the job can share one process with other jobs; else None."""
     step: str = ""
@@ -79,17 +80,18 @@ class Unit:
 
 
 class _Seen(NamedTuple):
-    """State of a file when its bytes were digested."""
+    """State of a file at the time when the digest of its bytes was computed."""
 
     stat: tuple[int, ...]
-    """Size in bytes, times of modification and of the last change in ns, inode."""
+    """Size in bytes, time of modification in ns, time of the last change of the inode in ns, and number of the inode.
+    """
     digest: str
     at_ns: int
 
 
 def files_digest(path: Path) -> str:
-    """Digest of the bytes of a file, or of the names and bytes of all files in a folder; 'missing' if neither
-    exists."""
+    """Digest of the bytes of a file, or of the names and bytes of all files in a folder. It is 'missing' if the path
+    does not exist."""
     if path.is_dir():
         # Snakemake notes the age of a folder in a hidden file.
         inner = sorted(file for file in path.rglob("*") if file.is_file() and not file.name.startswith(".snakemake"))
@@ -106,7 +108,7 @@ class Manifest(NamedTuple):
     made_of: str
     said: Mapping[str, JsonValue]
     needs: Mapping[str, str]
-    """Digest of the files of each unit that the job read, at the time of the job, by unit."""
+    """Unit that the job read -> digest of the files of this unit at the time of the job."""
     files: Mapping[str, str]
     """File below the folder of results -> digest of its bytes."""
 
@@ -149,7 +151,7 @@ _CHANGED = "has changed since this run began; run it again"
 
 
 def results_above(folder: Path) -> Path | None:
-    """Folder of results that `folder` is or belongs to: the nearest folder that has manifests; None if there is
+    """Folder of results that contains `folder`, or `folder` itself: the nearest one with manifests. None if there is
     none."""
     places = (folder, *folder.parents, *folder.absolute().parents)
     return next((place for place in places if (place / FOLDER).is_dir()), None)
@@ -162,7 +164,7 @@ def read_orders(results: Path) -> Iterator[tuple[Path, bool]]:
 
 
 class Order(NamedTuple):
-    """Order: all that a job needs to know about the unit that it makes."""
+    """All data that a job needs about the unit that it makes."""
 
     results: Path
     unit: str
@@ -173,22 +175,21 @@ class Order(NamedTuple):
     besides: tuple[str, ...]
     job: Job
     is_due: bool
-    """Whether the unit has to be made. False if its files are the same as those of a run from scratch."""
+    """True if the unit has to be made; false if its files are the same as those of a run from scratch."""
     step: str = ""
     reads: Mapping[str, Sequence[str]] = {}
     unmade: tuple[str, ...] = ()
-    """Units that the job reads, but that are missing or were made from other inputs than those with which the pipeline
-    was planned."""
+    """Units that the job reads, but that are missing or were made from inputs other than the planned ones."""
 
     def refuse_unmade(self) -> None:
-        """Raises InputError if a unit that the job reads is not made as planned."""
+        """Raise InputError if a unit that the job reads is missing or was not made as planned."""
         if self.unmade:
             raise InputError(
                 [Problem("has no up-to-date result: run `make run` again to make it", name) for name in self.unmade]
             )
 
     def remove_earlier(self) -> None:
-        """Delete files of an earlier result that this result possibly does not replace."""
+        """Delete files of an earlier result that the new result might not replace."""
         for file in (*(self.results / file for file in self.job.removes), *self._besides()):
             if file.is_dir() and not file.is_symlink():
                 shutil.rmtree(file)
@@ -196,13 +197,13 @@ class Order(NamedTuple):
                 file.unlink(missing_ok=True)
 
     def _besides(self) -> list[Path]:
-        """Existing files that only some units of this kind make. They can come from this result or from an earlier
-        one."""
+        """Existing files that match `besides` of the unit. The new result might not make them, so they can belong to an
+        earlier result."""
         found = {path for pattern in self.besides for path in self.results.glob(pattern)}
         return sorted(found - {self.results / file for file in self.files})
 
     def refuse_changed_files(self) -> None:
-        """Raises InputError if the content of a file that people write has changed after the pipeline was planned. The
+        """Raise InputError if the content of a file that people write has changed since the pipeline was planned. The
         manifest would then name inputs that differ from those that the job has read."""
         changed = [file for file, digests in self.reads.items() if not says(file, *digests)]
         if changed:
@@ -294,8 +295,8 @@ class ResultsLedger:
         return self._states[name]
 
     def order(self, name: str) -> Path:
-        """Write the order of a unit and return its path. The order is younger than all files of the unit if these have
-        to be made, else older."""
+        """Write the order of a unit and return its path. If the unit has to be made, the order is younger than all
+        files of the unit; otherwise it is older."""
         file = order_file(self.results, name)
         if name not in self._ordered:
             self._ordered.add(name)
@@ -376,8 +377,8 @@ class ResultsLedger:
         return own is not None and all(age < own for age in ages)
 
     def _make_older(self, order: Path, unit: Unit) -> None:
-        """Make the files of a unit older than its order. This concerns files that have to be made again, but are as
-        young as the order or younger."""
+        """Make the files of a unit older than its order. This is needed for files that have to be made again but are
+        not older than the order."""
         own = os.stat(order).st_mtime_ns
         for file in unit.files:
             age = _age(self.results / file)
@@ -386,7 +387,8 @@ class ResultsLedger:
 
 
 def _look(path: Path, before: _Seen | None) -> _Seen:
-    """State of a file or folder now. The bytes are read only if size, times or inode differ from `before`."""
+    """Present state of a file or folder. The bytes are read only if size, times or inode differ from the earlier state
+    `before`."""
     if path.is_dir():  # the times of a folder do not show changes of the files in it
         return _Seen((0, 0, 0, 0), files_digest(path), 0)
     stat = _stat(path)
@@ -435,5 +437,5 @@ def _set_age(path: Path, age_ns: int) -> None:
 
 
 def paths_below(results: Path, paths: Sequence[Path | str]) -> tuple[str, ...]:
-    """Paths relative to the folder of results, as units name them."""
+    """Paths of files relative to the folder of results, in the form in which units name them."""
     return tuple(Path(path).relative_to(results).as_posix() for path in paths)

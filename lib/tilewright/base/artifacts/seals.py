@@ -1,8 +1,7 @@
 """Seals: a digest of all other bytes of a file, stored in the file where other readers of the format ignore it.
 
 JSON has the seal as its last key, rows have it in their last line, Parquet has it before the footer, and a file of
-arrays has it in the comment of the archive. If any bit of a sealed file is changed, this is noticed when the file is
-read.
+arrays has it in the comment of the archive. Reading a sealed file finds a change of any bit.
 
 Standard library only.
 """
@@ -25,10 +24,10 @@ _PARQUET_TAG = b"tilewright/sealed"
 _PARQUET_END = b"PAR1"
 _ARCHIVE_END = b"PK\x05\x06"
 _ARCHIVE_END_BYTES = 22
-"""Size of the last record of an archive, without the comment that follows it."""
+"""Size in bytes of the last record of a zip archive, without its comment."""
 _MOST_CHANGED = 2
-"""Largest number of wrong bytes at the place of a seal with which the file counts as sealed but damaged. With more
-wrong bytes, the file counts as a file without a seal."""
+"""Largest number of wrong bytes where a seal is expected. Up to this number, the file counts as sealed but damaged.
+With more wrong bytes, it counts as a file that never had a seal."""
 
 
 def sealed_document(text: str) -> bytes:
@@ -55,17 +54,17 @@ def sealed_archive(content: bytes) -> bytes:
 
 
 def is_sealed_document(content: bytes) -> bool:
-    """Whether a JSON file is unchanged since it was written."""
+    """True if the seal of a JSON file matches its other bytes."""
     return _has_end(content, _DOCUMENT_END)
 
 
 def is_sealed_line(content: bytes) -> bool:
-    """Whether a file of lines of JSON is unchanged since it was written."""
+    """True if the seal of a file of JSON lines matches its other bytes."""
     return _has_end(content, _ROWS_END)
 
 
 def is_sealed_parquet(content: bytes) -> bool:
-    """Whether a Parquet file is unchanged since it was written."""
+    """True if the seal of a Parquet file matches its other bytes."""
     start = _footer_start(content)
     place = start - _DIGITS - len(_PARQUET_TAG)
     if place < 0 or content[place : place + len(_PARQUET_TAG)] != _PARQUET_TAG:
@@ -74,13 +73,13 @@ def is_sealed_parquet(content: bytes) -> bool:
 
 
 def is_sealed_archive(content: bytes) -> bool:
-    """Whether an archive is unchanged since it was written."""
+    """True if the seal of a zip archive matches its other bytes."""
     return content[-_DIGITS:] == digest_of_bytes(content[:-_DIGITS]).encode()
 
 
 def may_have_been_sealed(path: Path | str, content: bytes) -> bool:
-    """Whether a file has a seal, or had one before a few bytes were changed. JSON and tables of other programs have no
-    seal."""
+    """True if a file has a seal, or something that differs from a seal in only a few bytes. JSON and tables of other
+    programs have no seal."""
     match Path(path).suffix:
         case ".json":
             return _resembles(content, _DOCUMENT_END) or _resembles(content, _ROWS_END)
@@ -102,7 +101,7 @@ IS_SEALED: dict[str, Callable[[bytes], bool]] = {
     ".npz": is_sealed_archive,
     ".parquet": is_sealed_parquet,
 }
-"""Suffix of a file name -> function that checks that the content of such a file is unchanged since it was written."""
+"""Suffix of a file name -> function that checks whether the seal of such a file matches its other bytes."""
 
 
 def read_bytes(path: Path | str) -> bytes:
@@ -118,7 +117,7 @@ def read_bytes(path: Path | str) -> bytes:
 def read_sealed(path: Path | str, *, is_required: bool = True) -> bytes:
     """Bytes of a sealed file, including the seal.
 
-    Raises ArtifactError if the file is missing or damaged. Without `is_required`, a file that never had a seal is
+    Raises ArtifactError if the file is missing or damaged. If `is_required` is false, a file that never had a seal is
     accepted too.
     """
     content = read_bytes(path)
@@ -128,7 +127,7 @@ def read_sealed(path: Path | str, *, is_required: bool = True) -> bytes:
 
 
 def check_seal(path: Path | str, is_sealed: bool) -> None:
-    """Raises ArtifactError unless `is_sealed` is true: the content of the file has changed, or an older version wrote
+    """Raise ArtifactError if `is_sealed` is false. The content of the file has then changed, or an older version wrote
     the file."""
     if not is_sealed:
         message = "its digest does not match its content, or it was written by an older version"

@@ -1,13 +1,13 @@
 """Code of each step of the pipeline, found through the imports in the source files, and the digest of this code.
 
-If the code of a rule changes, Snakemake reruns the rule, because a parameter of the rule is the digest of this code.
-The digest covers the raw bytes of every file of the package that the step runs: the modules with which the step begins,
-and all modules that these import.
+The digest is a parameter of the Snakemake rule of the step. If the code changes, Snakemake therefore runs the rule
+again. The digest covers the raw bytes of every file of the package that the step runs: the modules with which the step
+begins, and all modules that these import.
 
-Standard library only, and without a parser: commands and the Snakefile ask for the digests whenever they start, and
-this takes milliseconds. The scan finds all that Python can import: imports anywhere in a module except under `if
-TYPE_CHECKING:`, texts that are the name of a module (used for families of operators), and entries of registries. A test
-compares the scan with Python's own parser.
+Standard library only, and without a parser: every command and the Snakefile compute the digests when they start, so
+this must take only milliseconds. The scan finds all that Python can import: imports anywhere in a module except under
+`if TYPE_CHECKING:`, texts that are the name of a module (used for families of operators), and entries of registries. A
+test compares the scan with Python's own parser.
 """
 
 import hashlib
@@ -57,7 +57,7 @@ class SourceTree:
 
     @cached_property
     def files(self) -> frozenset[str]:
-        """All files of the package except hidden and compiled ones."""
+        """Paths of all files of the package except hidden and compiled ones."""
         found = []
         for folder, inner, names in os.walk(self.package):
             inner[:] = [name for name in inner if name != "__pycache__" and not name.startswith(".")]
@@ -67,7 +67,7 @@ class SourceTree:
         return frozenset(found)
 
     def source(self, file: str) -> bytes:
-        """The bytes of a file."""
+        """Bytes of a file of the package."""
         if file not in self._sources and (kept := self._as_imported.get(module_name(file))) is not None:
             self._sources[file] = kept
         elif file not in self._sources:
@@ -76,8 +76,8 @@ class SourceTree:
         return self._sources[file]
 
     def closure(self, roots: Iterable[str], without: Iterable[str] = ()) -> list[str]:
-        """Files that run when the modules `roots` run, sorted. Files of modules in `without`, and files that only these
-        modules import, are left out.
+        """Files that run when the modules `roots` run, sorted. Modules in `without`, and files that only these modules
+        import, are left out.
 
         `without` has names of modules, or of all modules in a package (`tilewright.results.*`).
         """
@@ -115,8 +115,8 @@ class SourceTree:
         return frozenset(beside).union(programs, *found)
 
     def _files_run(self, module: bytes) -> frozenset[str]:
-        """Files of a module or package, and of all packages above it. `module` is the name without `tilewright` in
-        front (b".cost.kernel")."""
+        """Files that run when a module or package is imported: its own file and those of all packages above it.
+        `module` is the name without `tilewright` in front (b".cost.kernel")."""
         if module not in self._run:
             place = module[1:].decode().replace(".", "/")
             both = (f"{place}.py", f"{place}/__init__.py") if place else ("__init__.py",)
@@ -126,7 +126,7 @@ class SourceTree:
 
     @cached_property
     def _modules(self) -> frozenset[bytes]:
-        """Modules that are not packages, named as for `_files_run`."""
+        """Names of the modules that are not packages, in the form of `_files_run`."""
         return frozenset(_place(module_name(file)) for file in self.files if not file.endswith("__init__.py"))
 
     @cached_property
@@ -141,20 +141,20 @@ class SourceTree:
 
 
 def matcher(patterns: Iterable[str]) -> Callable[[str], bool]:
-    """Function that returns True for a module that has one of these names or lies in one of these packages
-    (`tilewright.results.*`)."""
+    """Function that returns True for each module that `names` selects. A name is that of a module, or stands for all
+    modules of a package (`tilewright.results.*`)."""
     modules = frozenset(patterns)
     folders = tuple(name.removesuffix("*") for name in modules if name.endswith(".*"))
     return lambda module: module in modules or module.startswith(folders)
 
 
 def _place(module: str) -> bytes:
-    """Name of a module without the name of the package at the start, as the search in sources needs it."""
+    """Name of a module without `tilewright` at the start, as bytes, which is the form for searches in sources."""
     return module.removeprefix(NAME).encode()
 
 
 def module_name(file: str) -> str:
-    """The module in a file of the package; for a file of data, its name with dots."""
+    """Name of the module in a file of the package. For a data file, the path with dots in place of slashes."""
     place = file.removesuffix(".py").removesuffix("/__init__")
     return NAME if place == "__init__" else f"{NAME}.{place.replace('/', '.')}"
 
@@ -194,7 +194,8 @@ DISPATCH = (
     "tilewright.base.noted_files",
     "tilewright.cli.interruption",
 )
-"""Modules that only name other modules and say which verbs and stages exist. They influence no result of any step."""
+"""Modules that only list other modules, such as the tables of verbs and stages. They influence no result of any step.
+"""
 _REPORT = "tilewright.results.*"
 _PRINTED = (_REPORT, "tilewright.peers.zigzag.exports.*")
 _OWN_PIPELINE = "tilewright.pipeline.stages.multi.pipeline"
@@ -202,7 +203,8 @@ _ONE_CORE_CHECKS = ("tilewright.cli.check_certificates",)
 _FOR_PAPER = ("tilewright.results.paper_figure", "tilewright.results.paper_tables")
 _MULTI_REPORT = "tilewright.cli.report_multi"
 _READ_NETWORKS = "tilewright.workload.onnx.*"
-"""Readers of ONNX files, for steps that look for the hardware of a run, but do not read its network."""
+"""Readers of ONNX files. Steps that need only the hardware of a run exclude them, because they do not read its network.
+"""
 CODE_OF: dict[str, StepCode] = {
     **{name: StepCode((f"tilewright.cli.{step.verb}",)) for name, step in STEPS.items() if step.verb != "parse"},
     "parse_hardware": StepCode(("tilewright.cli.parse_hardware",)),
@@ -276,8 +278,8 @@ CODE_OF: dict[str, StepCode] = {
 }
 """Code of each step of the pipeline. A step that is not named here runs the module of its verb.
 
-`export` is the additional code of mapping if a stage of the pipeline writes files. `multi_pipeline` is the code that a
-pipeline of a user can run on several cores.
+`export` is the code that mapping runs in addition if a stage of the pipeline writes files. `multi_pipeline` is the code
+that a user's pipeline can run on several cores.
 """
 
 
@@ -304,19 +306,20 @@ def code_files(step: str, tree: SourceTree) -> list[str]:
 
 @cache
 def _running_tree(entries: Entries) -> SourceTree:
-    """Sources of the code that runs. They depend on the registry entries, because these are imported and can change."""
+    """Sources of the running package. The result depends on the registry entries, because their modules are imported
+    and the entries can change."""
     return SourceTree(PACKAGE, bytecode.SOURCES)
 
 
 @cache
 def _running_code_digest(code: StepCode, entries: Entries) -> str:
-    """Code digest for the given registry entries. The digest is computed only one time, because searches need it for
-    every layer."""
+    """Digest of the code that a step runs with the given registry entries. The digest is cached, because searches need
+    it for every layer."""
     return digest_of(_running_tree(entries), code)
 
 
 def digest_of(tree: SourceTree, code: StepCode) -> str:
-    """Digest of the files that a step runs, over their names and bytes."""
+    """Digest over the names and bytes of the files that a step runs."""
     digest = hashlib.blake2b(digest_size=DIGEST_BYTES)
     files = _files_of(tree, code)
     for file in files:
@@ -329,14 +332,14 @@ def digest_of(tree: SourceTree, code: StepCode) -> str:
 
 
 def _files_of_others(files: Iterable[str]) -> list[Path]:
-    """Sources of the plug-ins that are entered in the registries of these files: all files of the package of each
-    plug-in."""
+    """Sources of plug-ins that are entered in the registries in these files. All files of a plug-in's package are
+    included."""
     modules = {module.partition(".")[0] for file in files for module in entered(module_name(file))} - {NAME}
     return [path for module in sorted(modules) for path in files_of_package(module)]
 
 
 def files_of_package(name: str) -> list[Path]:
-    """Sources of another package, sorted, or the file of a module; [] if there is none."""
+    """Source files of another package, sorted. For a module that is no package, its file; [] if there is none."""
     spec = find_spec(name)
     if spec is None:
         return []

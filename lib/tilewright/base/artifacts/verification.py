@@ -109,8 +109,8 @@ def _with_seals(folder: Path, paths: Iterable[Path]) -> Verified:
 
 
 def _compared_with_manifests(folder: Path, part: Path | None = None) -> Iterator[tuple[Path, Problem | None]]:
-    """All orders and manifests of units, and all files that the manifests name. Each comes with its problem, or None if
-    it is intact. With `part`, only files in this part of the folder are returned.
+    """All orders and manifests of units, and all files that the manifests name. The result has pairs (file, problem);
+    the problem is None for an intact file. If `part` is given, only files in this part of the folder are returned.
 
     Missing files are left out, because the next run makes them.
     """
@@ -137,7 +137,8 @@ def _is_within(path: Path, part: Path) -> bool:
 
 
 def _verify_file(path: Path, name: str) -> bool:
-    """Whether a file has a digest. Raises ArtifactError if the file is damaged or of another version."""
+    """True if a file has a digest that matches; False if it has no digest. Raises ArtifactError if the file is damaged
+    or of another version."""
     content = read_bytes(path)
     if (stored := _STORED.fullmatch(name)) and content[:1] == b"{":
         is_named = content.startswith(b'{"key":"%s"' % stored[2].encode())
@@ -153,8 +154,8 @@ def _verify_file(path: Path, name: str) -> bool:
 
 
 def _damaged_beside(path: Path) -> Iterator[tuple[Path, Problem | None]]:
-    """Files that were written with an artifact. Each comes with its problem, or None if it is intact. Missing files are
-    left out."""
+    """Pairs (file that was written with an artifact, problem); the problem is None for an intact file. Missing files
+    are left out."""
     if path.suffix != ".json" or not is_artifact(path):
         return
     for name, digest in read_artifact(path).provenance.get(FILES_BESIDE, {}).items():

@@ -1,4 +1,4 @@
-"""Costs of the library as data rows and as lines of text."""
+"""Costs of the library as rows of data, and as lines of text for people."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -76,7 +76,7 @@ def source_row(source: CostSource) -> JsonObject:
 
 
 def memory_lines(row: dict[str, Any]) -> Iterator[str]:
-    """Lines of text for a row of `memory_row`, with or without remarks."""
+    """Lines of text that describe a row of `memory_row`, with or without its remarks."""
     energies = f"read {row['read_energy_pj']:g} pJ, write {row['write_energy_pj']:g} pJ a word"
     yield f"  {energies}, area {row['area_mm2']:g} mm2"
     leakage, access = row["leakage_mw"], row["access_time_ns"]
@@ -93,7 +93,7 @@ def memory_lines(row: dict[str, Any]) -> Iterator[str]:
 
 
 def table_lines() -> Iterator[str]:
-    """Lines that summarise the CACTI table by setup, node and cells."""
+    """Lines that summarise the CACTI table by setup, process node and cell type."""
     for group, found in sorted(sram_table(CACTI).items()):
         sizes = [place.size_bytes for place in found]
         widths = Counter(place.width_bits for place in found)

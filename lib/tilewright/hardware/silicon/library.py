@@ -1,4 +1,4 @@
-"""Figures from publications, each with its source: arithmetic, SRAM, DRAM, wires and links.
+"""Published energies, areas and other figures, each with its source: arithmetic, SRAM, DRAM, wires and links.
 
 The tables of the library are files in the folder of this module, and are read once. If a table changes, the pipeline
 reruns the steps that use the table.
@@ -15,18 +15,18 @@ CACTI, FILLED, NODES, ENTRIES, SOURCES = "cacti.csv", "cacti_filled.csv", "nodes
 PLAIN, ZIGZAG_CALL = "plain", "zigzag_call"
 """CACTI setups: the usual setup of designers, and the setup that zigzag-dse uses."""
 FEWEST_WORDS = 32
-"""Smallest number of words for which CACTI finds a memory."""
+"""Smallest number of words for which CACTI returns a memory."""
 HP, LSTP = "itrs-hp", "itrs-lstp"
 """CACTI cell types: high performance, and low standby power."""
 
 
 class SramFigures(NamedTuple):
-    """Results of CACTI for a memory."""
+    """Figures of one memory from CACTI."""
 
     read_energy_pj: float
-    """Energy of reading a word."""
+    """Energy in pJ of reading a word."""
     write_energy_pj: float
-    """Energy of writing a word."""
+    """Energy in pJ of writing a word."""
     leakage_mw: float
     area_mm2: float
     access_time_ns: float
@@ -34,7 +34,7 @@ class SramFigures(NamedTuple):
 
 
 class SramGroup(NamedTuple):
-    """Group of memories that differ only in size and width."""
+    """Properties that the memories of a group have in common; they differ only in size and width."""
 
     setup: str
     node_nm: int
@@ -49,14 +49,14 @@ class SramPlace(NamedTuple):
 
 
 def rows(name: str) -> list[dict[str, str]]:
-    """Rows of a table as texts."""
+    """Rows of a table of the library, with every cell as text."""
     with (DATA / name).open(encoding="utf-8", newline="") as file:
         return list(csv.DictReader(file))
 
 
 @cache
 def sram_table(name: str) -> dict[SramGroup, dict[SramPlace, SramFigures]]:
-    """Memories of a table: CACTI for the results of CACTI, FILLED for interpolated memories."""
+    """SRAMs of a table: CACTI names the table of CACTI results, FILLED the table of interpolated memories."""
     found: dict[SramGroup, dict[SramPlace, SramFigures]] = {}
     for row in rows(name):
         group = SramGroup(row["setup"], int(row["node_nm"]), row["cell_type"])
@@ -73,13 +73,13 @@ CHECKED = {
     "recalled": "NOT confirmed in a second place",
     "taken over": "NOT a figure of its own: it belongs to the nearest kind, which the conditions name",
 }
-"""Meaning of each level of checking. The level states how a figure was checked when it was entered."""
+"""Level of checking -> its meaning: how a figure was checked when it was entered into the library."""
 REGISTER, DRAM = "register-40nm", "dram"
 
 
 @dataclass(frozen=True)
 class Source:
-    """A publication."""
+    """Publication that figures are taken from."""
 
     name: str
     publication: str
@@ -89,7 +89,7 @@ class Source:
 
 @dataclass(frozen=True)
 class LibraryEntry:
-    """One figure, or several figures of one circuit."""
+    """Entry of the library: one figure, or several figures of the same circuit."""
 
     name: str
     kind: str
@@ -97,7 +97,7 @@ class LibraryEntry:
     node_nm: float | None
     energy_pj: float | None
     energy_range_pj: tuple[float, float] | None
-    """Range of the energy if sources disagree, or if the source itself gives a range."""
+    """Smallest and largest energy in pJ, if sources disagree or a source gives a range."""
     energy_per: str
     """Unit of work that needs the energy, such as an operation or a bit."""
     area_um2: float | None
@@ -112,7 +112,7 @@ class LibraryEntry:
 
 @cache
 def entries() -> dict[str, LibraryEntry]:
-    """Entries by name, in the order of the table."""
+    """Name -> library entry, in the order of the table."""
     sources = {row["source"]: Source(row["source"], row["publication"], row["note"]) for row in rows(SOURCES)}
     return {row["name"]: _entry(row, sources) for row in rows(ENTRIES)}
 

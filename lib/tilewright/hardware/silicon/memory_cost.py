@@ -1,10 +1,9 @@
-"""Costs of a memory from the library, step by step: CACTI SRAMs, the law between them, and scaling between nodes.
+"""Costs of a memory from the library: figures of CACTI, interpolation between them, and scaling between process nodes.
 
 If the library has no figures for a node, figures of another node are scaled by the law of Stillmaker and Baas
 (Integration 58, 2017). This law is fitted to simulations of inverters with predictive technology models from 180 to 7
-nm. Factors for nodes between those of the law are interpolated by logarithms. The law describes logic, but measured
-SRAM improves much less below 22 nm (docs/costs.md). Results that use the law therefore state that it is a law for
-logic.
+nm. Factors for nodes between those of the law are interpolated by logarithms. The law describes logic. Below 22 nm,
+measured SRAM improves much less (docs/costs.md). Results that use the law therefore state that it is a law for logic.
 """
 
 import math
@@ -37,7 +36,7 @@ LAW = "Stillmaker and Baas 2017"
 
 
 class NodeFigures(NamedTuple):
-    """Figures of a circuit at a node; only ratios between nodes are meaningful."""
+    """Figures of a circuit at a process node. Only ratios of these figures between nodes have a meaning."""
 
     energy: float
     delay: float
@@ -46,7 +45,7 @@ class NodeFigures(NamedTuple):
 
 @cache
 def _nodes() -> dict[float, NodeFigures]:
-    """Figures at nominal supply voltage, by node in nm in rising order."""
+    """Process node in nm -> figures at nominal supply voltage, in rising order of nodes."""
     found = {}
     for row in rows(NODES):
         volts = float(row["supply_v"])
@@ -57,13 +56,14 @@ def _nodes() -> dict[float, NodeFigures]:
 
 
 def known_nodes() -> tuple[float, float]:
-    """Smallest and largest node of the law, in nm."""
+    """Smallest and largest process node of the scaling law, in nm."""
     return min(_nodes()), max(_nodes())
 
 
 def node_factors(from_nm: float, to_nm: float) -> NodeFigures:
-    """Factors by which energy, delay and area change from one node to another. Both nodes must be within
-    `known_nodes`."""
+    """Factors by which energy, delay and area change from one process node to another. Both nodes must be within
+    `known_nodes`.
+    """
     return NodeFigures(*(new / old for old, new in zip(_figures(from_nm), _figures(to_nm), strict=True)))
 
 
@@ -79,10 +79,10 @@ def _figures(node_nm: float) -> NodeFigures:
 
 
 CELLS = {"hp": HP, "lstp": LSTP}
-"""CACTI name of each cell type, by its name in hardware files."""
+"""Cell type in hardware files -> name of this cell type in CACTI."""
 SOURCE = "CACTI 7 (Balasubramonian et al., ACM TACO 14(2), 2017)"
 FURTHEST = 2
-"""Largest factor by which a size or a width can lie outside the range of the table."""
+"""Largest factor by which a size or width can exceed the largest value in the table, or fall below the smallest."""
 
 
 class NoCostError(ValueError):
@@ -95,18 +95,18 @@ class NoCostError(ValueError):
 
 @dataclass(frozen=True)
 class SramCost:
-    """Figures of an SRAM, with the steps of their calculation."""
+    """Figures of an SRAM, with the steps of the calculation as text."""
 
     read_energy_pj: float
-    """Energy of reading a word."""
+    """Energy in pJ of reading a word."""
     write_energy_pj: float
     area_mm2: float
     leakage_mw: float | None
-    """Leakage; None if no figure is known at this node."""
+    """Leakage in mW; None if no figure is known at this process node."""
     access_time_ns: float
     steps: tuple[str, ...]
     is_in_table: bool
-    """True if CACTI has exactly this memory."""
+    """True if the CACTI table has exactly this memory."""
 
 
 def sram_cost(size_bits: int, width_bits: int, node_nm: float, cells: str) -> SramCost:
@@ -147,7 +147,7 @@ def _at_group(group: SramGroup, size_bytes: float, width_bits: int) -> SramCost:
     widths = _around("word", width_bits, sorted({place.width_bits for place in known}), "bits", steps)
     corners = [(SramPlace(size, width), a * b) for size, a in sizes for width, b in widths]
     for place, weight in corners:
-        origin = "in the table" if place in own else "by the law between its memories"
+        origin = "in the table" if place in own else "interpolated between its memories"
         figures = known[place]
         told = (
             f"read {figures.read_energy_pj:g} pJ, write {figures.write_energy_pj:g} pJ, area {figures.area_mm2:g} mm2"
@@ -181,8 +181,7 @@ def _around(what: str, value: float, known: Sequence[int], unit: str, steps: lis
 
 
 def _mean(found: Sequence[tuple[SramFigures, float]]) -> SramFigures:
-    """Figures whose logarithms are the weighted means of the logarithms in `found`. The figures of a single neighbour
-    are returned unchanged."""
+    """Weighted geometric mean of the figures in `found`. The figures of a single neighbour are returned unchanged."""
     if len(found) == 1:
         return found[0][0]
     columns = zip(*(figures for figures, _ in found), strict=True)
@@ -250,12 +249,15 @@ def _place_name(size_bytes: float, width_bits: int) -> str:
 
 SRAM, REGISTER_FILE, DRAM = "sram", "register_file", "dram"
 LAWS = (SRAM, REGISTER_FILE, DRAM)
-"""Kinds of memories in the library; they are the allowed values of `from` in hardware files."""
+"""Types of memories in the library, which are the allowed values of `from` in hardware files."""
 CACTI_RANGE = (0.7, 1.3)
-"""Smallest and largest factor on CACTI figures, which differ by 10 to 30 % from measured memories."""
+"""Smallest and largest factor between a measured memory and its CACTI figures, which differ from measurements by 10 to
+30 %.
+"""
 _ZIGZAG_RF_FACTOR = 128
-"""Factor on the size of a register file. zigzag-dse 3.9.1 takes the cost of an SRAM of the multiplied size, and does
-not scale this cost back."""
+"""Factor by which the size of a register file is multiplied before the table is used. zigzag-dse 3.9.1 takes the cost
+of an SRAM of the multiplied size, and does not scale this cost back.
+"""
 
 
 @dataclass(frozen=True)
@@ -264,13 +266,13 @@ class MemoryShape:
 
     size_bits: int
     read_bits: int
-    """Width of the widest port that reads; 0 if no port reads."""
+    """Width in bits of the widest port that reads; 0 if no port reads."""
     write_bits: int
     port_count: int = 1
 
     @property
     def widest_bits(self) -> int:
-        """Width of the widest port."""
+        """Width of the widest port, in bits."""
         return max(self.read_bits, self.write_bits)
 
 
@@ -279,18 +281,19 @@ class CostSource:
     """Source of the costs of a memory. Artifacts record the source together with the costs."""
 
     law: str
-    """Request to the library, such as `sram 22 nm hp`."""
+    """Memory for which the library gave the costs, as text such as `sram 22 nm hp`."""
     source: str
-    """Publication."""
+    """Publication that the figures come from."""
     steps: tuple[str, ...]
-    """Steps of the calculation of the figures."""
+    """Steps of the calculation of the figures, as text."""
     leakage_mw: float | None = None
     """Static power of one instance; None if unknown."""
     access_time_ns: float | None = None
-    """Access time; None if unknown."""
+    """Access time in ns; None if unknown."""
     relative_range: tuple[float, float] = (1.0, 1.0)
-    """Smallest and largest factor on the energies and the area. They follow from the range of the sources, or are
-    CACTI_RANGE."""
+    """Smallest and largest factor by which the true energies and area can differ from these figures. The factors come
+    from the range of the sources, or are CACTI_RANGE.
+    """
 
 
 @dataclass(frozen=True)
@@ -298,10 +301,10 @@ class MemoryCost:
     """Costs of one instance of a memory."""
 
     read_energy_pj: float
-    """Energy of reading a word. The word is that of the widest port that reads."""
+    """Energy in pJ of reading a word. The word has the width of the widest port that reads."""
     write_energy_pj: float
     area_mm2: float
-    """Area; 0 for a memory off the chip."""
+    """Area in mm2; 0 for a memory off the chip."""
     source: CostSource
     remarks: tuple[str, ...] = ()
     """Remarks for the user about figures that are interpolated, extrapolated, scaled, or incomplete."""
@@ -371,7 +374,7 @@ def register_file_memory(shape: MemoryShape, node_nm: float) -> MemoryCost:
 
 
 def dram_memory(shape: MemoryShape, dram_type: str) -> MemoryCost:
-    """Cost of DRAM, including the interface, computed per bit. `dram_type` is one of `dram_types`."""
+    """Cost of DRAM, computed per bit and with the energy of the interface. `dram_type` is one of `dram_types`."""
     entry = entries()[dram_type]
     assert entry.energy_pj is not None
     low, high = entry.energy_range_pj or (entry.energy_pj, entry.energy_pj)

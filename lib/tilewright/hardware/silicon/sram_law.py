@@ -1,9 +1,9 @@
-"""Interpolation between the memories of CACTI by kriging: logarithms of figures over logarithms of size, width and
-node.
+"""Interpolation between the memories of CACTI by kriging.
 
-The method is universal kriging (Matheron, 1963; Cressie, Statistics for Spatial Data, 1993, section 3.4). A figure is
-the sum of two parts. The first is a polynomial of third order in size and width, which depends on node, type of cells
-and ports. The second is computed from the deviations of neighbouring memories from that polynomial. Memories of similar
+The logarithm of a figure is a function of the logarithms of size, width and process node. The method is universal
+kriging (Matheron, 1963; Cressie, Statistics for Spatial Data, 1993, section 3.4). The logarithm of a figure is the sum
+of two parts. The first is a polynomial of third order in size and width, which depends on node, type of cells and
+ports. The second is computed from the deviations of neighbouring memories from that polynomial. Memories of similar
 size, width and number of words have most weight, because CACTI chooses the same banks for them. The same memory at
 other nodes and with other cells has weight, too. To measure the error of the law, one memory, or all memories of one
 size or width, are left out of the table and predicted.
@@ -36,18 +36,21 @@ from tilewright.hardware.silicon.library import (
 )
 
 REACHES = {"size": 8.0, "width": 4.0, "node": 2.5, "cells": 1.0, "words": 1 / 0.15, "ports": 1.0}
-"""Distance over which a deviation from the polynomial decays to 1/e, in doublings (for cells and ports: in steps).
+"""Distance over which the correlation of deviations from the polynomial decays to 1/e. Its unit is a doubling; for
+cells and ports, it is one step.
 
 The values minimise the prediction errors for left-out memories, and for left-out sizes and widths.
 """
 NUGGET = 0.02
-"""Share of a deviation that neighbouring memories do not have in common, because CACTI makes discontinuous choices."""
+"""Share of the variance of a deviation that is independent of neighbouring memories, because CACTI makes discontinuous
+choices.
+"""
 DIGITS = 6
 """Number of digits that CACTI prints. Predicted figures are rounded to this number, so that they are the same on all
 machines."""
 WIDTHS = {PLAIN: (16, 32, 64, 128, 256, 512), ZIGZAG_CALL: (8, 16, 32, 64, 128, 256, 512, 1024)}
 _SIZES = {PLAIN: (9, 22), ZIGZAG_CALL: (7, 23)}
-"""Exponents of the smallest and largest size in bytes, by setup; sizes are powers of two."""
+"""Setup -> base-2 logarithms of the smallest and the largest size in bytes. All sizes are powers of two."""
 _CORNER = 4
 """Factor by which memories at the corners of the grid can have fewer words than CACTI needs. Their figures are
 predicted so that memories between them can be interpolated."""
@@ -55,7 +58,7 @@ predicted so that memories between them can be interpolated."""
 
 @dataclass(frozen=True, eq=False)
 class SramLaw:
-    """Law of the costs of SRAM, fitted to the memories `places`, whose figures are `figures`."""
+    """Law of the costs of SRAM, fitted to the memories `places` with the figures `figures`."""
 
     places: tuple[tuple[SramGroup, SramPlace], ...]
     figures: tuple[SramFigures, ...]
@@ -91,8 +94,8 @@ class SramLaw:
     def left_out(self, groups: Sequence[Sequence[int]]) -> np.ndarray:
         """Relative prediction errors [memory, figure] of the memories of some groups.
 
-        Each group is predicted from all memories outside the group. One matrix is used for all groups (Dubrule,
-        Mathematical Geology 15, 1983), so no new fit is needed for each group.
+        Each group is predicted from all memories outside the group. All groups use one matrix (Dubrule, Mathematical
+        Geology 15, 1983), so that no group needs a new fit.
         """
         trend, inverse = _trend(self._points), self._inverse
         weighted = inverse @ trend
@@ -104,8 +107,7 @@ class SramLaw:
 
 
 def _points(places: Sequence[tuple[SramGroup, SramPlace]]) -> np.ndarray:
-    """Points [memory, coordinate]: size, width of a line and node as logarithms to base 2, then cells and ports as 0 or
-    1."""
+    """Coordinates [memory, coordinate]: log2 of size, line width and node, then cells and ports as 0 or 1."""
     found = []
     for group, place in places:
         is_call = group.setup == ZIGZAG_CALL
@@ -115,7 +117,7 @@ def _points(places: Sequence[tuple[SramGroup, SramPlace]]) -> np.ndarray:
 
 
 def _trend(points: np.ndarray) -> np.ndarray:
-    """Terms of the polynomial [memory, term]."""
+    """Values of the terms of the polynomial, [memory, term]."""
     size, width, node = (points[:, 0] - 15.5) / 4, (points[:, 1] - 7) / 2, (points[:, 2] - 5.2) / 0.8
     cells, ports = points[:, 3], points[:, 4]
     one = np.ones(len(points))
@@ -127,7 +129,7 @@ def _trend(points: np.ndarray) -> np.ndarray:
 
 
 def _covariance(some: np.ndarray, others: np.ndarray) -> np.ndarray:
-    """Covariance [memory, other memory]."""
+    """Covariance of deviations between memories, [memory, other memory]."""
     columns = (some[:, 0], some[:, 1], some[:, 2], some[:, 3], some[:, 0] - some[:, 1], some[:, 4])
     other = (others[:, 0], others[:, 1], others[:, 2], others[:, 3], others[:, 0] - others[:, 1], others[:, 4])
     far = sum(
@@ -139,7 +141,7 @@ def _covariance(some: np.ndarray, others: np.ndarray) -> np.ndarray:
 
 
 def fitted() -> SramLaw:
-    """Law fitted to all memories of the table."""
+    """Law that is fitted to all memories of the CACTI table."""
     pairs = [(group, place) for group, found in sram_table(CACTI).items() for place in found]
     return SramLaw(tuple(pairs), tuple(sram_table(CACTI)[group][place] for group, place in pairs))
 
@@ -158,7 +160,7 @@ def errors(law: SramLaw, setup: str, whole: str = "") -> np.ndarray:
 
 
 def missing() -> Iterator[tuple[SramGroup, SramPlace]]:
-    """Memories of the grid that are missing in the table, including the corners that are needed for interpolation."""
+    """Memories of the grid that the CACTI table lacks, including the corners that interpolation needs."""
     for group, found in sorted(sram_table(CACTI).items()):
         first, last = _SIZES[group.setup]
         for width in WIDTHS[group.setup]:
@@ -169,7 +171,7 @@ def missing() -> Iterator[tuple[SramGroup, SramPlace]]:
 
 
 def filled_text() -> str:
-    """Table of the missing memories, as text."""
+    """Table of the missing memories with their predicted figures, as text."""
     places = list(missing())
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")

@@ -1,7 +1,7 @@
 """Lower bounds of the cost of every completion of a label (compiled; proofs: docs/proofs.md#exact-search, 3 and 4).
 
-The lower bound of the latency comes from the code of the cost model (double buffers, port stalls, loading), which runs
-on the known links. Links of boundaries that are not placed yet (open links) contribute their minimum.
+For the latency, the code of the cost model (double buffers, port stalls, loading) runs on the links of placed
+boundaries. Links of boundaries that are not placed yet (open links) contribute their minimum.
 """
 
 import math
@@ -45,7 +45,7 @@ TOLERANCE = 1e-9
 def bound_energy(problem, x):
     """Lower bound in pJ of the energy: the energy of closed boundaries plus the least energy of open boundaries.
 
-    The minima are taken for each operand separately. Terms that grow with latency are not included.
+    Each operand has its own minimum. Terms that grow with latency are not included.
     """
     energy = problem.fixed_energy_pj + x.child_energy
     for o in range(problem.operand_count):
@@ -81,7 +81,7 @@ def all_tiles_known(problem, x, k):
 
 @kernel
 def effective_share(problem, ws, k):
-    """Share of memory `k` that the effective tiles of all its operands fill together (sum over `ws.effective`)."""
+    """Share of memory `k` that the effective tiles of all its operands fill together: the sum over `ws.effective`."""
     share = 0.0
     for j in range(problem.operand_count):
         o = problem.memory_operands[k, j]
@@ -92,7 +92,8 @@ def effective_share(problem, ws, k):
 
 @kernel
 def write_shares(problem, ws, x):
-    """Compute the share of its memory that each effective tile fills, 0 if the boundary above the tile is open."""
+    """Compute the share of its memory that each effective tile fills. The share is 0 if the boundary above the tile
+    is open."""
     for o in range(problem.operand_count):
         for m in range(problem.level_count[o]):
             ws.effective[o, m] = 0.0
@@ -116,10 +117,9 @@ def decide_buffers(problem, ws, x):
     """Decide which tiles are double-buffered, so that the bound stays valid for every completion.
 
     If all tiles of a memory are known, the function decides as the model does. Otherwise it double-buffers every tile
-    whose second copy fits next to all known tiles. Second copies of other tiles do not reduce this room, because they
-    can lose it to a tile that is not known yet. If the model searches for the best set of double buffers
-    (`BEST_BUFFERS`), this second rule applies to all memories, because the model finds the set only for complete
-    mappings.
+    whose second copy fits next to all known tiles. Second copies of other tiles are not counted, because an unknown
+    tile can later take their room. If the model searches for the best set of double buffers (`BEST_BUFFERS`), this
+    second rule applies to all memories, because the model finds the set only for complete mappings.
     """
     if problem.switches[BEST_BUFFERS]:
         for o in range(problem.operand_count):
@@ -164,7 +164,7 @@ def write_array_links(problem, ws, x, v, o, total):
 
 @kernel
 def write_known_links(problem, ws, x, v, total):
-    """Write the numbers of every known link to the workspace; unknown links move no data."""
+    """Write the numbers of every known link to the workspace. Unknown links are written as links that move no data."""
     for o in range(problem.operand_count):
         for m in range(problem.level_count[o]):
             for d in range(4):
@@ -195,7 +195,7 @@ def write_known_links(problem, ws, x, v, total):
 
 @kernel
 def open_ports(problem, x):
-    """Mark the ports of open links, and add up for each port the least cycles of these links (`PORT_FIELDS`)."""
+    """Mark the ports of open links, and sum the least cycles of the open links of each port (`PORT_FIELDS`)."""
     for p in range(problem.port_count):
         x.port_open[p] = 0
         x.port_open_cycles[p] = 0
@@ -254,7 +254,7 @@ def bound_stall(problem, ws, x, v, total):
 
 @kernel
 def loading_at(problem, ws, x, v, busy):
-    """Lower bound in cycles of on- and off-loading if the array computes, stalls included, for `busy` cycles."""
+    """Lower bound in cycles of on- and off-loading if computation with stalls takes `busy` cycles."""
     load_ports(problem, ws, v, busy)
     for o in range(problem.operand_count):
         if is_open(problem, x, o):
@@ -315,7 +315,7 @@ def longest_computation(problem, x, energy):
 def is_beaten(x, value):
     """True if a mapping with the objective `value` or more cannot beat the best known mapping by more than the gap.
 
-    The gap is the largest improvement that the search is allowed to miss.
+    The gap is the largest improvement that the search may miss.
     """
     return value == math.inf or value >= x.best * x.best_share
 
@@ -335,10 +335,8 @@ def is_given_up(x, value):
 
 @kernel
 def bound_port_times(problem, ws, x, v, shortest):
-    """Lower bound in cycles of the latency, not counting the drain, if every transfer takes port time.
-
-    The bound is the largest of several lower bounds, each of which is a sum of minima.
-    """
+    """Lower bound in cycles of the latency without the drain, for a model in which every transfer takes port time.
+    The bound is the largest of several lower bounds, each of which is a sum of minima."""
     bound_loads(problem, ws, v)
     for o in range(problem.operand_count):
         if o != OUTPUT_INDEX and x.child_stationary[o] < 0:

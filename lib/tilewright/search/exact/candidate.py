@@ -25,8 +25,8 @@ Ordering = tuple[TemporalOrderingEntry, ...]
 
 
 def likeness(prepared: PreparedProblem) -> tuple[object, bytes]:
-    """Key of a problem. Two spatial mappings have the same key if their temporal sizes and the numbers in their
-    problems are the same."""
+    """Key by which equal problems are found. Two spatial mappings have the same key if their temporal sizes and the
+    numbers in their problems are the same."""
     record = prepared.arrays
     digest = hashlib.blake2b(digest_size=16)
     for name in record.dtype.names or ():  # without the padding between fields, which is arbitrary
@@ -67,8 +67,8 @@ class Candidate:
         """Multisets of loops to order. Under free allocation, the only multiset is that of the prime factors.
 
         Under greedy allocation, there are also multisets of merged factors. The multisets are sorted by number of
-        loops. Because the allocator never splits a loop, an order of merged loops can be better than all orders of
-        prime factors. The search of a few loops is fast, and its result often settles the larger multisets.
+        loops. The allocator never splits a loop, so an order of merged loops can be better than all orders of prime
+        factors. Small multisets are searched first, because this is fast and often settles the larger ones.
         """
         sizes, most = self.prepared.spatial.temporal_sizes, self.whole.length
         merged = [] if self.free else [loop_multiset(sizes, limit, self.entries) for limit in range(1, most)]
@@ -82,8 +82,8 @@ class Candidate:
         """Search with free level boundaries and without the given ordering. The space of this search contains all
         mappings of the greedy space.
 
-        None if this is not certain. If tiles are not whole numbers, the order of multiplication could decide whether a
-        mapping fits.
+        The result is None if this is uncertain: with fractional tiles, the order of multiplications could decide
+        whether a mapping fits.
         """
         if self.free or self.prepared.arrays.even or not has_whole_tiles(self.prepared.arrays):
             return None
@@ -125,12 +125,12 @@ class Candidate:
         return "parts" in self.__dict__ and all(part.settled(best) for part in self.parts)
 
     def is_proven(self, best: Incumbent) -> bool:
-        """True if the lower bound proves that no mapping of this candidate is better, not even by a little."""
+        """True if the lower bound proves that no mapping of this candidate is better by any amount."""
         return self.watch.proves(self.lower_bound, best)
 
     def relax(self, best: Incumbent, widths: Sequence[int]) -> Incumbent:
-        """Better of two mappings: `best`, and the best order of the search with free boundaries, allocated greedily.
-        Also raises the lower bound."""
+        """Better of two mappings: `best`, and the mapping that the search with free boundaries finds. Its loop order
+        is then allocated greedily. Also raises the lower bound."""
         part = self.relaxed
         known = self._relaxed_best
         if part is None or self.watch.proves(part.lower_bound, known):
@@ -146,14 +146,14 @@ class Candidate:
         return self._better(best, OrderBatch.of_orders(self.prepared, [found.order]))
 
     def anneal(self, best: Incumbent, iterations: int = ITERATIONS) -> Incumbent:
-        """Better of two mappings: `best`, and the result of simulated annealing."""
+        """Better of two mappings: `best`, and the mapping that simulated annealing finds for this candidate."""
         options = SalsaParameters(objective=self.goal.objective, salsa_iteration_number=iterations)
         for batch in salsa_batches(self.prepared, self.ordering, options, self.watch.stop, None):
             best = self._better(best, batch)
         return best
 
     def start(self, best: Incumbent) -> Incumbent:
-        """Better of two mappings: `best`, and the result of loma."""
+        """Better of two mappings: `best`, and the mapping that loma finds for this candidate."""
         found = best_of_few_loops(self.prepared, self.ordering, self.watch.objective, self.watch.stop)
         costs, known = (found.energy_pj, found.latency_cycles), (best.energy_pj, best.latency_cycles)
         if found.order is None or not is_better(self.watch.objective, costs, known):

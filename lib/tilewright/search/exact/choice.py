@@ -1,4 +1,4 @@
-"""Spatial mapping that the exact search of a layer can try, with bounds that are known before it is made."""
+"""Spatial mapping of a layer before its problem is made, with the lower bounds that are known at this time."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -12,15 +12,15 @@ from tilewright.workload.layer import Layer
 
 @dataclass(frozen=True)
 class Choice:
-    """Spatial mapping that the search can try. Its problem (the data for the cost model) is made only when it is
+    """Spatial mapping that the search can try. Its problem, the input of the cost model, is made only when it is
     needed."""
 
     index: int
     """Index among the spatial mappings of the layer."""
     passes: float
-    """Lower bound of the number of iterations that any loop order of this spatial mapping has."""
+    """Lower bound of the number of temporal iterations for any loop order of this spatial mapping."""
     rest_passes: float
-    """Lower bound of the number of iterations that holds for this and all later spatial mappings."""
+    """Lower bound of the number of temporal iterations for this and all later spatial mappings."""
     layer: Layer
     core: Core
     floors: TensorFloors
@@ -46,10 +46,11 @@ class Choice:
         return max(self.rest_least, self.of_passes(self.rest_passes, objective))
 
     def priced(self, pj_a_cycle: float) -> "Choice":
-        """Spatial mapping whose problem has an energy that contains `pj_a_cycle` for each cycle of the latency.
+        """Choice in which the energy includes `pj_a_cycle` for each cycle of the latency.
 
-        The least energy is then the least weighted sum of energy and latency, and its lower bound proves a line. The
-        bounds `least` and `rest_least` stay as they are: the caller must have computed them with this weight.
+        Its least energy is the least weighted sum of energy and latency. A lower bound of this sum is a supporting line
+        of the Pareto front. The bounds `least` and `rest_least` stay as they are: the caller must have computed them
+        with this weight.
         """
         if not pj_a_cycle:
             return self
@@ -66,5 +67,5 @@ class Choice:
         return replace(self, make=make, pj_a_cycle=self.pj_a_cycle + pj_a_cycle)
 
     def of_passes(self, passes: float, objective: str) -> float:
-        """Lower bound of any objective for any loop order with at least `passes` passes."""
+        """Lower bound of any objective for any loop order with at least `passes` temporal iterations."""
         return rounds.bound_of_passes(self.layer, self.core, passes, self.floors, objective, self.pj_a_cycle)

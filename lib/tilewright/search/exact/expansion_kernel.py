@@ -74,7 +74,8 @@ def may_fit(problem, x, o, m, point):
 
 @kernel
 def close_level(problem, x, o):
-    """Place the next boundary of operand `o` above the loops placed so far. Return False if a tile does not fit."""
+    """Place the next boundary of operand `o` directly above the loops placed so far. Return False if a tile does not
+    fit."""
     m = x.child_level[o]
     b = x.first_boundary[o] + m
     point = x.child_lattice
@@ -163,7 +164,7 @@ def loops_in(x, point):
 def begin_levels_early(problem, ws):
     """Move each boundary of the output below the adjacent irrelevant loops.
 
-    The model counts these loops in the level below the boundary in any case.
+    The cost does not change, because the model counts these loops in the level below the boundary.
     """
     for m in range(problem.level_count[OUTPUT_INDEX] - 1):
         bound = ws.bound[OUTPUT_INDEX, m]
@@ -232,10 +233,8 @@ def find_slot(problem, x):
 
 @kernel
 def insert_child(problem, x, slot):
-    """Add the child to the next generation, or replace the equal label in `slot`, which has a higher energy.
-
-    If the generation is full, the child is dropped.
-    """
+    """Add the child to the next generation. If `slot` holds an equal label, which has a higher energy, the child
+    replaces it. If the generation is full, the child is dropped."""
     g = 1 - x.current
     if x.bucket[slot] >= 0:
         store_child(problem, x, g, x.bucket[slot])
@@ -350,7 +349,8 @@ def fill_tables(problem, ws, x, count):
 
 @kernel
 def mark_tables(problem, ws, x, count):
-    """Compute the least tiles and the properties of memories and boundaries from the numbers of all lattice points."""
+    """Compute the smallest tiles, and the properties of memories and boundaries, from the numbers of all lattice
+    points."""
     if x.uncertain:
         x.keep_paths = True  # labels whose loops were placed in different orders are then never merged
     sum_elements(problem, x)
@@ -362,7 +362,7 @@ def mark_tables(problem, ws, x, count):
 
 @kernel
 def sum_tables(problem, ws, x, count):
-    """Compute the minima of operand number `count`. Classes of points are computed later, in `begin`."""
+    """Compute the minima of operand number `count`. `begin` computes the classes of points later."""
     sum_up(problem, x, count)
 
 

@@ -16,16 +16,17 @@ Links = tuple[tuple[str, str], ...]
 
 
 class TensorFloors(NamedTuple):
-    """Lower bounds of energy and latency. They hold because each tensor passes its topmost memory at least once."""
+    """Lower bounds of energy and latency. They follow from the fact that each tensor passes its topmost memory at
+    least once."""
 
     energy_pj: float = 0.0
-    """Energy of the accesses to topmost memories."""
+    """Lower bound in pJ of the energy of the accesses to topmost memories."""
     cycles: float = 0.0
-    """Cycles in which the busiest port of a topmost memory is busy."""
+    """Lower bound of the cycles in which the busiest port of a topmost memory is busy."""
 
 
 NO_FLOORS = TensorFloors()
-"""Floors of 0, which always hold."""
+"""Bounds of 0, which are valid for every layer."""
 
 
 @lru_cache(maxsize=1024)
@@ -33,8 +34,8 @@ def tensor_floors(layer: Layer, core: Core, links: Links, profile: ModelProfile)
     """Lower bounds from the accesses to the topmost memory of each operand.
 
     Every input is read from this memory at least once, and every output is written to this memory at least once. The
-    data move in full words of the port (docs/model.md#what-can-be-relied-on). If a switch of the profile is off, these
-    laws do not hold, and the bounds are 0.
+    data move in full words of the port (docs/model.md#what-can-be-relied-on). The bounds rest on some switches of the
+    model profile. If one of these switches is off, the bounds are 0.
     """
     if not all(getattr(profile, name) for name in SWITCHES):
         return NO_FLOORS

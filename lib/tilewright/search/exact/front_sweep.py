@@ -1,7 +1,9 @@
 """Sweeps for the Pareto front of energy and latency of a layer: branch and bound in which known points dominate labels.
 
-A sweep expands the labels of the exact search, and drops each label whose bounds of energy and latency a known point
-matches within a tolerance (docs/proofs.md#sweeps). What remains of all dropped labels limits what the points can miss.
+A known point matches a label within a tolerance t if its energy and its latency exceed the label's lower bounds by at
+most the share t. A sweep expands the labels of the exact search, and drops each label that a known point matches
+(docs/proofs.md#sweeps). The *miss* of a label is the smallest t with which a point matches it. The largest miss of all
+dropped labels bounds the distance of the points from the complete front.
 """
 
 import math
@@ -35,26 +37,26 @@ from tilewright.search.loma_kernel import matches
 from tilewright.search.options import ExactParameters
 
 OBJECTIVE = "EDP"
-"""Objective of the record of a sweep. Its labels have bounds of both measures."""
+"""Objective that is stored in the record of a sweep. With EDP, labels have bounds of both energy and latency."""
 WIDTHS = (64, 2048, 16384)
 """Number of labels that each sweep keeps per generation."""
 _BLOCK = 256
-"""Number of complete labels whose costs are computed between two looks at the staircase."""
+"""Number of complete labels whose costs are computed before the known points are updated."""
 _MADE_AT_ONCE = 128
-"""Number of spatial mappings that are made before they are swept."""
+"""Number of spatial mappings that are made before the sweeps over them begin."""
 
 
 class FrontPart(MultisetPart):
-    """All orders of one multiset of loops of one spatial mapping, with what the sweeps so far can have missed."""
+    """All orders of one multiset of loops of one spatial mapping, with the miss after the sweeps so far."""
 
     miss = math.inf
-    """Largest share by which a mapping of this part can escape the known points."""
+    """Largest miss of a mapping of this part, as a share."""
 
     def sweep(self, known: Staircase, width: int, tolerance: float, *, bounds_only: bool = False) -> None:
         """Expand all labels that no known point matches within `tolerance`, at most `width` labels per generation.
 
-        The mappings found are added to `known`. With `bounds_only`, the sweep is in a larger space, and only its orders
-        count as mappings. Raises MappingError if the problem is too large for the tables.
+        The mappings found are added to `known`. If `bounds_only` is true, the sweep is in the larger space of free
+        boundaries; its orders are then allocated greedily. Raises MappingError if the problem exceeds the tables.
         """
         self._left = 0.0
         if self.multiset.length == 0:
@@ -83,7 +85,7 @@ class FrontPart(MultisetPart):
             known.add([Incumbent(only.order, None, only.energy_pj, only.latency_cycles, self.candidate)])
 
     def _grow(self, known: Staircase, width: int, tolerance: float) -> bool:
-        """Make all generations up to the labels that lack one loop; False if the time ends before."""
+        """Make all generations until only one loop is missing in each label; False if the time ends before."""
         search = self.search
         while search.generation < self.multiset.length - 1 and search.label_count[search.current]:
             while search.cursor < search.label_count[search.current]:
@@ -106,18 +108,18 @@ class FrontPart(MultisetPart):
             self.watch.progress(labels)
 
     def _leave(self, escapes: Values) -> None:
-        """Labels with these misses are not expanded."""
+        """Record the misses of labels that are not expanded."""
         self._left = max(self._left, float(escapes.max(initial=0.0)))
 
     def _escapes(self, known: Staircase, g: int, first: int = 0) -> Values:
-        """Misses of the labels of generation `g` from number `first` on."""
+        """Misses of the labels of generation `g`, starting at label number `first`."""
         search, rows = self.search, slice(first, int(self.search.label_count[g]))
         latency = search.label_latency_bound[g, rows]
         energy = search.label_energy_bound[g, rows] + float(self.prepared.arrays.energy_pj_a_cycle) * latency
         return known.misses(energy, latency)
 
     def _keep(self, known: Staircase, width: int, tolerance: float) -> None:
-        """Keep the labels of the next generation that can escape the known points, `width` of those that can most."""
+        """Keep the labels of the next generation that no point matches: the `width` labels with the largest miss."""
         search = self.search
         g = 1 - int(search.current)
         escapes = self._escapes(known, g)
@@ -133,7 +135,7 @@ class FrontPart(MultisetPart):
         search.label_count[g] = len(kept)
 
     def _finish(self, known: Staircase, tolerance: float, bounds_only: bool) -> None:
-        """Compute the costs of the mappings of all labels that lack one loop, those that can escape most first."""
+        """Compute the costs of all completions of labels that lack one loop, those with the largest miss first."""
         search = self.search
         g = int(search.current)
         escapes = self._escapes(known, g)
@@ -157,12 +159,12 @@ class FrontPart(MultisetPart):
             known.add(self._found(batch))
 
     def _leave_costs(self, known: Staircase, batch: OrderBatch) -> None:
-        """Mappings of the larger space limit what a mapping of the space can escape."""
+        """Record the misses of mappings of the larger space, which bound the misses of all mappings of the space."""
         costs = cost_orders(batch)
         self._leave(known.misses(costs.energy_pj[costs.fits], costs.latency_cycles[costs.fits]))
 
     def _found(self, batch: OrderBatch) -> list[Incumbent]:
-        """Mappings of a batch that no other one of the batch dominates."""
+        """Mappings of a batch that no other mapping of the batch dominates."""
         if not len(batch.orders):
             return []
         costs = cost_orders(batch)
@@ -180,7 +182,7 @@ class FrontPart(MultisetPart):
         ]
 
     def _batch(self, g: int, labels: np.ndarray) -> OrderBatch:
-        """All mappings of labels that lack one loop, which match the required temporal ordering."""
+        """All completions of labels that lack one loop, if they match the required temporal ordering."""
         search, length = self.search, self.multiset.length
         words = search.label_path[g, labels]
         places = np.arange(length - 1)
@@ -198,7 +200,7 @@ class FrontPart(MultisetPart):
         return OrderBatch(self.prepared, loops, orders[rows], boundaries)
 
     def _closed(self, g: int, labels: np.ndarray, orders: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Rows and boundaries: for each order, every choice of levels that are closed below its last loop."""
+        """Orders and boundaries: each order once for every choice of levels that are closed below its last loop."""
         search, problem = self.search, self.prepared.arrays
         operands = len(self.prepared.layer.operands)
         counts = problem.level_count[:operands].astype(np.int64)
@@ -218,7 +220,7 @@ class FrontPart(MultisetPart):
     def _boundaries_of(
         self, g: int, labels: np.ndarray, level: np.ndarray, closed: np.ndarray, counts: np.ndarray
     ) -> np.ndarray:
-        """[order, operand, level] Boundaries as numbers of loops, if `closed` levels end below the last loop."""
+        """[order, operand, level] Boundaries as numbers of loops, if `closed` levels are closed below the last loop."""
         search, length = self.search, self.multiset.length
         found = np.zeros((len(labels), len(counts), int(counts.max())), np.int64)
         for o, count in enumerate(counts.tolist()):
@@ -230,7 +232,7 @@ class FrontPart(MultisetPart):
         return found
 
     def _loops_at(self, points: np.ndarray) -> np.ndarray:
-        """Numbers of loops in the multisets of lattice points."""
+        """Number of loops in the multiset of each lattice point."""
         search = self.search
         symbols = range(int(search.symbol_count))
         each = [points // int(search.stride[j]) % (int(search.multiplicity[j]) + 1) for j in symbols]
@@ -238,7 +240,7 @@ class FrontPart(MultisetPart):
         return found
 
     def _begin_early(self, boundaries: np.ndarray, orders: np.ndarray, levels: int) -> None:
-        """Move boundaries of the output below the irrelevant loops directly under them."""
+        """Move each boundary of the output below the adjacent irrelevant loops."""
         kinds = self.prepared.arrays.kind[OUTPUT_INDEX][self.search.loop_dimension[orders]]
         for row, kind in zip(boundaries[:, OUTPUT_INDEX], kinds, strict=True):
             for m in range(levels - 1):
@@ -247,7 +249,7 @@ class FrontPart(MultisetPart):
 
 
 def _is_allowed(search: Any, order: list[int]) -> bool:
-    """Whether an order matches the required temporal ordering of a search."""
+    """True if an order matches the required temporal ordering of a search."""
     if not search.pattern_length:
         return True
     stream = SimpleNamespace(
@@ -266,9 +268,9 @@ class FrontCandidate(Candidate):
     """Spatial mapping in a sweep."""
 
     energy_pj = 0.0
-    """Lower bound of the energy of every mapping of this candidate."""
+    """Lower bound in pJ of the energy of every mapping of this candidate."""
     latency_cycles = 0.0
-    """Lower bound of the latency."""
+    """Lower bound in cycles of the latency of every mapping of this candidate."""
     _relaxed_miss = math.inf
 
     def _part(self, multiset: LoopMultiset, entries: Ordering, free: bool) -> FrontPart:
@@ -276,11 +278,11 @@ class FrontCandidate(Candidate):
 
     @property
     def front_parts(self) -> list[FrontPart]:
-        """Multisets of loops to order."""
+        """Parts of this candidate: one for each multiset of loops."""
         return [part for part in self.parts if isinstance(part, FrontPart)]
 
     def begin(self) -> None:
-        """Compute the bounds that need no labels."""
+        """Compute the lower bounds that can be computed without labels."""
         energy = 0.0
         if self.watch.in_time():
             self.watch.owner = None
@@ -292,14 +294,15 @@ class FrontCandidate(Candidate):
         self.latency_cycles = rounds.bound_without_search(self.prepared, "latency", self.floors)
 
     def miss(self, known: Staircase) -> float:
-        """Largest share by which a mapping of this candidate can escape the known points."""
+        """Largest miss of a mapping of this candidate, as a share."""
         found = min(known.miss(self.energy_pj, self.latency_cycles), self._relaxed_miss)
         if "parts" in self.__dict__:
             found = min(found, max(part.miss for part in self.front_parts))
         return found
 
     def sweep(self, known: Staircase, width: int, tolerance: float) -> None:
-        """Sweep all parts, beginning with the larger space that bounds them all."""
+        """Sweep all parts. The sweep of the larger space with free boundaries comes first, because its result bounds
+        all parts."""
         try:
             relaxed = None if self.entries or len(self.parts) == 1 else self.relaxed
             if isinstance(relaxed, FrontPart):
@@ -325,7 +328,7 @@ class FrontSweep:
     watch: Watch
     known: Staircase
     tolerance: float
-    """Miss at which a mapping counts as matched."""
+    """Miss up to which a mapping counts as matched by a known point."""
     _known_problems: set[object] = field(default_factory=set)
     _settled_miss: float = 0.0
 
@@ -333,7 +336,8 @@ class FrontSweep:
         self._choices: Iterator[Choice] = iter(self.choices)
 
     def run(self) -> float:
-        """Largest share by which a mapping of the layer can escape the known points, which the sweeps have extended."""
+        """Largest miss of a mapping of the layer, as a share. The sweeps add the mappings that they find to the
+        known points."""
         rounds.compile_kernels()
         waiting: list[FrontCandidate] = []
         fresh = self._make()
@@ -344,7 +348,7 @@ class FrontSweep:
         return max([self._settled_miss, *(one.miss(self.known) for one in waiting)])
 
     def _swept(self, candidates: list[FrontCandidate], widths: Sequence[int]) -> list[FrontCandidate]:
-        """Candidates that can still have a mapping that escapes after sweeps of these widths."""
+        """Candidates whose miss still exceeds the tolerance after sweeps of these widths."""
         for width in widths:
             candidates = sorted(candidates, key=lambda one: -one.miss(self.known))
             for candidate in candidates:
@@ -362,7 +366,7 @@ class FrontSweep:
         return True
 
     def _make(self) -> list[FrontCandidate]:
-        """Next candidates that can have a mapping that escapes the known points."""
+        """Next candidates whose miss can exceed the tolerance."""
         made: list[FrontCandidate] = []
         for choice in self._choices:
             rest = self._miss(choice, choice.rest_passes)
@@ -380,11 +384,12 @@ class FrontSweep:
         return made
 
     def _miss(self, choice: Choice, passes: float) -> float:
-        """Miss of a spatial mapping with at least `passes` passes, before it is made."""
+        """Miss of a spatial mapping with at least `passes` temporal iterations, computed before its problem is made."""
         return self.known.miss(choice.of_passes(passes, "energy"), choice.of_passes(passes, "latency"))
 
     def _candidate(self, choice: Choice) -> FrontCandidate | None:
-        """Candidate of a choice; None if the choice is impossible or has the problem of an earlier choice."""
+        """Candidate for a choice. The result is None if the choice is impossible, or if its problem equals that of
+        an earlier choice."""
         self.watch.spent += MAKING
         prepared = choice.make()
         key = None if prepared is None else likeness(prepared)

@@ -1,7 +1,7 @@
 """Compiled functions that read, write and merge labels of the exact search (docs/proofs.md#exact-search, 5).
 
-Lattice points at which a boundary has equal numbers form a class. If two labels differ only by points of the same
-class, they are merged.
+A lattice point is a multiset of loops. Lattice points at which the cost numbers of a boundary are equal form a class.
+Two labels that differ only by points of the same class are merged.
 """
 
 from tilewright.base.compiled import kernel
@@ -90,8 +90,8 @@ def start_of(x, o, m):
 def begins_early(x, m):
     """True if the boundary above output level `m` can move below adjacent irrelevant loops at the same cost.
 
-    The model counts these loops in level `m` on either side of the boundary. If the loops are above the boundary,
-    level `m` keeps partial sums, which can need less room than final outputs.
+    The model counts these loops in level `m`, on whichever side of the boundary they are. If the loops are above the
+    boundary, level `m` keeps partial sums, which can need less room than final outputs.
     """
     level = m
     while True:
@@ -139,7 +139,8 @@ def partner_is_open(problem, x, b):
 
 @kernel
 def effective_bits_of(problem, x, b):
-    """Bits of the tile below a closed boundary, without the part that is overwritten when its outer loops advance."""
+    """Bits of the tile below a closed boundary, without the part that is overwritten when the loops above the
+    boundary advance."""
     o = x.boundary_operand[b]
     point = x.child_boundary[b]
     precision = x.held_precision[b, point]
@@ -333,7 +334,8 @@ def same_numbers(x, b, row, point, other):
 
 @kernel
 def number_classes(x):
-    """Assign each lattice point to a class of each boundary; points at which a boundary has equal numbers share one."""
+    """Assign each lattice point to a class of each boundary. Points at which a boundary has equal numbers are in the
+    same class."""
     slots = 2
     while slots < 2 * x.lattice_size and slots < CLASS_SLOTS:
         slots *= 2

@@ -1,10 +1,10 @@
 """Data record of the exact search: the task, tables over the lattice, labels and scratch fields.
 
 The search builds loop orders from the innermost loop outwards. The prefix of an order affects the cost of its
-completions only through two things: the multiset of its loops, which is a point of the lattice, and the state of its
-closed memory levels. A label is one such pair of multiset and state. A boundary of an operand separates the loops of
-one of its memory levels from the loops of the next level; it is open until it is placed. docs/proofs.md#exact-search
-has the proof.
+completions only by the multiset of its loops and by the state of its closed memory levels. The multisets are the points
+of a lattice. A label is one such pair of multiset and state. A boundary of an operand separates the loops of one of its
+memory levels from the loops of the next level; it is open until it is placed. docs/proofs.md#exact-search has the
+proof.
 """
 
 import numpy as np
@@ -112,7 +112,8 @@ MARK_FIELDS = (
     ("possible", np.int8, (_B, _S)),  # the boundary can lie at the point
     ("keep_paths", np.int8),  # labels whose loops were placed in different orders are never merged
 )
-"""Properties of memories and boundaries that hold for every mapping. `mark_tables` writes them (rules_kernel.py)."""
+"""Fields for the properties of memories and boundaries that are the same for every mapping. `mark_tables` writes
+them (rules_kernel.py)."""
 
 LEAST_FIELDS = (
     ("floor_energy", np.float64),  # pJ; lower bound for all mappings, computed without tables (rules_kernel.py)
@@ -137,7 +138,8 @@ LEAST_FIELDS = (
     ("top_load", np.int64, (_O, _S)),  # cycles of one transfer
     ("top_bandwidth", np.float64, (_O, _S)),  # average bits per cycle
 )
-"""Minima over all larger multisets, for lower bounds. `mark_tables` and `sum_tables` write them (sums_kernel.py)."""
+"""Fields for minima over all larger multisets, which lower bounds use. `mark_tables` and `sum_tables` write them
+(sums_kernel.py)."""
 
 CLASS_FIELDS = (
     ("classes_known", np.int8),  # True if `class_of` is filled
@@ -166,7 +168,8 @@ BEST_FIELDS = (
     ("dropped_bound", np.float64),  # least bound of the dropped labels that could have improved on `best`
     ("broken", np.int64),  # number of complete orders that cost less than their bound: 0 unless there is a bug
 )
-"""Best known mapping and bounds. They are written before the first round, by `take_leaf`, and if labels are dropped."""
+"""Fields for the best known mapping and for bounds. They are written before the first round, by `take_leaf`, and
+when labels are dropped."""
 
 GENERATION_FIELDS = (
     ("generation", np.int64),

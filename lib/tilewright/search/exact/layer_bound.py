@@ -1,4 +1,4 @@
-"""Lower bounds of a layer in little time, for a mapping that another engine has found.
+"""Fast lower bounds of a layer, for a mapping that another engine has found.
 
 The bounds come from narrow rounds of the exact search (docs/proofs.md#exact-search, 7). They hold for every loop order
 of the given spatial mappings, in the greedy space.
@@ -19,7 +19,7 @@ from tilewright.search.exact.rounds import Incumbent, Watch
 from tilewright.search.options import ExactParameters, SearchLimits
 
 WIDTHS = rounds.WIDTHS[:1]
-"""Width of the rounds: the number of labels that a round keeps per generation."""
+"""Widths of the rounds: the number of labels that a round keeps per generation."""
 EFFORT = 100_000
 """Limit of the effort for each bound of a layer, in the units of `SearchLimits.effort`."""
 
@@ -28,11 +28,11 @@ class GoalBounds(NamedTuple):
     """Lower bounds of a layer over all loop orders of its spatial mappings."""
 
     value: float
-    """Lower bound of the objective, in pJ, cycles, or their product."""
+    """Lower bound of the objective in its unit: pJ for energy, cycles for latency, pJ cycles for EDP."""
     energy_pj: float = 0.0
-    """Lower bound of the energy; 0 unless the objective contains both energy and latency."""
+    """Lower bound of the energy in pJ; 0 unless the objective contains both energy and latency."""
     latency_cycles: float = 0.0
-    """Lower bound of the latency; 0 unless the objective contains both energy and latency."""
+    """Lower bound of the latency in cycles; 0 unless the objective contains both energy and latency."""
 
 
 def layer_bounds(
@@ -44,9 +44,9 @@ def layer_bounds(
 ) -> GoalBounds:
     """Lower bounds of a layer for all loop orders of the spatial mappings in `choices`.
 
-    `known` is the best mapping found by another engine; no bound is above its value. A spatial mapping that is too
-    large for the search, or that the search does not reach within its effort, has a bound from its passes and the data
-    of the layer only. Raises SearchStoppedError if `stop` is set.
+    `known` is the best mapping found by another engine; no bound is above its value. Some spatial mappings are too
+    large for the search, or are not reached within its effort. Their bound follows only from their temporal iterations
+    and from the data of the layer. Raises SearchStoppedError if `stop` is set.
     """
     rounds.compile_kernels()
     problems = [(choice, prepared) for choice in choices if (prepared := choice.make()) is not None]
@@ -62,9 +62,11 @@ def _least(
     stop: threading.Event | None,
     with_merged: bool,
 ) -> float:
-    """Lower bound of the objective over all spatial mappings, the most promising of which is searched first.
+    """Lower bound of the objective over all spatial mappings. The spatial mapping with the smallest bound is searched
+    first.
 
-    Where the free space gives no bound, the multisets of merged loops are searched only if `with_merged`.
+    If the search with free level boundaries gives no bound, the multisets of merged loops are searched, but only if
+    `with_merged` is true.
     """
     watch = Watch.start(objective, SearchLimits(0.0, EFFORT, None), stop, None)
     options = ExactParameters(objective=objective)
@@ -82,8 +84,8 @@ def _least(
 
 
 def _bound_of(candidate: Candidate, known: Incumbent, enough: float, with_merged: bool) -> float:
-    """Lower bound of one spatial mapping, at most the least value that is found for it. The search ends as soon as the
-    bound is at least `enough`."""
+    """Lower bound of one spatial mapping, at most the value of the best mapping found for it. The search ends as
+    soon as the bound reaches `enough`."""
     watch, best = candidate.watch, known
     is_relaxed = candidate.relaxed is not None and not candidate.entries
     with suppress(MappingError):  # too large for tables

@@ -1,14 +1,13 @@
 """Lower bounds of the cost of open boundaries, including the time for which they use ports (compiled).
 
 docs/proofs.md#exact-search, 3 to 5, has the proofs. A boundary is open until the search has placed it. It costs at
-least the minimum over all larger multisets. A boundary is contested if the place that the allocator chooses for it
-depends on the complete order. This place is either on the path of the label, which is the list of its placed loops, or
-above a loop that is not placed yet. The possible places of contested boundaries are called candidates and are gathered
-from the path.
+least the minimum over all larger multisets. A boundary is contested if its position depends on the complete order,
+because the allocator chooses it. The path of a label is the list of its placed loops. The boundary lies either on this
+path or above a loop that is not placed yet. The possible positions on the path are called candidates.
 
-Lower bounds of the time of a port add the time while the array computes to the loading time before and after. Small
-tiles load fast but move often, and data that do not move during the computation move before or after it. The bound of
-such a sum is therefore sharper than the sum of separate bounds (docs/proofs.md#exact-search, 4).
+A lower bound of the time of a port is a sum: the time while the array computes, and the loading time before and after.
+Small tiles load fast but move often, and data that do not move during the computation move before or after it. The
+bound of such a sum is therefore sharper than the sum of separate bounds (docs/proofs.md#exact-search, 4).
 """
 
 import math
@@ -74,7 +73,8 @@ def gather_candidates(problem, x, o, placed):
 
 @kernel
 def is_gathered(problem, x, o):
-    """True if the next boundary of operand `o` is its uppermost boundary and contested, so candidates are gathered."""
+    """True if candidates are gathered for operand `o`: its next boundary is its uppermost boundary, and it is
+    contested."""
     m = x.child_level[o]
     return m == problem.level_count[o] - 2 and x.contested[x.first_boundary[o] + m]
 
@@ -115,7 +115,8 @@ def load_of_open(problem, x, o, m, q):
 def cycles_of_open(problem, x, o, r, everything):
     """Least cycles for which the open boundaries of operand `o` keep port `r` of the list `busy_port` busy.
 
-    The cycles include only transfers while the array computes or, with `everything`, also on- and off-loading.
+    The cycles include transfers while the array computes. If `everything` is true, they also include on- and
+    off-loading.
     """
     b = x.first_boundary[o] + x.child_level[o]
     gathered = is_gathered(problem, x, o)
@@ -133,7 +134,7 @@ def cycles_of_open(problem, x, o, r, everything):
 def candidate_cycles(problem, x, o, r, point, everything):
     """Cycles for which a contested boundary at `point` keeps port `r` of the list `busy_port` busy.
 
-    The cycles include only transfers while the array computes or, with `everything`, all transfers.
+    The cycles include transfers while the array computes. If `everything` is true, they include all transfers.
     """
     b = x.first_boundary[o] + x.child_level[o]
     cycles = 0
@@ -161,15 +162,16 @@ def whole_transfer(problem, x, o):
 
 @kernel
 def least_repeats(x, o, point):
-    """Minimum of each number of `repeats_at`, over topmost boundaries with at least the loops of `point` below them."""
+    """Minimum of each result of `repeats_at`, over topmost boundaries with at least the loops of `point` below them."""
     return x.top_load[o, point], x.top_busy[o, point], x.top_joint[o, point], x.top_bandwidth[o, point]
 
 
 @kernel
 def gathered_repeats(problem, x, o):
-    """Minimum of each number of `repeats_at` over all possible places of a contested boundary.
+    """Minimum of each result of `repeats_at` over all possible positions of a contested boundary.
 
-    The places are the candidates on the path and, with `may_come`, the places above loops that are not placed yet.
+    The positions are the candidates on the path. If `may_come` is true, positions above loops that are not placed yet
+    count too.
     """
     load, busy, joint, bandwidth = FAR, FAR, FAR, math.inf
     if x.may_come[o]:
@@ -186,7 +188,7 @@ def gathered_repeats(problem, x, o):
 
 @kernel
 def repeated_transfers(problem, x, o):
-    """Minimum of each number of `repeats_at` for the topmost boundary of operand `o`, over all completions."""
+    """Minimum of each result of `repeats_at` for the topmost boundary of operand `o`, over all completions."""
     if not is_open(problem, x, o):
         return repeats_at(problem, x, o, x.child_boundary[x.first_boundary[o] + problem.level_count[o] - 2])
     if is_gathered(problem, x, o):
@@ -210,7 +212,8 @@ def loading_of(problem, ws, x, o, levels):
 
 @kernel
 def joint_of_open(problem, x, o, p):
-    """Least sum in cycles of two times of the open boundaries of operand `o`: their time on port `p`, and loading."""
+    """Least sum in cycles, over the open boundaries of operand `o`, of their busy time on port `p` and their loading
+    time."""
     b = x.first_boundary[o] + x.child_level[o]
     if is_gathered(problem, x, o):
         for r in range(MAX_BUSY_PORTS):

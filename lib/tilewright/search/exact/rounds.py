@@ -44,9 +44,9 @@ EXACT_WIDTH = 512
 These rounds take little time, and prove most optima.
 """
 ENTRIES = (*TABLE_STEPS, find_floor, begin, expand_labels, next_generation)
-"""Compiled functions of the search."""
+"""Compiled functions that a round calls."""
 ENTRY_RECORDS = TABLE_RECORDS
-"""Records that the functions of `ENTRIES` use."""
+"""Types of the records that the functions of `ENTRIES` take as arguments."""
 CHUNK_LABELS = 128
 """Number of labels that are expanded between two checks of the clock and of requests to stop."""
 
@@ -63,7 +63,7 @@ class Incumbent:
     """Index of the spatial mapping among the spatial mappings of the layer."""
 
     def value(self, objective: str) -> float:
-        """Value of the objective."""
+        """Value of the objective for this mapping."""
         return OBJECTIVES[objective].value(self.energy_pj, self.latency_cycles)
 
 
@@ -78,9 +78,9 @@ class Watch:
     progress: Callable[[int], None] | None = None
     workspace: Workspace = field(default_factory=new_workspace)
     owner: "MultisetPart | None" = None
-    """Part whose tables are in the record of this thread."""
+    """Part whose tables are now in the record of this thread."""
     was_late: bool = False
-    """True if work was skipped because the time was over."""
+    """True if work was skipped because the time budget was used up."""
     spent: int = 0
     """Effort that is spent so far, in the units of `SearchLimits.effort`."""
     was_spent: bool = False
@@ -95,8 +95,8 @@ class Watch:
         return cls(objective, limits, time.monotonic() + seconds, stop, progress)
 
     def in_time(self) -> bool:
-        """False if the time is over or the limit of the effort is reached. Raises SearchStoppedError if the caller set
-        `stop`."""
+        """False if the time budget or the limit of the effort is used up. Raises SearchStoppedError if the caller
+        set `stop`."""
         if self.stop is not None and self.stop.is_set():
             raise SearchStoppedError
         is_late = time.monotonic() > self.deadline
@@ -106,13 +106,13 @@ class Watch:
         return not (is_late or is_spent)
 
     def settles(self, bound: float, best: Incumbent) -> bool:
-        """True if `bound` excludes mappings that are better than the best known mapping by more than `largest_gap`."""
+        """True if `bound` proves that no mapping is better than the best known mapping by more than `largest_gap`."""
         return bool(bound >= best.value(self.objective) * self.best_share)
 
     @property
     def best_share(self) -> float:
-        """Share of the best value. A lower bound above this share of the best value excludes all improvements beyond
-        the largest accepted gap."""
+        """Factor on the value of the best known mapping. A lower bound above the product proves that no improvement
+        exceeds the largest accepted gap."""
         return 1 - max(self.limits.largest_gap, TOLERANCE)
 
     def proves(self, bound: float, best: Incumbent) -> bool:
@@ -186,14 +186,13 @@ class MultisetPart:
         return max(self.floor, self._found_bound) if self.claims_bound else 0.0
 
     def settled(self, best: Incumbent) -> bool:
-        """True if this part contains no order that is better than `best`, by the rule of `Watch.settles`."""
+        """True if this part contains no order that is better than `best` by more than the gap that `Watch.settles`
+        accepts."""
         return self.watch.settles(max(self.floor, self._found_bound), best)
 
     def run(self, best: Incumbent, widths: Sequence[int]) -> Incumbent:
-        """Better of two mappings: `best`, and the result of one round per width, within the time budget.
-
-        Raises MappingError if the problem is too large for the tables.
-        """
+        """Better of two mappings: `best`, and the best mapping of one round for each width, within the time budget.
+        Raises MappingError if the problem is too large for the tables."""
         if self.multiset.length == 0:
             return self._run_empty(best)
         if not self._has_tables():
@@ -227,7 +226,7 @@ class MultisetPart:
         return found if found.value(objective) < best.value(objective) else best
 
     def _has_tables(self) -> bool:
-        """Make the tables if they do not exist yet. False if the time is over before they are complete."""
+        """Make the tables if they do not exist yet. Return False if the time is over before they are complete."""
         watch = self.watch
         if watch.owner is self:
             return True
@@ -255,7 +254,8 @@ class MultisetPart:
         native_function(entry, TABLE_RECORDS)(self.prepared.arrays, self.watch.workspace, self.search, count)
 
     def _round(self, width: int) -> bool:
-        """Expand all generations and keep `width` labels of each; False if the time ends before the last generation."""
+        """Expand all generations and keep at most `width` labels of each. Return False if the time ends before the
+        last generation."""
         search = self.search
         self._call(begin, 0)
         while search.generation < self.multiset.length and search.label_count[search.current]:
@@ -301,7 +301,7 @@ class MultisetPart:
         search.label_count[g] = width
 
     def _order(self) -> LoopOrder:
-        """Best order, with the names of the loop dimensions."""
+        """Best order, as loops with the names of their dimensions."""
         words = self.search.best_path.tolist()
         symbols = [
             (words[i // PATH_SYMBOLS] >> (PATH_BITS * (i % PATH_SYMBOLS))) & ((1 << PATH_BITS) - 1)
@@ -326,8 +326,8 @@ class MultisetPart:
         return tuple(result)
 
     def _begun_early(self, bound: int) -> int:
-        """Boundary of the output, moved below those loops directly under it that are irrelevant to the output. The
-        search has evaluated this lower boundary."""
+        """Boundary of the output after moving it below the adjacent irrelevant loops. The search has evaluated the
+        mapping with this lower boundary."""
         dimensions, kinds = self.prepared.dimensions, self.prepared.arrays.kind[OUTPUT_INDEX]
         order = self._order()
         while bound > 0 and kinds[dimensions.index(order[bound - 1][0])] == IRRELEVANT:

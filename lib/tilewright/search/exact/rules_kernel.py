@@ -1,8 +1,8 @@
 """Compiled rules for memories and boundaries that hold for every mapping, and a quick lower bound of the energy.
 
-docs/proofs.md#exact-search, 4 to 6, has the proofs. The rules find memories that are shared, memories that always have
-room for a second tile, levels at which the choice of the reference's greedy allocator is known in advance, and the
-points at which each boundary can lie.
+docs/proofs.md#exact-search, 4 to 6, has the proofs. The rules find shared memories, and memories that always have room
+for a second tile. They also find levels at which the choice of the reference's greedy allocator is known in advance,
+and the points at which each boundary can lie.
 
 The quick lower bound uses only a few points of the lattice and no tables. If tile sizes are integers, one more loop
 below a boundary never increases the data that cross the boundary (docs/proofs.md#exact-search, 3).

@@ -31,18 +31,19 @@ from tilewright.search.options import MOST_STARTS, ExactParameters, SalsaParamet
 NARROW_ROUNDS = 2
 """Number of rounds that every spatial mapping gets before any spatial mapping gets further rounds."""
 ANNEALED = 4
-"""Number of spatial mappings that are searched by simulated annealing. The most promising spatial mappings are
-taken."""
+"""Number of spatial mappings that are searched by simulated annealing: those with the smallest lower bounds."""
 SALSA_ITERATIONS = SalsaParameters().salsa_iteration_number
-"""Number of neighbours that salsa visits by default."""
+"""Number of neighbours that one annealing chain visits by default."""
 MADE_AT_ONCE = 128
-"""Number of spatial mappings that are made at a time. They are searched before the next spatial mappings are made.
+"""Number of spatial mappings that are made at a time and then searched, before the next ones are made.
 
-With 512, a limited effort can be spent on making spatial mappings before any loop order of them is searched."""
+A value of 512 is too large: making the spatial mappings can use up a limited effort before any loop order is searched.
+"""
 FEW_AT_ONCE = 16
 """Number of spatial mappings that a search with a limited effort makes at a time."""
 MAKING = 3000
-"""Effort of making one spatial mapping: the number of labels (partial loop orders) that take the same time."""
+"""Effort that counts for making one spatial mapping: the number of partial loop orders (labels) that are searched in
+the same time."""
 COUNTED = 50_000
 """Largest number of spatial mappings that are still counted after a bound excludes all remaining spatial mappings.
 
@@ -56,7 +57,7 @@ class ExactResult(BoundedValue):
     order: LoopOrder
     boundaries: Boundaries | None
     value: float
-    """Value of the objective, computed from cycles and pJ."""
+    """Value of the objective for the best mapping: energy in pJ, latency in cycles, or a product of their powers."""
     lower_bound: float
     """Lower bound of the objective over all mappings of the space."""
     nodes: int
@@ -82,11 +83,12 @@ class ExactResult(BoundedValue):
     ended_by_effort: bool = False
     """True if the limit of the effort ended the search."""
     energy_pj: float = 0.0
-    """Energy of the mapping."""
+    """Energy of the best mapping in pJ."""
     latency_cycles: float = 0.0
-    """Latency of the mapping."""
+    """Latency of the best mapping in cycles."""
     met: tuple[Incumbent, ...] = ()
-    """Successive best mappings of the whole search. A Pareto front takes its points from them."""
+    """Mappings that were the best so far at some time of the search, in order. A Pareto front takes its points from
+    them."""
 
     def notes(self, engine: str, allocation: str) -> tuple[tuple[str, object], ...]:
         """Certificate as pairs (name, JSON value)."""
@@ -136,8 +138,8 @@ def search_exact(
     """Optimum of the space, or the best mapping found before the time is over; None if no mapping fits.
 
     Under greedy allocation, the space contains all orders that loma can visit with any `lpf_limit` or without a limit.
-    Under free allocation, the space contains all orders of the prime factors with all level boundaries. Raises
-    MappingError and SearchStoppedError as `exact_batches` does.
+    Under free allocation, the space contains all orders of the prime factors with all level boundaries. Raises the
+    errors of `exact_batches`.
     """
     return search_candidates([prepared], ordering, options, stop, progress)
 
@@ -186,8 +188,8 @@ def search_choices(
     """Optimum over spatial mappings that are made during the search. The time budget includes making the spatial
     mappings.
 
-    With any time budget, the result is at least as good as the results of loma and salsa with default options for the
-    first `starts` spatial mappings.
+    Whatever the time budget, the result is at least as good as the results of loma and salsa with default options for
+    the first `starts` spatial mappings.
     """
     rounds.compile_kernels()
     watch = Watch.start(options.objective, options.limits, stop, progress)
@@ -196,7 +198,7 @@ def search_choices(
 
 @dataclass
 class _Tally:
-    """Counts of a search, which include the candidates that were dropped."""
+    """Counts of spatial mappings, labels and orders of a search, including those of dropped candidates."""
 
     allowed: int = 0
     made: int = 0
@@ -207,7 +209,7 @@ class _Tally:
     all_counted: bool = True
 
     def take(self, candidate: Candidate, best: Incumbent) -> None:
-        """Count a candidate that is dropped."""
+        """Add the counts of a candidate that is dropped."""
         self.nodes += candidate.nodes
         self.searched += candidate.looked_at and candidate.refused is None
         self.settled += not candidate.looked_at and candidate.settled(best)
@@ -344,7 +346,7 @@ class _Layer:
             self.tally.orders += self._orders[sizes]
 
     def _sharpen(self, candidate: Candidate) -> None:
-        """Raise the lower bound of a spatial mapping in little time. Candidates are sorted by this bound."""
+        """Raise the lower bound of a spatial mapping by a fast computation. Candidates are sorted by this bound."""
         if OBJECTIVES[self.options.objective].energy and self.watch.in_time():
             with suppress(MappingError):  # too large for tables: reported when the orders are searched
                 candidate.sharpen_floor()

@@ -1,7 +1,7 @@
 """Lower bounds of energy and latency for many spatial mappings of a layer at once, before any of them is made.
 
-The innermost temporal loop makes at most some operands stationary: every other operand moves in each cycle. The bounds
-therefore hold for one innermost loop dimension each (docs/proofs.md#exact-search, 7).
+Only operands to which the innermost temporal loop is irrelevant can stay in the array; all other operands move in each
+cycle. There is therefore one pair of bounds for each dimension of the innermost loop (docs/proofs.md#exact-search, 7).
 """
 
 import math
@@ -30,8 +30,8 @@ from tilewright.workload.relevancy import data_dimension_size, operand_elements,
 Values = npt.NDArray[np.float64]
 Counts = npt.NDArray[np.int64]
 MOST_ARRAY_ENERGIES = 5000
-"""Largest number of spatial mappings for which the energy of an array that is not digital is computed. Of larger
-spaces, this energy counts as 0."""
+"""Largest number of spatial mappings for which the energy of a non-digital array is computed. In larger spaces, this
+energy counts as 0."""
 
 
 @dataclass(frozen=True)
@@ -39,14 +39,15 @@ class SpaceFloors:
     """Lower bounds of spatial mappings [n], one pair of energy and latency for each innermost loop dimension [d]."""
 
     energy_pj: Values
-    """[n, d] Lower bound of the energy, without terms that grow with latency."""
+    """[n, d] Lower bound of the energy in pJ, without terms that grow with latency."""
     latency_cycles: Values
-    """[n, d] Lower bound of the latency."""
+    """[n, d] Lower bound of the latency in cycles."""
     can_be_innermost: npt.NDArray[np.bool_]
-    """[n, d] False for a loop dimension without temporal loops, unless no dimension has temporal loops."""
+    """[n, d] True if the innermost temporal loop can have dimension d: the dimension has temporal loops, or no
+    dimension has any."""
 
     def values(self, objective: str, pj_a_cycle: float = 0.0) -> Values:
-        """[n] Lower bound of the objective. The energy contains `pj_a_cycle` for each cycle of the latency."""
+        """[n] Lower bound of the objective. The energy includes `pj_a_cycle` for each cycle of the latency."""
         energy = self.energy_pj + pj_a_cycle * self.latency_cycles
         values = np.asarray(OBJECTIVES[objective].value(energy, self.latency_cycles))
         least: Values = np.where(self.can_be_innermost, values, np.inf).min(axis=1)
@@ -56,7 +57,8 @@ class SpaceFloors:
 def space_floors(
     layer: Layer, core: Core, links: Links, profile: ModelProfile, table: SpatialTable
 ) -> SpaceFloors | None:
-    """Lower bounds of the spatial mappings of a table; None if a switch of the profile is off, on which they rest."""
+    """Lower bounds of the spatial mappings of a table. The bounds rest on switches of the model profile; the result
+    is None if one of these switches is off."""
     if not all(getattr(profile, name) for name in SWITCHES):
         return None
     return _Floors(layer, core, links, profile, table).found()
@@ -64,11 +66,12 @@ def space_floors(
 
 @dataclass(frozen=True)
 class _Operand:
-    """Operand of the layer, with what its innermost memory moves if the array changes its data in each pass."""
+    """Operand of the layer, with the data that its innermost memory moves if the data in the array change in each
+    pass."""
 
     name: str
     memories: tuple[int, ...]
-    """Indexes of its memories in `Core.memories`, innermost first."""
+    """Indexes in `Core.memories` of the memories that hold the operand, innermost first."""
     memory_operand: str
     irrelevant: npt.NDArray[np.bool_]
     """[d] Loop dimensions that are irrelevant to the operand."""
@@ -138,7 +141,7 @@ class _Floors:
         return found
 
     def _served(self, operand: _Operand, levels: int) -> Counts:
-        """[n, d] Lanes over which one instance of a memory, with the instances below it, spreads its data.
+        """[n, d] Number of lanes that get their data from one instance of a memory, directly or over lower memories.
 
         The memory is the one of the operand at level `levels` - 1.
         """
@@ -148,8 +151,8 @@ class _Floors:
         return found
 
     def _elements(self, operand: _Operand, sizes: Counts) -> Values:
-        """[n] Distinct elements of the operand in tiles with these sizes [n, d] of the loops; at least this many if
-        windows share loops."""
+        """[n] Distinct elements of the operand in tiles with the loop sizes `sizes` [n, d]. If windows share loops,
+        a lower bound of this number."""
         entry = operand_relevancy(self.layer, operand.name, self.profile)
         places = [self.names.index(dimension) for dimension in entry.relevant if dimension in self.names]
         found: Values = sizes[:, places].astype(float).prod(axis=1)
@@ -166,14 +169,14 @@ class _Floors:
 
     @cached_property
     def _output_visits(self) -> Values:
-        """[n] Temporal iterations that add to one output."""
+        """[n] Number of temporal iterations that add to the same output."""
         irrelevant = operand_relevancy(self.layer, OUTPUT, self.profile).irrelevant
         places = [place for place, name in enumerate(self.names) if name in irrelevant]
         found: Values = self.temporal[:, places].astype(float).prod(axis=1)
         return found
 
     def _bits(self, operand: _Operand) -> Values:
-        """[n] Least bits of an element that moves between the array and the innermost memory."""
+        """[n] Smallest number of bits of an element that moves between the array and the innermost memory."""
         bits = self.layer.bits_of[operand.name]
         if not operand.is_output:
             return np.full(len(self.lanes), float(bits))
@@ -181,7 +184,7 @@ class _Floors:
         return np.where(self._output_visits > 1, max(bits, final), min(bits, final)).astype(float)
 
     def _least_bits(self, operand: _Operand) -> int:
-        """Least bits of an element, in any memory."""
+        """Smallest number of bits of an element, over all memories."""
         bits = self.layer.bits_of[operand.name]
         return min(bits, self.layer.bits_of[FINAL_OUTPUT]) if operand.is_output else bits
 
@@ -208,7 +211,8 @@ class _Floors:
         return active
 
     def _returned(self, transfers: Values) -> Values:
-        """[n, d] Number of transfers of partial sums that come back. The first transfer of each output does not."""
+        """[n, d] Number of transfers of partial sums that are read back. In the first transfer of each output,
+        nothing is read back."""
         return transfers * (1 - 1 / self._output_visits)[:, None]
 
     def _link_to_array(self, operand: _Operand) -> Values:
@@ -257,7 +261,8 @@ class _Floors:
         return found
 
     def _whole_tensor(self, operand: _Operand, level: int) -> float:
-        """Least energy in pJ of the boundary above `level`: each element crosses it once."""
+        """Least energy in pJ of the transfers over the boundary above `level`, which each element crosses at least
+        once."""
         amount = operand_elements(self.layer, operand.name, self.profile) * self._least_bits(operand)
         energy = 0.0
         for upper, way in ((0, "th" if operand.is_output else "fh"), (1, "fl" if operand.is_output else "tl")):

@@ -1,4 +1,7 @@
-"""Staircase of the known points of a Pareto front, and how far a mapping with given bounds can escape it."""
+"""Staircase of the known points of a Pareto front.
+
+It tells how much worse than a mapping with given bounds all points can be.
+"""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -11,7 +14,7 @@ from tilewright.search.exact.rounds import Incumbent
 from tilewright.search.front import Values, on_staircase, unmatched
 
 _ROUNDED = 2 * TOLERANCE
-"""Largest miss that counts as rounding."""
+"""Largest miss that counts as a rounding error."""
 _UNLIMITED = 1e300
 
 
@@ -31,7 +34,7 @@ class Staircase:
     """Latencies of the points in cycles."""
 
     def add(self, found: Iterable[Incumbent]) -> None:
-        """Add mappings, and drop all mappings that another one dominates."""
+        """Add mappings, and drop all mappings that another mapping dominates."""
         points = [*self.points, *found]
         energy = np.array([one.energy_pj for one in points])
         latency = np.array([one.latency_cycles for one in points])
@@ -40,19 +43,20 @@ class Staircase:
         self.energy, self.latency = energy[kept], latency[kept]
 
     def misses(self, energy_pj: Values, latency_cycles: Values) -> Values:
-        """Least share x for each pair of bounds (pJ, cycles), so that every mapping with these bounds has a point with
-        at most x more energy and at most x more cycles."""
+        """Miss of each pair of bounds (pJ, cycles): the least share x for which some point has at most x more energy
+        and at most x more cycles than the bounds."""
         energy = np.maximum(energy_pj, self.least_energy_pj)
         latency = np.maximum(latency_cycles, self.least_latency_cycles)
         share = unmatched(energy, latency, self.energy, self.latency)
         return np.where(share <= _ROUNDED, 0.0, share)
 
     def miss(self, energy_pj: float, latency_cycles: float) -> float:
-        """`misses` of one pair of bounds."""
+        """Miss of one pair of bounds (pJ, cycles), as in `misses`."""
         return float(self.misses(np.array([energy_pj]), np.array([latency_cycles]))[0])
 
     def largest_product(self, tolerance: float) -> float:
-        """EDP (pJ cycles) that no mapping exceeds unless a point matches it within `tolerance` in both measures."""
+        """Limit of the EDP in pJ cycles. If the EDP of a mapping exceeds the limit, a known point matches the
+        mapping within `tolerance`."""
         if not len(self.energy) or self.end_miss > tolerance:
             return _UNLIMITED
         corners = energy_delay_product(self.energy[:-1], self.latency[1:])
@@ -60,7 +64,8 @@ class Staircase:
 
     @property
     def end_miss(self) -> float:
-        """Larger share by which an end of the staircase can be above the lower bound of its measure."""
+        """Larger of two shares: by how much the least energy of the points exceeds its lower bound, and the same for
+        latency."""
         with np.errstate(divide="ignore", invalid="ignore"):
             ratios = self.energy[-1] / np.float64(self.least_energy_pj), self.latency[0] / self.least_latency_cycles
         share = max(1.0 if np.isnan(one) else float(one) for one in ratios) - 1

@@ -14,9 +14,10 @@ from tilewright.search.exact.lattice_record import LINK_FH, LINK_FL, LINK_TH, LI
 from tilewright.search.exact.tables_kernel import direction_of
 
 FAR = 1 << 58
-"""Number of cycles that marks something as impossible. A sum of a few such numbers does not overflow."""
+"""Number of cycles that stands for an impossible case. A sum of a few such numbers does not overflow."""
 IMPOSSIBLE = -1
-"""Number of cycles that marks a single transfer of the whole tensor as impossible because the tensor is tiled."""
+"""Number of cycles that stands for a transfer of the whole tensor at once that is impossible, because the tensor is
+tiled."""
 
 
 @kernel
@@ -32,7 +33,8 @@ def spread(x, table, i):
 
 @kernel
 def spread_row(x, table, i, r):
-    """Replace each number in row `i`, `r` of a table [i, r, point] by a minimum as in `spread`."""
+    """Replace each number in row `i`, `r` of a table [i, r, point] by the minimum over the point and all larger
+    multisets."""
     for j in range(x.symbol_count):
         stride = x.stride[j]
         block = stride * (x.multiplicity[j] + 1)
@@ -102,7 +104,7 @@ def least_load(x, b, q, point, first):
 
 @kernel
 def add_pairs(problem, x, b, table, r):
-    """Add the least loading time of boundary `b`, in cycles, to row `b`, `r` of a table if the boundary has `adds_up`.
+    """If `adds_up` is set for boundary `b`, add its least loading time in cycles to row `b`, `r` of a table.
 
     The loading time is the time to move a tile between the memories on the two sides of the boundary.
     """
@@ -171,7 +173,8 @@ def sum_loads(problem, x, b):
 
 @kernel
 def close_chain(x, b, table, r):
-    """Replace each number in row `b`, `r` of a table by the minimum over larger multisets at which `b` can lie."""
+    """Replace each number in row `b`, `r` of a table by the minimum over the larger multisets at which boundary `b`
+    can lie."""
     for point in range(x.lattice_size):
         table[b, r, point] = min(table[b, r, point], FAR) if x.possible[b, point] else FAR
     spread_row(x, table, b, r)
@@ -221,7 +224,8 @@ def list_ports(problem, x, b, upper):
 def add_port_times(problem, x, b, p, everything, table, r):
     """Add to row `b`, `r` of a table the cycles for which boundary `b` keeps port `p` busy.
 
-    The cycles include only transfers while the array computes or, with `everything`, also on- and off-loading.
+    The cycles include transfers while the array computes. If `everything` is true, they also include on- and
+    off-loading.
     """
     o = x.boundary_operand[b]
     for q in range(4):
@@ -248,7 +252,7 @@ def sum_ports(problem, x, b, upper):
     """Compute the least times in cycles of each port for boundary `b` and the boundaries above it.
 
     The times are the port time alone, the loading time alone, and the sum of the two. Only loading times of boundaries
-    with `adds_up` are included.
+    for which `adds_up` is set are included.
     """
     begin_row(x, b, NO_PORT, x.joint_to_go, upper, NO_PORT if upper >= 0 else -1)
     add_pairs(problem, x, b, x.joint_to_go, NO_PORT)

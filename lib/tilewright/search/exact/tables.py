@@ -1,6 +1,6 @@
 """Record of an exact search over the orders of one multiset of loops, with its tables (docs/proofs.md#exact-search).
 
-Sections 2 to 6 of that chapter describe the tables. Section 8 lists the cases in which the order of the multiplications
+Sections 2 to 6 of that chapter describe the tables. Section 8 lists the cases in which another order of multiplications
 in the cost model could change the result.
 """
 
