@@ -70,8 +70,7 @@ class LayerFigures:
     _mappings: dict[Kind, RecordedMapping] = field(default_factory=dict)
     """Mappings of the layers that the core runs, by layer; empty if `with_limits` is false."""
     _gaps: dict[Kind, float] = field(default_factory=dict)
-    """Share by which the objective could fall with the best mapping, by layer; only if the search bounds it.
-    """
+    """Share by which the objective could fall with the best mapping, by layer; only if the search bounds it."""
     _with_ports: dict[tuple[Kind, tuple[PortName, ...]], float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
