@@ -141,7 +141,7 @@ class Advices:
 
     def __repr__(self) -> str:
         counts = f"{len(self.found)} changes, {len(self.helpful)} help {self.objective}"
-        return f"<{counts}, {len(self.spare)} cost it nothing>"
+        return f"<{counts}, {len(self.spare)} reduce a resource at no cost>"
 
     def _repr_html_(self) -> str:
         return shown_html(repr(self)[1:-1], self.table)

@@ -30,7 +30,7 @@ def advice_text(advices: Advices) -> str:
         parts.append(f"  {len(helpful) - MOST_ROWS} other changes help less\n")
     parts += _pair_lines(advices)
     if spare:
-        title = "One change that takes something away at no cost: neither energy nor latency increases"
+        title = "One change that reduces a resource at no cost: neither energy nor latency increases"
         parts.append("\n" + _losses(title, advices, spare))
         if advices.searched and advices.holds_searches:
             parts.append(

@@ -262,7 +262,7 @@ class AxesReader:
 
     def check_name(self, path: KeyPath, name: str) -> None:
         """Record why a name cannot be the name of an axis or a law."""
-        message = "means something else in tables of designs" if is_column(name) else name_problem(name)
+        message = "is already the name of a column in tables of designs" if is_column(name) else name_problem(name)
         if message:
             self.problems.at(path, message, name)
 
@@ -290,14 +290,14 @@ class AxesReader:
                 shorter, longer = sorted((one.path, other.path), key=len)
                 if not is_other_choice and longer[: len(shorter)] == shorter:
                     where = self.problems.places.place_of(other.place)[2] if self.problems.places else ""
-                    self.problems.at(one.place, f"sets what {where} sets too")
+                    self.problems.at(one.place, f"conflicts with {where}: both set the same value")
                     break
 
     def _values(self, name: str, entry: AxisEntry) -> tuple[Value, ...]:
         path: KeyPath = ("axes", name)
         if "values" in entry.model_fields_set:
             self._refuse(path, entry, _RANGE, "belongs to a range and cannot be combined with `values`")
-            self.problems.repeated((*path, "values"), entry.values or (), "stands in the list before")
+            self.problems.repeated((*path, "values"), entry.values or (), "repeats an earlier value of the list")
             self._check_words((*path, "values"), entry.values or ())
             return tuple(dict.fromkeys(whole(entry.values)))
         given = entry.model_fields_set & set(_RANGE)

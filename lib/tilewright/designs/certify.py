@@ -252,8 +252,14 @@ def _check_designs(
         claim = dict(certificate.excluded)
         faults.add(f"the certificate counts {claim} designs that constraints exclude, the check counts {excluded}")
     if len(index) != len(rows.index) or (index != rows.index).any():
-        faults.add("a design has no row", sorted(set(index.tolist()) - set(rows.index.tolist())))
-        faults.add("a row has no design", sorted(set(rows.index.tolist()) - set(index.tolist())))
+        faults.add(
+            "designs of the space have no row in the certificate",
+            sorted(set(index.tolist()) - set(rows.index.tolist())),
+        )
+        faults.add(
+            "rows of the certificate belong to no design of the space",
+            sorted(set(rows.index.tolist()) - set(index.tolist())),
+        )
         return
     for what, claims, values in (("area", rows.area_mm2, area), ("clock", rows.clock_period_ns, period)):
         if wrong := index[~_are_equal(claims, values[order])].tolist():
@@ -285,7 +291,7 @@ def _check_dominance(faults: _Faults, rows: _Rows) -> None:
             ("is not compared although it has results", (claims == _NOT_COMPARED) & has_results & ~is_unmet),
             ("is on the front although it does not meet a constraint", (claims == _ON_FRONT) & is_unmet),
             (
-                "the number in place of a dominator is not an index of the space",
+                "the index of the dominating design is not one of the space",
                 (claims < _NOT_COMPARED) | (claims >= len(rows.space)),
             ),
         ):
@@ -303,10 +309,10 @@ def _check_dominance(faults: _Faults, rows: _Rows) -> None:
         is_there = (rows.index[place] == claims[claimed]) & (claims[place] == _ON_FRONT)
         covers = (points[place] <= points[claimed]).all(axis=1) & (points[place] < points[claimed]).any(axis=1)
         if not is_there.all():
-            faults.add(f"{name}: the dominator is not on the front", rows.index[claimed[~is_there]].tolist())
+            faults.add(f"{name}: the dominating design is not on the front", rows.index[claimed[~is_there]].tolist())
         if not covers.all():
             faults.add(
-                f"{name}: the design that is named as dominator does not dominate these designs",
+                f"{name}: the design that the certificate names does not dominate these designs",
                 rows.index[claimed[~covers]].tolist(),
             )
 

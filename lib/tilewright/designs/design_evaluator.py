@@ -42,7 +42,8 @@ class DesignEvaluator(ABC):
 def accelerator_of(hardware: JsonObject, is_of_systems: bool) -> Accelerator:
     """Accelerator of a design.
 
-    Raises InputError if the accelerator is not valid, or if it has several cores but the base has one, or the reverse.
+    Raises InputError if the accelerator is not valid. Raises InputError if only one of the design and the base has
+    several cores.
     """
     accelerator = parse_accelerator(hardware)
     if isinstance(accelerator, MultiCoreAccelerator) != is_of_systems:

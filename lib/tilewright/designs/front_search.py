@@ -167,8 +167,8 @@ def _check_areas(points: DesignPoints) -> None:
     unknown = int((np.isnan(points.area_mm2) & points.is_ok.any(axis=1)).sum())
     if unknown and AREA_MM2 in points.objectives:
         message = (
-            f"{unknown:,} designs have no area, because the area of one of their parts is not given, and the other"
-            " designs have one: designs cannot be compared by area"
+            f"{unknown:,} designs have no area, because the area of one of their parts is not given: "
+            "designs cannot be compared by area"
         )
         raise InputError([Problem(message, points.space.file, path="objectives", value=AREA_MM2)])
 

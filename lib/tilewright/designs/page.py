@@ -199,7 +199,7 @@ def _words(answer: Answer) -> Iterator[str]:
         yield html_table(("what", "cause", "networks", "designs"), rows, texts=3)
     unused = unused_rows(exploration.notices)
     if unused:
-        yield "<h3>What was written and not used</h3>"
+        yield "<h3>Unused parts of the input</h3>"
         rows = [(row["file"], str(row["line"] or "-"), row["key"], row["why"]) for row in unused]
         yield html_table(("file", "line", "key", "why"), rows, texts=4)
 

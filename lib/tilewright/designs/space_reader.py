@@ -162,7 +162,7 @@ class _Reader:
         entry, problems = self.entry, self.problems
         name, networks, options = self._name(), self._networks(), self._options()
         mapping = self._file(("mapping",), entry.mapping)
-        problems.repeated(("objectives",), entry.objectives or (), "stands in the list before")
+        problems.repeated(("objectives",), entry.objectives or (), "repeats an earlier value of the list")
         axes, rows, row_names = self._axes()
         laws = self._laws(axes)
         before, after = self._constraints(axes, laws)
@@ -214,7 +214,9 @@ class _Reader:
             file = self._file(path, written)
             self._folder_name(path, name)
             if name in found:
-                self.problems.at(path, "two networks have this name: give names to their paths", name)
+                self.problems.at(
+                    path, "two networks have this name: write `networks` as a table from names to paths", name
+                )
             elif file:
                 found[name] = Network(name, file)
         return tuple(found.values())

@@ -93,7 +93,7 @@ class Trial:
     held: Held | None = None
 
     def of(self, change: FileChange) -> Advice:
-        """Advice on a change, from this trial of it."""
+        """Advice on the change `change`, made from the costs of this trial."""
         return Advice(change, self.same, self.search, None if self.held is None else self.held.outcome)
 
 

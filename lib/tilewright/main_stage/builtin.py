@@ -22,10 +22,7 @@ class BuiltIn(Stage):
         vars(self).update({name: value for name, value in kwargs.items() if name not in _OWN})
 
     def run(self) -> Iterator[Pair]:
-        """Yield the results of this stage and the stages below it.
-
-        Raises InputError with all mistakes in stages and keywords.
-        """
+        """Yield the results of this stage. Raises InputError with all mistakes in stages and keywords."""
         from tilewright.main_stage.chain import run_chain
 
         kind = next(one for one in type(self).__mro__ if "ours" in vars(one))

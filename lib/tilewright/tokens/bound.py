@@ -65,7 +65,7 @@ class StepLimit:
 def saved_share(latency_cycles: float, cycles: float) -> float:
     """Share of a latency that is saved if the latency becomes `cycles`.
 
-    The formula is exact for a tenth; `1 - 9 / 10` would be less.
+    Computed as a difference first, because `1 - 9 / 10` is less than a tenth in floating point.
     """
     return (latency_cycles - cycles) / latency_cycles
 
@@ -79,9 +79,9 @@ def step_limit(
 ) -> StepLimit:
     """Bound of a step of `latency_cycles`.
 
-    `widths` maps each part to the share of the time that twice its width saves. `saved_by` returns this share for a set
-    of parts. `kinds` maps each kind to its cycles; the key ARRAY has the cycles in which the array works. `kinds` is
-    empty if the kinds are not known.
+    `widths` has the share of the time that twice the width of a part saves, by part. `saved_by` returns this share for
+    a set of parts. `kinds` has the cycles by kind, with the key ARRAY for the cycles in which the array works. `kinds`
+    is empty if the kinds are not known.
     """
     question, unit = "share of the time that twice the width saves", "of the time"
     found = Verdict.of(question, unit, 1.0, widths, "-")

@@ -139,7 +139,7 @@ class SystemFigures:
         return figures[..., FURTHER : FURTHER + len(self.schedules.accelerator.places)]
 
     def doubled_cycles(self, figures: Sums) -> Sums:
-        """Latency in cycles for each change in `doubled`. The last axis of `figures` is the figure."""
+        """Latency in cycles for each change in `doubled`. `figures` has the figures on its last axis."""
         return figures[..., FURTHER + len(self.schedules.accelerator.places) :]
 
     @property

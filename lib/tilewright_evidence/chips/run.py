@@ -100,7 +100,7 @@ STREAM_2023_SWITCHES = Switches(
 )
 """Switches of the reference tool's model that was compared with chips in 2023."""
 STEPS: tuple[tuple[str, dict[str, object]], ...] = (
-    ("what is on its way is waited for", {"repairs": REPAIRS[:1]}),
+    ("a tensor is ready when it has arrived", {"repairs": REPAIRS[:1]}),
     ("transfers go into gaps on links", {"repairs": REPAIRS[:2]}),
     ("transfers start as early as they can", {"repairs": REPAIRS}),
     ("decisions in the order of time", {"schedule_model": CAUSAL, "repairs": ()}),

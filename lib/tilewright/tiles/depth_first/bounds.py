@@ -52,7 +52,7 @@ class AxisKinds:
     count: np.ndarray
     """[kind] Number of tiles of the kind."""
     start: np.ndarray
-    """[tile size] Index of the first kind of the size. The last entry is the number of kinds."""
+    """[tile size] Index of the first kind of tiles with this size. The last entry is the number of kinds."""
 
 
 def axis_kinds(chain: Chain, first: int, last: int, axis: int, keeps: bool, tiles: list[int]) -> AxisKinds:
@@ -175,8 +175,7 @@ def stack_bounds(
     """Lower bounds of layers `first` to `last` in a mode, for tiles given as [place, (width, height)].
 
     `known` has bounds [layer, place] that were computed earlier. They are improved layer by layer, for tiles that are
-    not excluded yet. `needs` has two numbers: 0 if no bounds of the energy are needed, and 0 if no bounds of the
-    latency are needed.
+    not excluded yet. `needs` has one number for the energy and one for the latency: 0 if bounds of it are not needed.
     """
     places, layers = MemoryPlaces(chain), chain.layers[first : last + 1]
     if known is None:

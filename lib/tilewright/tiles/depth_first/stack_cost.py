@@ -333,8 +333,8 @@ class StackModel:
 
 
 def _raises(most: int) -> Iterator[tuple[int, int]]:
-    """Pairs of numbers of memory levels, in the order in which they are tried: how much further out the output lies,
-    and how much further out the input lies.
+    """Pairs (levels by which the output lies further out, levels by which the input lies further out), in the order of
+    trial.
     """
     for level in range(most):
         yield level, level
