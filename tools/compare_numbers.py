@@ -1,10 +1,11 @@
-"""Compares what the tool computes now with what it computed at another commit: `make numbers`.
+"""Compares the results of a set of verbs with those at another commit: `make numbers`.
 
     .venv/bin/python tools/compare_numbers.py [--against COMMIT] [--write FILE]
 
-Runs a small set of verbs and keeps, for each artifact, the digest of its payload, which leaves provenance and digests
-of code out, and the text of each table. Keys that have another name since (`artifacts.envelope.RENAMED`) have it on the
-older side too. Prints counts, and for each artifact that differs its first differing keys. Exit code 1 where one does.
+Runs the verbs with the code of this checkout and with the code of the commit. The text of each table is compared, and
+the content of each artifact without provenance and without digests of code. Keys that have a new name
+(`artifacts.envelope.RENAMED`) are renamed in the results of the commit. Prints the number of artifacts and of
+differences. For each artifact that differs, prints the first keys that differ. The exit code is then 1.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ CALLS = {
     "explore": "explore {out}/space.yaml --no-store -o {out}/explore",
     "front": "front {out}/space.yaml -o {out}/front",
 }
-"""What is run, in order: a verb with its options."""
+"""Calls of verbs in the order in which they run: the words of the command line, by name of the call."""
 SPACE = f"""\
 accelerator: {PROJECT}/{TINY}/hardware/wide.yaml
 mapping: {PROJECT}/{TINY}/mapping/free.yaml
@@ -59,15 +60,15 @@ options: {{objective: energy, lpf_limit: 3}}
 shard_designs: 2
 """
 LEFT_OUT = {"provenance", "file_digest", "digest", "code", "made_by", "head", "reproduce", "version"}
-"""Keys of artifacts that say how something was made, and how it is laid out."""
+"""Keys of artifacts that are not compared, because they describe how a file was made or its format."""
 MOST_KEYS = 5
 
 
 def main() -> int:
-    """Run both sides; 1 where an artifact differs."""
+    """Compute the numbers of both versions and print the differences. Returns 1 if an artifact differs, else 0."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--against", default="HEAD~1", help="the other commit")
-    parser.add_argument("--write", type=Path, help="also keep the numbers of now in a file")
+    parser.add_argument("--against", default="HEAD~1", help="commit whose results are compared")
+    parser.add_argument("--write", type=Path, help="file to which the present results are also written")
     given = parser.parse_args()
     now = numbers(PROJECT)
     if given.write:
@@ -79,7 +80,7 @@ def main() -> int:
 
 
 def numbers(checkout: Path) -> dict[str, Any]:
-    """Artifact -> its numbers, as the code of a checkout makes them."""
+    """Numbers of each artifact that the code in the folder `checkout` makes, by name of the artifact."""
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder)
         (out / "space.yaml").write_text(SPACE)
@@ -95,7 +96,7 @@ def numbers(checkout: Path) -> dict[str, Any]:
 
 
 def run_verb(checkout: Path, words: Sequence[str]) -> str:
-    """What a verb of a checkout prints. Raises RuntimeError where it fails."""
+    """Output of a verb of a checkout. Raises RuntimeError if the verb fails."""
     environment = os.environ | {"PYTHONPATH": str(checkout / "lib")}
     command = [sys.executable, "-m", "tilewright", *words]
     done = subprocess.run(command, cwd=PROJECT, env=environment, capture_output=True, text=True, check=False)
@@ -105,7 +106,10 @@ def run_verb(checkout: Path, words: Sequence[str]) -> str:
 
 
 def numbers_at(commit: str) -> dict[str, Any]:
-    """The same at a commit: its files in a folder of the cache, with the compiled kernels of this checkout."""
+    """Numbers of each artifact at a commit.
+
+    The files of the commit are put into a folder of the cache. The compiled kernels are those of this checkout.
+    """
     sha = subprocess.run(
         ["git", "rev-parse", commit], cwd=PROJECT, capture_output=True, text=True, check=True
     ).stdout.strip()
@@ -127,7 +131,7 @@ def numbers_at(commit: str) -> dict[str, Any]:
 
 
 def numbers_of(path: Path) -> Any:
-    """What is compared of a file; None for figures, pages and texts for people."""
+    """Numbers in a file, which are compared; None for figures, pages and texts for people."""
     if path.suffix == ".json":
         return plain(json.loads(path.read_text()))
     if path.suffix == ".jsonl":
@@ -147,7 +151,7 @@ def numbers_of(path: Path) -> Any:
 
 
 def array_numbers(array: Any) -> Any:
-    """A description as its values, numbers as a digest."""
+    """Content of an array: JSON values if the array is a JSON text, else the digest of its bytes."""
     content = array.tobytes()
     try:
         return plain(json.loads(content.rstrip(b"\0")))
@@ -156,12 +160,12 @@ def array_numbers(array: Any) -> Any:
 
 
 def digest(content: bytes) -> str:
-    """A short digest."""
+    """Digest of 8 bytes, as text."""
     return hashlib.blake2b(content, digest_size=8).hexdigest()
 
 
 def plain(value: Any) -> Any:
-    """An artifact without what says how it was made."""
+    """JSON value without the keys in LEFT_OUT."""
     if isinstance(value, dict):
         return {key: plain(one) for key, one in value.items() if key not in LEFT_OUT}
     if isinstance(value, list):
@@ -170,7 +174,7 @@ def plain(value: Any) -> Any:
 
 
 def renamed(value: Any) -> Any:
-    """The older side with the keys of now: those of an artifact of a schema in RENAMED."""
+    """Artifacts of the earlier commit, with the present names of keys that are listed in RENAMED."""
     if not isinstance(value, dict):
         return value
     value = {key: renamed(one) for key, one in value.items()}
@@ -182,7 +186,7 @@ def renamed(value: Any) -> Any:
 
 
 def differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]:
-    """A line for each artifact that is not on both sides, or not the same."""
+    """Lines on differences: one for each artifact that only one version has, or whose numbers differ."""
     for name in sorted({*before, *now}):
         if name not in before or name not in now:
             yield f"{name}: only {'now' if name in now else 'before'}"
@@ -193,7 +197,7 @@ def differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[s
 
 
 def differing(before: Any, now: Any, place: str) -> Iterator[str]:
-    """Where two values differ, with both."""
+    """Places where two values differ, each with both values. `place` is the path of the values in the artifact."""
     if isinstance(before, dict) and isinstance(now, dict):
         for key in sorted({*before, *now}, key=str):
             yield from differing(before.get(key), now.get(key), f"{place}.{key}".lstrip("."))

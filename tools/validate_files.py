@@ -1,4 +1,4 @@
-"""Writes the JSON Schemas of files for editors."""
+"""Writes JSON Schemas, with which editors check input files."""
 
 import json
 from collections.abc import Callable
@@ -20,16 +20,16 @@ SCHEMAS: dict[str, Callable[[], dict[str, Any]]] = {
     "config": config_schema,
     "space": space_schema,
 }
-"""File kind -> function that returns its JSON Schema."""
+"""Functions that return the JSON Schema of a file kind, by file kind."""
 
 
 def schema_text(kind: str) -> str:
-    """The JSON Schema of a file kind, as it stands in its file."""
+    """Text of the file with the JSON Schema of a file kind."""
     return json.dumps(SCHEMAS[kind](), indent=2, ensure_ascii=False) + "\n"
 
 
 def write_schemas(directory: str | Path) -> None:
-    """Write `<kind>.schema.json` for each file kind."""
+    """Write the file `<kind>.schema.json` of each file kind into a folder."""
     Path(directory).mkdir(parents=True, exist_ok=True)
     for kind in SCHEMAS:
         (Path(directory) / f"{kind}.schema.json").write_text(schema_text(kind), encoding="utf-8")

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 def _reported(
     files: "Sequence[FilePath]", hardware_directory: FilePath | None = None, verbose: bool = False, tell: Tell = silent
 ) -> "list[ConformanceReport]":
-    """Comparisons of all files. With `verbose`, the result of a file is told as soon as it is there."""
+    """Comparisons of all files. If `verbose` is true, each result is printed as soon as it is available."""
     directory = None if hardware_directory is None else Path(hardware_directory)
     reports = []
     for file, report in _compared(tuple(map(Path, files)), directory):
@@ -28,7 +28,7 @@ def _reported(
 
 
 def _show(reports: "list[ConformanceReport]", as_json: bool) -> int:
-    """Print the comparisons; returns the exit code."""
+    """Print the comparisons. Returns the exit code."""
     from tilewright_evidence.reference_numbers import report_text
 
     if as_json:
@@ -57,17 +57,17 @@ def conformance(
         Help("Folder of the hardware files. Default: a folder `hardware` in a folder above the file."),
     ] = None,
 ) -> "list[ConformanceReport]":
-    """Comparison of each file of reference numbers, a points file (.jsonl, .jsonl.gz) or a flow file (.json), with our
-    numbers.
+    """Comparisons of our results with the reference numbers in each file.
 
-    Hardware files are read from `hardware_directory`; the default is a folder `hardware` in a folder above the file of
-    reference numbers. Raises InputError with every file that is missing or wrong.
+    A file is a points file (.jsonl, .jsonl.gz) or a flow file (.json). Hardware files are in `hardware_directory`. Its
+    default is a folder `hardware` in a folder above the file. Raises InputError with every file that is missing or
+    wrong.
     """
     return _reported(files, hardware_directory)
 
 
 def _compared(files: Sequence[Path], hardware_directory: Path | None) -> "Iterator[tuple[Path, ConformanceReport]]":
-    """(file, comparison) of each file; each pair is yielded as soon as it is available."""
+    """Pairs (file, comparison of this file). Each pair is yielded as soon as it is available."""
     from tilewright.pipeline.sources import existing_file
 
     from tilewright_evidence.reference_numbers import compare_flow, compare_points

@@ -1,4 +1,4 @@
-"""Comparison with numbers of the reference tool: fixed mappings and whole searches.
+"""Comparison with reference numbers: fixed mappings, and whole searches of the reference tool.
 
 A points file has one JSON object per line: a layer, a core, a spatial mapping, a loop order, and the result or the
 refusal of zigzag-dse 3.9.1 (tests/conformance/data/README.md). A flow file has the best mappings that the search of
@@ -34,44 +34,45 @@ from tilewright.workload.layer import Layer, parse_equation, parse_relation
 from tilewright.workload.yaml_reader import read_workload_yaml
 
 TOLERANCE = 1e-9
-"""Largest relative difference with which a point counts as close."""
+"""Largest relative difference at which a point counts as close."""
 SUM_TOLERANCE = 1e-12
-"""Tolerance for shares of memories and totals of networks. The reference adds these with Python's `sum`, whose last bit
-differs between Python 3.11 and 3.12. A point with a difference of at most this size still counts as equal.
+"""Largest relative difference of memory shares and network totals at which a point counts as equal.
+
+The reference adds these numbers with Python's `sum`, whose last bit differs between Python 3.11 and 3.12.
 """
 SPATIAL, ALLOCATION, COST_MODEL = "spatial", "allocation", "cost_model"
-"""Stages at which the reference refuses a point. SPATIAL: there is no spatial mapping. ALLOCATION: the loop order does
-not fit. COST_MODEL: the model of an in-memory array has no energy for the mapping (switch B14 in docs/model.md).
+"""Stages at which the reference refuses a point.
+
+SPATIAL: there is no spatial mapping. ALLOCATION: the loop order does not fit. COST_MODEL: the model of an in-memory
+array has no energy for the mapping (switch B14 in docs/model.md).
 """
 _SUMS = ("utilization", "network", "in-memory sum")
 
 
 @dataclass
 class ConformanceReport:
-    """Result of a comparison, which is filled while the comparison runs."""
+    """Result of a comparison, which is filled in while the comparison runs."""
 
     name: str
     points: int = 0
     equal: int = 0
-    """Number of points with all values equal bit for bit, or rejected by both tools."""
+    """Number of points at which all values are equal bit for bit, or which both tools refuse."""
     close: int = 0
-    """Number of points with all values within TOLERANCE, but not all values equal."""
+    """Number of points that are not equal, but whose values are all within TOLERANCE."""
     rejected: int = 0
-    """Number of points that both tools refuse at the same stage. They are also counted in `equal`."""
+    """Number of points that both tools refuse at the same stage. `equal` includes them."""
     not_tried: int = 0
-    """Number of points that could not be tried, because the file has no spatial mapping or loop order for them. They
-    are not counted in `points`.
-    """
+    """Number of points for which the file has no spatial mapping or no loop order. `points` does not include them."""
     worst_relative_difference: float = 0.0
     mismatches: list[str] = field(default_factory=list)
 
     @property
     def passed(self) -> bool:
-        """True if every point is equal or close."""
+        """Whether every point is equal or close."""
         return self.points > 0 and self.equal + self.close == self.points
 
     def add(self, identity: str, pairs: Iterable[tuple[str, Any, Any]]) -> None:
-        """Count one point, whose values are given as (name of the value, our value, value of the reference)."""
+        """Count one point. Its values are triples (name of the value, our value, value of the reference)."""
         self.points += 1
         unequal = [(what, ours, theirs) for what, ours, theirs in pairs if ours != theirs]
         worst = max((relative_difference(ours, theirs) for _, ours, theirs in unequal), default=0.0)
@@ -91,16 +92,16 @@ class ConformanceReport:
 
 
 def relative_difference(ours: Any, theirs: Any) -> float:
-    """|ours - theirs| / |theirs| of two numbers; infinite if one of them is not a number."""
+    """Relative difference |ours - theirs| / |theirs| of two numbers; infinite if one of them is not a number."""
     if isinstance(ours, int | float) and isinstance(theirs, int | float):
         return abs(ours - theirs) / max(abs(theirs), 1e-300)
     return float("inf")
 
 
 def compare_points(path: Path | str, hardware_directory: Path | str) -> ConformanceReport:
-    """Evaluate every point of a file of fixed mappings and compare energy, latency and their breakdowns.
+    """Evaluate every point of a points file. Compare energy, latency and their breakdowns with the reference.
 
-    If the reference refused a point, the comparison checks that our model refuses the point at the same stage.
+    If the reference refused a point, the comparison checks that our model refuses it at the same stage.
     """
     report = ConformanceReport(Path(path).name)
     cores: dict[str, Core] = {}
@@ -113,7 +114,7 @@ def compare_points(path: Path | str, hardware_directory: Path | str) -> Conforma
 
 
 def read_points(path: Path | str) -> Iterator[dict[str, Any]]:
-    """Points of a JSON-lines file, which can be compressed with gzip."""
+    """Points of a JSON-lines file, which may be compressed with gzip."""
     opened = gzip.open(path, "rt") if str(path).endswith(".gz") else Path(path).open()  # noqa: SIM115
     with opened as stream:
         for line in stream:
@@ -152,8 +153,9 @@ def _compare_point(report: ConformanceReport, point: dict[str, Any], core: Core)
 
 
 def _fits_repaired(point: JsonObject, core: Core, order: LoopOrder) -> bool:
-    """Whether a loop order fits in memories although the reference has no energy for the mapping. The reference checks
-    the energy last.
+    """Whether a loop order fits in the memories of an array for which the reference has no energy.
+
+    The reference checks the energy last.
     """
     try:
         evaluate_prepared(_prepare_point(point, core, f"{REFERENCE.name}+complete_in_memory_model"), order)
@@ -165,9 +167,7 @@ def _fits_repaired(point: JsonObject, core: Core, order: LoopOrder) -> bool:
 
 
 def _build_spatial_mapping(point: dict[str, Any], core: Core) -> None:
-    """Build the spatial mapping that the point asks for, in the same way as a search. Raises MappingError if it is
-    impossible.
-    """
+    """Spatial mapping of a point, built in the same way as in a search. Raises MappingError if it is impossible."""
     layer = reference_layer(point["layer"])
     requested, links = as_unrolling(point["spatial_mapping_requested"]), _links(point)
     constraints = MappingConstraints(layer.name, requested, memory_operand_links=links)
@@ -176,8 +176,9 @@ def _build_spatial_mapping(point: dict[str, Any], core: Core) -> None:
 
 
 def _prepare_point(point: dict[str, Any], core: Core, model: str = REFERENCE.name) -> PreparedProblem:
-    """Cost model problem of a point with the spatial mapping that the reference made. Raises MappingError if the
-    mapping is impossible.
+    """Cost model problem of a point, with the spatial mapping of the reference.
+
+    Raises MappingError if this mapping is impossible.
     """
     options = SearchOptions(temporal_mapping_type=point.get("temporal_mapping_type") or "uneven", model=model)
     return prepare(
@@ -195,7 +196,7 @@ def _links(point: dict[str, Any]) -> tuple[tuple[str, str], ...]:
 
 
 def _value_pairs(record: LayerRecord, expected: dict[str, Any]) -> Iterator[tuple[str, Any, Any]]:
-    """(name of the value, our value, value of the reference) of all values that both tools have."""
+    """Triples (name of the value, our value, value of the reference) for all values that both tools have."""
     parts = record.latency_breakdown_cycles
     computing = parts["ideal"] + parts["spatial_stall"]
     stalled = computing + parts["temporal_stall"]
@@ -230,8 +231,9 @@ def _value_pairs(record: LayerRecord, expected: dict[str, Any]) -> Iterator[tupl
 
 
 def _energy_pairs(record: LayerRecord, expected: dict[str, Any]) -> Iterator[tuple[str, Any, Any]]:
-    """Energies. For in-memory arrays, the energies of the reference are sums over components, added with Python's
-    `sum`.
+    """Triples for energies.
+
+    For in-memory arrays, the energies of the reference are sums over components, made by Python's `sum`.
     """
     sums = "in-memory sum " if "imc" in expected else ""
     terms = record.energy_terms_pj
@@ -242,8 +244,9 @@ def _energy_pairs(record: LayerRecord, expected: dict[str, Any]) -> Iterator[tup
 
 
 def _in_memory_pairs(record: LayerRecord, expected: dict[str, Any]) -> Iterator[tuple[str, Any, Any]]:
-    """Values that only in-memory arrays have: parts of the energy, of the clock period and of the area. No values for
-    other arrays.
+    """Triples for values of in-memory arrays: parts of the energy, the clock period and the area.
+
+    There are none for other arrays.
     """
     areas = {where: total(parts.values()) for where, parts in record.area_breakdown_mm2.items()}
     ours = {
@@ -267,11 +270,11 @@ def _in_memory_pairs(record: LayerRecord, expected: dict[str, Any]) -> Iterator[
 
 
 def compare_flow(path: Path | str, hardware_directory: Path | str) -> ConformanceReport:
-    """Search every layer of a flow file, and compare the best mapping of each layer and the totals of the network.
+    """Search every layer of a flow file. Compare the best mapping of each layer and the totals of the network.
 
-    A flow file has one of two forms. It contains each distinct layer with the constraints on its mapping
-    (`unique_layers`), or it names a workload file and a mapping file in the folders `workload` and `mapping` beside the
-    hardware folder (`layers`).
+    A flow file has one of two forms. The form `unique_layers` lists each distinct layer with the constraints on its
+    mapping. The form `layers` names a workload file and a mapping file, in the folders `workload` and `mapping` beside
+    the hardware folder.
     """
     flow = json.loads(Path(path).read_text())
     report = ConformanceReport(Path(path).name)
@@ -294,7 +297,7 @@ def compare_flow(path: Path | str, hardware_directory: Path | str) -> Conformanc
 def _compare_network(
     report: ConformanceReport, flow: dict[str, Any], core: Core, options: SearchOptions, directory: Path
 ) -> None:
-    """Map the whole network from its files and compare each layer by name."""
+    """Map the whole network from its files. Compare each layer with the reference, by name."""
     workload = read_workload_yaml(directory / "workload" / f"{flow['workload']}.yaml")
     mapping = read_mapping(directory / "mapping" / f"{flow['mapping']}.yaml")
     options = replace(options, exploit_data_locality=bool(flow.get("inter_layer_locality", False)))
@@ -314,8 +317,9 @@ def _add_totals(report: ConformanceReport, flow: dict[str, Any], energy: float, 
 
 
 def _compare_layers(report: ConformanceReport, flow: dict[str, Any], core: Core, options: SearchOptions) -> None:
-    """Search each distinct layer and compare it with the reference. The totals are summed in the order of the layers in
-    the network.
+    """Search each distinct layer.
+
+    Compare it with the reference. The totals are summed in the order of the layers in the network.
     """
     found = []
     for entry in flow["unique_layers"]:
@@ -349,7 +353,7 @@ def _search(entry: dict[str, Any], core: Core, options: SearchOptions) -> LayerR
 
 
 def _ordering(text: str) -> tuple[TemporalOrderingEntry, ...]:
-    """Temporal ordering from its printed form, for example `[(D1, None), (K, 2)]`."""
+    """Constraint on the loop order from its printed form, such as `[(D1, None), (K, 2)]`."""
     entries = []
     for pair in text.strip("[]").replace("(", "").split(")"):
         words = [word.strip() for word in pair.split(",") if word.strip()]
@@ -359,7 +363,7 @@ def _ordering(text: str) -> tuple[TemporalOrderingEntry, ...]:
 
 
 def reference_layer(entry: dict[str, Any]) -> Layer:
-    """Layer that an entry of a reference file describes."""
+    """Layer of an entry in a reference file."""
     return Layer(
         name=entry["name"],
         operator_type=entry["type"],
@@ -373,7 +377,7 @@ def reference_layer(entry: dict[str, Any]) -> Layer:
 
 
 def report_text(reports: Iterable[ConformanceReport]) -> str:
-    """Table of the reports: numbers of points by result of the comparison, then lines on the points that differ."""
+    """Text of the reports: a table with the numbers of points by outcome, then lines on points that differ."""
     lines = [
         f"{'set':<58}{'points':>8}{'equal':>8}{'close':>8}{'differ':>8}{'rejected':>10}{'not tried':>11}"
         "  worst difference"

@@ -1,4 +1,4 @@
-"""Command `tilewright compare-chips`: comparison with chips."""
+"""Command `tilewright compare-chips`: comparison of cases of chips with measurements and the reference tool."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -23,7 +23,10 @@ def _all_compared(
     verbose: bool = False,
     tell: Tell = silent,
 ) -> "tuple[list[CaseComparison], list[Problem]]":
-    """(comparisons of the valid cases, problems of the other cases). With `verbose`, notices are told as they come."""
+    """Pair (comparisons of the valid cases, problems of the other cases).
+
+    If `verbose` is true, notices are printed as they come.
+    """
     problems: list[Problem] = []
     found = []
     for compared in _compared(Path(folder), tuple(cases), steps, jobs, problems):
@@ -75,11 +78,11 @@ def compare_chips(
     ] = False,
     jobs: int = 1,
 ) -> "list[CaseComparison]":
-    """Comparison of each published case in a folder: chip, reference tool, our model of the reference tool, our default
-    model.
+    """Comparisons of the published cases in a folder: chip, reference tool, our model of the reference tool, our
+    default model.
 
-    `cases` are the names of the cases to compare; () stands for all cases. `steps` adds the models between the two,
-    which change one switch after the other. Raises InputError with all mistakes in any case.
+    `cases` are the names of the cases to compare; () means all cases. If `steps` is true, the models between the two
+    are compared, too; each of them changes one more switch. Raises InputError with all mistakes in any case.
     """
     found, problems = _all_compared(folder, cases, steps, jobs)
     if problems:
@@ -90,7 +93,7 @@ def compare_chips(
 def _compared(
     folder: Path, cases: tuple[str, ...], steps: bool, jobs: int, problems: list[Problem]
 ) -> "Iterator[CaseComparison]":
-    """Comparisons of the valid cases, one by one. The function adds the mistakes in the other cases to `problems`."""
+    """Comparisons of the valid cases, one after the other. Mistakes in the other cases are added to `problems`."""
     from tilewright_evidence.chips.case import find_cases, read_case
     from tilewright_evidence.chips.comparison import compare_case
 
@@ -105,7 +108,7 @@ def _compared(
 
 
 def _of_case(problem: Problem, name: str, folder: Path) -> Problem:
-    """Problem with the name of the case in its file."""
+    """Problem of a case as a problem of its file, with the name of the case."""
     if problem.file.startswith(str(folder)):
         return problem
     return replace(problem, file=f"{name}, {problem.file}" if problem.file else name)

@@ -135,7 +135,7 @@ class Advice:
 
     def judge_spare(self) -> None:
         """What can be taken away for nothing: it costs nothing, and nothing else does."""
-        rows = table(self.text, "One change that takes something away")
+        rows = table(self.text, "One change that reduces a resource")
         told = {row["key"]: row for row in rows}
         for key, after, narrower in all_less(self.core):
             core = changed(self.core, key, after)

@@ -1,1 +1,1 @@
-"""Spaces of designs: a file that defines a set of accelerators, and the costs of all of them for some networks."""
+"""Spaces of designs: files that define sets of accelerators, and the costs of these accelerators for some networks."""

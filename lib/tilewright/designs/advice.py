@@ -1,4 +1,4 @@
-"""Advice on a run: changes that help, sorted by gain, and changes that take something away at no cost, with tables."""
+"""Advice on a run, as tables: changes that save, sorted by gain, and reductions of resources that cost nothing."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 LATENCY = "latency"
 """Objective that does not depend on energies."""
 LEAST_GAIN = 0.001
-"""Smallest saving, as a share of the objective, for which a change is reported as helpful."""
+"""Least saving, as a share of the objective, for which a change is reported as helpful."""
 
 
 @dataclass(frozen=True)
 class Advice:
-    """Change, with the costs of the network after the change."""
+    """Advice on one change: the costs of the network before and after it."""
 
     change: FileChange
     same: Outcome | None
@@ -34,45 +34,50 @@ class Advice:
     search: Outcome | None
     """Costs with the mappings that a new search on the changed hardware finds; None if there was no new search."""
     held: Outcome | None = None
-    """Costs on the unchanged hardware with the mappings of the new search. They show the gain that comes from the
-    search alone. None if these mappings bring no gain there, or if these costs were not computed.
+    """Costs with the mappings of the new search on the unchanged hardware. They isolate the gain of the search. None if
+    these mappings save nothing there, or if these costs were not computed.
     """
 
     @property
     def outcome(self) -> Outcome:
-        """Costs after a new search if there was one, else the costs with the mappings of the run."""
+        """Costs after a new search if there was one. Otherwise, the costs with the mappings of the run."""
         found = self.same if self.search is None else self.search
         return Outcome() if found is None else found
 
 
 @dataclass(frozen=True)
 class Together:
-    """Changes that save more together than alone, with the mappings of the run."""
+    """Set of changes that saves more than its changes alone, with the mappings of the run."""
 
     changes: tuple[FileChange, ...]
     outcome: Outcome
     alone: tuple[Outcome, ...] = ()
-    """Costs with each of the changes alone; () if no single change helps."""
+    """Costs with each single change of the set; () if no single change helps."""
 
     @property
     def change(self) -> FileChange:
-        """All changes as one change."""
+        """Single change that makes all changes of the set."""
         return FileChange.together(self.changes)
 
 
 @dataclass(frozen=True)
 class Pairs:
-    """Result of trying pairs of changes of sizes, widths and array sides, with the mappings of the run."""
+    """Result of trying pairs of changes with the mappings of the run.
+
+    The changes are those of sizes, widths and array sides.
+    """
 
     tried: int
     """Number of pairs that were tried."""
     changes: int
-    """Number of changes of which all pairs were tried."""
+    """Number of changes that were combined, each with each other."""
     left_out: int
-    """Number of changes that save less alone, and of which no pairs were tried."""
+    """Number of changes that were not combined, because they save less alone."""
     best: Together | None
-    """Pair that saves most, among the pairs that save at least LEAST_GAIN more than the savings of their changes alone
-    add up to; None if there is no such pair."""
+    """Pair that saves most; None if there is none.
+
+    Only pairs count that save at least LEAST_GAIN more than the sum of the savings of their two changes.
+    """
 
 
 @dataclass(frozen=True, repr=False)
@@ -81,32 +86,34 @@ class Advices:
 
     objective: str
     now: Outcome
-    """Costs of the run without changes."""
+    """Costs of the unchanged run."""
     found: tuple[Advice, ...]
-    """Advice on each change, numbered from 1, in three groups: changes that help, the best first; changes that take
-    something away at no cost; all other changes.
+    """Advice on each change, numbered from 1, in three groups.
+
+    First come the changes that help, the best first. Then come reductions of resources that cost nothing. Then come all
+    other changes.
     """
     searched: bool
-    """Whether new searches were made on the changed hardware."""
+    """Whether new searches were made on changed hardware."""
     notes: tuple[str, ...] = ()
     same_words: str = "same\nmappings"
-    """Heading, in two lines, of the column with the costs without a new search. It names the choices of the run that
-    stay the same.
+    """Heading, in two lines, of the column with costs without a new search. It names the choices of the run that are
+    kept.
     """
     known: Outcome | None = None
-    """Costs on the unchanged hardware with the best mapping of each layer that any search found; None if these are the
+    """Costs on the unchanged hardware, with the best mapping of each layer that any search found. None if these are the
     costs of the run.
     """
     holds_searches: bool = True
-    """Whether the mappings that searches found for changed hardware were also evaluated on the unchanged hardware. Only
-    if they were can a new search show that something can be taken away.
+    """Whether the mappings from searches on changed hardware were also evaluated on the unchanged hardware. If not, a
+    new search cannot show that a resource can be reduced.
     """
     together: Together | None = None
-    """Smallest set of changes that help together, if no single change helps; None if no set helps."""
+    """Smallest set of changes that helps, if no single change helps. None if no set helps."""
     pairs: Pairs | None = None
-    """Pairs of changes that were tried; None if none were."""
+    """Result of trying pairs of changes. None if no pairs were tried."""
     is_named: bool = False
-    """Whether only changes that the user named were tried."""
+    """Whether the user named the changes. Then no other changes were tried."""
 
     @classmethod
     def of(
@@ -119,7 +126,7 @@ class Advices:
         same_words: str = "same\nmappings",
         known: Outcome | None = None,
     ) -> "Advices":
-        """Advices in the order in which they are reported, made from advice in the order of the files."""
+        """Advices in the order of the report, from advice in the order of the files."""
         more = sorted((one for one in advices if one.change.more), key=partial(advice_rank, objective))
         less = [one for one in advices if not one.change.more]
         made = cls(objective, now, (*more, *less), searched, tuple(notes), same_words, known)
@@ -129,48 +136,50 @@ class Advices:
 
     @property
     def table(self) -> "pandas.DataFrame":
-        """Table with a row for each change, as in `advice.csv`."""
+        """Table with one row per change, as in `advice.csv`."""
         return advice_table(self)
 
     def __repr__(self) -> str:
         counts = f"{len(self.found)} changes, {len(self.helpful)} help {self.objective}"
-        return f"<{counts}, {len(self.spare)} cost it nothing>"
+        return f"<{counts}, {len(self.spare)} reduce a resource at no cost>"
 
     def _repr_html_(self) -> str:
         return shown_html(repr(self)[1:-1], self.table)
 
     def gain(self, outcome: Outcome | None) -> float | None:
-        """Share of the objective that an outcome saves compared with the run; None if the outcome or the run has no
-        cost.
+        """Saving of an outcome over the run, as a share of the objective.
+
+        None if the outcome or the run has no cost.
         """
         value, now = (None if one is None else one.value(self.objective) for one in (outcome, self.now))
         return None if value is None or now is None else (now - value) / now if now else 0.0
 
     def hardware_gain(self, one: Advice) -> float | None:
-        """Share of the objective that a change saves by itself; None if there are no costs with the change. The share
-        is the larger of two savings: the saving with the mappings of the run, and the saving of a new search compared
-        with the best mappings that are known without the change.
+        """Saving by a change itself, as a share of the objective. None if there are no costs with the change.
 
-        A gain that the unchanged hardware could have with the same mappings is not counted as a gain of the change.
+        It is the larger of two savings. The first is the saving with the mappings of the run. The second is the saving
+        of a new search over the best mappings that are known without the change. A saving that the same mappings bring
+        on the unchanged hardware is not counted.
         """
         gains = [self.gain(one.same), self._gain_over(one.search, self.known or self.now)]
         return max((gain for gain in gains if gain is not None), default=None)
 
     def _gain_over(self, outcome: Outcome | None, base: Outcome) -> float | None:
-        """Difference between two outcomes, `base` minus `outcome`, as a share of the objective of the run."""
+        """Saving of `outcome` over `base`, as a share of the objective of the run."""
         value, before, now = (None if one is None else one.value(self.objective) for one in (outcome, base, self.now))
         return None if value is None or before is None or now is None else (before - value) / now if now else 0.0
 
     @property
     def search_gain(self) -> float:
-        """Share of the objective that the best mappings of all searches save on the unchanged hardware."""
+        """Saving on the unchanged hardware by the best mappings that any search found, as a share of the objective."""
         return self.gain(self.known) or 0.0
 
     @property
     def helpful(self) -> tuple[tuple[int, Advice], ...]:
-        """(number, advice) of each change that gives more of something and by itself saves at least LEAST_GAIN. For
-        each entry of the mapping file, only two changes are listed: the best change that removes an unrolling, and the
-        best change that sets another unrolling.
+        """Pairs (number, advice) of the changes that add resources and by themselves save at least LEAST_GAIN.
+
+        For each entry of the mapping file, only two changes are listed: the best change that removes an unrolling, and
+        the best change that sets another unrolling.
         """
         found: dict[object, tuple[int, Advice]] = {}
         for number, one in self._numbered:
@@ -182,17 +191,19 @@ class Advices:
 
     @property
     def spare(self) -> tuple[tuple[int, Advice], ...]:
-        """(number, advice) of each change that takes something away while neither energy nor latency increases. Costs
-        with the mappings of the run are compared with the run. Costs after a new search are compared with the best
-        known costs on the unchanged hardware.
+        """Pairs (number, advice) of the changes that reduce a resource while energy and latency do not rise.
+
+        With the mappings of the run, costs are compared with the run. After a new search, they are compared with the
+        best known costs on the unchanged hardware.
         """
         return tuple(
             (n, one) for n, one in self._numbered if not one.change.more and self.free_outcome(one) is not None
         )
 
     def free_outcome(self, one: Advice) -> Outcome | None:
-        """Costs which show that a change takes something away at no cost: the costs with the mappings of the run or, if
-        these are larger, the costs after a new search. None if energy or latency increases in both cases.
+        """Costs which show that a change reduces a resource at no cost; None if energy or latency rises.
+
+        These are the costs with the mappings of the run or, if they rise, the costs after a new search.
         """
         if one.same is not None and one.same.is_no_more_than(self.now):
             return one.same
@@ -210,7 +221,8 @@ def together(
     on_changed: Callable[[Sequence[FileChange]], Outcome],
     most_sets: int = MOST_SETS,
 ) -> Together | None:
-    """Smallest set of changes that give more of something and together save at least LEAST_GAIN; None if no set does.
+    """Smallest set of changes that add resources and together save at least LEAST_GAIN. None if no set does.
+
     `on_changed` returns the costs after a set of changes.
     """
     now = made.now.value(made.objective)
@@ -227,7 +239,7 @@ def together(
 
 
 def advice_table(advices: Advices) -> "pandas.DataFrame":
-    """Table with a row for each change, with its number; energies are in pJ, gains are shares of the objective."""
+    """Table with one row per change, with its number. Energies are in pJ, and gains are shares of the objective."""
     import pandas
 
     rows = [_row(number, one, advices) for number, one in enumerate(advices.found, 1)]
@@ -235,7 +247,7 @@ def advice_table(advices: Advices) -> "pandas.DataFrame":
 
 
 def paper_advice(advices: Advices) -> "pandas.DataFrame":
-    """Table of the changes that are reported, for a paper. The columns with gains name the objective."""
+    """Table of the reported changes for a paper. The columns of gains name the objective."""
     table = advice_table(advices)
     if not advices.is_named:
         reported = {number for number, _ in (*advices.helpful, *advices.spare)}
@@ -245,7 +257,7 @@ def paper_advice(advices: Advices) -> "pandas.DataFrame":
 
 
 def advices_object(advices: Advices) -> JsonObject:
-    """Advices as plain data."""
+    """Advices as JSON values."""
     return {
         "objective": advices.objective,
         ENERGY_PJ: advices.now.energy_pj,
@@ -299,9 +311,10 @@ def _row(number: int, one: Advice, advices: Advices) -> JsonObject:
 
 
 def advice_rank(objective: str, advice: Advice) -> tuple[Any, ...]:
-    """Key by which advice is sorted. The first criterion is the better of the costs with the mappings of the run and
-    after a new search. The second criterion is the costs after a new search. Advice with equal keys keeps the order of
-    the file.
+    """Sort key of advice.
+
+    The first criterion is the lower of two costs: with the mappings of the run, and after a new search. The second
+    criterion is the cost after a new search. Advice with equal keys keeps the order of the file.
     """
     made = [one for one in (advice.same, advice.search) if one is not None]
     costs = [one for one in made if one.energy_pj is not None and one.latency_cycles is not None]

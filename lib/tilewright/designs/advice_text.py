@@ -1,4 +1,4 @@
-"""Text of the advice on a run for the terminal: changes that help, and changes that take something away at no cost."""
+"""Text of the advice on a run for the terminal: changes that save, and reductions of resources that cost nothing."""
 
 from collections.abc import Sequence
 
@@ -11,12 +11,12 @@ from tilewright.results.text_tables import NOTHING, render, text_table
 
 MOST_ROWS = 12
 DIGITS = 3
-"""Number of decimals of a share below which the text shows a bound instead of 0."""
+"""Number of decimals of a share in texts. For a share that would be rounded to 0, the text states a bound."""
 Rows = Sequence[tuple[int, Advice]]
 
 
 def advice_text(advices: Advices) -> str:
-    """Text with the changes that help, the best first, and with the changes that take something away at no cost."""
+    """Text with the changes that help, the best first, and with the reductions of resources that cost nothing."""
     if advices.is_named:
         return _named(advices)
     helpful, spare = advices.helpful, advices.spare
@@ -30,7 +30,7 @@ def advice_text(advices: Advices) -> str:
         parts.append(f"  {len(helpful) - MOST_ROWS} other changes help less\n")
     parts += _pair_lines(advices)
     if spare:
-        title = "One change that takes something away at no cost: neither energy nor latency increases"
+        title = "One change that reduces a resource at no cost: neither energy nor latency increases"
         parts.append("\n" + _losses(title, advices, spare))
         if advices.searched and advices.holds_searches:
             parts.append(
@@ -54,7 +54,7 @@ _NAMES = ("no.", "key", "from -> to", "line")
 
 
 def _together_lines(advices: Advices) -> list[str]:
-    """Lines on the smallest set of changes that help together; [] if there is none."""
+    """Lines on the smallest set of changes that helps; [] if there is none."""
     if advices.together is None:
         return []
     changes = " and ".join(f"{one.key} ({one.before} -> {one.after})" for one in advices.together.changes)
@@ -64,7 +64,7 @@ def _together_lines(advices: Advices) -> list[str]:
 
 
 def _named(advices: Advices) -> str:
-    """Text of the effect of changes that the user named."""
+    """Text on the effect of the changes that the user named."""
     (one,) = advices.found
     change, goal = one.change, advices.objective
     held = " ".join(advices.same_words.split())
@@ -80,26 +80,26 @@ def _named(advices: Advices) -> str:
 
 
 def _costs(outcome: Outcome) -> tuple[str, str]:
-    """Energy and latency as texts; NOTHING if there are none."""
+    """Texts of energy and latency; NOTHING if there are no costs."""
     energy, latency, _ = outcome
     return (NOTHING if energy is None else f"{energy:,.0f}", NOTHING if latency is None else f"{latency:,.0f}")
 
 
 def pair_words(advices: Advices, pair: Together) -> str:
-    """Words that compare the saving of a pair with the savings of its changes alone."""
+    """Text that compares the saving of a pair with the savings of its two changes."""
     alone = [advices.gain(one) or 0.0 for one in pair.alone]
     told = " and ".join(f"{share(gain)}" if gain > 0 else "nothing" for gain in alone)
     return f"save {share(advices.gain(pair.outcome) or 0.0)} of {advices.objective}; alone they save {told}"
 
 
 def is_tie(advices: Advices, pair: Together) -> bool:
-    """Whether two limits tie: the changes alone save no more than half of what they save together."""
+    """Whether two limits tie: the savings of the single changes add up to at most half of the saving of the pair."""
     alone = sum(max(advices.gain(one) or 0.0, 0.0) for one in pair.alone)
     return alone <= (advices.gain(pair.outcome) or 0.0) / 2
 
 
 def extent_of_pairs(pairs: Pairs) -> str:
-    """Words for the pairs that were tried."""
+    """Text on the number of pairs that were tried."""
     kinds = "changes of sizes, widths and array sides"
     of = f"the {pairs.changes} {kinds} that save most alone" if pairs.left_out else f"{pairs.changes} {kinds}"
     return f"{count_of(pairs.tried, 'pair')} of {of}"
@@ -126,7 +126,7 @@ def _pair_lines(advices: Advices) -> list[str]:
 
 
 def _files(advices: Advices) -> str:
-    """Text that names the files to which the line numbers in the tables belong."""
+    """Text that names the files of the line numbers in the tables."""
     changes = [one.change for one in advices.found]
     files = dict.fromkeys(one.file for one in changes if not one.is_of_mapping and one.line)
     mappings = dict.fromkeys(one.file for one in changes if one.is_of_mapping and one.file)
@@ -149,7 +149,7 @@ def _gains(title: str, advices: Advices, rows: Rows) -> str:
 
 
 def _found(advices: Advices) -> str:
-    """Word for the results of a search: mappings or allocations."""
+    """Word for what a search finds: mappings or allocations."""
     return {"mappings": "mappings", "allocation": "allocations"}[advices.same_words.split()[-1]]
 
 
@@ -175,12 +175,12 @@ def _names(number: int, one: Advice) -> tuple[str, str, str, str]:
 
 
 def share(part: float) -> str:
-    """Share as text; a share that would be rounded to nothing is given as a bound."""
+    """Share as text. If it would be rounded to 0, the text states a bound."""
     return f"{part:,.1%}" if part >= LEAST_GAIN / 2 else f"less than {LEAST_GAIN:.1%}"
 
 
 def _change(gain: float | None) -> str:
-    """Decrease or increase of a quantity as text, for example "-3.2%"."""
+    """Change of a quantity as text, such as "-3.2%"."""
     if gain is None:
         return "does not fit"
     if not gain:
@@ -189,7 +189,7 @@ def _change(gain: float | None) -> str:
 
 
 def assumptions_of(changes: Sequence[FileChange]) -> list[str]:
-    """Sentences on simplifying assumptions behind the gains of changes that real hardware would not meet."""
+    """Sentences on assumptions behind the gains of changes, which real hardware would not meet."""
     changes = [part for change in changes for part in change.single]
     kinds = {
         change.kind for change in changes if not (change.is_sourced or (change.kind == BANDWIDTH and change.is_per_bit))

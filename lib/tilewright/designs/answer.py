@@ -1,4 +1,4 @@
-"""Answer to the exploration of a space: fronts, best designs, effects of the axes, and causes of failed designs."""
+"""Answer to the exploration of a space: fronts, best designs, effects of the axes, and reasons of failed designs."""
 
 import re
 from collections.abc import Iterator
@@ -17,19 +17,18 @@ from tilewright.designs.results import INFEASIBLE, INVALID, OK, uniform, value_t
 LEAKAGE = "energy_leakage_pj"
 EXCLUDED, UNMET = "excluded", "constraint on results not met"
 MOST_EXACT_CAUSES = 12
-"""Largest number of different causes of one status. If a status has more causes, causes whose texts differ only in
-numbers are counted as one cause.
+"""Largest number of different causes of a status. If there are more, causes that differ only in numbers count as one.
 """
 _NUMBER = re.compile(r"(?<![\w.])\d[\d,.]*\d|(?<![\w.])\d")
 
 
 @dataclass(frozen=True)
 class Counts:
-    """Numbers of designs by their outcome for a network."""
+    """Numbers of designs by outcome, for one network."""
 
     network: str
     designs: int
-    """Number of designs that were evaluated."""
+    """Number of evaluated designs."""
     ok: int
     """Number of designs that have results and meet all constraints."""
     unmet: int
@@ -40,31 +39,31 @@ class Counts:
 
 @dataclass(frozen=True)
 class Cause:
-    """Reason why some designs are not compared, with the number of these designs."""
+    """Reason why designs are not compared, and the number of these designs."""
 
     status: str
     text: str
     designs: int
     networks: tuple[str, ...]
-    """Networks for which the reason holds; () for designs that were never evaluated."""
+    """Networks for which the reason holds; () for designs that were not evaluated."""
 
 
 @dataclass(frozen=True, eq=False)
 class Answer:
-    """Answer to the exploration of a space, as made by `answer_of`."""
+    """Answer to the exploration of a space, made by `answer_of`."""
 
     exploration: Exploration
     fronts: tuple[Front, ...]
     counts: tuple[Counts, ...]
-    """Numbers of designs by outcome, one `Counts` for each network."""
+    """Numbers of designs by outcome, with one `Counts` per network."""
     causes: tuple[Cause, ...]
-    """Causes grouped by status; in each group, the most frequent cause comes first."""
+    """Causes, grouped by status. In each group, the most frequent cause comes first."""
     design_count: int
-    """Number of all designs of the space. Designs without rows are counted too: excluded designs, designs that are not
-    evaluated yet, and designs that are on no front, as a certificate shows.
+    """Number of all designs of the space. It includes designs without rows: excluded designs, designs that are not
+    evaluated yet, and designs that a certificate shows to be on no front.
     """
     mapping_notes: tuple[str, ...] = ()
-    """Sentences on the distance of the mappings of some designs from the best mappings (`mapping_gaps`)."""
+    """Sentences on the gap between the mappings of some designs and the best mappings (`mapping_gaps`)."""
 
     @property
     def overall(self) -> Front:
@@ -73,7 +72,10 @@ class Answer:
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        """Assumptions of the comparison, and a note if some designs of the space are not evaluated yet."""
+        """Assumptions of the comparison.
+
+        If designs of the space are not evaluated yet, there is also a note on them.
+        """
         missing = self.exploration.missing
         part = f"{missing:,} designs are not evaluated yet: this answer covers only the evaluated designs."
         leakage = _missing_leakage(self.overall.compared, self.exploration.table)
@@ -84,18 +86,19 @@ class Answer:
 
     @property
     def axis_notes(self) -> tuple[str, ...]:
-        """Sentences on the axes: axes that end at the best design, with values to add, and axes that hardly matter."""
+        """Sentences on axes that end at the best design, with values to add, and on axes that hardly matter."""
         return axis_sentences(self.overall, self.exploration.axis_values)
 
     @property
     def excluded(self) -> int:
-        """Number of designs that constraints exclude before the evaluation."""
+        """Number of designs that constraints on axes and laws exclude without evaluation."""
         return sum(self.exploration.excluded.values())
 
 
 def _missing_leakage(compared: pandas.DataFrame, table: pandas.DataFrame) -> str:
-    """Note that the static power is known for only some designs, with the share of the static power in the energy of
-    these designs; '' if the static power is known for all designs or for none.
+    """Note that the static power is known for only some designs, with its share of their energy.
+
+    '' if the static power is known for all designs, or for none.
     """
     if LEAKAGE not in table or compared.empty:
         return ""
@@ -113,7 +116,7 @@ def _missing_leakage(compared: pandas.DataFrame, table: pandas.DataFrame) -> str
 
 
 def answer_of(exploration: Exploration) -> Answer:
-    """Answer made from the table of results."""
+    """Answer from the table of results."""
     even = replace(exploration, table=uniform(exploration.table, exploration.value_names))
     table = even.table
     outcomes = even.outcomes
@@ -128,12 +131,12 @@ def answer_of(exploration: Exploration) -> Answer:
 
 
 def best_probability(front: Front, measure: str) -> float:
-    """Probability that the best design in a measure stays the best, if costs have ranges."""
+    """Probability that the best design in a measure stays the best when costs vary in their ranges."""
     return least_probability(front.compared, measure, front.compared[measure].idxmin())
 
 
 def values_text(row: JsonObject, names: tuple[str, ...]) -> str:
-    """Values of a design in one line, each with its name."""
+    """Values of a design on one line, each with its name."""
     return ", ".join(f"{name} {value_text(row[name])}" for name in names)
 
 
@@ -160,9 +163,7 @@ def _causes(exploration: Exploration) -> Iterator[Cause]:
 
 
 def _counted(status: str, rows: pandas.DataFrame, column: str) -> list[Cause]:
-    """Causes that a column of the rows contains, the most frequent first; equally frequent causes are in the order of
-    the rows.
-    """
+    """Causes in a column of the rows, the most frequent first. Equally frequent causes are in the order of the rows."""
     texts = rows[column]
     if texts.nunique() > MOST_EXACT_CAUSES:
         texts = texts.map({text: _NUMBER.sub("N", text) for text in texts.unique()})

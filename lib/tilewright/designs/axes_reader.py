@@ -1,6 +1,4 @@
-"""Reader of the axes of a space: lists, ranges, choices, or a design sheet with one column per axis and one row per
-design.
-"""
+"""Reader of the axes of a space: lists, ranges, choices, or a design sheet (column per axis, row per design)."""
 
 import csv
 import io
@@ -24,7 +22,7 @@ from tilewright.designs.space_schema import AxisEntry
 from tilewright.hardware.dotted_paths import key_path
 
 MOST_VALUES = 10_000
-"""Largest number of values of one range."""
+"""Largest number of values in a range."""
 
 
 def geometric(first: float, last: float, factor: float) -> tuple[int | float, ...]:
@@ -50,8 +48,10 @@ def linear(first: float, last: float, step: float) -> tuple[int | float, ...]:
 def _range(
     first: float, last: float, factor: Decimal = Decimal(1), step: Decimal = Decimal(0)
 ) -> tuple[int | float, ...]:
-    """Values of a range. They are computed with decimal numbers, as written in the file, so that 0.1, 0.2, 0.3 are the
-    same on every machine.
+    """Values of a range.
+
+    They are computed in decimal arithmetic, as written in the file, so that 0.1, 0.2, 0.3 are the same on every
+    machine.
     """
     if last < first:
         raise FieldError("`to` is below `from`: the range is empty")
@@ -76,22 +76,22 @@ _TRUTHS = {"true": True, "false": False}
 
 @dataclass(frozen=True)
 class Sheet:
-    """Content of a design sheet; the names of the designs are kept apart from the other columns."""
+    """Content of a design sheet. The column with the names of the designs is separate from the other columns."""
 
     file: str
     columns: tuple[str, ...]
     rows: tuple[tuple[Value, ...], ...]
     names: tuple[str, ...]
-    """Names of the designs; () if the sheet has no column for names."""
+    """Names of the designs; () if the sheet has no column with names."""
     lines: tuple[int, ...]
-    """Number of the line of the file in which each row stands, counted from 1."""
+    """Line of the file, counted from 1, in which each row stands."""
 
 
 def read_sheet(path: Path) -> Sheet:
-    """Design sheet of a file. Cells are separated by commas if the file name ends in .csv, else by tabs. Empty lines
-    and lines that begin with # are ignored.
+    """Design sheet of a file.
 
-    Raises InputError with all mistakes, each with its line and column.
+    Cells are separated by commas if the file name ends in .csv, else by tabs. Empty lines and lines that begin with #
+    are ignored. Raises InputError with all mistakes, each with its line and column.
     """
     file = str(path)
     heading, lines, cells = _cells(path)
@@ -129,9 +129,7 @@ def read_sheet(path: Path) -> Sheet:
 
 
 def _cells(path: Path) -> tuple[list[str], list[int], list[list[str]]]:
-    """(heading, line of each row, cells of each row) of a file. Raises InputError if the file cannot be read as a
-    table.
-    """
+    """Triple (heading, line of each row, cells of each row) of a file. Raises InputError if the file is not a table."""
     file = str(path)
     try:
         if path.stat().st_size > LARGEST_SHEET_BYTES:
@@ -173,7 +171,7 @@ def _value(text: str) -> Value:
 def _value_problems(
     file: str, column: str, lines: Sequence[int], texts: Sequence[str], values: Sequence[Value]
 ) -> Iterator[Problem]:
-    """Mistakes in a column: cells without a value, and text in a column of numbers."""
+    """Mistakes in one column: cells without a value, and text in a column of numbers."""
     are_numbers = any(type(value) in (int, float) for value in values)
     for line, text, value in zip(lines, texts, values, strict=True):
         if not text:
@@ -207,29 +205,29 @@ _RANGE = ("from", "to", "factor", "step")
 
 @dataclass(frozen=True)
 class Setter:
-    """Place in the space file that sets a value in the base."""
+    """Entry of the space file that sets a value in the base."""
 
     path: KeyPath
-    """Path in the base of the value that is set."""
+    """Path in the base of the value that the entry sets."""
     place: KeyPath
-    """Place in the space file of the axis or law that sets the value."""
+    """Path in the space file of the axis or law with this entry."""
     axis: str = ""
-    """Name of the axis that sets the value; '' for a law."""
+    """Name of the axis with this entry; '' for a law."""
     choice: str = ""
-    """Choice of the axis that sets the value; '' if the axis has no choices."""
+    """Name of the axis choice with this entry; '' if the axis has no choices."""
 
 
 class AxesReader:
-    """Reader of axes. It records the mistakes and returns the axes that are correct."""
+    """Reader of axes. It records mistakes and returns the axes without mistakes."""
 
     def __init__(self, base: Any, problems: Problems) -> None:
-        """Start a reader. `base` is the data of the hardware file, None if the file cannot be read."""
+        """Start a reader. `base` is the data of the hardware file; None if the file cannot be read."""
         self.base = base
         self.problems = problems
         self.setters: list[Setter] = []
 
     def grid(self, entries: Mapping[str, AxisEntry | None]) -> tuple[Axis, ...]:
-        """Axes of a space in which all combinations of values are designs."""
+        """Axes of a space whose designs are all combinations of values."""
         found = []
         for name, entry in entries.items():
             self.check_name(("axes", name), name)
@@ -244,7 +242,7 @@ class AxesReader:
     def sheet(
         self, entries: Mapping[str, AxisEntry | None], sheet: Sheet
     ) -> tuple[tuple[Axis, ...], tuple[tuple[int, ...], ...]]:
-        """(axes of a design sheet, for each design the position of its value in each axis)."""
+        """Pair (axes of a design sheet, index of the value of each axis for each design)."""
         axes, columns = [], []
         for name, entry in entries.items():
             self.check_name(("axes", name), name)
@@ -263,14 +261,15 @@ class AxesReader:
         return tuple(axes), tuple(rows)
 
     def check_name(self, path: KeyPath, name: str) -> None:
-        """Record the reason why a name cannot be the name of an axis or a law."""
-        message = "means something else in tables of designs" if is_column(name) else name_problem(name)
+        """Record why a name cannot be the name of an axis or a law."""
+        message = "is already the name of a column in tables of designs" if is_column(name) else name_problem(name)
         if message:
             self.problems.at(path, message, name)
 
     def key_path(self, place: KeyPath, path: str, axis: str = "", choice: str = "") -> KeyPath | None:
-        """Path in the base for a dotted path that the space file has at `place`. If the base has no such path, a
-        mistake is recorded and the result is None.
+        """Path in the base for the dotted path at `place` in the space file.
+
+        If the base has no such path, a mistake is recorded, and the result is None.
         """
         found = () if self.base is None else key_path(self.base, path)
         if isinstance(found, Problem):
@@ -281,8 +280,9 @@ class AxesReader:
         return found or None
 
     def check_setters(self) -> None:
-        """Record conflicts between two settings. Two settings conflict if both set the same value, or if one of them
-        sets a part of the value that the other sets.
+        """Record conflicts between settings.
+
+        Two settings conflict if they set the same value, or if one sets a part of the value that the other sets.
         """
         for place, one in enumerate(self.setters):
             for other in self.setters[:place]:
@@ -290,14 +290,14 @@ class AxesReader:
                 shorter, longer = sorted((one.path, other.path), key=len)
                 if not is_other_choice and longer[: len(shorter)] == shorter:
                     where = self.problems.places.place_of(other.place)[2] if self.problems.places else ""
-                    self.problems.at(one.place, f"sets what {where} sets too")
+                    self.problems.at(one.place, f"conflicts with {where}: both set the same value")
                     break
 
     def _values(self, name: str, entry: AxisEntry) -> tuple[Value, ...]:
         path: KeyPath = ("axes", name)
         if "values" in entry.model_fields_set:
             self._refuse(path, entry, _RANGE, "belongs to a range and cannot be combined with `values`")
-            self.problems.repeated((*path, "values"), entry.values or (), "stands in the list before")
+            self.problems.repeated((*path, "values"), entry.values or (), "repeats an earlier value of the list")
             self._check_words((*path, "values"), entry.values or ())
             return tuple(dict.fromkeys(whole(entry.values)))
         given = entry.model_fields_set & set(_RANGE)
@@ -310,9 +310,7 @@ class AxesReader:
         return self._range(path, entry)
 
     def _check_words(self, path: KeyPath, values: Sequence[Value | None]) -> None:
-        """Record values that a table could not distinguish from each other, for example the text "2" and the number
-        2.
-        """
+        """Record values that would look the same in a table, such as the text "2" and the number 2."""
         first: dict[str, Value] = {}
         for place, value in enumerate(values):
             if value is not None and first.setdefault(value_word(value), value) != value:
@@ -337,7 +335,7 @@ class AxesReader:
     def _settings(
         self, name: str, entry: AxisEntry, values: Sequence[Value]
     ) -> tuple[tuple[tuple[KeyPath, Any], ...], ...]:
-        """Settings in the base for each value of an axis."""
+        """Settings in the base, for each value of an axis."""
         if entry.choices is not None:
             message = "cannot be combined with `choices`, which already name the values that they set"
             self._refuse(("axes", name), entry, ("values", *_RANGE, "path"), message)

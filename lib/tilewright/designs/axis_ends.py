@@ -17,32 +17,32 @@ from tilewright.designs.front import Front
 from tilewright.designs.results import value_text
 
 LEAST_GAIN = 0.001
-"""Smallest gain of the last value of an axis over the value before it for which the end of the axis is reported."""
+"""Least gain at the last value of an axis, over the value before it, for which the end of the axis is reported."""
 LARGEST_CHANGE = 0.01
-"""Largest change of a measure along an axis that hardly changes any design."""
+"""Largest relative change of a measure along an axis that counts as hardly changing any design."""
 NEXT_VALUES = 2
 _QUANTITY = re.compile(r"(\d+(?:\.\d+)?)(\s*[A-Za-z]\S*)")
 """Number with a unit, such as `64 KiB`."""
 Value = Any
 AxisValues = Mapping[str, Sequence[Value]]
-"""Values of each axis in the file of the space, including values of designs that constraints exclude."""
+"""Values of each axis in the space file, including the values of excluded designs."""
 
 
 @dataclass(frozen=True)
 class AxisEnd:
-    """End of an axis at which the best design in a measure lies."""
+    """End of an axis at which a measure has its least value."""
 
     axis: str
     value: Value
-    """First or last value of the axis, in ascending order."""
+    """Value at the end: the first or last value in ascending order."""
     is_largest: bool
     measure: str
     before: Value
-    """Value next to the end for which designs were compared."""
+    """Value nearest to the end among those of compared designs."""
     gain: float
-    """Part by which the best value of the measure falls from `before` to `value`."""
+    """Share by which the least value of the measure falls from `before` to `value`."""
     following: tuple[Value, ...]
-    """Values that continue the axis beyond this end; () if no value continues it."""
+    """Values that would continue the axis beyond this end; () if no values are proposed."""
 
 
 @dataclass(frozen=True)
@@ -51,16 +51,16 @@ class WeakAxis:
 
     axis: str
     changes: tuple[tuple[str, float], ...]
-    """(measure, largest change between two designs that differ only in the axis)."""
+    """Pairs (measure, largest relative change between two designs that differ only in this axis)."""
     groups: int
-    """Number of groups of designs that differ only in the axis."""
+    """Number of groups of designs that differ only in this axis."""
 
 
 def axis_ends(front: Front, values: AxisValues) -> Iterator[AxisEnd]:
-    """Ends of axes at which the best design lies and the measure still falls, by axis, then by measure.
+    """Ends of axes at which a measure has its least value and still falls, by axis, then by measure.
 
-    A design with an inner value that is as good as the best one excludes the end. Nothing is found for axes whose
-    values are not numbers or quantities with one unit, and for fronts of which only the designs on the front are known.
+    An end is left out if another value of the axis gives nearly as good a design. There are no ends for axes whose
+    values are not numbers or quantities with one unit. There are none for fronts of which only the members are known.
     """
     for effect in effects(front, tuple(values)):
         ordered = _ordered(values[effect.axis])
@@ -87,7 +87,9 @@ def axis_ends(front: Front, values: AxisValues) -> Iterator[AxisEnd]:
 
 
 def weak_axes(front: Front, axis_names: Sequence[str]) -> Iterator[WeakAxis]:
-    """Axes along which no measure of a compared design changes by more than LARGEST_CHANGE, all other axes equal."""
+    """Axes along which no measure of a compared design changes by more than LARGEST_CHANGE while all other axes are
+    fixed.
+    """
     if not front.is_whole:
         return
     compared, measures = front.compared, list(known_measures(front))
@@ -115,7 +117,7 @@ def axis_sentences(front: Front, values: AxisValues) -> tuple[str, ...]:
 
 
 def end_sentence(front: Front, ends: Sequence[AxisEnd]) -> str:
-    """Sentence on one end of an axis, for all measures that are least there."""
+    """Sentence on one end of an axis, with all measures that have their least value there."""
     first = ends[0]
     which = "largest" if first.is_largest else "smallest"
     falls = ", ".join(f"the least {front.measures[one.measure].words} falls by {one.gain:.1%}" for one in ends)
@@ -135,7 +137,7 @@ def _weak_sentence(front: Front, weak: WeakAxis) -> str:
 
 
 def _number(value: Value) -> Fraction | None:
-    """Number of a value, without its unit; None if the value is neither a number nor a quantity."""
+    """Number in a value, without its unit. None if the value is neither a number nor a quantity."""
     if isinstance(value, str):
         match = _QUANTITY.fullmatch(value)
         return Fraction(match[1]) * _unit_factor(value, match[1]) if match else None
@@ -145,7 +147,7 @@ def _number(value: Value) -> Fraction | None:
 
 
 def _unit_factor(text: str, number: str) -> Fraction:
-    """Bits of the unit of a size; 1 for other units."""
+    """Number of bits in the unit of a size; 1 for other units."""
     try:
         return Fraction(parse_size_bits(text)) / Fraction(number)
     except (FieldError, ZeroDivisionError):
@@ -153,7 +155,7 @@ def _unit_factor(text: str, number: str) -> Fraction:
 
 
 def _ordered(values: Sequence[Value]) -> list[tuple[Fraction, Value]]:
-    """(number, value) in ascending order; [] if some value has no number, or if values have several units."""
+    """Pairs (number, value) in ascending order. [] if a value has no number, or if the values have different units."""
     numbers = [_number(value) for value in values]
     found = [(number, value) for number, value in zip(numbers, values, strict=True) if number is not None]
     kinds = {isinstance(value, str) for value in values}
@@ -165,13 +167,13 @@ def _ordered(values: Sequence[Value]) -> list[tuple[Fraction, Value]]:
 
 
 def _is_size(text: str) -> bool:
-    """Whether a text is a size with a unit."""
+    """Whether a text is a size with a unit, such as `64 KiB`."""
     match = _QUANTITY.fullmatch(text)
     return match is not None and (_unit_factor(text, match[1]) != 1 or match[2].strip() == "b")
 
 
 def _following(ordered: Sequence[tuple[Fraction, Value]]) -> tuple[Value, ...]:
-    """Values that continue a series after its last value, by its last ratio or, if the steps are equal, by its step."""
+    """Values that continue a series after its last value: by the step if steps are equal, else by the last ratio."""
     numbers = [number for number, _ in ordered]
     last, value = ordered[-1]
     steps = {after - before for before, after in pairwise(numbers)}
@@ -189,7 +191,7 @@ def _following(ordered: Sequence[tuple[Fraction, Value]]) -> tuple[Value, ...]:
 
 
 def _written(ratio: Fraction, value: Value) -> Value | None:
-    """Value times a ratio, in the form of the value; None for a whole number that would no longer be whole."""
+    """Value times a ratio, written in the form of the value. None if the value is an integer and the result is not."""
     if isinstance(value, str):
         match = _QUANTITY.fullmatch(value)
         assert match is not None

@@ -1,7 +1,7 @@
 """Bandwidths of off-chip memories as uncertain numbers: the recorded mappings are evaluated at each bandwidth.
 
-The energy of a bit is held, so that a word twice as wide takes twice the energy. Bandwidths are whole numbers of bits
-per cycle.
+The energy per bit is held constant. A word that is twice as wide therefore takes twice the energy. Bandwidths are whole
+numbers of bits per cycle.
 """
 
 import math
@@ -24,46 +24,56 @@ from tilewright.results.order_turn import (
 )
 
 GRID_STEP = 1.3
-"""Ratio of neighbouring bandwidths at which the order of runs that share a memory is tried: there the difference of the
-runs need not be monotone, so a change that turns the order only between two neighbours can be missed.
+"""Ratio of neighbouring bandwidths that are tried for runs that share a memory.
+
+The difference of the runs need not be monotone in this bandwidth. A bandwidth range between two neighbours in which the
+order of the runs turns can therefore be missed.
 """
 Runs = tuple[ExplainedRun, ExplainedRun]
 
 
 @dataclass(frozen=True)
 class BandwidthNumber(UncertainNumber):
-    """Bandwidth of an off-chip memory, of one run or of both."""
+    """Bandwidth of one off-chip memory, which one run or both runs use."""
 
     width_bits: int = field(kw_only=True)
-    """Widest port of the memory, in bits per cycle; the wider one of two memories."""
+    """Width of the widest port of the memory, in bits per cycle. For two memories, the larger width."""
     outcomes: "Callable[[float], tuple[Outcome, Outcome]]" = field(kw_only=True)
-    """Function from a factor on the bandwidth to the costs of the recorded mappings of both runs."""
+    """Function that returns the costs of the recorded mappings of both runs. Its argument is a factor on the bandwidth.
+    """
     seconds_a_cycle: tuple[float, float] = field(kw_only=True)
-    """Clock period of each run; 1 for both if a clock is not known."""
+    """Clock period of each run, in seconds. 1 for both if a clock is not known."""
 
     def changes(self, measure: str) -> bool:
-        """Whether the value of a run in a measure depends on the number, by the ends of its range."""
+        """Whether a measure of a run changes between the ends of the number's range."""
         values = [self._values(measure, factor) for factor in (self.low, 1.0, self.high)]
         return measure in self.measures and any(one != values[1] for one in values)
 
     def difference(self, measure: str, factor: float, first: int) -> float:
-        """Value of the second run minus the value of the first run, for a factor on the number."""
+        """Value of the second run minus the value of the first run, if the number is multiplied by `factor`."""
         values = self._values(measure, factor)
         return values[1 - first] - values[first]
 
     def share(self, measure: str, factor: float, first: int) -> float:
-        """Difference of the second run from the first run for a factor, as a share of the value of the first run."""
+        """Difference of the second run from the first, as a share of the first, if the number is multiplied by
+        `factor`.
+        """
         return self.difference(measure, factor, first) / self._values(measure, factor)[first]
 
     def turning_factor(self, measure: str, first: int) -> float | None:
-        """Factor nearest to 1, as a ratio, that makes a whole number of bits per cycle and turns the order."""
+        """Factor nearest to 1 (as a ratio) that turns the order of the runs.
+
+        The bandwidth is then a whole number of bits per cycle.
+        """
         found = [bits / self.width_bits for bits in self._turning_bits(measure, first)]
         return min(found, key=lambda factor: abs(math.log(factor)), default=None)
 
     def _turning_bits(self, measure: str, first: int) -> Iterator[int]:
-        """Nearest larger and nearest smaller bandwidth in bits per cycle that turns the order, where there is one.
+        """Bandwidths in bits per cycle that turn the order of the runs: the nearest larger and the nearest smaller one,
+        if they exist.
 
-        With one memory the latency is monotone in the bandwidth, so only the ends of the range are tried first.
+        If only one run uses the memory, its latency is monotone in the bandwidth. Then only the ends of the range are
+        tried first.
         """
 
         def is_turned(bits: int) -> bool:
@@ -86,9 +96,9 @@ class BandwidthNumber(UncertainNumber):
 
 
 def bandwidth_numbers(runs: Runs) -> tuple[BandwidthNumber, ...]:
-    """Bandwidths of the off-chip memories of two runs. Equal memories are one number.
+    """Bandwidths of the off-chip memories of two runs. If both runs have the same memory, it is one number.
 
-    Raises InputError if the cost model does not give the recorded costs of the mappings of a run.
+    Raises InputError if the cost model does not reproduce the recorded costs of a run.
     """
     memories = [[memory for memory in off_chip_memories(run.core) if _width_bits(memory)] for run in runs]
     clocks = [run.core.clock_frequency_mhz for run in runs]
@@ -104,14 +114,15 @@ def bandwidth_numbers(runs: Runs) -> tuple[BandwidthNumber, ...]:
 
 
 def off_chip_memories(core: Core) -> list[Memory]:
-    """Memories of a core that are off the chip."""
+    """Off-chip memories of a core."""
     on_chip = on_chip_memories(core)
     return [memory for index, memory in enumerate(core.memories) if index not in on_chip]
 
 
 def with_bandwidth(core: Core, names: Sequence[str], factor: float) -> Core:
-    """Core with some memories `factor` times as wide, rounded down to whole bits per cycle, and the same energy per
-    bit.
+    """Core in which the ports of some memories are `factor` times as wide, rounded down to whole bits.
+
+    The energy per bit stays the same.
     """
     memories = (_widened(memory, factor) if memory.name in names else memory for memory in core.memories)
     return core if factor == 1 else replace(core, memories=tuple(memories))
@@ -132,7 +143,7 @@ def _widened_port(port: Port, factor: float) -> Port:
 
 
 def _words_bits(ports: Sequence[Port]) -> tuple[int, int]:
-    """Widths of the words that are read and written; 1 if there are none."""
+    """Widths in bits of the words that are read and written; 1 if there are none."""
     read, write = (
         max((port.bandwidth_max_bits for port in ports if way in port.port_type), default=1)
         for way in ("read", "write")
@@ -145,8 +156,9 @@ def _width_bits(memory: Memory) -> int:
 
 
 def _is_same(one: Memory, other: Memory, clocks_mhz: Sequence[float]) -> bool:
-    """Whether two memories are the same part: equal bandwidth (per second if the clocks are known), and equal energies
-    per bit.
+    """Whether two memories are the same part.
+
+    Their bandwidths must be equal (per second if the clocks are known), and their energies per bit too.
     """
     rates = clocks_mhz if all(clocks_mhz) else (1.0, 1.0)
     pairs = [(_width_bits(one) * rates[0], _width_bits(other) * rates[1])]
@@ -182,14 +194,14 @@ def _number(runs: Runs, memories: tuple[Memory | None, Memory | None]) -> Bandwi
 
 @dataclass(eq=False)
 class _Outcomes:
-    """Costs of the recorded mappings of two runs for a factor on a bandwidth, each evaluated once."""
+    """Costs of the recorded mappings of two runs, by a factor on a bandwidth. Each factor is evaluated once."""
 
     runs: Runs
     parts: tuple[tuple[str, ...], tuple[str, ...]]
     found: dict[tuple[int, Core], Outcome] = field(default_factory=dict)
 
     def __call__(self, factor: float) -> tuple[Outcome, Outcome]:
-        """Costs of both runs."""
+        """Costs of both runs, if the bandwidth is multiplied by `factor`."""
         return self._of(0, factor), self._of(1, factor)
 
     def _of(self, place: int, factor: float) -> Outcome:
@@ -208,7 +220,10 @@ def _value(measure: str, outcome: Outcome, seconds_a_cycle: float) -> float:
 
 
 def _grids(width_bits: int, is_fine: bool) -> tuple[list[int], list[int]]:
-    """Bandwidths to try above and below a bandwidth, nearest first: only the ends of the range unless `is_fine`."""
+    """Bandwidths to try above and below a bandwidth, the nearest first.
+
+    If `is_fine` is false, these are only the ends of the range.
+    """
     limits = math.floor(width_bits * LARGEST_FACTOR), math.ceil(width_bits / LARGEST_FACTOR)
     count = math.floor(math.log(LARGEST_FACTOR) / math.log(GRID_STEP)) if is_fine else 0
     above = [math.floor(width_bits * GRID_STEP**step) for step in range(1, count + 1)]
@@ -219,7 +234,10 @@ def _grids(width_bits: int, is_fine: bool) -> tuple[list[int], list[int]]:
 
 
 def _first_turned(before: int, bits: int, is_turned: Callable[[int], bool]) -> int:
-    """Bandwidth nearest to `before` that turns the order, between `before`, which does not, and `bits`, which does."""
+    """Bandwidth nearest to `before` that turns the order of the runs.
+
+    The bandwidth `bits` turns the order, and `before` does not.
+    """
     while abs(bits - before) > 1:
         middle = (before + bits) // 2
         before, bits = (before, middle) if is_turned(middle) else (middle, bits)

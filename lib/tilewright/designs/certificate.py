@@ -1,4 +1,4 @@
-"""Certificate of complete Pareto fronts: for every design its costs, and a design that dominates it."""
+"""Certificate of complete Pareto fronts: the costs of every design, and a design on the front that dominates it."""
 
 import hashlib
 from collections.abc import Mapping
@@ -21,18 +21,19 @@ from tilewright.designs.space import Space
 from tilewright.designs.stamped_tables import read_stamped, write_stamped
 
 NOT_COMPARED, ON_FRONT = -2, -1
-"""Values that stand in place of the index of a dominating design. NOT_COMPARED: the design has no results or does not
-meet a constraint. ON_FRONT: no design dominates the design.
+"""Codes in place of the index of a dominating design.
+
+NOT_COMPARED: the design has no results or does not meet a constraint. ON_FRONT: no design dominates the design.
 """
 
 
 @dataclass(frozen=True, eq=False)
 class DesignPoints:
-    """Costs of the designs of a space."""
+    """Costs of the designs of a space, as arrays."""
 
     space: Space
     index: np.ndarray
-    """int64 [row] index of the design, ascending"""
+    """int64 [row] index of the design; rows are in ascending order"""
     area_mm2: np.ndarray
     clock_period_ns: np.ndarray
     """float64 [row] clock period of the design; NaN if the clock is not known"""
@@ -44,7 +45,7 @@ class DesignPoints:
 
     @classmethod
     def of(cls, space: Space, table: pandas.DataFrame) -> "DesignPoints":
-        """Points of a table of costs."""
+        """Costs from the table of a certificate or of families."""
         numbers = range(len(space.networks))
         return cls(
             space,
@@ -58,18 +59,18 @@ class DesignPoints:
 
     @cached_property
     def objectives(self) -> tuple[str, ...]:
-        """Objectives by which designs are compared. The area is left out if no design with results has an area."""
+        """Objectives by which designs are compared. The area is left out if no design with results has a known area."""
         has_no_area = np.isnan(self.area_mm2[self.is_ok.any(axis=1)]).all()
         return tuple(key for key in self.space.objectives if key != AREA_MM2 or not has_no_area)
 
     @cached_property
     def row_of(self) -> Mapping[int, int]:
-        """Row of a design, by the index of the design."""
+        """Row of the design with this index."""
         return {index: row for row, index in enumerate(self.index.tolist())}
 
     @cached_property
     def unmet(self) -> np.ndarray:
-        """object [row, network] constraint that the results do not meet, or '' if they meet all constraints"""
+        """object [row, network] constraint that the results violate; '' if they meet all constraints"""
         found = np.full(self.is_ok.shape, "", dtype=object)
         if self.space.constraints_after:
             for row in np.flatnonzero(self.is_ok.any(axis=1)).tolist():
@@ -80,12 +81,12 @@ class DesignPoints:
 
     @cached_property
     def clocks(self) -> Clocks:
-        """Relation of the clocks of all designs that are compared for some network."""
+        """Relation of the clocks of all designs that are compared for at least one network."""
         return clocks_of(self.clock_period_ns[(self.is_ok & ~self.is_unmet).any(axis=1)])
 
     @cached_property
     def latency(self) -> np.ndarray:
-        """float64 [row, network] latency by which designs are compared: in seconds if clocks differ, else in cycles"""
+        """float64 [row, network] latency for comparisons: in seconds if clocks differ, else in cycles"""
         if self.clocks is not Clocks.DIFFER:
             return self.latency_cycles
         found: np.ndarray = latency_s(self.latency_cycles, self.clock_period_ns[:, None])
@@ -93,22 +94,21 @@ class DesignPoints:
 
     @property
     def is_unmet(self) -> np.ndarray:
-        """bool [row, network] whether the results do not meet a constraint"""
+        """bool [row, network] whether the results violate a constraint"""
         found: np.ndarray = self.unmet != ""
         return found
 
     def results(self, row: int, network: int) -> dict[str, float]:
-        """Results of a design on a network, under the names that constraints use. The area is left out if the design
-        has none.
-        """
+        """Results of a design on a network, by their names in constraints. The area is left out if it is not known."""
         energy, latency = float(self.energy_pj[row, network]), float(self.latency_cycles[row, network])
         area = float(self.area_mm2[row])
         found = {ENERGY_PJ: energy, LATENCY_CYCLES: latency, EDP_PJ_CYCLES: energy_delay_product(energy, latency)}
         return found if area != area else {**found, AREA_MM2: area}
 
     def front_points(self, front: int) -> tuple[np.ndarray, np.ndarray]:
-        """(rows that are compared in a front, array with a column for each objective). If clocks differ, latencies are
-        in seconds. `front` is the number of a network for the front of this network; the next higher number is the
+        """Pair (rows that a front compares, array with one column per objective).
+
+        If clocks differ, latencies are in seconds. `front` is the number of a network. The next higher number is the
         front of all networks together.
         """
         count = self.is_ok.shape[1]
@@ -129,16 +129,12 @@ class DesignPoints:
 
 
 def front_count(space: Space) -> int:
-    """Number of fronts of a space: one front for each network and, if there are several networks, one for all networks
-    together.
-    """
+    """Number of fronts of a space: one per network and, if there are several networks, one for all of them."""
     return len(space.networks) + (len(space.networks) > 1)
 
 
 def dominated_by(points: DesignPoints, front: int) -> np.ndarray:
-    """[row] index of the first design on the front that dominates the design of the row; ON_FRONT or NOT_COMPARED if no
-    design does
-    """
+    """[row] index of the first design on the front that dominates this design; else ON_FRONT or NOT_COMPARED"""
     rows, values = points.front_points(front)
     first = first_dominators(values, on_front(values))
     found = np.full(len(points.index), NOT_COMPARED, np.int64)
@@ -151,20 +147,19 @@ SCHEMA = "tilewright/front-certificate"
 
 @dataclass(frozen=True, eq=False)
 class Certificate:
-    """Claims about the fronts of a space, with the costs of its designs."""
+    """Certificate of the fronts of a space: the costs of the designs, and a dominating design for each."""
 
     table: pandas.DataFrame
-    """Table with a row for each design that no constraint excludes, sorted by index. The columns are `index`,
-    `area_mm2`, for each network `status_<n>`, `energy_<n>_pj`, `latency_<n>_cycles`, and for each front
-    `dominated_by_<n>`. `dominated_by_<n>` is the index of a design on the front that dominates the design of the row,
-    -1 if the design of the row is on the front, -2 if it is not compared.
+    """Table with a row for each design that no constraint excludes before evaluation, sorted by index.
+
+    The columns are `index` and `area_mm2`; for each network `status_<n>`, `energy_<n>_pj` and `latency_<n>_cycles`; and
+    for each front `dominated_by_<n>`. The latter is the index of a design on the front that dominates this design. It
+    is -1 if this design is on the front, and -2 if it is not compared.
     """
     excluded: Mapping[str, int]
-    """Number of designs that each constraint excludes before the evaluation."""
+    """Number of designs that each constraint excludes before evaluation, by constraint."""
     said: Mapping[str, Any]
-    """Inputs from which the certificate was made: `space` (digest), `objectives`, `networks`, `designs`,
-    `provenance`.
-    """
+    """Inputs of the certificate: `space` (digest), `objectives`, `networks`, `designs`, `provenance`."""
 
 
 def front_names(space: Space) -> tuple[str, ...]:
@@ -174,7 +169,7 @@ def front_names(space: Space) -> tuple[str, ...]:
 
 
 def dominator_column(front: int) -> str:
-    """Name of the column with the dominating designs of a front, by the number of the front."""
+    """Name of the column with the dominating designs of a front. `number` is the number of the front."""
     return f"dominated_by_{front}"
 
 
@@ -186,25 +181,28 @@ def columns_of(space: Space) -> list[str]:
 
 
 def certificate_of(points: DesignPoints, costs: FamilyCosts, said: Mapping[str, Any]) -> Certificate:
-    """Certificate of the fronts of all designs."""
+    """Certificate of the fronts of all designs in a table of costs."""
     fronts = {dominator_column(front): dominated_by(points, front) for front in range(front_count(points.space))}
     return Certificate(costs.table.assign(**fronts)[columns_of(points.space)], costs.excluded, said)
 
 
 def write_certificate(path: Path, certificate: Certificate) -> None:
-    """Write the certificate to a file; equal certificates give equal bytes."""
+    """Write the certificate to a file. Equal certificates give equal bytes."""
     said = {"schema": SCHEMA, "digest": content_digest(certificate), "excluded": dict(certificate.excluded)}
     write_stamped(path, certificate.table, {**said, "made_of": dict(certificate.said)})
 
 
 def read_certificate(path: Path) -> tuple[Certificate, str]:
-    """(certificate, digest of the content as stated in the file). Raises InputError if the file is no certificate."""
+    """Pair (certificate, digest of the content that the file states).
+
+    Raises InputError if the file is not a certificate.
+    """
     table, said = read_stamped(path, SCHEMA)
     return Certificate(table, said["excluded"], said["made_of"]), str(said["digest"])
 
 
 def content_digest(certificate: Certificate) -> str:
-    """Digest of the columns of a certificate."""
+    """Digest of the columns of a certificate's table."""
     digest = hashlib.blake2b(digest_size=DIGEST_BYTES)
     for name, column in certificate.table.items():
         values = column.to_numpy()

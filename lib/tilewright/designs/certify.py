@@ -1,7 +1,7 @@
-"""Check of a certificate of complete fronts, by comparison with the space and with designs that are costed one by one.
+"""Check of a certificate of complete fronts against the space and against designs that are costed one by one.
 
-The designs are read and counted again, and dominance is checked again. The designs on a front and a sample of the other
-designs are costed individually, in the same way as `tilewright map` costs them (docs/proofs.md#fronts).
+The designs are read and counted again, and dominance is checked again. Designs on a front and a sample of the other
+designs are costed individually, as by `tilewright map` (docs/proofs.md#fronts).
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -33,27 +33,27 @@ from tilewright.designs.space import Space
 from tilewright.search.progress import Advance
 
 MOST_TOLD = 5
-"""Largest number of designs that are named for one kind of fault."""
+"""Largest number of designs that a message names for one kind of fault."""
 BLOCK = 8
-"""Number of families or designs that a process checks between two progress reports."""
+"""Number of families or designs that a process checks between two reports of progress."""
 COSTED_FAMILIES = 40
-"""Number of families that a process costs between two progress reports."""
+"""Number of families that a process costs between two reports of progress."""
 _ON_FRONT, _NOT_COMPARED = -1, -2
 
 
 @dataclass(frozen=True)
 class CertificateVerdict:
-    """Extent of the check, and the faults that it found."""
+    """Result of the check: its extent, and the faults that it found."""
 
     designs: int
-    """Number of designs with a row in the certificate."""
+    """Number of designs in the certificate."""
     fronts: int
     members: int
-    """Number of designs on a front; each was costed again individually."""
+    """Number of designs on a front. Each of them was costed individually."""
     costed: int
-    """Number of further designs that were costed again individually."""
+    """Number of other designs that were costed individually."""
     families: int
-    """Number of families whose members were all costed again."""
+    """Number of families that were costed again."""
     problems: tuple[Problem, ...]
 
 
@@ -67,11 +67,11 @@ def certify(
     jobs: int,
     advance: Advance,
 ) -> CertificateVerdict:
-    """Check the certificate of a space that the file `path` contains. `advance` is called with the number of families
-    and designs that are done.
+    """Check the certificate in the file `path` against the space.
 
-    `sample` is the number of further designs that are costed individually. With `everything`, all families are costed
-    again. Raises InputError if the file is no certificate.
+    `advance` is called with the number of families and designs that are done. `sample` is the number of designs off the
+    fronts that are costed individually. If `everything` is true, all families are costed again. Raises InputError if
+    the file is not a certificate.
     """
     certificate, digest = read_certificate(path)
     faults = _Faults(space, str(path))
@@ -92,31 +92,32 @@ def certify(
 
 @dataclass(frozen=True, eq=False)
 class FamilyContent:
-    """Data of a family that are compared with the rows of the certificate. Processes exchange only these data, not
-    cores or hardware files.
+    """Data of a family that are compared with the certificate.
+
+    Processes exchange these data instead of cores and hardware files.
     """
 
     indexes: np.ndarray
     """int64 [member] index of each design that is a valid accelerator and meets the constraints before evaluation"""
     area_mm2: np.ndarray
-    """float64 [member] area of the design; NaN if the area of a part of the design is not given"""
+    """float64 [member] area of the design; NaN if the area of one of its parts is not known"""
     clock_period_ns: np.ndarray
     """float64 [member] clock period of the design; NaN if the clock is not known"""
     invalid: tuple[int, ...]
     """Indexes of designs that are not valid accelerators."""
     excluded: Mapping[str, int]
-    """Number of designs that each constraint excludes before the evaluation."""
+    """Number of designs that each constraint excludes before evaluation, by constraint."""
 
 
 class _Faults:
-    """Faults of the certificate: for each kind of fault, the indexes of the designs with this fault."""
+    """Faults of the certificate: the indexes of the designs with each kind of fault."""
 
     def __init__(self, space: Space, file: str) -> None:
         self.space, self.file = space, file
         self.found: dict[str, list[int]] = {}
 
     def add(self, message: str, indexes: Sequence[int] = ()) -> None:
-        """Add designs that have a fault. If there are no indexes, the fault concerns the certificate as a whole."""
+        """Add a fault of some designs. Without designs, the fault is one of the whole certificate."""
         self.found.setdefault(message, []).extend(indexes)
 
     def problems(self) -> Iterator[Problem]:
@@ -129,7 +130,7 @@ class _Faults:
 
 
 class _Rows:
-    """Rows of a certificate as arrays."""
+    """Rows of a certificate, as arrays."""
 
     def __init__(self, space: Space, table: pandas.DataFrame) -> None:
         self.space, numbers = space, range(len(space.networks))
@@ -143,8 +144,9 @@ class _Rows:
         self.dominated_by = np.stack([table[dominator_column(n)].to_numpy(np.int64) for n in fronts], axis=1)
 
     def objectives(self, front: int) -> np.ndarray:
-        """Array with a column for each objective of a front. Latencies are in seconds if the clocks of compared designs
-        differ.
+        """[row, objective] Values by which a front compares designs.
+
+        Latencies are in seconds if the clocks of compared designs differ.
         """
         count = len(self.space.networks)
         networks = [front] if front < count else range(count)
@@ -162,13 +164,15 @@ class _Rows:
 
     @cached_property
     def _is_in_time(self) -> bool:
-        """Whether all compared designs have a clock, and their clocks differ by more than rounding does."""
+        """Whether latencies are compared in seconds: all compared designs have a clock, and the clocks differ by more
+        than rounding.
+        """
         periods = self.clock_period_ns[(self.dominated_by != _NOT_COMPARED).any(axis=1)]
         is_known = len(periods) > 0 and not np.isnan(periods).any()
         return bool(is_known and periods.max() > periods.min() * (1 + 1e-9))
 
     def has_results(self, front: int) -> np.ndarray:
-        """[row] whether the design has results for all networks of a front"""
+        """[row] whether the design has results for all networks of the front"""
         own = self.status if front >= len(self.space.networks) else self.status[:, [front]]
         result: np.ndarray = (own == OK).all(axis=1)
         return result
@@ -187,7 +191,7 @@ def _check_content(faults: _Faults, certificate: Certificate, digest: str, space
 
 
 def _check_columns(faults: _Faults, table: pandas.DataFrame, space: Space) -> bool:
-    """Whether all columns exist and have values of the right type and range. Faults are recorded."""
+    """Whether all columns exist, with values of the right type and range. If not, faults are recorded."""
     if list(table.columns) != columns_of(space):
         faults.add(f"columns are {', '.join(map(str, table.columns))}")
         return False
@@ -222,8 +226,8 @@ def _check_columns(faults: _Faults, table: pandas.DataFrame, space: Space) -> bo
 def _check_designs(
     faults: _Faults, rows: _Rows, certificate: Certificate, source: SpaceSource, jobs: int, advance: Advance
 ) -> None:
-    """Record designs that are missing, designs whose area or clock is wrong, and designs whose row is wrong about
-    whether they are valid accelerators.
+    """Record faults of designs: the row is missing, the area or the clock is wrong, or the row is wrong about whether
+    the design is a valid accelerator.
     """
     space = rows.space
     blocks = _blocks(range(len(Families(space))))
@@ -248,8 +252,14 @@ def _check_designs(
         claim = dict(certificate.excluded)
         faults.add(f"the certificate counts {claim} designs that constraints exclude, the check counts {excluded}")
     if len(index) != len(rows.index) or (index != rows.index).any():
-        faults.add("a design has no row", sorted(set(index.tolist()) - set(rows.index.tolist())))
-        faults.add("a row has no design", sorted(set(rows.index.tolist()) - set(index.tolist())))
+        faults.add(
+            "designs of the space have no row in the certificate",
+            sorted(set(index.tolist()) - set(rows.index.tolist())),
+        )
+        faults.add(
+            "rows of the certificate belong to no design of the space",
+            sorted(set(rows.index.tolist()) - set(index.tolist())),
+        )
         return
     for what, claims, values in (("area", rows.area_mm2, area), ("clock", rows.clock_period_ns, period)):
         if wrong := index[~_are_equal(claims, values[order])].tolist():
@@ -262,14 +272,16 @@ def _check_designs(
 
 
 def _are_equal(claims: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """[row] whether two numbers are equal or both unknown"""
+    """[row] whether two numbers are equal, or both unknown"""
     result: np.ndarray = (claims == values) | (np.isnan(claims) & np.isnan(values))
     return result
 
 
 def _check_dominance(faults: _Faults, rows: _Rows) -> None:
-    """Record wrong claims about fronts. A design on a front must not be dominated by another design there. Every other
-    design must be dominated by the design that its row names.
+    """Record wrong statements about a front.
+
+    No design on the front may be dominated by another one there. Every other design must be dominated by the design
+    that its row names.
     """
     for front, name in enumerate(front_names(rows.space)):
         claims, points, has_results = rows.dominated_by[:, front], rows.objectives(front), rows.has_results(front)
@@ -279,7 +291,7 @@ def _check_dominance(faults: _Faults, rows: _Rows) -> None:
             ("is not compared although it has results", (claims == _NOT_COMPARED) & has_results & ~is_unmet),
             ("is on the front although it does not meet a constraint", (claims == _ON_FRONT) & is_unmet),
             (
-                "the number in place of a dominator is not an index of the space",
+                "the index of the dominating design is not one of the space",
                 (claims < _NOT_COMPARED) | (claims >= len(rows.space)),
             ),
         ):
@@ -297,17 +309,18 @@ def _check_dominance(faults: _Faults, rows: _Rows) -> None:
         is_there = (rows.index[place] == claims[claimed]) & (claims[place] == _ON_FRONT)
         covers = (points[place] <= points[claimed]).all(axis=1) & (points[place] < points[claimed]).any(axis=1)
         if not is_there.all():
-            faults.add(f"{name}: the dominator is not on the front", rows.index[claimed[~is_there]].tolist())
+            faults.add(f"{name}: the dominating design is not on the front", rows.index[claimed[~is_there]].tolist())
         if not covers.all():
             faults.add(
-                f"{name}: the design that is named as dominator does not dominate these designs",
+                f"{name}: the design that the certificate names does not dominate these designs",
                 rows.index[claimed[~covers]].tolist(),
             )
 
 
 def _unmet(rows: _Rows, front: int, places: np.ndarray) -> np.ndarray:
-    """[row] whether the values of the row violate a constraint on some network of the front; only the rows in `places`
-    are checked
+    """[row] whether the results violate a constraint on a network of the front.
+
+    Only the rows in `places` are checked.
     """
     found = np.zeros(len(rows.index), np.bool_)
     space = rows.space
@@ -326,7 +339,7 @@ def _unmet(rows: _Rows, front: int, places: np.ndarray) -> np.ndarray:
 
 
 def _chosen(rows: _Rows, sample: int, seed: int) -> tuple[list[int], list[int]]:
-    """(all designs on a front, sample of the other designs): the designs to cost individually."""
+    """Pair (all designs on a front, sample of the other designs). These designs are costed individually."""
     is_member = (rows.dominated_by == _ON_FRONT).any(axis=1)
     others = rows.index[~is_member]
     count = min(sample, len(others))
@@ -337,7 +350,7 @@ def _chosen(rows: _Rows, sample: int, seed: int) -> tuple[list[int], list[int]]:
 def _check_costs(
     faults: _Faults, rows: _Rows, indexes: Sequence[int], source: SpaceSource, jobs: int, advance: Advance
 ) -> None:
-    """Record designs whose individually computed costs differ from the costs in the certificate."""
+    """Record designs whose costs differ from those in the certificate if they are costed individually."""
     networks = [network.name for network in rows.space.networks]
     row_of = {index: row for row, index in enumerate(rows.index.tolist())}
     blocks = _blocks(indexes)
@@ -357,7 +370,7 @@ def _check_costs(
 
 
 def _check_families(faults: _Faults, rows: _Rows, source: SpaceSource, jobs: int, advance: Advance) -> None:
-    """Record designs whose numbers differ from the result of costing all families again."""
+    """Record designs whose costs differ from those in the certificate if all families are costed again."""
     count = len(Families(rows.space))
     blocks = [range(first, min(first + COSTED_FAMILIES, count)) for first in range(0, count, COSTED_FAMILIES)]
     with working(source, rows.space, make_costs, len(blocks), jobs) as work:
@@ -367,7 +380,7 @@ def _check_families(faults: _Faults, rows: _Rows, source: SpaceSource, jobs: int
 
 
 def _compare(faults: _Faults, rows: _Rows, found: FamilyCosts) -> None:
-    """Record designs whose costs in the certificate differ from the costs in `found`."""
+    """Record designs whose costs in the certificate differ from those in `found`."""
     table = found.table[found.table["index"].isin(rows.index)]
     index = table["index"].to_numpy(np.int64)
     places = np.searchsorted(rows.index, index)
@@ -387,7 +400,7 @@ def _blocks(numbers: Sequence[int]) -> list[list[int]]:
 
 
 def make_reader(space: Space) -> Callable[[Sequence[int]], list[FamilyContent]]:
-    """Function that reads the content of families, which are given by their numbers."""
+    """Function that reads the content of families, by their numbers, in a separate process."""
     families, reader = Families(space), FigureReader(space.base)
     return lambda numbers: [_content(members_of(space, families[number], reader)) for number in numbers]
 

@@ -1,5 +1,6 @@
 """Changes of one number of a hardware file, or of one spatial mapping of a mapping file
-(docs/bottlenecks.md#explain-a-run)."""
+(docs/bottlenecks.md#explain-a-run).
+"""
 
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -23,19 +24,20 @@ from tilewright.workload.layer import Layer
 
 BANDWIDTH, SIZE, SIDE, ENERGY, LINK = "bandwidth", "size", "array side", "energy", "link"
 SPATIAL, SET = "spatial mapping", "set of changes"
-"""Kinds of changes. SPATIAL is a change of a mapping file, and SET is several changes together; the other kinds are
-changes of a hardware file."""
+"""Two kinds of changes: SPATIAL changes a mapping file, and SET makes several changes together. All other kinds change
+a hardware file.
+"""
 _ARRAYS = ("operational_array", "multipliers")
 _LINK_ENERGIES = ("energy_per_bit", "unit_energy_cost")
 _UNIT_ENERGIES = ("unit_energy", "multiplier_energy")
 _OLD_WIDTHS = {"r_bw": "min_r_granularity", "w_bw": "min_w_granularity"}
-"""Keys of the smallest access of a port in older files, by the key of the width of the port."""
+"""Key of the smallest access of a port in older files, by the key of the port's width."""
 _QUANTITY = re.compile(rf"\s*({NUMBER_PATTERN})(\s*\S*)\s*")
 SET_SIGN = " + "
-"""Text between the keys, and between the values, of changes that are made together."""
+"""Text that joins the keys, and the values, of a set of changes."""
 _SET_NAMES = ("key", "before", "after")
 _SIGNIFICANT = 12
-"""Number of digits to which a decimal number is rounded when it is written."""
+"""Number of significant digits of decimal numbers that are written."""
 
 
 @dataclass(frozen=True)
@@ -45,36 +47,38 @@ class FileChange:
     kind: str
     path: KeyPath
     key: str
-    """Path as text, in which ports have their names, as in a design space."""
+    """Path as text, with the names of ports, as in a design space."""
     file: str
     line: int
     before: Any
-    """Value before the change, as it is written in the file."""
+    """Value before the change, as written in the file."""
     after: Any
     more: bool
-    """Whether the core gets more of something, or cheaper accesses. If False, something is taken away."""
+    """Whether the change adds resources, or makes accesses cheaper. If False, it reduces a resource."""
     also: tuple[tuple[KeyPath, Any], ...] = ()
-    """Further settings that the change needs. For example, a narrower port can need a smaller smallest access."""
+    """Further settings that the change needs. For example, if a port becomes narrower, its smallest access must also
+    shrink.
+    """
     within: KeyPath = ()
-    """Path of the content of the file within an accelerator that includes its core files: () or, for a core file, its
-    place below `core_files`.
+    """Path of the file's content in an accelerator that includes its core files. It is () for the accelerator file, and
+    a path below `core_files` for a core file.
     """
     is_sourced: bool = False
-    """Whether the changed memory takes its energies and area from the cost library. They then change with its size and
-    its port widths.
+    """Whether the energies and the area of the changed memory come from the cost library. The change of a size or port
+    width then also changes them.
     """
     is_per_bit: bool = False
-    """Whether the file gives the energies of the changed memory per bit. The energy of a word then changes with the
-    width of the word.
+    """Whether the file gives the energies of the changed memory per bit. The energy of a word then changes with its
+    width.
     """
     written: Any = None
-    """Value that is written into the file if it differs from `after`, which is a text for people; else None."""
+    """Value to write into the file. None if it is `after`; otherwise `after` is a text for readers."""
     parts: "tuple[FileChange, ...]" = ()
-    """Changes that are made together; () for a single change."""
+    """Single changes of a set; () for a single change."""
 
     @classmethod
     def together(cls, parts: "Sequence[FileChange]") -> "FileChange":
-        """Change that makes several changes together. `file` is '' if they are changes of several files."""
+        """Set of changes as one change. `file` is '' if they change several files."""
         if len(parts) == 1:
             return parts[0]
         key, before, after = (SET_SIGN.join(str(getattr(one, name)) for one in parts) for name in _SET_NAMES)
@@ -85,48 +89,48 @@ class FileChange:
 
     @property
     def single(self) -> "tuple[FileChange, ...]":
-        """Single changes of the set, or the change itself."""
+        """Single changes of a set; otherwise the change itself."""
         return self.parts or (self,)
 
     @property
     def settings(self) -> tuple[tuple[KeyPath, Any], ...]:
-        """Settings of the change, with paths in the file that is changed."""
+        """Settings of the change, as pairs (path in the changed file, value)."""
         if self.parts:
             return tuple(setting for part in self.parts for setting in part.settings)
         return ((self.path, self.after if self.written is None else self.written), *self.also)
 
     @property
     def is_of_mapping(self) -> bool:
-        """Whether the mapping file is changed, and not a hardware file."""
+        """Whether the change is one of the mapping file, and not of a hardware file."""
         return self.kind == SPATIAL
 
     @property
     def system_settings(self) -> tuple[tuple[KeyPath, Any], ...]:
-        """Settings of the change, with paths in an accelerator that includes its core files."""
+        """Settings of the change, as pairs (path in an accelerator that includes its core files, value)."""
         if self.parts:
             return tuple(setting for part in self.parts for setting in part.system_settings)
         return tuple(((*self.within, *path), value) for path, value in self.settings)
 
     @property
     def words(self) -> str:
-        """Text of the change for people."""
+        """Change as text."""
         return " and ".join(f"{one.key}: {one.before} -> {one.after}" for one in self.single)
 
 
 def possible_changes(document: YamlDocument, factor: Fraction) -> tuple[FileChange, ...]:
-    """Changes of one number of a hardware file by a factor above 1, in the order of the file. For each number, the
-    change that gives more comes first, then the change that takes away, if there is one. Changes whose result is the
-    old number, 0 or no number are left out.
+    """Changes of a hardware file that multiply or divide one number by `factor` > 1, in the order of the file.
+
+    For each number, the change that adds resources comes first. The change that reduces them follows, if there is one.
+    A change is left out if its result is the old number, 0, or not a number.
     """
     return tuple(_changes(document, factor, _numbers))
 
 
 def system_changes(document: YamlDocument, base: SystemBase, factor: Fraction) -> tuple[FileChange, ...]:
-    """Changes of an accelerator with several cores: first changes of the links, then changes of each distinct core
-    file.
+    """Changes of an accelerator with several cores: first of its links, then of each distinct core file.
 
-    `document` is the accelerator file as it is written; `base` is the accelerator with the contents of its core files.
-    The keys of the changes are those of a space with several cores.
+    `document` is the accelerator file as written. `base` is the accelerator with the contents of its core files. The
+    keys of the changes are those of a space with several cores.
     """
     found = list(_changes(document, factor, _link_numbers))
     for name in contained_cores(document.data) or ():
@@ -141,9 +145,7 @@ def system_changes(document: YamlDocument, base: SystemBase, factor: Fraction) -
 
 Paths = tuple[KeyPath, ...]
 _Numbers = Iterator[tuple[str, Paths, Paths]]
-"""(kind, paths of numbers that must change together, paths of the smallest accesses of the same port) of each
-number.
-"""
+"""Triples (kind, paths of numbers that change together, paths of the smallest accesses of the same port)."""
 
 
 def _changes(
@@ -168,7 +170,7 @@ def _changes(
 
 
 def _memory_at(data: Any, path: KeyPath) -> Table[Any, Any]:
-    """Table of the memory that contains the place of a path; {} if no memory contains this place."""
+    """Table of the memory that contains the value at a path; {} if the value is not part of a memory."""
     if "memories" not in path:
         return {}
     for key in path[: path.index("memories") + 2]:
@@ -177,8 +179,10 @@ def _memory_at(data: Any, path: KeyPath) -> Table[Any, Any]:
 
 
 def _link_numbers(data: Table[Any, Any]) -> _Numbers:
-    """Numbers of the links of an accelerator, in three groups: numbers for all links, numbers for the links of the core
-    graph, and numbers of each link in the list of links.
+    """Numbers of the links of an accelerator.
+
+    There are three groups: numbers for all links, numbers for the links of the core graph, and numbers of each listed
+    link.
     """
     listed = enumerate(items(data.get("core_connectivity")))
     places: list[KeyPath] = [(), ("graph",), *(("core_connectivity", index) for index, _ in listed)]
@@ -194,7 +198,7 @@ def _link_numbers(data: Table[Any, Any]) -> _Numbers:
 
 
 def _numbers_within(data: Table[Any, Any], within: KeyPath) -> _Numbers:
-    """Numbers of a core that is written in the file of its accelerator."""
+    """Numbers of a core that stands in the accelerator file itself."""
     inner: Any = data
     for key in within:
         inner = table(inner).get(key)
@@ -203,7 +207,7 @@ def _numbers_within(data: Table[Any, Any], within: KeyPath) -> _Numbers:
 
 
 def _numbers(data: Table[Any, Any]) -> _Numbers:
-    """Numbers of a core."""
+    """Numbers of a core that can be changed."""
     for name in _ARRAYS:
         array = table(data.get(name))
         for index, _ in enumerate(items(array.get("sizes"))):
@@ -227,23 +231,25 @@ def _numbers(data: Table[Any, Any]) -> _Numbers:
 
 
 def _old_widths(keys: Table[Any, Any]) -> list[tuple[str, ...]]:
-    """Keys of the port widths of a memory in an older file, grouped by port. A port that reads and writes has one
-    width, for which the file has two keys.
+    """Keys of the port widths of a memory in an older file, one group per port.
+
+    If a port reads and writes, its one width has two keys in the file.
     """
     found = [key for key in _OLD_WIDTHS if key in keys]
     return [tuple(found)] if found and keys.get("rw_port") else [(key,) for key in found]
 
 
 def _narrower(document: YamlDocument, smallest: KeyPath, after: Any) -> tuple[tuple[KeyPath, Any], ...]:
-    """Setting that reduces the smallest access of a port to the new width `after` of the port; () if the smallest
-    access is not wider than this width.
+    """Setting that reduces the smallest access of a port to its new width `after`.
+
+    () if the smallest access is not wider than this width.
     """
     part, word = (_quantity(value) for value in (document.written(smallest), after))
     return ((smallest, after),) if part is not None and word is not None and part > word else ()
 
 
 def _quantity(value: Any) -> Fraction | None:
-    """Width that a value of a file means, in bits per cycle; None if the value is not a width."""
+    """Width in bits per cycle for a value in a file. None if the value is not a width."""
     match = _QUANTITY.fullmatch(str(value))
     if isinstance(value, bool) or match is None:
         return None
@@ -253,10 +259,10 @@ def _quantity(value: Any) -> Fraction | None:
 
 
 def scaled(value: Any, factor: Fraction, *, is_whole: bool) -> Any:
-    """Number times a factor, in the form in which the number is written, which can be a text with a unit. None if the
-    value is not a number, or if the result is 0.
+    """Number times a factor, in the form in which the number is written (possibly text with a unit).
 
-    With `is_whole`, a number without a unit is rounded down to a whole number.
+    None if the value is not a number, or if the result is 0. If `is_whole` is true, a number without a unit is rounded
+    down to an integer.
     """
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         return None
@@ -285,7 +291,7 @@ LEFT_OUT = "left out"
 
 @dataclass(frozen=True)
 class MappingChange:
-    """Change of the mapping file, and the mapping of the changed file."""
+    """Change of the mapping file, with the mapping after the change."""
 
     change: FileChange
     mapping: Mapping
@@ -294,10 +300,10 @@ class MappingChange:
 def mapping_changes(
     mapping: Mapping, core: Core, network: Workload, document: YamlDocument | None
 ) -> tuple[MappingChange, ...]:
-    """Changes of the mapping file, in the order of the file. Each change sets another spatial mapping in one entry that
-    layers of the network use.
+    """Changes of the mapping file, in the order of the file.
 
-    `document` is the mapping file. If it is None, there is no mapping file, and the changes have no line numbers.
+    Each change sets another spatial mapping in one entry that layers of the network use. `document` is the mapping
+    file. It is None if there is no file; the changes then have no line numbers.
     """
     layers: dict[int, list[Layer]] = {}
     place_of = {id(entry): place for place, entry in enumerate(mapping.entries)}
@@ -314,8 +320,9 @@ def mapping_changes(
 
 
 def _others(entry: MappingConstraints, core: Core, layers: Sequence[Layer]) -> Iterator[tuple[str, Unrolling]]:
-    """(side of the array, or '' for all sides; new spatial mapping) of each change. Only loops that at least one of the
-    layers has are unrolled.
+    """Pairs (side of the array, new spatial mapping), one per change. The side is '' if all sides change.
+
+    A loop is unrolled only if at least one of the layers has it.
     """
     given = entry.spatial_mapping
     if len(given) > 1:
@@ -350,7 +357,7 @@ def _change(
 
 
 def _words(factors: dict[str, tuple[tuple[str, int], ...]], side: str) -> str:
-    """Loops along `side` of the array, as text. If `side` is '', the names of all sides that have loops."""
+    """Loops along `side` of the array as text. If `side` is '', the names of all sides with loops."""
     if not side:
         return ", ".join(factors) or LEFT_OUT
     if side not in factors:
@@ -359,6 +366,6 @@ def _words(factors: dict[str, tuple[tuple[str, int], ...]], side: str) -> str:
 
 
 def _written(entry: MappingConstraints, spatial: Unrolling) -> JsonObject:
-    """Value of `spatial_mapping` of the entry in the changed file."""
+    """Value of `spatial_mapping` that the changed file has in this entry."""
     written: dict[str, Any] = as_entry(replace(entry, spatial_mapping=spatial)).get("spatial_mapping", {})
     return written

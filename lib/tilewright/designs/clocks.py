@@ -11,23 +11,23 @@ from tilewright.base.measures import LATENCY_CYCLES, LATENCY_S
 from tilewright.designs.results import OK
 
 _LARGEST_DIFFERENCE = 1e-9
-"""Largest relative difference of two clock periods that are counted as equal. Rounding causes smaller differences."""
+"""Largest relative difference at which two clock periods count as equal. Differences by rounding are smaller."""
 _SECONDS_A_NS = 1e-9
 
 
 class Clocks(Enum):
-    """Relation of the clocks of all designs that are compared."""
+    """Relation between the clocks of all compared designs."""
 
     ALIKE = "alike"
     """All designs have the same clock, or no design has a clock."""
     DIFFER = "differ"
-    """All designs have a clock, and the clocks differ: latency and EDP are compared in time."""
+    """All designs have a clock, and the clocks differ. Latency and EDP are compared in time units."""
     PARTLY_UNKNOWN = "partly unknown"
-    """Some designs have a clock and others have none: latency and EDP are compared in cycles."""
+    """Some designs have no clock. Latency and EDP are compared in cycles."""
 
     @property
     def note(self) -> str:
-        """Sentence on the unit of latencies; '' if the clocks are alike."""
+        """Sentence on the unit of compared latencies; '' if the clocks are alike."""
         return {
             Clocks.DIFFER: "Clocks of designs differ: latency and EDP are compared in time, not in cycles.",
             Clocks.PARTLY_UNKNOWN: "Some designs have no clock: latencies are compared in cycles, not in seconds.",
@@ -35,7 +35,7 @@ class Clocks(Enum):
 
 
 def clocks_of(period_ns: npt.NDArray[np.float64]) -> Clocks:
-    """Relation of the clocks of designs with these clock periods; NaN stands for an unknown period."""
+    """Relation between clock periods. NaN stands for an unknown period."""
     known = period_ns[~np.isnan(period_ns)]
     if not len(known):
         return Clocks.ALIKE
@@ -45,7 +45,7 @@ def clocks_of(period_ns: npt.NDArray[np.float64]) -> Clocks:
 
 
 def clocks_in(table: pandas.DataFrame) -> Clocks:
-    """Relation of the clocks of all designs of a table of results that are compared for some network."""
+    """Relation between the clocks of the designs in a table of results that are compared for at least one network."""
     if LATENCY_S not in table:
         return Clocks.ALIKE
     rows = table[(table["status"] == OK) & (table["unmet"] == "") & (table[LATENCY_CYCLES] > 0)]
@@ -54,5 +54,5 @@ def clocks_in(table: pandas.DataFrame) -> Clocks:
 
 
 def latency_s(latency_cycles: Any, period_ns: Any) -> Any:
-    """Latency in seconds, as one number or as an array, with the same rounding as in the results of a design."""
+    """Latency in seconds, as a number or an array. It is rounded as in the results of a design."""
     return latency_cycles * period_ns * _SECONDS_A_NS

@@ -1,7 +1,7 @@
-"""Trials of changes to a run on one core: the mappings of the run on changed hardware, and new searches.
+"""Trials of changes to a run on one core: its mappings are evaluated on changed hardware, and new searches are made.
 
-The mappings are evaluated on changed hardware in the same way as by `tilewright evaluate`. For a changed mapping file,
-a new search runs on the hardware of the run.
+The evaluation is that of `tilewright evaluate`. For a changed mapping file, a new search runs on the hardware of the
+run.
 """
 
 from collections.abc import Callable, Sequence
@@ -28,12 +28,12 @@ from tilewright.search.progress import Advance
 from tilewright.workload.graph import Workload
 
 OUTERMOST = "is the outermost memory: if it is off-chip, a smaller size saves nothing on the chip"
-"""Note on a memory that could be smaller."""
+"""Note on outermost memories that could be smaller."""
 
 
 @dataclass(frozen=True, eq=False)
 class ExplainedRun:
-    """Run on one core, with all its inputs."""
+    """Run on one core with all its inputs."""
 
     name: str
     placed: Sequence[PlacedLayer]
@@ -43,7 +43,7 @@ class ExplainedRun:
     mapping: Mapping
     options: SearchOptions
     others: Sequence[MappingChange] = ()
-    """Changes of the mapping file of the run to try."""
+    """Changes of the run's mapping file that are tried."""
     same_words = "same\nmappings"
     most_sets = MOST_SETS
     holds_searches = True
@@ -51,7 +51,7 @@ class ExplainedRun:
 
     @property
     def objective(self) -> str:
-        """Objective of the search of the run."""
+        """Objective of the run's search."""
         return self.options.objective
 
     @property
@@ -66,24 +66,27 @@ class ExplainedRun:
 
     @cached_property
     def _mappings(self) -> dict[int, RecordedMapping]:
-        """Mappings of the run, by the index of their record. Raises InputError if hardware or network do not belong to
-        the run.
+        """Mappings of the run, by index of their record.
+
+        Raises InputError if hardware or network do not belong to the run.
         """
         records = {layer.record_index: layer.of_one for layer in self.placed}
         recorded = recorded_mappings(list(records.values()), self.core, self.network)
         return dict(zip(records, recorded, strict=True))
 
     def same(self, accelerator: Accelerator) -> Outcome:
-        """Costs of the mappings of the run on an accelerator. The cost of each mapping is multiplied by the number of
-        its layers, and the costs are added as in the summary of a run.
+        """Costs of the run's mappings on an accelerator.
+
+        The cost of each mapping is multiplied by its number of layers. The costs are added as in the summary of a run.
         """
         core = single_core(accelerator)
         one_each = {index: mapping.on(core) for index, mapping in self._mappings.items()}
         return Outcome.of([times(one_each[layer.record_index], layer.repeats) for layer in self.placed])
 
     def searcher(self) -> Callable[[Accelerator], Found]:
-        """Function that searches mappings for a changed core. The mappings are also evaluated on the core of the run,
-        if they can be better there than the mappings of the run.
+        """Function that searches mappings for a changed core.
+
+        If the mappings could also improve the run on its own core, they are evaluated there, too.
         """
         evaluator = NetworkEvaluator(self.network, self.mapping, self.options)
         now, least, core = self.now, self.now.value(self.objective), self.core
@@ -99,8 +102,9 @@ class ExplainedRun:
         return search
 
     def further(self, jobs: int, advance: Advance) -> list[Advice]:
-        """Advice on changes of the mapping file. Each change is judged after a new search on the hardware of
-        the run.
+        """Advice on changes of the mapping file.
+
+        Each change is judged after a new search on the hardware of the run.
         """
         advices = []
         with in_processes(partial(_mapping_searcher, self), len(self.others), jobs) as work:
@@ -111,14 +115,13 @@ class ExplainedRun:
         return advices
 
     def best_known(self, held: Sequence[Held]) -> Outcome:
-        """Costs on the hardware of the run with the best mapping of each layer that any search found."""
+        """Costs on the hardware of the run, with the best mapping of each layer that any search found."""
         return best_known(self.placed, held, self.objective)
 
     def notes(self, advices: Advices) -> list[str]:
-        """Notes on the clock of a changed in-memory array and on outermost memories that could be smaller.
+        """Notes on the clock of a changed in-memory array, and on outermost memories that could be smaller.
 
-        The second note is needed because an outermost memory can be off-chip. A smaller outermost memory then saves
-        nothing on the chip.
+        An outermost memory can be off-chip. If it is smaller, nothing is saved on the chip.
         """
         core, notes = self.core, []
         changed = [part for one in advices.found for part in one.change.single]
@@ -130,6 +133,6 @@ class ExplainedRun:
 
 
 def _mapping_searcher(run: ExplainedRun) -> Callable[[Mapping], Outcome]:
-    """Function that searches with changed mapping files in one process."""
+    """Function that searches with changed mapping files. It is made once in each process."""
     accelerator = parse_accelerator(run.hardware)
     return lambda mapping: Outcome.of_design(NetworkEvaluator(run.network, mapping, run.options).cost(accelerator))

@@ -1,6 +1,7 @@
 """Decision for one design of a space: the choice, its price in other measures, its certainty, and what would change it.
 
-Every number is computed from the table of results, so that the sentences on it can be checked against this table.
+Every number is computed from the table of results. The sentences on the decision can therefore be checked against this
+table.
 """
 
 import math
@@ -23,59 +24,62 @@ from tilewright.designs.front_odds import FRONT_PROBABILITY, least_probability
 from tilewright.designs.results import MEASURES, Measure, energy_parts
 
 OBJECTIVES = tuple(measure.words for measure in MEASURES.values())
-"""Names of the measures by which a design can be chosen."""
+"""Names of the objectives by which a design can be chosen."""
 CLOSE = 0.01
-"""Largest excess over the choice, as a share, of a design that counts as close."""
+"""Largest relative excess of the objective over the choice at which a design counts as close."""
 LARGEST_FACTOR = 10.0
-"""Largest factor by which a part of the energy is multiplied or divided to find a change that turns the choice."""
+"""Largest factor that is considered for a part of the energy, upwards or downwards, to make another design the choice.
+"""
 
 
 @dataclass(frozen=True)
 class RatedDesign:
-    """Design with its values and measures."""
+    """Design with its values, and with its measures."""
 
     name: str
     values: str
     measures: Mapping[str, float]
-    """Values of the known measures, by the name of the column."""
+    """Values of the known measures, by column."""
 
 
 @dataclass(frozen=True)
 class Price:
-    """Price of the choice in a measure other than the objective."""
+    """Price of the choice in a measure other than the objective: how far the choice is above the best design."""
 
     measure: str
     best: RatedDesign
     """Design with the least value of the measure."""
     excess: float
-    """Share by which the choice exceeds the least value; 0 if no design has less."""
+    """Relative excess of the choice over the least value; 0 if no design has a lower value."""
     nearest: RatedDesign | None
-    """Among the designs with at least LEAST_GAIN less of the measure than the choice, the best one by the objective;
-    None if there are no such designs."""
+    """Best design by the objective, among designs with a much lower value of the measure than the choice.
+
+    "Much" means by at least LEAST_GAIN. None if there are no such designs.
+    """
     saving: float
-    """Share of the choice's value that `nearest` saves."""
+    """Saving of `nearest` in the measure, as a share of the choice's value."""
     loss: float
-    """Share by which the objective of `nearest` exceeds that of the choice."""
+    """Relative excess of `nearest` over the choice in the objective."""
     count: int
-    """Number of designs with at least LEAST_GAIN less of the measure than the choice."""
+    """Number of designs whose value of the measure is at least LEAST_GAIN below that of the choice."""
 
 
 @dataclass(frozen=True)
 class RunnerUp:
-    """Second design by the objective."""
+    """Second best design by the objective."""
 
     design: RatedDesign
     excess: float
-    """Share by which its objective exceeds that of the choice."""
+    """Relative excess of its objective over that of the choice."""
     equal: int
-    """Number of designs, other than the choice, with the same objective as the choice."""
+    """Number of other designs whose objective equals that of the choice."""
     close: int
-    """Number of designs, other than the choice, whose objective exceeds that of the choice by at most CLOSE."""
+    """Number of other designs whose objective exceeds that of the choice by at most CLOSE."""
 
 
 @dataclass(frozen=True)
 class CostOdds:
-    """Shares of samples of the costs in which no other design has a smaller objective."""
+    """Shares of cost samples in which a design has the least objective: for the choice and for the runner-up."""
 
     choice: float
     runner_up: float | None
@@ -83,45 +87,48 @@ class CostOdds:
 
 @dataclass(frozen=True)
 class TurningPart:
-    """Smallest change of one part of the energy, in all designs, that makes another design as good as the choice."""
+    """Smallest change of one part of the energy that makes another design as good as the choice.
+
+    It is the same in all designs.
+    """
 
     column: str
     words: str
     factor: float
-    """Factor by which the part is multiplied. The mappings stay the same."""
+    """Factor on the part of the energy. The mappings stay the same."""
     design: str
 
 
 @dataclass(frozen=True)
 class BarredDesign:
-    """Best design by the objective among those that have results but do not meet a constraint on results."""
+    """Best design by the objective, among designs that have results but violate a constraint on results."""
 
     name: str
     unmet: str
-    """Constraints that the design does not meet."""
+    """Constraints that the design violates."""
     saving: float
-    """Share of the objective of the choice that the design saves."""
+    """Saving of the design over the choice, as a share of the choice's objective."""
 
 
 @dataclass(frozen=True, eq=False)
 class Decision:
-    """Decision for one design, as made by `decision_of`."""
+    """Decision for one design, made by `decision_of`."""
 
     answer: Answer
     objective: str
     """Column of the measure that the choice minimises."""
     choice: RatedDesign
     dominated_by: str
-    """Design that dominates the choice in the objectives of the front; '' if the choice is on the front."""
+    """Name of a design that dominates the choice in the objectives of the front; '' if the choice is on the front."""
     runner_up: RunnerUp | None
     prices: tuple[Price, ...]
     odds: CostOdds | None
-    """Shares of samples; None if no costs have ranges, or if the objective does not depend on costs."""
+    """Shares of cost samples. None if no costs have ranges, or if the objective does not depend on costs."""
     turning: TurningPart | None
     ends: tuple[AxisEnd, ...]
-    """Axes that end at the least value of the objective."""
+    """Axes that end at the design with the least objective."""
     barred: BarredDesign | None
-    """Design that would be better than the choice without a constraint on results; None if there is none."""
+    """Design that a constraint on results excludes, and that is better than the choice. None if there is none."""
 
     @property
     def front(self) -> Front:
@@ -135,24 +142,24 @@ class Decision:
 
     @property
     def depends_on_costs(self) -> bool:
-        """Whether energies or areas of the hardware are part of the objective."""
+        """Whether the objective depends on energies or areas of the hardware."""
         energy, _, product, area = self.front.measures
         return self.objective in (energy, product, area)
 
     @property
     def depends_on_mappings(self) -> bool:
-        """Whether the objective depends on the mappings: the area does not."""
+        """Whether the objective depends on the mappings. Only the area does not."""
         return self.objective != AREA_MM2
 
     @property
     def held(self) -> str:
-        """Words for the choices that stay the same if a cost changes."""
+        """Text on the choices that stay the same if a cost changes."""
         is_of_systems = USES[0] in self.front.rows
         return "mappings and schedules" if is_of_systems else "mappings"
 
     @property
     def depends_on_energy(self) -> bool:
-        """Whether the energy is part of the objective."""
+        """Whether the objective depends on the energy."""
         energy, _, product, _ = self.front.measures
         return self.objective in (energy, product)
 
@@ -169,7 +176,7 @@ class Decision:
 
     @property
     def named(self) -> tuple[tuple[str, RatedDesign], ...]:
-        """(roles, design) of each design that the decision names, the choice first."""
+        """Pairs (roles, design), one for each design that the decision names. The choice comes first."""
         found: dict[str, tuple[RatedDesign, dict[str, list[str]]]] = {self.choice.name: (self.choice, {"choice": []})}
         if self.runner_up is not None:
             found.setdefault(self.runner_up.design.name, (self.runner_up.design, {}))[1]["runner-up"] = []
@@ -187,8 +194,8 @@ class Decision:
 def decision_of(answer: Answer, objective: str) -> Decision:
     """Decision for the design with the least value of an objective, one of OBJECTIVES.
 
-    Among equal designs, the other measures decide, then the index. Raises InputError if no design is compared, or if
-    the area of some designs is not known and the objective is the area.
+    Among equal designs, the other measures decide, and then the index. Raises InputError if no design is compared. For
+    the objective area, raises InputError if the area of a compared design is not known.
     """
     front = answer.overall
     key = dict(zip(OBJECTIVES, front.measures, strict=True))[objective]
@@ -216,7 +223,7 @@ def decision_of(answer: Answer, objective: str) -> Decision:
 
 
 def decision_object(decision: Decision) -> JsonObject:
-    """Decision as plain data."""
+    """Decision as JSON values."""
     runner, odds, turning = decision.runner_up, decision.odds, decision.turning
     return {
         "space": decision.answer.exploration.name,
@@ -249,7 +256,7 @@ class _Rated:
     known: tuple[str, ...]
 
     def of(self, row: "pandas.Series[Any]") -> RatedDesign:
-        """Design of a row of the front."""
+        """Design in a row of the front."""
         names = self.answer.exploration.value_names
         values = values_text({name: row[name] for name in names}, names)
         return RatedDesign(str(row["design"]), values, {key: float(row[key]) for key in self.known})
@@ -272,7 +279,7 @@ def _check(answer: Answer, key: str) -> None:
 
 
 def _excess(value: float, least: float) -> float:
-    """Share by which a value exceeds the least value."""
+    """Relative excess of a value over the least value."""
     return value / least - 1 if value != least else 0.0
 
 
@@ -303,7 +310,7 @@ def _price(rated: _Rated, ordered: pandas.DataFrame, key: str, measure: str) -> 
 
 
 def _barred(front: Front, key: str, chosen: float) -> BarredDesign | None:
-    """Best design with less of the objective that does not meet a constraint on results."""
+    """Best design by the objective among those that are better than the choice but violate a constraint on results."""
     rows = front.rows[(front.rows["unmet"] != "") & (front.rows[key] <= chosen * (1 - LEAST_GAIN))]
     if rows.empty:
         return None
@@ -312,7 +319,10 @@ def _barred(front: Front, key: str, chosen: float) -> BarredDesign | None:
 
 
 def _odds(front: Front, ordered: pandas.DataFrame, key: str) -> CostOdds | None:
-    """Shares of samples of the costs; None if costs have no ranges."""
+    """Shares of cost samples in which the choice and the runner-up have the least objective.
+
+    None if costs have no ranges.
+    """
     if FRONT_PROBABILITY not in front.rows:
         return None
     shares = [least_probability(front.compared, key, index) for index in ordered.index[:2]]
@@ -320,8 +330,10 @@ def _odds(front: Front, ordered: pandas.DataFrame, key: str) -> CostOdds | None:
 
 
 def _turning(answer: Answer, ordered: pandas.DataFrame, key: str) -> TurningPart | None:
-    """Smallest change of one part of the energy that makes another design as good; None if no factor up to
-    LARGEST_FACTOR does."""
+    """Smallest change of one part of the energy that makes another design as good as the choice.
+
+    None if factors up to LARGEST_FACTOR are not enough.
+    """
     values = ordered[key].to_numpy(dtype=np.float64)
     lead = values[1:] - values[0]
     found = []
@@ -341,7 +353,7 @@ def _turning(answer: Answer, ordered: pandas.DataFrame, key: str) -> TurningPart
 
 
 def _part_of_objective(answer: Answer, ordered: pandas.DataFrame, key: str, column: str) -> np.ndarray:
-    """[design] Part of the objective that is proportional to a part of the energy."""
+    """[design] Part of the objective that is proportional to one part of the energy."""
     exploration = answer.exploration
     table = exploration.table[exploration.table["index"].isin(ordered["index"])]
     part = table[column].fillna(0.0)

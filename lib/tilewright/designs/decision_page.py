@@ -13,7 +13,7 @@ _PAGE = Path(__file__).resolve().parent / "decision_page.html"
 
 
 def decision_page(decision: Decision, made: Sequence[Statement]) -> str:
-    """Text of the HTML file, with the same statements as the text for the terminal."""
+    """Text of the HTML file. It has the same statements as the text for the terminal."""
     heads, rows = table_cells(decision)
     assumed = "".join(f"<li>{html(one)}</li>" for one in assumptions(decision))
     parts = {

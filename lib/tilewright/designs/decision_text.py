@@ -1,4 +1,4 @@
-"""Statements of a decision, each with the commands that reproduce it, as text for the terminal and as Markdown."""
+"""Statements of a decision as text for the terminal and as Markdown, each with the commands that reproduce it."""
 
 import shlex
 from collections.abc import Iterator, Sequence
@@ -18,35 +18,35 @@ from tilewright.results.uncertainty import SAMPLES
 CHOICE, PRICE, RUNNER_UP = "The choice", "What it gives up", "The runner-up"
 CERTAINTY, TURN, NEXT, ASSUMED = "How sure", "What would turn it", "The next change to try", "Assumptions"
 LARGEST_SHARE = 2.0
-"""Largest factor of a change that is written as a share."""
+"""Largest factor of a change that is written as a percentage."""
 TOPICS = (CHOICE, PRICE, RUNNER_UP, CERTAINTY, TURN, NEXT)
 
 
 class Statement(NamedTuple):
-    """Sentences on a decision, with the commands that reproduce their numbers."""
+    """Sentences on one topic of a decision, with the commands that reproduce their numbers."""
 
     topic: str
-    """One of TOPICS."""
+    """Topic of the sentences, one of TOPICS."""
     text: str
     commands: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class Commands:
-    """Command lines that reproduce statements on the exploration of a space."""
+    """Command lines that reproduce statements on a space."""
 
     space: Path
-    """File of the space."""
+    """Path of the space file."""
     folder: Path
-    """Folder of the exploration."""
+    """Path of the folder of the exploration."""
     networks: tuple[str, ...]
 
     def explore(self, *options: str) -> str:
-        """Command that evaluates the space, or shows one of its designs."""
+        """Command that evaluates the space, or that shows one of its designs."""
         return command_line("explore", self.space, "-o", self.folder, *options)
 
     def decide(self, objective: str, *options: str) -> str:
-        """Command that decides by an objective, one of OBJECTIVES."""
+        """Command that decides by another objective, one of OBJECTIVES."""
         return command_line("decide", self.folder, "--objective", objective, *options)
 
     def compare(self, first: str, second: str) -> tuple[str, ...]:
@@ -58,13 +58,15 @@ class Commands:
 
 
 def command_line(*words: object) -> str:
-    """Command line of tilewright that a shell reads as these words."""
+    """Command line of tilewright, quoted for a shell."""
     return shlex.join(["tilewright", *map(str, words)])
 
 
 def statements(decision: Decision, commands: Commands, further: Sequence[Statement] = ()) -> tuple[Statement, ...]:
-    """All statements of a decision, in the order of TOPICS. `further` are statements that need more than the table of
-    results."""
+    """All statements of a decision, in the order of TOPICS.
+
+    `further` has the statements that the table of results does not contain.
+    """
     made = (
         _choice(decision, commands),
         *_prices(decision, commands),
@@ -78,7 +80,7 @@ def statements(decision: Decision, commands: Commands, further: Sequence[Stateme
 
 
 def heading(decision: Decision) -> str:
-    """Title of the decision: the space, the objective, and the extent of the comparison."""
+    """Title of the decision, with the space, the objective, and the extent of the comparison."""
     exploration = decision.answer.exploration
     count = count_of(decision.front.compared_count, "compared design")
     return f"Decision for {exploration.name}: least {decision.measure.words} of {count} on {_networks(decision)}"
@@ -104,7 +106,7 @@ def decision_text(decision: Decision, made: Sequence[Statement]) -> str:
 
 
 def decision_markdown(decision: Decision, made: Sequence[Statement]) -> str:
-    """Decision as a page in Markdown."""
+    """Page of a decision in Markdown."""
     heads, rows = table_cells(decision)
     lines = [f"# {markdown(heading(decision))}", ""]
     lines += [_markdown_row(heads), "|" + "---|" * len(heads), *map(_markdown_row, rows)]
@@ -119,7 +121,7 @@ def decision_markdown(decision: Decision, made: Sequence[Statement]) -> str:
 
 
 def table_cells(decision: Decision) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
-    """(headings, rows) of the table of the designs that the decision names; the first three columns are texts."""
+    """Pair (headings, rows) of the table of the designs that the decision names. The first three columns are texts."""
     known = {key: decision.front.measures[key] for key in decision.choice.measures}
     heads = ("", "design", "values", *(measure.title for measure in known.values()))
     rows = [
@@ -280,14 +282,14 @@ def _turning_part(decision: Decision, commands: Commands) -> Iterator[Statement]
 
 
 def _change(factor: float) -> str:
-    """Change by a factor as text: a share for small changes, else the factor."""
+    """Factor as text: a percentage if the change is small, else the factor."""
     if not 1 / LARGEST_SHARE <= factor <= LARGEST_SHARE:
         return f"{factor:.3g} times as much"
     return f"{share(factor - 1)} more" if factor > 1 else f"{share(1 - factor)} less"
 
 
 def _samples(part: float) -> str:
-    """Share of samples as text; only 0 and 1 are written as 0.0% and 100.0%."""
+    """Share of samples as text. Only the shares 0 and 1 become 0.0% and 100.0%."""
     if part > 1 - LEAST_GAIN / 2:
         return "100.0%" if part == 1 else f"more than {1 - LEAST_GAIN:.1%}"
     return share(part) if part else "0.0%"

@@ -17,37 +17,42 @@ from tilewright.designs.space import Space
 from tilewright.designs.trials import TrialEngine, advices_of, tried, with_pairs
 
 FACTOR = 2
-"""Factor by which a number of the hardware of the choice is multiplied or divided."""
+"""Factor by which numbers of the chosen design's hardware are multiplied or divided."""
 _EQUAL = 1e-9
-"""Relative difference below which a value and a bound count as equal."""
+"""Largest relative difference at which a value and a bound count as equal."""
 
 
 @dataclass(frozen=True)
 class TriedChange:
-    """Change of numbers of the hardware of the choice, with the costs after it, for one network."""
+    """Change of the chosen design's hardware, with the costs on one network after the change."""
 
     change: FileChange
     same: Outcome
-    """Costs with the mappings of the run."""
+    """Costs after the change with the mappings of the run."""
     search: Outcome | None
-    """Costs of a run with the change; None if no new search is possible for this run."""
+    """Costs after the change with newly searched mappings. None if the run allows no new search."""
 
 
 @dataclass(frozen=True)
 class NextChanges:
-    """Changes to try next on a run of the choice, among numbers that neither an axis nor a law of the space sets."""
+    """Changes to try next on a run of the chosen design.
+
+    They concern only numbers that no axis or law of the space sets.
+    """
 
     advices: Advices
-    """Advice on all these numbers, with pairs."""
+    """Advice on all these numbers, with pairs of changes."""
     single: TriedChange | None
-    """Single change that saves most; None if none saves LEAST_GAIN."""
+    """Single change that saves most. None if none saves LEAST_GAIN."""
     set: TriedChange | None
-    """Pair of changes that saves more than its changes alone, or the smallest set that helps if no single change does;
-    None if there is none."""
+    """Set of changes to try; None if there is none.
+
+    It is a pair that saves more than its changes alone. If no single change helps, it is the smallest set that helps.
+    """
 
 
 def next_changes(space: Space, run: TrialEngine, changes: Sequence[FileChange], jobs: int = 1) -> NextChanges:
-    """Changes to try next on a run, each tried with the mappings of the run and with a new search."""
+    """Changes to try next on a run. Each is tried with the mappings of the run and with a new search."""
     varied = _varied(space)
     free = [one for one in changes if not any(_overlap(path, own) for path, _ in one.system_settings for own in varied)]
     advices = with_pairs(run, advices_of(run, free, search=False, jobs=jobs), jobs)
@@ -58,25 +63,25 @@ def next_changes(space: Space, run: TrialEngine, changes: Sequence[FileChange], 
 
 
 def _tried(run: TrialEngine, change: FileChange) -> TriedChange:
-    """Change with its costs."""
+    """Change with the costs after it."""
     trial = tried(run, change, search=True)
     return TriedChange(change, trial.same, trial.search)
 
 
 def _varied(space: Space) -> set[KeyPath]:
-    """Paths that the axes and laws of a space set."""
+    """Paths in the base that the axes and laws of a space set."""
     of_axes = {path for axis in space.axes for settings in axis.settings for path, _ in settings}
     return of_axes | {law.path for law in space.laws if law.path is not None}
 
 
 def _overlap(one: KeyPath, other: KeyPath) -> bool:
-    """Whether one path is the other one or a part of it."""
+    """Whether one path is equal to the other, or leads to a part of it."""
     length = min(len(one), len(other))
     return one[:length] == other[:length]
 
 
 def next_statements(decision: Decision, runs: Sequence[tuple[Path, NextChanges]]) -> Iterator[Statement]:
-    """Statements on the next change and on the next set of changes, for each run of the choice."""
+    """Statements on the next change and the next set of changes, for each run of the chosen design."""
     for run, found in runs:
         yield _single_statement(decision, run, found)
         yield _set_statement(run, found)
@@ -126,18 +131,18 @@ def _set_statement(run: Path, found: NextChanges) -> Statement:
 
 
 def _held(advices: Advices) -> str:
-    """Words for the choices that stay the same."""
+    """Text on the choices of the run that stay the same."""
     return " ".join(advices.same_words.split())
 
 
 def _again(run: Path, one: TriedChange) -> str:
-    """Command that makes a change, and searches again."""
+    """Command that makes a change and searches again."""
     keys = ",".join(part.key for part in one.change.single)
     return command_line("advise", run, "--together", keys)
 
 
 def _after_search(advices: Advices, one: TriedChange) -> str:
-    """Sentence on a run with the change."""
+    """Sentence on a new search after a change."""
     if one.search is None:
         return "No run with the change was made."
     gain = advices.gain(one.search)
@@ -149,25 +154,28 @@ def _after_search(advices: Advices, one: TriedChange) -> str:
 
 
 def _assumed(advices: Advices, one: TriedChange) -> str:
-    """Sentence on the simplifying assumptions behind a change."""
+    """Sentence on the assumptions behind the gain of a change."""
     notes = [*assumptions_of([one.change]), *(note for note in advices.notes if OUTERMOST not in note)]
     return f" Assumed: {'; '.join(notes)}." if notes else ""
 
 
 @dataclass(frozen=True)
 class MappingBounds:
-    """Objectives of the choice and the runner-up after a search with bounds, and the lower bound of the runner-up."""
+    """Objectives of the choice and the runner-up after a search with bounds, with the lower bound of the runner-up."""
 
     choice: float
     runner_up: float
     bound: float | None
-    """Lower bound of the objective of the runner-up over all mappings that its bounds cover; None if the search gives
-    no bound for some layer."""
+    """Lower bound of the runner-up's objective over all mappings that the bounds of the search cover. None if a layer
+    has no bound.
+    """
 
 
 def bounds_statement(decision: Decision, bounds: MappingBounds, pairs: Sequence[tuple[Path, Path]]) -> Statement:
-    """Statement on the order of the choice and the runner-up after a search with bounds. `pairs` are the runs of both
-    designs for each network."""
+    """Statement on the order of the choice and the runner-up after a search with bounds.
+
+    `pairs` has the runs of both designs for each network.
+    """
     assert decision.runner_up is not None
     first, second, words = decision.choice.name, decision.runner_up.design.name, decision.measure.words
     again = tuple(command_line("compare", *pair) for pair in pairs)
@@ -197,7 +205,7 @@ def bounds_statement(decision: Decision, bounds: MappingBounds, pairs: Sequence[
 
 
 def search_statements(decision: Decision, space: Space, commands: Commands, objective: str) -> Iterator[Statement]:
-    """Statement that mappings were searched for another objective than that of the decision, if they were."""
+    """Statements that mappings were searched for another objective than that of the decision, if this is so."""
     goal = space.options.objective
     if goal != objective and decision.depends_on_mappings and decision.runner_up is not None:
         yield Statement(
@@ -210,7 +218,7 @@ def search_statements(decision: Decision, space: Space, commands: Commands, obje
 
 
 def unbounded_statements(decision: Decision, space: Space, commands: Commands, objective: str) -> Iterator[Statement]:
-    """Statement that mappings can turn the order, for a decision without a search with bounds."""
+    """Statements that other mappings could turn the order, for a decision without a search with bounds."""
     if decision.depends_on_mappings and decision.runner_up is not None:
         text = "Whether better mappings turn the order of the choice and the runner-up was not examined."
         again = () if space.is_of_systems else (commands.decide(objective, "--bounds"),)

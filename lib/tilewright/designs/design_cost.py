@@ -1,5 +1,4 @@
-"""Cost of a design with one core or several for a network, or the reason why there is none, and counts of shared
-work."""
+"""Cost of a design for a network, or the reason why there is none, and counts of work that designs share."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -14,7 +13,7 @@ from tilewright.search.cost_ranges import CostPart
 from tilewright.search.store import Store
 
 NO_MAPPING: tuple[dict[str, Any], ...] = ({"name": "default"},)
-"""Mapping data for a space without a mapping file; they fix no part of a mapping."""
+"""Mapping for a space without a mapping file. It fixes no part of any mapping."""
 
 
 @dataclass(frozen=True)
@@ -27,62 +26,63 @@ class DesignCost:
     latency_cycles: float = np.nan
     area_mm2: float = np.nan
     energy_terms_pj: Mapping[str, float] = field(default_factory=dict)
-    """Energy by term of the ledger."""
+    """Energy in pJ by term."""
     memory_energy_pj: Mapping[str, float] = field(default_factory=dict)
-    """Energy by memory of the core. The sum over all memories is the energy term of memory accesses."""
+    """Energy in pJ by memory of the core. Its sum is the energy term of memory accesses."""
     latency_terms_cycles: Mapping[str, float] = field(default_factory=dict)
-    """Cycles by part of the latency."""
+    """Latency in cycles by part."""
     further: Mapping[str, float] = field(default_factory=dict)
-    """Further columns of the table of results."""
+    """Values of further columns in the table of results, by column."""
     cost_parts: tuple[CostPart, ...] = ()
-    """Parts of the energy and the area that come from a cost law with a range."""
+    """Parts of the energy and the area that come from cost laws with a range."""
 
     @classmethod
     def refused(cls, error: InputError | MappingError) -> "DesignCost":
-        """Result without costs, because the design is not valid for the network or no mapping fits."""
+        """Result without costs, for a design that is not valid for the network or has no fitting mapping."""
         if isinstance(error, InputError):
             return cls(INVALID, reason_of(error))
         return cls(INFEASIBLE, reason_of_misfit(error))
 
 
 def reason_of(error: InputError) -> str:
-    """Text of the mistakes in a design, in one line."""
+    """Mistakes in a design, as text on one line."""
     first, *others = error.problems
     more = f" (and {len(others)} more)" if others else ""
     return " ".join(str(first).split()) + more
 
 
 def reason_of_misfit(error: MappingError) -> str:
-    """Text on why no mapping fits a design: the layers that fail, and the first reason."""
+    """Reason why no mapping fits a design, as text: the layers that fail, and the first reason."""
     told, *first = [line.strip().rstrip(":") for line in str(error).splitlines()[:2]]
     return ": ".join([told, *first])
 
 
 GRAPHS, TABLES = "CN graph", "cost table"
-"""Kinds of work that designs share: the graph of the computation nodes (CNs) of a network, and the costs of the CNs on
-a core.
+"""Kinds of work that designs share.
+
+GRAPHS: the graph of the computation nodes (CNs) of a network. TABLES: the costs of the CNs on a core.
 """
 
 
 @dataclass
 class Sharing:
-    """Store for mappings of computation nodes that processes share, with counts of the parts that designs share."""
+    """Store of the mappings of computation nodes that processes share, with counts of shared work."""
 
     store: Store | None = None
     asked: Counter[str] = field(default_factory=Counter)
     made: Counter[str] = field(default_factory=Counter)
 
     def counts(self) -> "Sharing":
-        """Copy of the counts, without the shared parts. Later counting does not change the copy."""
+        """Copy of the counts, without the store. The copy does not change with later counting."""
         return Sharing(None, self.asked.copy(), self.made.copy())
 
     def add(self, now: "Sharing", before: "Sharing") -> None:
-        """Add the counts that were made between two copies of the counts, `before` and `now`."""
+        """Add the difference between two copies of the counts: from `before` to `now`."""
         self.asked += now.asked - before.asked
         self.made += now.made - before.made
 
     def __str__(self) -> str:
-        """Counts in words: 6 of 40 cost tables made, 34 as in another design."""
+        """Counts as text, such as: 6 of 40 cost tables made, 34 as in another design."""
         return "; ".join(
             f"{self.made[what]:,} of {count_of(asked, what)} made, {asked - self.made[what]:,} as in another design"
             for what, asked in self.asked.items()

@@ -1,4 +1,4 @@
-"""Evaluator of designs: it computes the costs of one network on accelerators with one core or several cores."""
+"""Evaluator of designs: it computes the costs of one network on accelerators with one or several cores."""
 
 from abc import ABC, abstractmethod
 from typing import Any
@@ -14,10 +14,10 @@ from tilewright.workload.graph import Workload
 
 
 class DesignEvaluator(ABC):
-    """Evaluator of a network on one design after another. It computes the costs of the network on an accelerator with
-    one core or several cores.
+    """Evaluator of one network on many designs, one after the other.
 
-    `mapping` is the part of the mappings that the mapping file fixes. The results do not depend on earlier designs.
+    The designs have one or several cores. `mapping` has the parts of mappings that the mapping file fixes. Results do
+    not depend on earlier designs.
     """
 
     def __init__(self, network: Workload, mapping: MappingSource | None) -> None:
@@ -25,7 +25,7 @@ class DesignEvaluator(ABC):
         self.mapping = parse_mapping(NO_MAPPING if mapping is None else mapping)
 
     def cost(self, accelerator: Any) -> DesignCost:
-        """Costs on one design, or the reason why there are no costs."""
+        """Costs on a design, or the reason why there are none."""
         try:
             return self.evaluated(accelerator)
         except (InputError, MappingError) as error:
@@ -33,13 +33,18 @@ class DesignEvaluator(ABC):
 
     @abstractmethod
     def evaluated(self, accelerator: Any) -> DesignCost:
-        """Costs on one design. Raises InputError if the design is not valid for the network, MappingError if no mapping
-        fits.
+        """Costs on a design.
+
+        Raises InputError if the design is not valid for the network. Raises MappingError if no mapping fits.
         """
 
 
 def accelerator_of(hardware: JsonObject, is_of_systems: bool) -> Accelerator:
-    """Accelerator of a design. Raises InputError if it is not valid, or of another kind than the base."""
+    """Accelerator of a design.
+
+    Raises InputError if the accelerator is not valid. Raises InputError if only one of the design and the base has
+    several cores.
+    """
     accelerator = parse_accelerator(hardware)
     if isinstance(accelerator, MultiCoreAccelerator) != is_of_systems:
         kinds = ("one core", "several cores")

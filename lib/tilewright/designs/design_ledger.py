@@ -1,4 +1,4 @@
-"""Ledger of a design of a space: a row of its results in the form that a comparison of two runs needs."""
+"""Ledger of a design: its row in the results of a space, in the form that the comparison of two runs reads."""
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -15,11 +15,11 @@ from tilewright.results.run_ledger import ENERGY, LATENCY, LedgerPlace, RunLedge
 from tilewright.results.run_point import RunPoint
 
 ASSUMES = "assumes"
-"""Column of the table of the front with the assumptions behind the numbers."""
+"""Column of the front's table that states the assumptions behind the numbers."""
 
 
 def ledger_of_design(folder: Path, design: str, network: str = "") -> RunLedger:
-    """Ledger of a design by its name, from the results in the folder of an exploration.
+    """Ledger of the design with this name, from the results in the folder of an exploration.
 
     Raises InputError if the folder has no results, if the design or the network does not exist, or if the design has no
     results.
@@ -62,21 +62,25 @@ def _candidate(row: Mapping[Any, Any], folder: Path) -> RunPoint:
 
 
 def _clock_mhz(row: Mapping[Any, Any]) -> float | None:
-    """Clock frequency of a design, to 12 digits, from its latency in cycles and in seconds; None if it is not known."""
+    """Clock frequency of a design in MHz, to 12 digits, from its latency in cycles and in seconds.
+
+    None if it is not known.
+    """
     seconds = row.get(LATENCY_S)
     return float(f"{row[LATENCY_CYCLES] / seconds / 1e6:.12g}") if seconds and seconds == seconds else None
 
 
 def _assumed(folder: Path) -> str:
-    """Assumptions behind the numbers, from the table of the front, in which all rows have the same text."""
+    """Assumptions behind the numbers. They are in every row of the front's table."""
     path = folder / f"{FRONT_STEM}.parquet"
     found = read_parquet(path, [ASSUMES])[ASSUMES].tolist() if path.is_file() else []
     return str(found[0]).rstrip(".") if found else ""
 
 
 def _entries(row: Mapping[Any, Any]) -> Iterator[tuple[LedgerPlace, float]]:
-    """Entries of the ledger: terms of the energy, energy of accesses by memory, and parts of the latency. Columns that
-    do not apply to the design are NaN in the row and are left out.
+    """Entries of the ledger: energy by term, energy of accesses by memory, and latency by part.
+
+    In the row, columns that do not apply to the design are NaN. They are left out.
     """
     names = [str(name) for name in row]
     known = {name: float(row[name]) for name in names if isinstance(row[name], float | int) and row[name] == row[name]}

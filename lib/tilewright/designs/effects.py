@@ -10,24 +10,28 @@ from tilewright.designs.front import Front
 
 @dataclass(frozen=True, eq=False)
 class Effect:
-    """Effect of the values of one axis on the designs that are compared."""
+    """Effect of the values of one axis on the compared designs."""
 
     axis: str
     table: pandas.DataFrame
-    """Table with a row for each value; numbers are in ascending order, texts in the order of the space. The columns are
-    `value`, `designs`, and for each known measure `best_<objective>` and `median_<objective>`.
+    """Table with a row for each value of the axis.
+
+    Numbers are in ascending order, and texts in the order of the space. The columns are `value`, `designs`, and for
+    each known measure `best_<objective>` and `median_<objective>`.
     """
 
 
 def known_measures(front: Front) -> tuple[str, ...]:
-    """Measures that all compared designs have."""
+    """Measures that are known for all compared designs."""
     compared = front.compared
     return tuple(key for key in front.measures if not compared[key].isna().any())
 
 
 def _measures_of_best(front: Front) -> tuple[str, ...]:
-    """Measures for which the best of all compared designs has a row. If only designs on a front have rows, these
-    measures are the objectives of the front, and also the product of energy and latency if both are objectives.
+    """Measures in which the best of all compared designs has a row.
+
+    If only the designs on a front have rows, these are the objectives of the front. The product of energy and latency
+    is added if both are objectives.
     """
     known = known_measures(front)
     if front.is_whole:
@@ -38,8 +42,9 @@ def _measures_of_best(front: Front) -> tuple[str, ...]:
 
 
 def best_designs(front: Front) -> tuple[tuple[str, dict[str, Any]], ...]:
-    """(measure, row of the best design in this measure) for each known measure. If several designs are equally good,
-    the first one is taken. () if there are no designs.
+    """Pairs (measure, row of the best design in this measure), one per known measure.
+
+    Among equally good designs, the first is taken. () if there are no designs.
     """
     compared = front.compared
     if compared.empty:
@@ -51,8 +56,9 @@ def best_designs(front: Front) -> tuple[tuple[str, dict[str, Any]], ...]:
 
 
 def effects(front: Front, axis_names: tuple[str, ...]) -> tuple[Effect, ...]:
-    """Effect of each axis that has more than one value among the compared designs. () if only designs on a front have
-    rows, because effects cannot be derived from these designs alone.
+    """Effects of the axes that have more than one value among the compared designs.
+
+    () if only the designs on a front have rows, because they do not show the effects.
     """
     if not front.is_whole:
         return ()

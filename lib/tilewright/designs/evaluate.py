@@ -1,8 +1,8 @@
-"""Evaluation of designs with one core for a network: the same numbers as from `tilewright map`, but without records.
+"""Evaluation of designs with one core for a network, with the numbers of `tilewright map` but without records.
 
-Everything that does not depend on the design is done once: reading the network, finding equal layers, and making the
-stages of the search. For each design, these stages then search the distinct layers. Each best mapping is evaluated
-once. This evaluation gives the parts of energy and latency and checks the invariants.
+Work that does not depend on the design is done once: reading the network, finding equal layers, and making the stages
+of the search. For each design, these stages search the distinct layers. Each best mapping is then evaluated once more.
+This evaluation gives the parts of energy and latency, and checks the invariants.
 """
 
 from collections.abc import Sequence
@@ -43,26 +43,27 @@ from tilewright.workload.graph import Workload
 from tilewright.workload.layer import Layer
 
 _REMEMBERED_LAYERS = 1024
-"""Number of pairs of a layer and a core whose costs are stored. They are used again for designs that differ only in
-properties that do not affect the layer.
+"""Number of (layer, core) pairs whose costs are stored. Designs that differ only in properties without effect on the
+layer share these costs.
 """
 _REMEMBERED_CORES = 64
-"""Number of cores (without costs) for which it is stored where data stay between layers."""
+"""Number of cores (without energies, areas and port widths) for which the memories of data between layers are stored.
+"""
 
 
 @dataclass(frozen=True)
 class LayerPlace:
-    """Layer that a core runs, with the memories that the data of the layer use."""
+    """Layer that a core runs, with the memories that its data use."""
 
     layer: str
     reach: MemoryReach | None
-    """Highest memory that each kind of data of the layer reaches; None if the data go through all memories."""
+    """Highest memory that each kind of data of the layer reaches. None if the data go through all memories."""
     repeats: int = 1
-    """Number of layers of the network that this layer represents."""
+    """Number of layers of the network that this layer stands for."""
 
 
 class NetworkEvaluator(DesignEvaluator):
-    """Evaluator that computes the costs of a network on designs with one core."""
+    """Evaluator of one network on designs with one core."""
 
     def __init__(
         self, network: Workload, mapping: MappingSource | None, options: SearchOptions, *, bounds: bool = False
@@ -78,17 +79,18 @@ class NetworkEvaluator(DesignEvaluator):
         self._costs = LayerCosts(self.search)
 
     def evaluated(self, accelerator: Accelerator) -> DesignCost:
-        """Costs on one design. Raises InputError if the design is not valid for the network, MappingError if no mapping
-        fits.
+        """Costs on a design.
+
+        Raises InputError if the design is not valid for the network. Raises MappingError if no mapping fits.
         """
         core = single_core(accelerator)
         places = self._placed(replace(accelerator, cores=(_without_costs(core),)))
         return _sum(core, self._layers(core, places), self._profile)
 
     def _places(self, accelerator: Accelerator) -> tuple[LayerPlace, ...]:
-        """Layers that the core runs, in execution order. Raises InputError if the design is not valid.
+        """Layers that the core runs, in execution order. They do not depend on energies, areas and port widths.
 
-        The result does not depend on energies, areas and port widths.
+        Raises InputError if the design is not valid.
         """
         described = Descriptions(None, self.network, self.mapping, accelerator=accelerator, network=self.network)
         problem = MappingParser().change(described)
@@ -102,10 +104,10 @@ class NetworkEvaluator(DesignEvaluator):
         )
 
     def layer_problems(self, accelerator: Accelerator) -> list[tuple[LayerProblem, int]]:
-        """(layer problem, number of equal layers that it represents), in execution order. Each problem has only the
-        part of the core that the layer uses. Equal layers have the same name.
+        """Pairs (layer problem, number of equal layers that it stands for), in execution order.
 
-        Raises InputError if the design is not a valid accelerator for the network, MappingError if no core can run a
+        Each problem has only the part of the core that the layer uses. Equal layers have the same name. Raises
+        InputError if the design is not a valid accelerator for the network. Raises MappingError if no core can run a
         layer.
         """
         core = single_core(accelerator)
@@ -118,8 +120,7 @@ class NetworkEvaluator(DesignEvaluator):
 
     @cached_property
     def _kinds(self) -> dict[str, tuple[int, Layer, constraints.MappingConstraints]]:
-        """(number of the kind of the layer, first layer of this kind, fixed part of the mapping), by the name of the
-        layer.
+        """Triple (number of the kind, first layer of the kind, fixed part of the mapping) of each layer, by name.
 
         Layers of one kind differ only in their names.
         """
@@ -137,10 +138,9 @@ class NetworkEvaluator(DesignEvaluator):
         return result
 
     def _layers(self, core: Core, places: Sequence[LayerPlace]) -> list[LayerCost]:
-        """Cost of each layer in execution order. The cost is multiplied by the number of equal layers that the layer
-        represents.
+        """Costs of the layers in execution order. Each cost is multiplied by the number of equal layers.
 
-        Raises MappingError that names all layers for which no mapping fits.
+        Raises MappingError with the names of all layers for which no mapping fits.
         """
         failures: dict[tuple[int, Core | None], tuple[list[str], MappingError]] = {}
         found: list[LayerCost] = []
@@ -167,7 +167,7 @@ class NetworkEvaluator(DesignEvaluator):
         return found
 
     def _own(self, whole: LayerProblem, reach: MemoryReach | None) -> LayerProblem:
-        """Problem of the layer on the part of the core that the layer uses."""
+        """Problem of mapping the layer on the part of the core that it uses."""
         core = core_for(whole.layer, whole.core, whole.constraints)
         problem = replace(whole, core=core, memory_reach=reach)
         for stage in self._after:
@@ -175,9 +175,7 @@ class NetworkEvaluator(DesignEvaluator):
         return problem
 
     def _search_layer(self, kind: int, core: Core) -> LayerCost:
-        """Cost of the best mapping that the stages of the search find for a kind of layer. Raises MappingError if none
-        fits.
-        """
+        """Cost of the best mapping that the search finds for a kind of layer. Raises MappingError if none fits."""
         layer, given = next((layer, given) for number, layer, given in self._kinds.values() if number == kind)
         found = evaluations_of(Rest(self.search, Control()), LayerProblem(layer, core, given))
         best = next((one.costs for one in found if one.costs is not None and one.costs.fits.any()), None)
@@ -187,7 +185,7 @@ class NetworkEvaluator(DesignEvaluator):
 
 
 def _without_costs(core: Core) -> Core:
-    """Copy of the core without energies, areas and widths of ports."""
+    """Copy of a core without energies, areas and port widths."""
     array = replace(core.operational_array, unit_energy_pj=0.0, unit_area_mm2=0.0)
     none: dict[str, Any] = {"read_energy_pj": 0.0, "write_energy_pj": 0.0, "area_mm2": 0.0, "cost_source": None}
     memories = [replace(memory, ports=memory.frame.ports, **none) for memory in core.memories]
@@ -195,12 +193,12 @@ def _without_costs(core: Core) -> Core:
 
 
 def _data_of(reach: MemoryReach | None) -> tuple[object, ...]:
-    """Content of a memory reach, without the name of the layer."""
+    """Content of a memory reach without the name of its layer."""
     return () if reach is None else (reach.activation, reach.output, reach.weight, reach.reserved_bits)
 
 
 def _split(stages: tuple[Stage, ...]) -> tuple[tuple[Change, ...], tuple[Stage, ...]]:
-    """(stages that change the problem of a layer, stages that search mappings for this problem)."""
+    """Pair (stages that change the problem of a layer, stages that search mappings for the changed problem)."""
     changes: list[Change] = []
     for stage in stages:
         if not isinstance(stage, Change):
@@ -210,7 +208,7 @@ def _split(stages: tuple[Stage, ...]) -> tuple[tuple[Change, ...], tuple[Stage, 
 
 
 def _layer_cost(costs: CostedBatch) -> LayerCost:
-    """Cost of the first mapping in a batch that fits the memories, with the parts of the cost."""
+    """Cost of the first mapping in a batch that fits the memories, divided into the parts of energy and latency."""
     row = int(np.flatnonzero(costs.fits)[0])
     batch = costs.batch
     workspace = workspace_of(batch.problem, batch.loop_order(row), batch.level_boundaries(row))
@@ -220,7 +218,7 @@ def _layer_cost(costs: CostedBatch) -> LayerCost:
 
 
 def _sum(core: Core, layers: Sequence[LayerCost], profile: ModelProfile) -> DesignCost:
-    """Costs of layers that run one after another, added in the same way as in the summary of a run."""
+    """Sum of the costs of layers that run one after another. It is added as in the summary of a run."""
     names = energy_term_names(core)
     terms = [total_in_order(layer.energy_terms_pj[i] for layer in layers) for i in range(len(names))]
     parts = latency_term_names(core)

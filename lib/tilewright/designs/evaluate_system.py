@@ -1,8 +1,7 @@
-"""Evaluation of designs with several cores for a network: the same numbers as from a run of the whole pipeline.
+"""Evaluation of designs with several cores for a network, with the numbers of a run of the whole pipeline.
 
-The stages of a run are executed in the same order, so the results are the same as those of a run. Work that several
-designs share is done once: reading the network, cutting the network into computation nodes for each distinct tiling,
-and mapping the nodes on each distinct core. The nodes are mapped again if the core or the nodes change.
+The stages of a run are executed in the same order. Work that designs share is done once. The network is read once. It
+is cut into computation nodes once for each distinct tiling. The nodes are mapped once for each distinct core.
 """
 
 from collections.abc import Hashable, Mapping
@@ -47,20 +46,21 @@ from tilewright.search.options import CnSearchOptions
 from tilewright.workload.graph import Workload
 
 REMEMBERED_GRAPHS, REMEMBERED_TABLES = 32, 512
-"""Largest numbers of graphs of computation nodes and of cost tables that are stored for later designs."""
+"""Largest numbers of graphs of computation nodes, and of cost tables, that are stored for later designs."""
 NETWORK_MODEL = MODEL
-"""Model profile with which networks are read."""
+"""Model profile by which networks are read."""
 BUSY, STALLS, WAITING = "computing", "stalls", "waiting"
-"""Parts of the latency, seen from the core that is busy longest. BUSY is the time that the work of the core would take
-if all units of the core always computed. STALLS is the rest of the time in which the core runs nodes. WAITING is the
-time in which the core runs no node.
+"""Parts of the latency, as seen by the core that is busy longest.
+
+BUSY is the time that its work would take if all its units always computed. STALLS is the rest of the time in which it
+runs nodes. WAITING is the time in which it runs no node.
 """
 
 
 class SystemEvaluator(DesignEvaluator):
-    """Evaluator that computes the costs of a network on designs with several cores.
+    """Evaluator of one network on designs with several cores.
 
-    `sharing` counts the parts that designs share; the results do not depend on it.
+    `sharing` counts the work that designs share. It does not change the results.
     """
 
     def __init__(
@@ -81,15 +81,14 @@ class SystemEvaluator(DesignEvaluator):
         self._tables = lru_cache(REMEMBERED_TABLES)(self._mapped)
 
     def evaluated(self, accelerator: MultiCoreAccelerator) -> DesignCost:
-        """Costs on one design. Raises InputError if the design is not valid for the network, MappingError if no mapping
-        fits.
+        """Costs on a design.
+
+        Raises InputError if the design is not valid for the network. Raises MappingError if no mapping fits.
         """
         return _design_cost(self.result(accelerator))
 
     def result(self, accelerator: MultiCoreAccelerator) -> MultiCoreResult:
-        """Result of a run of the whole pipeline on one design. Raises InputError and MappingError as `evaluated`
-        does.
-        """
+        """Result of a run of the whole pipeline on a design. Raises InputError and MappingError as `evaluated` does."""
         problem, graph = self._cut_for(accelerator)
         result: MultiCoreResult
         try:
@@ -101,8 +100,9 @@ class SystemEvaluator(DesignEvaluator):
         return result
 
     def held(self, accelerator: MultiCoreAccelerator, other: MultiCoreResult) -> Schedule | None:
-        """Schedule on this design with the allocation that was found for another design (`other`). None if there is no
-        such schedule, or if the network is cut differently for the two designs.
+        """Schedule on this design, with the allocation that was found for the design `other`.
+
+        None if there is no such schedule, or if the two designs cut the network differently.
         """
         try:
             problem, graph = self._cut_for(accelerator)
@@ -115,8 +115,9 @@ class SystemEvaluator(DesignEvaluator):
             return None
 
     def _cut_for(self, accelerator: MultiCoreAccelerator) -> tuple[SystemProblem, CnGraph]:
-        """(scheduling problem of the network on a design, graph of the computation nodes). Raises InputError if the
-        design is not valid for the network.
+        """Pair (scheduling problem of the network on a design, graph of its computation nodes).
+
+        Raises InputError if the design is not valid for the network.
         """
         problem = self._problem(accelerator)
         self.sharing.asked[GRAPHS] += 1
@@ -124,7 +125,7 @@ class SystemEvaluator(DesignEvaluator):
         return problem, graph
 
     def _costed(self, problem: SystemProblem, graph: CnGraph) -> CostedCnProblem:
-        """Scheduling problem with the cost tables of all cores."""
+        """Scheduling problem, with the cost tables of all cores."""
         names = problem.accelerator.distinct_cores
         return CostedCnProblem(problem, graph, {name: self._rows(problem, graph, name) for name in names})
 
@@ -157,8 +158,10 @@ class SystemEvaluator(DesignEvaluator):
 
 
 class _Table:
-    """Inputs that determine the cost table of a core in a design. Two designs share the table if these inputs are
-    equal: the computation nodes, the core, the off-chip memory, and the nodes that the core can run.
+    """Inputs that determine the cost table of a core: the computation nodes, the core, the off-chip memory, and the
+    nodes that the core can run.
+
+    Designs with equal inputs share the table.
     """
 
     def __init__(self, problem: SystemProblem, graph: CnGraph, name: str) -> None:
@@ -180,7 +183,7 @@ class _Table:
 
 
 def _design_cost(result: MultiCoreResult) -> DesignCost:
-    """Costs of the schedule in the result of a run."""
+    """Costs of the schedule in a result."""
     made = result.artifact
     schedule = made.schedule
     accelerator = result.problem.inputs.descriptions.accelerator
@@ -200,8 +203,9 @@ def _design_cost(result: MultiCoreResult) -> DesignCost:
 
 
 def _latency_parts(made: ScheduleArtifact, costs: Mapping[str, tuple[CoreCostRow, ...]]) -> dict[str, float]:
-    """Parts of the latency, from the activity of the core that is busy longest (the first such core if there are
-    several).
+    """Parts of the latency, from the activity of the core that is busy longest.
+
+    Among equally busy cores, the first is taken.
     """
     schedule = made.schedule
     cycles = schedule.end_cycles - schedule.start_cycles
@@ -214,7 +218,7 @@ def _latency_parts(made: ScheduleArtifact, costs: Mapping[str, tuple[CoreCostRow
 
 
 def _use_columns(made: ScheduleArtifact) -> dict[str, float]:
-    """Columns of USES, which describe the use of memories and links."""
+    """Values of the columns USES on memories and links."""
     system = made.system
     on_chip = np.unique(np.delete(system.core_memory, system.off_chip_core, axis=0))
     on_chip = on_chip[(on_chip >= 0) & (on_chip != system.off_chip_memory)]

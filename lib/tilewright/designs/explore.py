@@ -1,6 +1,6 @@
 """Exploration of a space: make the shards that are missing or out of date, and collect the results of all shards.
 
-A shard is a file with the costs of a range of designs. Shards are made in one or several processes.
+A shard is a file with the costs of a range of designs. One or several processes make shards.
 """
 
 import contextlib
@@ -88,19 +88,20 @@ def _of_systems(options: SystemOptions) -> tuple[str, str]:
 
 
 SpaceSource = str | Path | dict[str, Any]
-"""Path of the file of a space, or the content of such a file."""
+"""Path of a space file, or the content of such a file."""
 Task = TypeVar("Task")
 Result = TypeVar("Result")
 Maker = Callable[[Space], Callable[[Task], Result]]
-"""Function at module level that makes the work function from the space. Each process calls the maker once."""
+"""Function at module level that makes the work function from a space. Each process calls it once."""
 
 
 @contextlib.contextmanager
 def working(
     source: SpaceSource, space: Space, maker: Maker[Task, Result], most: int, jobs: int
 ) -> Iterator[Callable[[Sequence[Task]], Iterator[Result]]]:
-    """Work function, which handles all tasks in this process or in `jobs` other processes. At most `most` processes are
-    started.
+    """Work function that runs all tasks, in this process or in `jobs` other processes.
+
+    At most `most` processes are started.
     """
     is_here = min(jobs, most) <= 1
     make = partial(maker, space) if is_here else partial(_made_of, source, maker)
@@ -109,32 +110,32 @@ def working(
 
 
 def _made_of(source: SpaceSource, maker: Maker[Task, Result]) -> Callable[[Task], Result]:
-    """Work function, made in a process that has only the source of the space."""
+    """Work function, made in a process that has only the source of a space."""
     return maker(read_space(source))
 
 
 SHARDS = "shards"
-"""Name of the folder of the shards within the folder of an exploration."""
+"""Name of the folder with the shards, in the folder of an exploration."""
 BLOCK_DESIGNS = 20
-"""Number of designs that a process evaluates between two progress reports."""
+"""Number of designs that a process evaluates between two reports of progress."""
 Found = list[tuple[list[Row], str]]
 Counted = tuple[Found, Sharing]
-"""(rows of designs, counts of the parts that these designs share with other designs)."""
+"""Pair (rows of designs, counts of the work that these designs share with others)."""
 
 
 @dataclass(frozen=True)
 class ShardStates:
-    """States of the shards of a space in a folder."""
+    """States of the shards of a space in one folder."""
 
     fresh: tuple[SpacePart, ...]
     missing: tuple[SpacePart, ...]
-    """Shards that are missing or that were made from inputs that have changed since."""
+    """Shards that are missing, or whose inputs have changed since they were made."""
     digests: dict[int, str]
-    """Digest of the present inputs of each shard, by the number of the shard."""
+    """Digest of the present inputs of each shard, by number of the shard."""
 
 
 def shard_states(space: Space, digests: ShardDigests, folder: Path, only: int | None = None) -> ShardStates:
-    """States of all shards, or of the shard `only`."""
+    """States of all shards of a space, or only of the shard `only`."""
     shards = [shard for shard in shards_of(space) if only in (None, shard.number)]
     wanted = {shard.number: digests.of(shard) for shard in shards}
     is_fresh = {
@@ -156,10 +157,10 @@ def make_shards(
     advance: Advance,
     sharing: Sharing | None = None,
 ) -> Iterator[tuple[SpacePart, ShardContent]]:
-    """Evaluate shards, in their order. `advance` is called with the number of designs that are done. `sharing` counts
-    the parts that designs share.
+    """Evaluate shards in their order.
 
-    The results depend neither on `jobs` nor on `sharing`.
+    `advance` is called with the number of designs that are done. `sharing` counts the work that designs share. The
+    results depend neither on `jobs` nor on `sharing`.
     """
     sharing = sharing or Sharing()
     blocks = [
@@ -188,10 +189,9 @@ def complete(
     only: int | None = None,
     sharing: Sharing | None = None,
 ) -> None:
-    """Make the shards of a folder that are missing or out of date, or only the shard `only`. Each shard is written as
-    soon as it is done.
+    """Make the shards of a folder that are missing or out of date, or only the shard `only`.
 
-    Files of shards that no longer belong to the space are deleted.
+    Each shard is written as soon as it is done. Files of shards that no longer belong to the space are deleted.
     """
     digests = ShardDigests(space)
     states = shard_states(space, digests, folder, only)
@@ -207,7 +207,7 @@ def complete(
 
 
 def gathered(space: Space, folder: Path) -> tuple[Exploration, tuple[SpacePart, ...]]:
-    """(exploration of all shards that are present and up to date, shards that are missing or out of date)."""
+    """Pair (exploration of the present shards that are up to date, shards that are missing or out of date)."""
     states = shard_states(space, ShardDigests(space), folder)
     content = joined(space, read_shards([folder / SHARDS / shard.file_name for shard in states.fresh]))
     missing = sum(shard.end - shard.first for shard in states.missing)
@@ -223,8 +223,10 @@ def explored(
 
 
 def exploration_of(space: Space, content: ShardContent, clocks: Clocks | None = None) -> Exploration:
-    """Exploration with the results of a shard, to which the constraints on results are applied. `clocks` is the
-    relation of the clocks of all compared designs, if the shard does not have all of them.
+    """Exploration with the results of shards, checked against the constraints on results.
+
+    `clocks` is the relation between the clocks of all compared designs. It is needed if the shards have only some of
+    the designs.
     """
     axes = tuple(axis.name for axis in space.axes)
     found = Exploration(
@@ -243,16 +245,14 @@ def exploration_of(space: Space, content: ShardContent, clocks: Clocks | None = 
 
 
 def _constraints_in_cycles(space: Space, clocks: Clocks) -> Iterator[str]:
-    """Sentence on constraints that limit cycles although latencies are compared in time, if there are any."""
+    """Sentence on constraints that limit cycles while latencies are compared in time; no sentence if there are none."""
     texts = [one.expression.text for one in space.constraints_after if {*IN_TIME} & {*one.expression.names}]
     if texts and clocks is Clocks.DIFFER:
         yield f"Constraints on cycles hold at every clock, and are not converted to time: {'; '.join(texts)}."
 
 
 def _unmet(space: Space, table: pandas.DataFrame) -> Iterator[str]:
-    """Constraint that the results of each row do not meet; '' if they meet all constraints or if there are no
-    results.
-    """
+    """Constraint that the results of each row violate. '' if they meet all constraints, or if there are no results."""
     if not space.constraints_after:
         yield from ("" for _ in range(len(table)))
         return
@@ -265,7 +265,7 @@ def _unmet(space: Space, table: pandas.DataFrame) -> Iterator[str]:
 
 
 def _counted_designs(space: Space, store: Store | None) -> Callable[[range], Counted]:
-    """Function that evaluates blocks of designs in one process."""
+    """Function that evaluates blocks of designs. It is made once in each process."""
     maker = ShardMaker(space, Sharing(store))
 
     def work(block: range) -> Counted:

@@ -1,8 +1,8 @@
 """Families of designs that differ only in figures: a mapping moves the same data in all of them
 (docs/proofs.md#fronts).
 
-A figure is a number that changes costs but not the data that a mapping moves, such as an energy or a port width.
-Families that differ only in the sizes of memories follow one another.
+A figure is a number that changes costs, but not the data that a mapping moves. Examples are an energy and a port width.
+Families that differ only in memory sizes follow one another.
 """
 
 import itertools
@@ -16,7 +16,7 @@ from tilewright.base.errors import KeyPath
 from tilewright.designs.space import Axis, Space
 
 MOST_MEMBERS = 1024
-"""Largest number of designs of a family. A larger family is divided into several."""
+"""Largest number of designs in a family. A larger family is divided."""
 _MEMORY_FIGURES = {"r_cost": "read_energy_pj", "w_cost": "write_energy_pj", "area": "area_mm2"}
 _ARRAY_FIGURES = {"unit_energy": "unit_energy_pj", "unit_area": "unit_area_mm2"}
 _WIDTH = "bandwidth_max"
@@ -24,9 +24,7 @@ _WIDTH = "bandwidth_max"
 
 @dataclass(frozen=True)
 class Figure:
-    """Figure: a number of a core, such as an energy or a port width, that a path in the hardware file of the core can
-    set.
-    """
+    """Figure: a number of a core that a path in its hardware file can set, such as an energy or a port width."""
 
     field: str
     memory: str | None = None
@@ -36,7 +34,7 @@ class Figure:
 
 
 def figure_of(base: dict[str, Any], path: KeyPath) -> Figure | None:
-    """Figure that a path sets; None if the path sets something else."""
+    """Figure that a path sets. None if the path sets something else."""
     match path:
         case ("operational_array", str(key)) if key in _ARRAY_FIGURES:
             return Figure(_ARRAY_FIGURES[key])
@@ -54,13 +52,11 @@ class Family:
 
     number: int
     members: tuple[int, ...]
-    """Indexes of the designs, ascending. Designs that a constraint excludes are included."""
+    """Indexes of the designs, ascending. They include designs that a constraint excludes."""
 
 
 class Families:
-    """Families of a space. Each design is in exactly one family. The families are sorted by the values in which they
-    differ.
-    """
+    """Families of a space, sorted by the values in which they differ. Each design is in exactly one family."""
 
     def __init__(self, space: Space) -> None:
         self.space = space
@@ -71,7 +67,7 @@ class Families:
         return math.prod(self._sizes(self._structural)) * len(self._offsets)
 
     def __getitem__(self, number: int) -> Family:
-        """Family with the given number. Raises IndexError if there is no such family."""
+        """Family with this number. Raises IndexError if there is none."""
         if not 0 <= number < len(self):
             raise IndexError(number)
         if self.space.rows is not None:
@@ -88,15 +84,16 @@ class Families:
 
     @cached_property
     def of_one_shape(self) -> int:
-        """Number of consecutive families that differ only in the sizes of memories; 1 for a design sheet."""
+        """Number of consecutive families that differ only in memory sizes; 1 for a design sheet."""
         if self.space.rows is not None:
             return 1
         return math.prod(self._sizes(tuple(place for place in self._structural if place not in self._shapes)))
 
     @cached_property
     def _structural(self) -> tuple[int, ...]:
-        """Positions of the axes that set something other than figures, directly or through laws. Axes that set only
-        sizes of memories come last.
+        """Indexes of the axes that set something other than figures, directly or through laws.
+
+        Axes that set only memory sizes come last.
         """
         found = set()
         for place, axis in enumerate(self.space.axes):
@@ -111,7 +108,7 @@ class Families:
 
     @cached_property
     def _shapes(self) -> frozenset[int]:
-        """Positions of the axes that set something other than figures and sizes of memories."""
+        """Indexes of the axes that set something other than figures and memory sizes."""
         set_by: list[tuple[set[KeyPath], tuple[int, ...]]] = []
         set_by += [(_paths(axis), (place,)) for place, axis in enumerate(self.space.axes)]
         set_by += [({law.path}, law.formula.axes) for law in self.space.laws if law.path is not None]
@@ -129,9 +126,7 @@ class Families:
 
     @cached_property
     def _offsets(self) -> tuple[tuple[int, ...], ...]:
-        """Offsets of the designs of a family from the index of the first design of the family, in tuples of at most
-        MOST_MEMBERS.
-        """
+        """Offsets of a family's designs from the index of its first design, in tuples of at most MOST_MEMBERS."""
         others = [place for place in range(len(self.space.axes)) if place not in self._structural]
         steps = [
             range(0, self._strides[place] * size, self._strides[place]) for place, size in self._with_sizes(others)
@@ -146,7 +141,7 @@ class Families:
 
     @cached_property
     def _of_rows(self) -> tuple[tuple[int, ...], ...]:
-        """Indexes of the designs of each family of a design sheet."""
+        """Indexes of the designs in each family of a design sheet."""
         found: dict[tuple[int, ...], list[int]] = {}
         for index in range(len(self.space)):
             positions = self.space.positions(index)
@@ -155,7 +150,7 @@ class Families:
 
 
 def _paths(axis: Axis) -> set[KeyPath]:
-    """Paths that an axis sets in the base."""
+    """Paths in the base that an axis sets."""
     return {path for settings in axis.settings for path, _ in settings}
 
 

@@ -1,4 +1,4 @@
-"""Costs of each design of a space as a table, computed one family after the other (docs/proofs.md#fronts)."""
+"""Costs of each design of a space as a table, computed family by family (docs/proofs.md#fronts)."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -21,20 +21,21 @@ class FamilyCosts:
     """Costs of the designs of one or several families."""
 
     table: pandas.DataFrame
-    """Table with a row for each design that no constraint excludes, sorted by index. The columns are `index`,
-    `area_mm2`, `clock_period_ns`, and for network number n `status_<n>`, `reason_<n>`, `energy_<n>_pj` and
-    `latency_<n>_cycles`.
+    """Table with a row for each design that no constraint excludes before evaluation, sorted by index.
+
+    The columns are `index`, `area_mm2`, `clock_period_ns`, and for each network, by its number n, `status_<n>`,
+    `reason_<n>`, `energy_<n>_pj` and `latency_<n>_cycles`.
     """
     excluded: Mapping[str, int]
-    """Number of designs that each constraint excludes before the evaluation."""
+    """Number of designs that each constraint excludes before evaluation, by constraint."""
 
 
 PERIOD = "clock_period_ns"
-"""Column with the clock period; NaN if the clock of the design is not known."""
+"""Column with the clock period in ns; NaN if it is not known."""
 
 
 def columns_of(networks: int) -> list[str]:
-    """Names of the columns of a table of costs."""
+    """Columns of a table of costs."""
     own = [
         column
         for number in range(networks)
@@ -44,17 +45,17 @@ def columns_of(networks: int) -> list[str]:
 
 
 def energy_column(network: int) -> str:
-    """Name of the energy column of a network, by the number of the network in the space."""
+    """Energy column of a network. `number` is the number of the network in the space."""
     return f"energy_{network}_pj"
 
 
 def latency_column(network: int) -> str:
-    """Name of the latency column of a network, by the number of the network in the space."""
+    """Latency column of a network. `number` is the number of the network in the space."""
     return f"latency_{network}_cycles"
 
 
 class FamilyCoster:
-    """Coster of families: it makes the rows of their designs. The networks are read when the first family is costed."""
+    """Coster of families: it makes the rows of their designs. It reads the networks when it costs the first family."""
 
     def __init__(self, space: Space) -> None:
         self.space, self.families = space, Families(space)
@@ -62,7 +63,7 @@ class FamilyCoster:
         self._pricer: FamilyPricer | None = None
 
     def costs(self, numbers: Sequence[int]) -> FamilyCosts:
-        """Costs of the designs of families. Consecutive families share most of the work."""
+        """Costs of the designs in some families. Consecutive families share most of the work."""
         found = [members_of(self.space, self.families[number], self._reader) for number in numbers]
         filled = [members for members in found if len(members.indexes)]
         for members in filled:
@@ -72,8 +73,9 @@ class FamilyCoster:
 
     @property
     def pricer(self) -> FamilyPricer:
-        """Object that computes the costs of families. Raises InputError with all mistakes in the networks and the
-        mapping file.
+        """Pricer of families on the networks of the space.
+
+        Raises InputError with all mistakes in the networks and the mapping file.
         """
         if self._pricer is None:
             evaluators = ShardMaker(self.space).evaluators
@@ -100,7 +102,7 @@ class FamilyCoster:
 
 
 def joined(parts: Sequence[FamilyCosts], space: Space) -> FamilyCosts:
-    """Costs of several parts together, sorted by index."""
+    """Costs of several parts as one table, sorted by index."""
     excluded: dict[str, int] = {}
     for part in parts:
         for constraint, count in part.excluded.items():
@@ -113,5 +115,5 @@ def joined(parts: Sequence[FamilyCosts], space: Space) -> FamilyCosts:
 
 
 def make_costs(space: Space) -> Callable[[Sequence[int]], FamilyCosts]:
-    """Function that computes the costs of families, given by their numbers, in a separate process."""
+    """Function that computes the costs of families, by their numbers, in a separate process."""
     return FamilyCoster(space).costs

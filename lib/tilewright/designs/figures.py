@@ -1,4 +1,4 @@
-"""Figures of a space of designs: the front of each network, and the effect of the values of each axis."""
+"""Figures of a space of designs: the front of each network, and the effect of each axis."""
 
 import textwrap
 from collections.abc import Iterator, Sequence
@@ -35,31 +35,30 @@ from tilewright.results.sheet import WIDTHS_INCHES, drawn_for, sheet_inches
 from tilewright.results.words import short_layer_name, short_names
 
 MOST_POINTS = 5000
-"""Largest number of points in one figure, because each point is drawn separately."""
+"""Largest number of points in a figure. Each point is drawn as a separate object."""
 MANY_POINTS = 300
-"""Number of points from which on the points are drawn small."""
+"""Number of points above which points are drawn smaller."""
 MOST_LISTED = 20
 _ENDS = (".svg", ".png", *(f"-{width}{suffix}" for width in WIDTHS_INCHES for suffix in (".pdf", ".txt", ".csv")))
-"""Ends of the names of figures, and of the files beside figures for a paper."""
+"""Endings of the names of figures, and of the files beside figures for a paper."""
 LEFT_INCHES, PLOT_INCHES, BOTTOM_INCHES, GAP_INCHES = 0.85, (4.8, 3.6), 0.6, 0.3
 NUMBER_INCHES, CHARACTER_INCHES = 0.3, 0.062
-"""Widths, in inches, of the column of numbers in the list beside the plot, and of one character of the other
-columns.
-"""
+"""Widths in inches of the number column in the list beside the plot, and of one character in its other columns."""
 MEASURE_INCHES, LINE_INCHES, SUBTITLE_INCHES = 1.0, 0.17, 0.15
 TITLE_INCHES = 9.5
-"""Width in inches that the lines of the title need."""
+"""Width in inches that the title needs."""
 VALUE_CHARACTERS, NAME_CHARACTERS, AXIS_CHARACTERS = 100, 32, 34
 MARKER_POINTS_SQUARED = (16.0, 150.0)
-"""Marker sizes of the smallest and of the largest area."""
+"""Marker sizes in points squared, for the smallest and the largest area."""
 PANEL_INCHES, PANEL_GAP_INCHES, PANEL_BOTTOM_INCHES = (2.1, 1.5), 0.8, 0.75
 PANELS_A_ROW, MOST_LEVELS, LEVEL_CHARACTERS = 5, 12, 12
 
 
 def write_figures(answer: Answer, folder: Path) -> tuple[Path, ...]:
-    """Write `front-<network>` and `effect-<network>`, as .svg and .png, for each network and for all networks together,
-    if designs can be compared. Figures from earlier calls that are not written this time are deleted. Returns the paths
-    of the files.
+    """Write the figures `front-<network>` and `effect-<network>` as .svg and .png. Returns the paths of the files.
+
+    There are figures for each network and for all networks together, if designs can be compared. Old figures that are
+    not written this time are deleted.
     """
     order = order_of_sample(answer.exploration.table)
     found: list[Path] = []
@@ -79,15 +78,19 @@ def write_figures(answer: Answer, folder: Path) -> tuple[Path, ...]:
 
 
 def write_all_figures(answer: Answer, folder: Path) -> tuple[Path, ...]:
-    """Write the figures of a report, which the page links to, and if the sheet has a width also those for a paper."""
+    """Write the figures of a report, to which its page links.
+
+    If the sheet has a width, also write the figures for a paper.
+    """
     with drawn_for(None):
         found = write_figures(answer, folder)
     return found if sheet_inches() is None else (*found, *write_figures(answer, folder))
 
 
 def front_figure(answer: Answer, front: Front, drawn: pandas.DataFrame) -> Figure:
-    """Figure of the designs over two objectives. A list beside the plot has designs on the front; its numbers are also
-    in the plot.
+    """Figure of the designs over two objectives.
+
+    A list beside the plot names designs on the front. Their numbers are also in the plot.
     """
     y, x = _two_measures(front)
     listed = spread(front.members, MOST_LISTED)
@@ -115,8 +118,9 @@ def front_figure(answer: Answer, front: Front, drawn: pandas.DataFrame) -> Figur
 
 
 def effect_figure(answer: Answer, front: Front, found: Sequence[Effect]) -> Figure:
-    """Figure of the effects. For each value of each axis, it shows the best and the median of the designs with this
-    value, in each objective.
+    """Figure of the effects of axes.
+
+    For each value of each axis, it shows the best and the median design with this value, in each objective.
     """
     measures = front.objectives or known_measures(front)
     blocks = [found[start : start + PANELS_A_ROW] for start in range(0, len(found), PANELS_A_ROW)]
@@ -152,13 +156,14 @@ def _figure(width: float, height: float, title: str, lines: Sequence[str]) -> No
 
 
 def _effect_numbers(found: Sequence[Effect]) -> pandas.DataFrame:
-    """Table of the effects of all axes."""
+    """Table with the effects of all axes."""
     return pandas.concat([effect.table.assign(axis=effect.axis) for effect in found])
 
 
 def _two_measures(front: Front) -> tuple[str, str]:
-    """(measure upwards, measure to the right): the first two objectives. If there is only one objective, another
-    measure is added.
+    """Pair (measure upwards, measure to the right): the first two objectives.
+
+    If there is only one objective, another measure is added.
     """
     others = [key for key in known_measures(front) if key not in front.objectives]
     first, second, *_ = *front.objectives, *others
@@ -209,14 +214,14 @@ def _draw_points(axes: Axes, front: Front, drawn: pandas.DataFrame, x_key: str, 
 
 
 def _unit(front: Front, drawn: pandas.DataFrame, key: str) -> Unit:
-    """Unit for an axis of the figure, with the factor from this unit to the unit of the column."""
+    """Unit of an axis of the figure, with the factor to the unit of the column."""
     if key == LATENCY_CYCLES:
         return unit_for(drawn[key].min(), CYCLE_UNITS)
     return front.measures[key].scale, front.measures[key].unit
 
 
 def _sizes(front: Front, rows: pandas.DataFrame, drawn: pandas.DataFrame) -> np.ndarray:
-    """Marker sizes of some rows; the design with the largest drawn area has the largest marker."""
+    """Marker sizes of some rows. The largest area that is drawn has the largest marker."""
     smallest, largest = MARKER_POINTS_SQUARED
     if len(drawn) > MANY_POINTS:
         largest = largest / 3
@@ -229,7 +234,7 @@ def _sizes(front: Front, rows: pandas.DataFrame, drawn: pandas.DataFrame) -> np.
 def _cells(
     answer: Answer, front: Front, listed: pandas.DataFrame, measures: Sequence[str]
 ) -> Iterator[tuple[str, ...]]:
-    """Rows of the list beside the plot; the first row has the headings."""
+    """Cells of the list beside the plot. The first row has the headings."""
     yield "", "design", "values", *(front.measures[key].title for key in measures)
     rows = listed.to_dict("records")
     names = short_names([row["design"] for row in rows], limit=NAME_CHARACTERS)
@@ -243,7 +248,7 @@ def _cells(
 
 
 def _edges(cells: Sequence[tuple[str, ...]]) -> np.ndarray:
-    """Positions where the columns of the list begin, and where the last column ends."""
+    """Positions of the column edges of the list: the left edges, and the right edge of the last column."""
     left = LEFT_INCHES + PLOT_INCHES[0] + GAP_INCHES
     texts = [max(len(row[column]) for row in cells) * CHARACTER_INCHES + 0.15 for column in (1, 2)]
     return np.cumsum([left, NUMBER_INCHES, *texts, *[MEASURE_INCHES] * (len(cells[0]) - 3)])
@@ -283,7 +288,7 @@ def _level_names(table: pandas.DataFrame) -> Iterator[str]:
 
 
 def _name_levels(axes: Axes, names: Sequence[str]) -> None:
-    """Write names under the axis. If there are many names, some are left out. Long names are slanted."""
+    """Write names under the axis. If there are many, some are left out. If they are long, they are slanted."""
     step = -(-len(names) // MOST_LEVELS)
     is_long = sum(len(name) + 2 for name in names[::step]) * 0.065 > PANEL_INCHES[0]
     style: dict[str, Any] = {"rotation": 40, "ha": "right", "rotation_mode": "anchor"} if is_long else {}

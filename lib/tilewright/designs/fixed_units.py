@@ -1,4 +1,4 @@
-"""Units of the array that a mapping file can use: the same number in every design, also if the array is larger."""
+"""Assumption of a space whose mapping file fixes loops along the array: all designs use the same number of units."""
 
 import math
 
@@ -11,10 +11,9 @@ ARRAY = "operational_array"
 
 
 def fixed_unit_lines(space: Space) -> tuple[str, ...]:
-    """Assumption about a space of one core in which the array varies and the mapping file fixes loops along it; () for
-    other spaces.
+    """Assumption about a space of one core in which the array varies but the mapping file fixes loops along it.
 
-    Raises InputError if the mapping file has mistakes.
+    () for other spaces. Raises InputError if the mapping file has mistakes.
     """
     if space.mapping is None or space.is_of_systems or not _array_varies(space):
         return ()

@@ -1,4 +1,4 @@
-"""Pareto fronts of a space, one for each network and one for all networks, and the designs that a figure shows."""
+"""Pareto fronts of a space, one per network and one for all networks, and the designs that a figure shows."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -19,56 +19,54 @@ _JOULES_A_PJ = 1e-12
 
 @dataclass(frozen=True, eq=False)
 class Front:
-    """Designs that have results for a network, or for all networks, with the Pareto front among them."""
+    """Pareto front of a network, or of all networks, among the designs that have results."""
 
     network: str
-    """Name of the network. ALL_NETWORKS stands for the sums over all networks; the area is counted only once."""
+    """Name of the network. ALL_NETWORKS stands for sums over all networks, in which the area is counted once."""
     objectives: tuple[str, ...]
-    """Columns of `measures` by which the designs are compared."""
+    """Columns of `measures` by which designs are compared."""
     measures: Mapping[str, Measure]
-    """Measures of the designs, in the order energy, latency, EDP and area. If clocks differ, latency and EDP are times.
+    """Measures of the designs, in the order energy, latency, EDP, area. If clocks differ, latency and EDP are in time
+    units.
     """
     without_area: int
-    """Number of designs that have results but no area. If there is such a design, the designs are not compared by
-    area.
-    """
+    """Number of designs with results but without a known area. If it is not 0, designs are not compared by area."""
     compared_count: int
-    """Number of designs that were compared. This number is larger than the length of `compared` if only designs on a
-    front have rows.
-    """
+    """Number of compared designs. It exceeds the length of `compared` if only the designs on a front have rows."""
     rows: pandas.DataFrame
-    """Rows by index of the design. They have the columns of the table of results and four more. `pareto` is True if no
-    design dominates the design of the row. `dominated_by` is the first design on the front that dominates the design of
-    the row; '' if no design does, or if the design of the row does not meet a constraint. The other two columns are
-    `largest_energy_term` and `largest_latency_part`. If costs have ranges, the rows also have the columns ODDS.
+    """Rows by index of the design, with the columns of the table of results and some more.
+
+    `pareto` is True if no design dominates this design. `dominated_by` is the first design on the front that dominates
+    this design. It is '' if there is none, or if this design violates a constraint. `largest_energy_term` and
+    `largest_latency_part` name the largest parts. If costs have ranges, the rows also have the columns ODDS.
     """
 
     @cached_property
     def compared(self) -> pandas.DataFrame:
-        """Designs that meet all constraints."""
+        """Rows of the designs that meet all constraints."""
         return self.rows[self.rows["unmet"] == ""]
 
     @cached_property
     def members(self) -> pandas.DataFrame:
-        """Designs on the front, sorted by the first objective, then by the other objectives, then by index."""
+        """Rows of the designs on the front, sorted by the objectives in their order, then by index."""
         return self.rows[self.rows[ON_FRONT]].sort_values([*self.objectives, "index"], kind="stable")
 
     @property
     def is_whole(self) -> bool:
-        """Whether every design that was compared has a row."""
+        """Whether every compared design has a row."""
         return self.compared_count == len(self.compared)
 
     @property
     def note(self) -> str:
-        """Note that the comparison leaves out the area; '' if it does not."""
+        """Note that the comparison ignores the area; '' if it does not."""
         designs = f"{self.without_area:,} design{'s' * (self.without_area > 1)}"
         by = " and ".join(self.measures[key].words for key in self.objectives) or "nothing"
         return f"area not given, or without a unit, for {designs}: compared by {by} only" if self.without_area else ""
 
 
 def fronts(exploration: Exploration) -> tuple[Front, ...]:
-    """Fronts: one front for each network, in the order of the networks, and, if there are several networks, one front
-    for all networks together.
+    """Fronts of a space: one per network, in the order of the networks. If there are several networks, the front of all
+    networks follows.
 
     The table of the exploration must be uniform, as made by `results.uniform`.
     """
@@ -80,7 +78,7 @@ def fronts(exploration: Exploration) -> tuple[Front, ...]:
 
 
 def front_of(exploration: Exploration, network: str, rows: pandas.DataFrame) -> Front:
-    """Front of the designs in rows of results, one row per design."""
+    """Front of the designs in rows of results, with one row per design."""
     is_compared = (rows["unmet"] == "").to_numpy()
     compared = rows[is_compared]
     unknown = int(compared[AREA_MM2].isna().sum()) if AREA_MM2 in exploration.objectives else 0
@@ -111,11 +109,11 @@ def front_of(exploration: Exploration, network: str, rows: pandas.DataFrame) -> 
 
 
 def totals(exploration: Exploration, table: pandas.DataFrame) -> pandas.DataFrame:
-    """Rows of the designs that have results for every network. Energies, latencies and EDPs are summed over the
-    networks; the power is the sum of energies over the sum of latencies.
+    """Rows of the designs that have results for every network, with totals over the networks.
 
-    Columns on the use of memories and links have the largest value of all networks. `unmet` lists each constraint that
-    is not met for at least one network.
+    Energies, latencies and EDPs are sums. The power is the sum of energies over the sum of latencies. Columns on the
+    use of memories and links have the largest value over the networks. `unmet` lists each constraint that is violated
+    on at least one network.
     """
     count = len(exploration.networks)
     is_complete = table.groupby("index")["network"].transform("size") == count
@@ -138,8 +136,9 @@ def totals(exploration: Exploration, table: pandas.DataFrame) -> pandas.DataFram
 
 
 def _sums(values: np.ndarray, count: int) -> np.ndarray:
-    """Sums of each group of `count` consecutive values. The values are added one after the other, as in the summary of
-    a network.
+    """Sums of groups of `count` consecutive values.
+
+    The values are added one after the other, as in the summary of a network.
     """
     rows = values.reshape(-1, count)
     total = rows[:, 0].copy()
@@ -153,7 +152,7 @@ def _columns(table: pandas.DataFrame, start: str, end: str) -> list[str]:
 
 
 def _largest(rows: pandas.DataFrame, parts: dict[str, str]) -> np.ndarray:
-    """Name of the largest part of each row, in words; '' if the row has no parts."""
+    """Name of the largest part of each row, for readers; '' if the row has no parts."""
     if not parts or rows.empty:
         return np.full(len(rows), "", dtype=object)
     values = np.nan_to_num(rows[list(parts)].to_numpy(dtype=np.float64), nan=0.0)
@@ -162,7 +161,7 @@ def _largest(rows: pandas.DataFrame, parts: dict[str, str]) -> np.ndarray:
 
 
 def spread(members: pandas.DataFrame, most: int) -> pandas.DataFrame:
-    """Sample of at most `most` rows, spread evenly over the front; both ends of the front are included."""
+    """Sample of at most `most` rows, spread evenly over the front. It includes both ends of the front."""
     places: Sequence[int] = np.linspace(0, len(members) - 1, min(most, len(members))).round().astype(int).tolist()
     return members.iloc[list(places)]
 
@@ -171,14 +170,16 @@ SAMPLE_SEED = 0
 
 
 def order_of_sample(table: pandas.DataFrame) -> pandas.Series:
-    """Rank of each design in the random order in which designs are taken into a sample, by index of the design."""
+    """Rank of each design in the random order in which samples take designs, by index of the design."""
     indices = np.unique(table["index"].to_numpy())
     return pandas.Series(np.random.default_rng(SAMPLE_SEED).permutation(len(indices)), index=indices)
 
 
 def drawn_rows(front: Front, most: int, order: pandas.Series) -> pandas.DataFrame:
-    """Rows to draw, sorted by index: designs on the front and a sample of the other designs, at most `most` rows
-    together. `order` is the rank of each design in the order of sampling.
+    """Rows to draw, sorted by index: the designs on the front, and a sample of the others. They are at most `most`
+    rows.
+
+    `order` is the rank of each design in the order of sampling.
     """
     rows = front.rows
     if len(rows) <= most:

@@ -1,9 +1,8 @@
-"""Odds of a front if costs of memories have ranges: intervals of costs, and the probability that a design is on the
-front.
+"""Odds of a front if memory costs have ranges: intervals of costs, and probabilities that designs are on the front.
 
-A cost law gives costs with a range of uncertainty. The row of a design has, for each law, the energy and the area that
-come from this law. In one sample, all costs from a law are multiplied by the same random factor, which is the same for
-all designs that use the law. The mappings stay those that were found with the nominal costs.
+A cost law gives costs with a range of uncertainty. The row of a design has the energy and the area from each law. In
+one sample, all costs from a law are multiplied by the same random factor, in all designs. The mappings are those for
+the nominal costs.
 """
 
 from collections.abc import Mapping, Sequence
@@ -23,12 +22,13 @@ _ENERGY, _EDP, _EDP_IN_TIME, _AREA = " [pj]", " [pj cycles]", " [pj s]", " [mm2]
 _LOW, _HIGH = " [low]", " [high]"
 
 _END_OF = {ENERGY_PJ: _ENERGY, EDP_PJ_CYCLES: _EDP, EDP_PJ_S: _EDP_IN_TIME, AREA_MM2: _AREA}
-"""End of the names of the columns by law, for each measure with a range."""
+"""Suffix of the columns by cost law, for each measure with a range."""
 
 
 def part_columns(parts: Sequence[CostPart], latency_cycles: float, latency_s: float | None = None) -> dict[str, float]:
-    """Columns of the row of a design: for each cost law, the energy, EDP and area that come from the law, and the lower
-    and upper end of the factor of the law. Without a latency in seconds, there is no EDP in pJ s.
+    """Columns of a design's row, for each cost law: the energy, EDP and area from the law, and the range of its factor.
+
+    Without a latency in seconds, there is no EDP in pJ s.
     """
     found: dict[str, float] = {}
     for part in parts:
@@ -43,7 +43,7 @@ def part_columns(parts: Sequence[CostPart], latency_cycles: float, latency_s: fl
 
 
 def parts_of_row(row: Mapping[Any, Any]) -> tuple[CostPart, ...]:
-    """Parts of the costs in the row of a design that have a range, one for each cost law; () if no part has a range."""
+    """Parts of the costs in a design's row that have a range, one per cost law; () if there are none."""
     return tuple(
         CostPart("", law, *(float(row[_START + law + end]) for end in (_ENERGY, _AREA, _LOW, _HIGH)))
         for law in _laws(row)
@@ -52,19 +52,18 @@ def parts_of_row(row: Mapping[Any, Any]) -> tuple[CostPart, ...]:
 
 
 def summed_columns(columns: Sequence[str]) -> list[str]:
-    """Names of the columns by cost law that are summed over networks."""
+    """Columns by cost law whose values are summed over networks."""
     names = {*columns}
     made = (_START + law + end for law in _laws(columns) for end in (_ENERGY, _EDP, _EDP_IN_TIME))
     return [name for name in made if name in names]
 
 
 def with_odds(rows: pandas.DataFrame, objectives: Sequence[str], is_whole: bool) -> pandas.DataFrame:
-    """Rows of designs with the additional columns ODDS: the smallest and largest energy and area, and, for designs that
-    meet all constraints, the share of samples in which the design is on the front. If no costs have ranges, the rows
-    are returned unchanged.
+    """Rows of designs with the additional columns ODDS.
 
-    `is_whole` says whether `rows` has all designs. If designs are missing, the share of samples cannot be computed and
-    is left out.
+    The columns are the smallest and largest energy and area and, for designs that meet all constraints, the share of
+    samples in which the design is on the front. If no costs have ranges, the rows are unchanged. If `is_whole` is
+    false, `rows` lacks designs. The share of samples is then left out, because it cannot be computed.
     """
     laws, ranges = _ranges(rows)
     if not laws:
@@ -82,15 +81,13 @@ def with_odds(rows: pandas.DataFrame, objectives: Sequence[str], is_whole: bool)
 
 
 def least_probability(rows: pandas.DataFrame, measure: str, index: Any) -> float:
-    """Share of samples in which no design has a smaller value of the measure than the design at an index of the
-    table.
-    """
+    """Share of samples in which no design has a smaller value of the measure than the design in row `index`."""
     laws, ranges = _ranges(rows)
     return least_share(_quantity(rows, laws, measure), ranges, int(rows.index.get_loc(index)))
 
 
 def _laws(columns: Any) -> list[str]:
-    """Cost laws that have columns in a table, sorted by name."""
+    """Cost laws with columns in a table, sorted by name."""
     names = [str(name) for name in columns]
     found = {name.removeprefix(_START).removesuffix(_LOW) for name in names if _is_low(name)}
     return sorted(found)
@@ -101,8 +98,9 @@ def _is_low(name: str) -> bool:
 
 
 def _ranges(rows: pandas.DataFrame) -> tuple[list[str], Ranges]:
-    """(cost laws of the designs, lower and upper ends of the factors of these laws). The ends are equal for all
-    designs.
+    """Triple (cost laws, lower ends of their factors, upper ends of their factors).
+
+    The ends are the same in all designs.
     """
     laws = [law for law in _laws(rows.columns) if rows[_START + law + _LOW].notna().any()]
     ends = [np.array([rows[_START + law + end].dropna().iloc[0] for law in laws], np.float64) for end in (_LOW, _HIGH)]
@@ -110,7 +108,7 @@ def _ranges(rows: pandas.DataFrame) -> tuple[list[str], Ranges]:
 
 
 def _quantity(rows: pandas.DataFrame, laws: Sequence[str], measure: str) -> Quantity:
-    """Values of a measure for all designs, with the contribution of each cost law."""
+    """Values of a measure of all designs, with the part of each cost law."""
     values = rows[measure].to_numpy(dtype=np.float64)
     if measure not in _END_OF:
         return Quantity(values, np.zeros((len(rows), len(laws))))

@@ -31,20 +31,20 @@ from tilewright.designs.stamped_tables import digest_in, read_stamped, write_sta
 from tilewright.search.progress import Advance
 
 COSTS = "costs"
-"""Name of the folder of the parts within the folder of a front."""
+"""Name of the folder with the parts, in the folder of a front."""
 
 
 @dataclass(frozen=True, eq=False)
 class CompleteFront:
-    """Fronts of a space, and the certificate that they are complete."""
+    """Fronts of a space, with the certificate that they are complete."""
 
     exploration: Exploration
-    """Exploration that contains only the designs on a front."""
+    """Exploration with only the designs on a front."""
     certificate: Certificate
 
 
 def missing_parts(space: Space, digests: PartDigests, folder: Path, only: int | None = None) -> list[SpacePart]:
-    """Parts that are missing or out of date. If `only` is given, only the part with this number is checked."""
+    """Parts that are missing or out of date. If `only` is given, only this part is checked."""
     parts = [part for part in parts_of(space) if only in (None, part.number)]
     return [part for part in parts if digest_in(folder / COSTS / part.file_name, COSTS_SCHEMA) != digests.of(part)]
 
@@ -52,10 +52,9 @@ def missing_parts(space: Space, digests: PartDigests, folder: Path, only: int | 
 def make_parts(
     source: SpaceSource, space: Space, folder: Path, jobs: int, advance: Advance, only: int | None = None
 ) -> None:
-    """Make the parts of a folder that are missing or out of date, or only the part `only`. Each part is written as soon
-    as it is done.
+    """Make the parts of a folder that are missing or out of date, or only the part `only`.
 
-    `advance` is called with the number of families that are done.
+    Each part is written as soon as it is done. `advance` is called with the number of families that are done.
     """
     check_space(space)
     digests = PartDigests(space)
@@ -73,7 +72,7 @@ def make_parts(
 def front_of_folder(
     source: SpaceSource, space: Space, folder: Path, file: Path, jobs: int, advance: Advance
 ) -> CompleteFront:
-    """Fronts made from the parts of a folder, with a certificate. The certificate is written into `file`.
+    """Fronts from the parts in a folder, with their certificate, which is written to `file`.
 
     The designs on a front are costed again, each individually. `advance` is called with the number of these designs
     that are done. Raises InputError if parts are missing.
@@ -138,7 +137,7 @@ def _is_member(space: Space, certificate: Certificate) -> np.ndarray:
 def _found(
     source: SpaceSource, space: Space, parts: Sequence[SpacePart], jobs: int, advance: Advance
 ) -> Iterator[tuple[SpacePart, FamilyCosts]]:
-    """Costs of the parts, in the order of the parts."""
+    """Costs in all parts, in the order of the parts."""
     count = sum(part.end - part.first for part in parts)
     size = min(MOST_TOGETHER, max(1, -(-count // (2 * jobs)))) if jobs > 1 else MOST_TOGETHER
     blocks = {part.number: _blocks(part, size) for part in parts}
@@ -164,18 +163,18 @@ def _remove_others(space: Space, folder: Path) -> None:
 
 
 def _check_areas(points: DesignPoints) -> None:
-    """Raise InputError if the area is an objective but some designs have no area."""
+    """Raise InputError if the area is an objective but not known for some designs."""
     unknown = int((np.isnan(points.area_mm2) & points.is_ok.any(axis=1)).sum())
     if unknown and AREA_MM2 in points.objectives:
         message = (
-            f"{unknown:,} designs have no area, because the area of one of their parts is not given, and the other"
-            " designs have one: designs cannot be compared by area"
+            f"{unknown:,} designs have no area, because the area of one of their parts is not given: "
+            "designs cannot be compared by area"
         )
         raise InputError([Problem(message, points.space.file, path="objectives", value=AREA_MM2)])
 
 
 def _exploration(space: Space, points: DesignPoints, content: ShardContent, certificate: Certificate) -> Exploration:
-    """Exploration of the designs on a front. Each row has all results of a design on a network."""
+    """Exploration of the designs on a front, with all results of each design on each network."""
     told = (
         f"The fronts are complete: all {len(points.index):,} designs were costed. The certificate has the costs of"
         " each design, and a design that dominates it."
@@ -190,7 +189,7 @@ def _exploration(space: Space, points: DesignPoints, content: ShardContent, cert
 
 
 def _check_rows(points: DesignPoints, rows: Sequence[Row]) -> None:
-    """Check that each design has the same costs if it is costed individually and if it is costed with its family."""
+    """Check that individually computed costs of designs equal the costs computed with their families."""
     networks = [network.name for network in points.space.networks]
     for row in rows:
         place, network = points.row_of[row["index"]], networks.index(row["network"])

@@ -1,10 +1,11 @@
 """Mappings that were found for changed hardware, evaluated on the unchanged hardware, to isolate the gain of a change.
 
-A new search on changed hardware can be better for two reasons: the change helps, or the search came across a better
-mapping that the unchanged hardware could have, too. The costs of the same mappings on the unchanged hardware separate
-these reasons. Three parts of a mapping are held fixed: the unrolling, the loop order, and the memory to which each loop
-of an operand is assigned. The assignment must be fixed because loops are assigned differently if a memory has another
-size.
+A new search on changed hardware can be better for two reasons. Either the change helps, or the search found a better
+mapping that the unchanged hardware allows, too. The costs of the same mappings on the unchanged hardware tell these
+reasons apart.
+
+Three parts of a mapping are fixed: the unrolling, the loop order, and the memory of each loop of an operand. The
+memories must be fixed, because loops are assigned differently if a memory has another size.
 """
 
 from collections.abc import Sequence
@@ -28,14 +29,14 @@ from tilewright.workload.graph import Workload
 
 
 class Outcome(NamedTuple):
-    """Costs of a network on a core. If there are no costs, they are None and there is a reason."""
+    """Costs of a network on a core. Without costs, they are None, and there is a reason."""
 
     energy_pj: float | None = None
     latency_cycles: float | None = None
     reason: str = ""
 
     def value(self, objective: str) -> float | None:
-        """Value of the objective; None if there is no cost."""
+        """Value of the objective. None if there are no costs."""
         if self.energy_pj is None or self.latency_cycles is None:
             return None
         return OBJECTIVES[objective].value(self.energy_pj, self.latency_cycles)
@@ -48,16 +49,16 @@ class Outcome(NamedTuple):
 
     @classmethod
     def of_design(cls, cost: DesignCost) -> "Outcome":
-        """Costs of a design, or the reason why it has none."""
+        """Outcome of a design: its costs, or the reason why it has none."""
         return cls(cost.energy_pj, cost.latency_cycles) if cost.status == OK else cls(reason=cost.reason)
 
     @classmethod
     def refused(cls, error: InputError | MappingError) -> "Outcome":
-        """Outcome without costs, with the reason from an error."""
+        """Outcome without costs. The reason is taken from an error."""
         return cls(reason=reason_of(error) if isinstance(error, InputError) else _line(error))
 
     def is_no_more_than(self, other: "Outcome") -> bool:
-        """Whether neither energy nor latency is larger than that of another outcome."""
+        """Whether energy and latency are both no larger than those of another outcome."""
         pairs = zip(self[:2], other[:2], strict=True)
         return all(one is not None and most is not None and one <= most for one, most in pairs)
 
@@ -67,17 +68,13 @@ class Held:
     """Result of a search for changed hardware, evaluated on the unchanged hardware."""
 
     outcome: Outcome
-    """Outcome of all layers together; it has no cost if the mapping of a layer does not fit."""
+    """Outcome of the whole network. It has no costs if the mapping of a layer does not fit."""
     of_layer: dict[str, LayerRecord] = field(default_factory=dict)
-    """Records of the mappings that fit, by layer. A record covers all equal layers that the layer represents. {} for
-    several cores.
-    """
+    """Records of the fitting mappings, by layer. Each record covers all equal layers. {} for several cores."""
 
 
 def held_mappings(network: Workload, mapping: Mapping, options: SearchOptions, changed: Core, core: Core) -> Held:
-    """Result of a search for a changed core. The mappings that it finds are evaluated on `core`, the unchanged
-    hardware.
-    """
+    """Result of a search for a changed core, with its mappings evaluated on the unchanged core `core`."""
     try:
         mapped = map_workload(network, changed, mapping, options)
         placed = layers_in_order(mapped.records, mapped.summary)
@@ -106,8 +103,9 @@ def held_mappings(network: Workload, mapping: Mapping, options: SearchOptions, c
 
 
 def with_levels(one: RecordedMapping, core: Core) -> RecordedMapping:
-    """Mapping in which the assignment of loops to memories is fixed to the assignment on `core`, the core for which the
-    mapping was found. If this would change the cost, the mapping is returned unchanged.
+    """Mapping in which the memories of all loops are fixed as on `core`, for which the mapping was found.
+
+    If this would change the cost, the mapping is returned unchanged.
     """
     loops = one.record.temporal_mapping
     counts = {operand: [sum(size != 1 for _, size in level) for level in levels] for operand, levels in loops.items()}
@@ -123,8 +121,9 @@ def with_levels(one: RecordedMapping, core: Core) -> RecordedMapping:
 
 
 def best_known(placed: Sequence[PlacedLayer], found: Sequence[Held], objective: str) -> Outcome:
-    """Costs of the network on the unchanged hardware with the best known mapping of each layer: either the mapping of
-    the run or a mapping that was found for changed hardware.
+    """Costs of the network on the unchanged hardware with the best known mapping of each layer.
+
+    This is the mapping of the run, or a mapping that was found for changed hardware.
     """
     best = []
     for layer in placed:

@@ -1,7 +1,7 @@
 """Expressions of laws and constraints: arithmetic over the names of a space, parsed once and computed for each design.
 
 The language is small on purpose: numbers, text, names, + - * / // % **, comparisons, and, or, not, `a if b else c`, and
-the functions in FUNCTIONS. simpleeval computes the expressions, without `eval`.
+the functions in FUNCTIONS. The package simpleeval computes the expressions, without `eval`.
 """
 
 import ast
@@ -21,13 +21,11 @@ Value = int | float | str
 """Value of an axis or of a law; true and false are counted as integers."""
 
 LARGEST_WHOLE = 2**63 - 1
-"""Largest integer that tables represent exactly."""
+"""Largest integer that tables hold exactly."""
 
 
 def value_word(value: Value) -> str:
-    """Text of a value in the form in which it would be written in a file, with all digits: true, 16 (also for 16.0),
-    0.1.
-    """
+    """Text of a value as a file would contain it, with all digits: true, 16 (also for 16.0), 0.1."""
     if isinstance(value, str):
         return value
     if value is True or value is False:
@@ -47,7 +45,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
 LONGEST_EXPRESSION = 1000
 _DEEPEST = 50
 _MOST_POWER_BITS = 1024
-"""Largest number of bits of a power of integers. No law or constraint needs a larger power."""
+"""Largest number of bits of an integer power. No law or constraint needs more."""
 _OF_MANY = ("max", "min")
 _WORDS: dict[type[ast.AST], str] = {
     ast.Attribute: "a dot after a name",
@@ -64,7 +62,7 @@ ALLOWED = f"numbers, text, names, + - * / // % **, comparisons, and, or, not, if
 
 
 class ExpressionError(ValueError):
-    """Error in an expression that cannot be parsed, or that cannot be computed for a design."""
+    """Error in an expression that cannot be parsed or computed."""
 
     def __init__(self, message: str, allowed: str = "", nearest: str = "") -> None:
         super().__init__(message)
@@ -72,7 +70,7 @@ class ExpressionError(ValueError):
 
 
 def _of_numbers(compute: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
-    """Operator that refuses text, which Python would otherwise repeat or format."""
+    """Operator that refuses text. Python would repeat or format text instead of computing."""
 
     def checked(left: Any, right: Any) -> Any:
         if isinstance(left, str) or isinstance(right, str):
@@ -118,17 +116,19 @@ class Expression:
     """Parsed expression."""
 
     text: str
-    """Expression as it is written. If the expression is a number, true or false, the text of this value."""
+    """Expression as written. If it is a number, true or false, the text of this value."""
     names: tuple[str, ...]
-    """Names that the expression uses, without repetitions and without the names of functions."""
+    """Names in the expression, each once, without the names of functions."""
     tree: ast.expr
     is_condition: bool
-    """Whether the expression can be a constraint. It can if it consists of comparisons, or if it is a single name,
-    because a law can define the name by comparisons.
+    """Whether the expression can be a constraint.
+
+    It can be one if it consists of comparisons. It can also be a single name, because a law can define this name by
+    comparisons.
     """
 
     def value(self, names: Mapping[str, Value]) -> Value:
-        """Value of the expression for given values of the names. Raises ExpressionError if there is no finite value."""
+        """Value of the expression if names have these values. Raises ExpressionError if there is no finite value."""
         _EVALUATOR.names = names
         try:
             value = _EVALUATOR.eval(self.text, self.tree)
@@ -148,7 +148,7 @@ class Expression:
 
 
 def read_expression(written: Value) -> Expression:
-    """Expression from a text, or from a number, true or false. Raises ExpressionError if it cannot be parsed."""
+    """Expression from text, a number, true or false. Raises ExpressionError if it cannot be parsed."""
     text = written.strip() if isinstance(written, str) else str(written)
     if len(text) > LONGEST_EXPRESSION:
         raise ExpressionError("too long", f"{LONGEST_EXPRESSION} characters")
@@ -168,7 +168,7 @@ def read_expression(written: Value) -> Expression:
 
 
 def name_problem(name: str) -> str:
-    """Reason why a name cannot be used in expressions; '' if it can."""
+    """Reason why expressions cannot use a name; '' if they can."""
     if not (name.isascii() and name.isidentifier()) or name.startswith("_"):
         return "is not a name for expressions: use letters, digits and _, with a letter first"
     if keyword.iskeyword(name):

@@ -2,8 +2,8 @@
 
 Two kinds of results are stored and used again. The first kind depends only on the arrangement of memories and array:
 spatial mappings, loop orders, and cost model problems without energies and port widths. The second kind is the cost of
-a layer on a core. This cost does not depend on areas or on memories that the data of the layer do not reach, so cores
-that differ only in these share the cost.
+a layer on a core. It does not depend on areas, or on memories that the layer's data do not reach. Cores that differ
+only in these share the cost.
 """
 
 from collections.abc import Callable, Sequence
@@ -58,7 +58,8 @@ class LayerCost:
         workspace: Workspace | np.void,
         costs: tuple[float, float],
     ) -> "LayerCost":
-        """Cost of the mapping that was evaluated in `workspace`, with the parts of the energy and the latency.
+        """Cost of the mapping that was evaluated in `workspace`, by part of energy and latency.
+
         `memories` are the names of the memories.
         """
         by_memory: dict[str, float] = {}
@@ -85,21 +86,21 @@ class LayerCost:
 
 @dataclass(frozen=True, eq=False)
 class CoreColumns:
-    """Core as columns of numbers, which all layers of a network use."""
+    """Core as columns of numbers. All layers of a network use the same columns."""
 
     core: Core
     array: Key
-    """Properties of the array that affect mappings: all except the energy of its units."""
+    """Properties of the array that affect mappings. These are all except the energy of its units."""
     arranged: tuple[Key, ...]
-    """Arrangement of each memory: its operands, the array dimensions it serves, double buffering, and its ports."""
+    """Arrangement of each memory: its operands, the array dimensions that it serves, double buffering, and ports."""
     figures: tuple[Key, ...]
-    """Name, energies and port widths of each memory, without size and area."""
+    """Name, energies and port widths of each memory."""
     columns: dict[str, np.ndarray]
-    """Columns of numbers with one entry per memory, by name of the column, as in cost model problems."""
+    """Columns of cost model problems, with one entry per memory, by name of the column."""
 
     @classmethod
     def of(cls, core: Core) -> "CoreColumns":
-        """Columns of a core."""
+        """Core with its columns."""
         array = core.operational_array
         return cls(
             core,
@@ -127,11 +128,11 @@ class _SeenCore:
     places: tuple[int, ...]
     """Indexes of the memories that the layer uses."""
     operands: tuple[tuple[str, ...], ...]
-    """Operands that the layer keeps in each of these memories."""
+    """Operands of the layer in each of these memories."""
     inner: tuple[int, ...]
     """Indexes of the memories that limit spatial mappings."""
     ports: tuple[tuple[int, ...], ...]
-    """Ports that the layer uses in each of these memories."""
+    """Indexes of the ports that the layer uses, for each of these memories."""
 
     @classmethod
     def of(cls, core: Core, left: tuple[tuple[str, ...], ...]) -> "_SeenCore":
@@ -143,21 +144,24 @@ class _SeenCore:
 
 @dataclass(frozen=True, eq=False)
 class _LayerFrame:
-    """Data of a layer that are the same on all cores that differ only in numbers that do not affect the spatial
-    mappings of the layer.
+    """Data of a layer for a group of cores.
+
+    The cores differ only in numbers that do not affect the layer's spatial mappings.
     """
 
     orders: OrderSet
     places: FigurePlaces
     ports: tuple[tuple[int, int], ...]
-    """(index of the memory in the whole core, port) of each port that serves an operand."""
+    """Pairs (index of the memory in the whole core, port), one for each port that serves an operand."""
     problems: tuple[TemporalProblem, ...]
     profile: ModelProfile
     array: list[OperationalArray] = field(default_factory=list)
-    """Array whose energies are now in the problems, as a list of length 1; [] before the first array."""
+    """Array whose energies the problems have at present, in a list of length 1. The list is empty before the first
+    array.
+    """
 
     def cost(self, seen: _SeenCore, design: CoreColumns, bits: Sequence[int]) -> LayerCost | None:
-        """Cost of the best mapping; None if no mapping fits. `bits` are the sizes of the memories."""
+        """Cost of the best mapping; None if no mapping fits. `bits` are the sizes of the memories in bits."""
         memories = design.core.memories
         places = list(seen.places)
         columns = {name: column[places] for name, column in design.columns.items()}
@@ -173,7 +177,7 @@ class _LayerFrame:
         return LayerCost.of(names, found.problem, found.workspace, (found.energy_pj, found.latency_cycles))
 
     def _write_terms(self, array: OperationalArray) -> None:
-        """Write the energies of the array into the problems, unless these already have them."""
+        """Write the energies of the array into the problems, unless they already have them."""
         if self.array and self.array[0] == array:
             return
         for problem, arrays in zip(self.problems, self.orders.arrays.view(np.recarray), strict=True):
@@ -185,7 +189,7 @@ class _LayerFrame:
 class LayerCosts:
     """Costs of kinds of layers on one core after another. The costs do not depend on earlier cores.
 
-    The class handles only searches that try all loop orders, for layers with few loop orders. In other cases `cost`
+    Only searches that try all loop orders are covered, and only layers with few loop orders. In other cases, `cost`
     returns None.
     """
 
@@ -197,7 +201,7 @@ class LayerCosts:
 
     @property
     def is_known(self) -> bool:
-        """Whether the search tries all loop orders, so that this class can handle it."""
+        """Whether the search tries all loop orders. Only such searches are covered."""
         return self._mapper is not None
 
     def cost(
@@ -208,11 +212,11 @@ class LayerCosts:
         reach: MemoryReach | None,
         problem: Callable[[], LayerProblem],
     ) -> LayerCost | None:
-        """Cost of the best mapping of a kind of layer. None if no mapping fits, or if this class cannot handle the
-        layer or the core.
+        """Cost of the best mapping of a kind of layer. None if no mapping fits, or if the layer or the core is not
+        covered.
 
-        `whole` is the problem of the layer on the core with all memories. `problem` makes the problem of the layer on
-        the core with only the memories that its data reach, which `reach` describes.
+        `whole` is the problem of the layer on the core with all memories. `problem` makes the problem on the core with
+        only the memories that the layer's data reach, which `reach` describes.
         """
         # Tables of orders do not contain energy terms that depend on the latency, or latency terms of plug-ins.
         if further_energy_terms(design.core) or further_latency_terms(design.core):
@@ -234,8 +238,10 @@ class LayerCosts:
         return _kept(self._costs, key, _MOST_COSTS, searched)
 
     def _frame(self, seen: _SeenCore, problem: LayerProblem) -> _LayerFrame | None:
-        """Data of the layer that are the same on all cores with the same frame. None if there are too many loop orders,
-        if the orders are of a kind that cannot be tabulated, or if no mapping fits.
+        """Data of the layer for all cores with the same frame.
+
+        None if there are too many loop orders, if the orders are of a kind that cannot be tabulated, or if no mapping
+        fits.
         """
         assert self._mapper is not None
         try:
@@ -254,7 +260,7 @@ class LayerCosts:
         return _LayerFrame(OrderSet(batches, self._objective), places, ports, tuple(problems), conversion.profile)
 
     def _is_small(self, item: TemporalProblem) -> bool:
-        """Whether there are few loop orders and the number of cycles cannot overflow, for any port widths."""
+        """Whether there are few loop orders, and the number of cycles cannot overflow for any port widths."""
         assert self._mapper is not None
         few = self._mapper.order_total(item) <= MOST_ORDERS and not item.given_boundaries
         return few and most_cycles(item.arrays, item.spatial, 1) <= MOST_CYCLES
@@ -268,7 +274,7 @@ def _seen_core(whole: LayerProblem, reach: MemoryReach | None) -> _SeenCore:
 
 
 def _kept(store: dict[Key, Kept], key: Key, most: int, make: Callable[[], Kept]) -> Kept:
-    """Stored value of a key, which is made if it is missing. If the store is full, its oldest entries are deleted."""
+    """Stored value of a key. A missing value is made. If the store is full, its oldest entries are deleted."""
     if key in store:
         return store[key]
     made = make()
@@ -280,8 +286,9 @@ def _kept(store: dict[Key, Kept], key: Key, most: int, make: Callable[[], Kept])
 
 
 def _known_search(stages: tuple[Stage, ...]) -> tuple[tuple[Stage, ...], Loma | None, str]:
-    """(stages that make spatial mappings, stage that makes all loop orders, objective). If the search does not try all
-    loop orders, the second entry is None.
+    """Triple (stages that make spatial mappings, stage that makes all loop orders, objective).
+
+    The second entry is None if the search does not try all loop orders.
     """
     kinds: list[Any] = [type(stage) for stage in stages]
     goals = [kind for kind in kinds if issubclass(kind, OfObjective) and kind.__module__ == OfObjective.__module__]

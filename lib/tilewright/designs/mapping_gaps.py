@@ -1,4 +1,4 @@
-"""Gaps of the mappings of designs on the front: how far the search of the space can be from the best mappings."""
+"""Gaps of the mappings of designs on the front: how much better the best mappings could be."""
 
 import statistics
 from collections.abc import Iterator
@@ -25,14 +25,17 @@ from tilewright.search.summary import bound_of_run
 from tilewright.workload.source import parse_workload
 
 MOST_BOUNDED = 3
-"""Largest number of designs on the front for which bounds are computed. The bounds of a design take as long as the
-evaluation of some twenty designs, which share most of their work."""
+"""Largest number of designs on the front with bounds.
+
+The bounds of one design take as long as the evaluation of some twenty designs, because designs share most of their
+work.
+"""
 
 
 def with_mapping_gaps(space: Space, answer: Answer) -> Answer:
     """Answer with the column MAPPING_GAP for at most MOST_BOUNDED designs on the front, and with a sentence on it.
 
-    The answer stays the same for designs with several cores, and if the space asks for no bounds.
+    The answer is unchanged if designs have several cores, or if the space asks for no bounds.
     """
     options = space.options
     if isinstance(options, SystemOptions) or not (options.bounds or options.of_bounds) or answer.overall.members.empty:
@@ -59,7 +62,7 @@ def with_mapping_gaps(space: Space, answer: Answer) -> Answer:
 
 
 def _gap(evaluator: NetworkEvaluator, accelerator: Accelerator, objective: str, value: float) -> float | None:
-    """Gap of the objective of a network on one design, whose value is `value`; None if a layer has no bound."""
+    """Gap of the objective of a network on one design. `value` is the objective. None if a layer has no bound."""
     placed = list(_placed(evaluator, accelerator, objective))
     if not all("lower_bound" in record.search for record, _ in placed):
         return None
@@ -79,7 +82,7 @@ def _placed(evaluator: NetworkEvaluator, accelerator: Accelerator, objective: st
 
 
 def _sentence(space: Space, designs: int, members: int, gaps: list[float]) -> str:
-    """Sentence on the gaps of the designs that were bounded."""
+    """Sentence on the gaps of the bounded designs."""
     options = space.options
     which = (
         f"{designs} of the {count_of(members, 'design')} on the front, evenly spread"

@@ -1,4 +1,4 @@
-"""Axes of a space that set the sizes of memories, and pairs of designs in which a larger memory takes more cycles."""
+"""Axes of a space that set memory sizes, and designs in which a larger memory takes more cycles."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -13,7 +13,7 @@ from tilewright.designs.space import Space
 
 
 def memory_axes(space: Space) -> tuple[str, ...]:
-    """Names of the axes on which the size of a memory depends, directly or by laws, in the order of the space."""
+    """Names of the axes that determine the size of a memory, directly or through laws, in the order of the space."""
     found = {
         axis.name for axis in space.axes if any(_is_size(path) for settings in axis.settings for path, _ in settings)
     }
@@ -28,11 +28,11 @@ def _is_size(path: KeyPath) -> bool:
 
 
 def slower_with_more_memory(space: Space, table: pandas.DataFrame) -> Iterator[str]:
-    """Sentence for each memory axis on which the next larger value has a higher latency while all other values are
-    equal.
+    """Sentences on memory axes, one for each axis along which the latency rises.
 
-    `table` has the columns of `Exploration.table`. The rules that can cause a rise are in
-    docs/multi-core-model.md#operands-that-are-too-large and, for one core, in docs/model.md#what-can-be-relied-on.
+    The latency rises if it is higher at the next larger value while all other values are equal. `table` has the columns
+    of `Exploration.table`. The rules that can cause a rise are in docs/multi-core-model.md#operands-that-are-too-large
+    and, for one core, in docs/model.md#what-can-be-relied-on.
     """
     for axis in memory_axes(space):
         ratios = _latency_ratios(space, table, axis)
@@ -60,8 +60,10 @@ def _is_free(space: Space) -> bool:
 
 
 def _latency_ratios(space: Space, table: pandas.DataFrame, axis: str) -> pandas.Series:
-    """Latency of each design divided by its latency with the next smaller value of an axis, on the same network and
-    with equal values of all other axes.
+    """Ratios of latencies along an axis: the latency of each design over that of the design with the next smaller
+    value.
+
+    The network and the values of all other axes are equal.
     """
     rows = table[table["status"] == OK]
     rows = rows.assign(size_of_axis=rows[axis].map(_size).astype(float)).dropna(subset=["size_of_axis"])
@@ -72,7 +74,10 @@ def _latency_ratios(space: Space, table: pandas.DataFrame, axis: str) -> pandas.
 
 
 def _size(value: Any) -> float:
-    """Number by which the values of a memory axis are sorted: a size in bits or a plain number; NaN for other texts."""
+    """Number by which the values of a memory axis are sorted: a size in bits, or a plain number.
+
+    NaN for other texts.
+    """
     if not isinstance(value, str):
         return float(value)
     try:

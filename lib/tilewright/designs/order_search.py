@@ -1,4 +1,4 @@
-"""New searches for two runs with a changed number: the order of the runs with the mappings that fit the change."""
+"""New searches for two runs with a changed number, to find their order with mappings that fit the change."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -19,10 +19,11 @@ from tilewright.results.searched_turn import SearchedTurn, searchable, searched_
 def searched_turns(
     turns: Sequence[OrderTurn], runs: tuple[ExplainedRun, ExplainedRun], jobs: int = 1
 ) -> tuple[SearchedTurn, ...]:
-    """Changes of `turns`, with the mappings of both runs searched again for each factor that is tried.
+    """Turns of the order of two runs after new searches. For each factor that is tried, the mappings of both runs are
+    searched again.
 
     Each search has the options of its run. The number of `jobs` does not change the result. Raises MappingError if a
-    search finds no mapping, InputError for a changed clock at which a bandwidth per second is less than a bit per
+    search finds no mapping. Raises InputError if a changed clock makes a bandwidth per second smaller than a bit per
     cycle.
     """
     searches = _Searches(runs, jobs)
@@ -35,9 +36,9 @@ def searched_turns(
 
 
 def changed_core(run: ExplainedRun, number: UncertainNumber, place: int, factor: float) -> Core:
-    """Core of a run with a number multiplied by a factor. `place` is the place of the run: 0 or 1.
+    """Core of a run in which a number is multiplied by a factor. `place` is the index of the run: 0 or 1.
 
-    A changed clock is read with the hardware file, so that bandwidths per second follow it.
+    A changed clock is read with the hardware file, because bandwidths per second depend on it.
     """
     core, parts = run.core, number.parts[place]
     if not parts or factor == 1:
@@ -60,14 +61,14 @@ def _scaled(memory: Memory, factor: float) -> Memory:
 
 @dataclass(eq=False)
 class _Searches:
-    """Totals of new searches of both runs, each search done once."""
+    """Totals of both runs after new searches. Each search is made once."""
 
     runs: tuple[ExplainedRun, ExplainedRun]
     jobs: int
     found: dict[tuple[int, Core], Outcome] = field(default_factory=dict)
 
     def total(self, place: int, core: Core) -> Outcome:
-        """Energy and latency of a run on a core, with new mappings."""
+        """Energy and latency of a run on a core with newly searched mappings."""
         if (place, core) not in self.found:
             run = self.runs[place]
             summary = map_workload(run.network, core, run.mapping, run.options, threads=self.jobs).summary
@@ -77,14 +78,14 @@ class _Searches:
 
 @dataclass(frozen=True, eq=False)
 class _Measured:
-    """Difference of two runs in a measure, as a function of the factor on a number."""
+    """Difference of two runs in a measure, by the factor on a number."""
 
     searches: _Searches
     turn: OrderTurn
     number: UncertainNumber
 
     def difference(self, factor: float) -> float:
-        """Value of the second run minus the value of the first run, as a share of the latter."""
+        """Value of the second run minus that of the first run, as a share of the first."""
         cores = [changed_core(run, self.number, place, factor) for place, run in enumerate(self.searches.runs)]
         by_time = all(core.clock_frequency_mhz for core in cores)
         values = []

@@ -1,8 +1,7 @@
-"""Results of a space of designs as one HTML file, which works offline: it contains data, style, scripts and plotly.
+"""Results of a space of designs as one HTML file, with data, style, scripts and plotly, so that it works offline.
 
-plotly.js (4.8 MB) is inside the page and not a separate file, so that the page can be sent as one file. The scripts
-explore_data.js and explore_page.js make the plots in the browser. They use one copy of the numbers for all axes that a
-user can choose.
+plotly.js (4.8 MB) is part of the page, so that the page can be sent as one file. The scripts explore_data.js and
+explore_page.js make the plots in the browser. They use one copy of the numbers for all axes that a reader can choose.
 """
 
 import re
@@ -37,10 +36,11 @@ from tilewright.results.text_tables import html_table
 FOLDER = Path(__file__).resolve().parent
 PAGE, SCRIPTS = "explore_page.html", ("explore_data.js", "explore_page.js")
 MOST_ROWS = 20_000
-"""Largest number of rows in the page, for all networks together. A page with more rows opens slowly."""
+"""Largest number of rows in the page, over all networks. A page with more rows opens slowly."""
 DIGITS, PART_DIGITS = 9, 5
-"""Significant digits of numbers in the page. PART_DIGITS is for the parts of energy and latency, DIGITS for all other
-numbers. The tables have all digits.
+"""Significant digits of numbers in the page.
+
+PART_DIGITS is for the parts of energy and latency, and DIGITS for all other numbers. The tables have all digits.
 """
 ON_FRONT_CODE, DOMINATED_CODE, UNMET_CODE = 0, 1, 2
 
@@ -67,8 +67,9 @@ def write_page(answer: Answer, path: Path) -> Path:
 
 
 def page_data(answer: Answer) -> JsonObject:
-    """Data for the scripts: columns with their names for people and, for each network and for all networks together,
-    the designs to draw.
+    """Data for the scripts: the columns with their names for readers, and the designs to draw.
+
+    The designs are listed for each network and for all networks together.
     """
     exploration = answer.exploration
     columns = [*_columns(answer)]
@@ -81,8 +82,9 @@ def page_data(answer: Answer) -> JsonObject:
 
 
 def _columns(answer: Answer) -> Iterator[JsonObject]:
-    """Columns in the order in which the page offers them: values, measures, use of memories and links, and parts. A
-    column of texts also has the list of its distinct values (`levels`).
+    """Columns in the order of the page: values, measures, use of memories and links, and parts.
+
+    A column of texts also has the list of its distinct values (`levels`).
     """
     table = answer.exploration.table
     for name in answer.exploration.value_names:
@@ -144,8 +146,9 @@ def _numbers(values: pandas.Series, column: dict[str, Any], front: Front) -> lis
 
 
 def _rounded(values: Any, digits: int = DIGITS) -> list[float | int | None]:
-    """Numbers rounded to `digits` significant digits, in the form for JSON: integers without a decimal point, None for
-    NaN.
+    """Numbers rounded to `digits` significant digits, for JSON.
+
+    Integers have no decimal point, and NaN becomes None.
     """
     found: list[float | int | None] = []
     for value in np.asarray(values, dtype=np.float64).tolist():
@@ -172,7 +175,7 @@ def _effect(effect: Effect, front: Front) -> dict[str, Any]:
 
 
 def _words(answer: Answer) -> Iterator[str]:
-    """Texts on the axes, on the assumptions of the comparison, and on the designs that are not compared."""
+    """Texts on the axes, the assumptions of the comparison, and the designs that are not compared."""
     exploration = answer.exploration
     if notes := (*answer.axis_notes, *answer.mapping_notes):
         yield "<ul>" + "".join(f"<li>{html(sentence)}</li>" for sentence in notes) + "</ul>"
@@ -196,7 +199,7 @@ def _words(answer: Answer) -> Iterator[str]:
         yield html_table(("what", "cause", "networks", "designs"), rows, texts=3)
     unused = unused_rows(exploration.notices)
     if unused:
-        yield "<h3>What was written and not used</h3>"
+        yield "<h3>Unused parts of the input</h3>"
         rows = [(row["file"], str(row["line"] or "-"), row["key"], row["why"]) for row in unused]
         yield html_table(("file", "line", "key", "why"), rows, texts=4)
 

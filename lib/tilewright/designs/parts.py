@@ -1,4 +1,4 @@
-"""Parts of a space, each with a file and a provenance, without the code that makes the parts."""
+"""Parts of a space, each with a file and a provenance, without the code that makes their contents."""
 
 import hashlib
 import json
@@ -16,7 +16,7 @@ from tilewright.designs.space import Space, stated_options
 
 @dataclass(frozen=True)
 class SpacePart:
-    """Consecutive designs, or consecutive families of designs, of a space."""
+    """Part of a space: consecutive designs, or consecutive families of designs."""
 
     number: int
     first: int
@@ -24,19 +24,19 @@ class SpacePart:
 
     @property
     def file_name(self) -> str:
-        """Name of the file of the part within the folder of the parts."""
+        """Name of the part's file in the folder of the parts."""
         return f"{self.number:05}.parquet"
 
 
 def parts_of_size(size: int, count: int) -> tuple[SpacePart, ...]:
-    """Parts of `size` consecutive items out of `count`; the last part has the remaining items."""
+    """Parts with `size` consecutive items each, for `count` items. The last part has the remainder."""
     return tuple(
         SpacePart(number, first, min(first + size, count)) for number, first in enumerate(range(0, count, size))
     )
 
 
 def made_of(space: Space, step: str) -> dict[str, Any]:
-    """Provenance that all parts made by a step have in common: code, networks, mapping, options."""
+    """Provenance that all parts of a step share: code, networks, mapping, options."""
     inputs = {f"network {network.name}": input_digest(network.file) for network in space.networks}
     if space.mapping is not None:
         inputs["mapping"] = input_digest(space.mapping)
@@ -46,14 +46,12 @@ def made_of(space: Space, step: str) -> dict[str, Any]:
 COSTS_SCHEMA = "tilewright/family-costs"
 MOST_PARTS = 200
 LEAST_FAMILIES = 20
-"""Smallest number of families of a part. For a network of fifty layers, the costs of these families take some
-seconds.
-"""
+"""Least number of families in a part. For a network of fifty layers, their costs take some seconds."""
 MOST_TOGETHER = 120
-"""Largest number of families whose costs one process computes together."""
+"""Largest number of families that one process costs together."""
 STEP = "family_costs"
 ENGINE = "loma"
-"""Search engine that costs all loop orders, so that one search gives the costs of all designs of a family."""
+"""Search engine that evaluates all loop orders. One search therefore gives the costs of all designs of a family."""
 
 
 def parts_of(space: Space) -> tuple[SpacePart, ...]:
@@ -67,7 +65,7 @@ def parts_of(space: Space) -> tuple[SpacePart, ...]:
 
 
 def check_space(space: Space) -> None:
-    """Raise InputError if the designs of a space cannot be costed by families."""
+    """Raise InputError if the space does not allow costing by families."""
     if space.is_of_systems:
         message = "complete fronts need costs by families, which are not available for designs with several cores"
         raise InputError([Problem(message, space.file, path="accelerator")])
@@ -79,10 +77,9 @@ def check_space(space: Space) -> None:
 
 
 class PartDigests:
-    """Digests of the inputs of parts. The inputs that all parts share are read only once; each part adds the numbers of
-    its families.
+    """Digests of the inputs of parts. Shared inputs are read only once, and each part adds the numbers of its families.
 
-    `told` is the provenance that a file states. If it is given, it replaces the present provenance.
+    If `told`, the provenance in a file, is given, it replaces the present provenance.
     """
 
     def __init__(self, space: Space, told: dict[str, Any] | None = None) -> None:
@@ -90,12 +87,12 @@ class PartDigests:
 
     @cached_property
     def made_of(self) -> dict[str, Any]:
-        """Provenance that all parts have in common."""
+        """Provenance that all parts share."""
         return made_of(self.space, STEP) if self._told is None else self._told
 
     @cached_property
     def said(self) -> str:
-        """Digest of everything in the space that affects its designs."""
+        """Digest of everything in the space file that affects its designs."""
         space = self.space
         axes = [[axis.name, axis.values, axis.settings] for axis in space.axes]
         laws = [[law.key, law.formula.expression.text] for law in space.laws]
@@ -106,29 +103,29 @@ class PartDigests:
         return digest_of_bytes(text.encode())
 
     def of(self, part: SpacePart) -> str:
-        """Digest of all inputs of a part."""
+        """Digest of all inputs of one part."""
         text = canonical_text([self.said, part.first, part.end])
         return digest_of_bytes(text.encode())
 
 
 SHARD_SCHEMA = "tilewright/space-shard"
 SHARD_DESIGNS = 500
-"""Number of designs of a shard if the space file does not set `shard_designs`. For a network of fifty layers, the
-designs of a shard take about a minute.
+"""Number of designs in a shard, if the space file does not set `shard_designs`. For a network of fifty layers, they
+take about a minute.
 """
 STEP_OF = {False: "explore", True: "explore_systems"}
-"""Name of the step that evaluates the designs; the key says whether the designs have several cores."""
+"""Name of the step that evaluates the designs, by whether they have several cores."""
 
 
 def shards_of(space: Space) -> tuple[SpacePart, ...]:
-    """Shards of a space, in the order of the designs. A shard is a range of consecutive designs."""
+    """Shards of a space, in the order of the designs. A shard has a range of consecutive designs."""
     return parts_of_size(space.shard_designs or SHARD_DESIGNS, len(space))
 
 
 class ShardDigests:
-    """Digests of the inputs of shards. Inputs that all shards share are read only once.
+    """Digests of the inputs of shards. Shared inputs are read only once.
 
-    `told` is the provenance that a file states. If it is given, it replaces the present provenance.
+    If `told`, the provenance in a file, is given, it replaces the present provenance.
     """
 
     def __init__(self, space: Space, told: dict[str, Any] | None = None) -> None:
@@ -136,11 +133,11 @@ class ShardDigests:
 
     @cached_property
     def made_of(self) -> JsonObject:
-        """Provenance that all shards have in common."""
+        """Provenance that all shards share."""
         return made_of(self.space, STEP_OF[self.space.is_of_systems]) if self._told is None else self._told
 
     def of(self, shard: SpacePart) -> str:
-        """Digest of all inputs of a shard."""
+        """Digest of all inputs of one shard."""
         space = self.space
         digest = hashlib.blake2b(canonical_text([SHARD_SCHEMA, self.made_of]).encode(), digest_size=DIGEST_BYTES)
         for index in range(shard.first, shard.end):

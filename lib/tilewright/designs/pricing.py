@@ -1,7 +1,7 @@
 """Costs of the designs of families: the traffic of each loop order is computed once for all designs of a family.
 
-The method is described in docs/proofs.md#fronts. A family is a set of designs that differ only in figures, such as the
-energy of an access. The costs of a design on a network are called its prices.
+docs/proofs.md#fronts describes the method. A family is a set of designs that differ only in figures, such as the energy
+of an access. The costs of designs on a network are called prices.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -39,24 +39,22 @@ Settings = tuple[tuple[KeyPath, Any], ...]
 
 
 class FigureReader:
-    """Reader of the hardware of designs. It interprets each value at a path only once."""
+    """Reader of the hardware of designs. It reads each distinct value at a path only once."""
 
     def __init__(self, base: JsonObject) -> None:
         self.base = base
         self._known: dict[tuple[KeyPath, str, float | None], float] = {}
-        """Number that a value in the file stands for, by (path, value, smallest number that is allowed at the path)."""
+        """Number for a value in the file, by (path, value, least number that the path allows)."""
 
     def whole(self, settings: Settings) -> Accelerator:
-        """Accelerator that results from settings in the base. Raises InputError if the result is not a valid
-        accelerator.
-        """
+        """Accelerator with some settings made in the base. Raises InputError if it is not a valid accelerator."""
         return accelerator_of(with_values(self.base, settings), is_of_systems=False)
 
     def core(self, settings: Settings, first: Settings, core: Core) -> Core:
-        """Core that results from `settings`. `core` is the core that results from the settings `first`; `settings` and
-        `first` differ only in figures.
+        """Core with some settings made in the base.
 
-        Raises InputError if the result is not a valid accelerator.
+        `core` is the core with the settings `first`, which differ from `settings` only in figures. Raises InputError if
+        the result is not a valid accelerator.
         """
         if len(settings) != len(first):
             return self.whole(settings).cores[0]
@@ -74,7 +72,8 @@ class FigureReader:
         return with_figures(core, changed)
 
     def _number(self, path: KeyPath, value: Any, figure: Figure, first: Settings, core: Core) -> float | None:
-        """Number that a new value at a path of `first` stands for; None if the value changes more than this figure.
+        """Number for a new value at a path. None if the value changes more than the given figure.
+
         Raises InputError if the value is wrong.
         """
         key = path, repr(value), _least(core, figure)
@@ -88,7 +87,7 @@ class FigureReader:
 
 
 def number_at(core: Core, figure: Figure) -> float | None:
-    """Value of a figure of a core; None if the core has no such memory or port."""
+    """Value of a figure in a core. None if the core has no such memory or port."""
     if figure.memory is None:
         return float(getattr(core.operational_array, figure.field))
     memory = next((memory for memory in core.memories if memory.name == figure.memory), None)
@@ -99,14 +98,15 @@ def number_at(core: Core, figure: Figure) -> float | None:
 
 
 def _least(core: Core, figure: Figure) -> float | None:
-    """Lower limit of a figure in a core: the width of a port is at least its smallest access. None if there is no
-    limit.
+    """Least allowed value of a figure in a core.
+
+    The width of a port is at least its smallest access. None if there is no limit.
     """
     return None if figure.port is None else number_at(core, replace(figure, field="bandwidth_min_bits"))
 
 
 def with_figures(core: Core, figures: dict[Figure, float]) -> Core:
-    """Copy of a core in which some figures are replaced."""
+    """Copy of a core with other values of some figures."""
     if not figures:
         return core
     array = {figure.field: number for figure, number in figures.items() if figure.memory is None}
@@ -130,14 +130,12 @@ def _widened(port: Port, wide: dict[str, float]) -> Port:
 
 
 MOST_WIDTHS = 16
-"""Largest number of combinations of port widths whose costs are computed together."""
+"""Largest number of combinations of port widths that are costed together."""
 MOST_PARTS = 2**20
-"""Factor that makes the number of a part from the number of its family. It is larger than the number of parts of a
-family.
-"""
+"""Factor that makes a part's number from its family's number. It exceeds the number of parts of any family."""
 ORDERS_OF_SPATIAL_MAPPING = 2**44
-"""Factor that makes the number of a loop order from the number of its spatial mapping. It is larger than the number of
-loop orders of a spatial mapping.
+"""Factor that makes a loop order's number from its spatial mapping's number. It exceeds the number of loop orders of
+any spatial mapping.
 """
 
 
@@ -148,39 +146,39 @@ class FamilyMembers:
     indexes: np.ndarray
     """int64 [member] index of the design in the space"""
     area_mm2: np.ndarray
-    """float64 [member] area of the design; NaN if the area of a part of the design is not given"""
+    """float64 [member] area of the design in mm2; NaN if the area of one of its parts is not known"""
     clock_period_ns: np.ndarray
-    """float64 [member] clock period of the design; NaN if the clock is not known"""
+    """float64 [member] clock period of the design in ns; NaN if it is not known"""
     variants: CoreVariants | None
-    """Variants of the core for the members; None if there are no members, or if the cores of the members cannot be
-    expressed as variants of one core.
+    """Variants of one core, one per member. None if there are no members, or if their cores are not variants of one
+    core.
     """
     accelerator: Accelerator | None
-    """Accelerator of the first member."""
+    """Accelerator of the first member; None if there is no member."""
     invalid: Mapping[int, str]
-    """Reason why a design is not a valid accelerator, by the index of the design."""
+    """Reason why a design is not a valid accelerator, by index of the design."""
     excluded: Mapping[str, int]
-    """Number of designs that each constraint excludes before the evaluation."""
+    """Number of designs that each constraint excludes before evaluation, by constraint."""
 
 
 @dataclass(frozen=True, eq=False)
 class Prices:
-    """Costs of the members of a family on one network."""
+    """Costs of the members of a family on one network, as arrays."""
 
     status: str
     reason: str
     energy_pj: np.ndarray
-    """[member] energy of the design; NaN if there is no result"""
+    """float64 [member] energy of the design in pJ; NaN if there is no result"""
     latency_cycles: np.ndarray
 
     @classmethod
     def unknown(cls, members: int, status: str = OK, reason: str = "") -> "Prices":
-        """Prices of members whose costs are not known."""
+        """Prices of members without known costs."""
         return cls(status, reason, np.full(members, np.nan), np.full(members, np.nan))
 
 
 def members_of(space: Space, family: Family, reader: FigureReader) -> FamilyMembers:
-    """Members of a family, read from the space."""
+    """Members of a family of the space."""
     indexes: list[int] = []
     cores: list[Core] = []
     invalid: dict[int, str] = {}
@@ -220,7 +218,7 @@ def members_of(space: Space, family: Family, reader: FigureReader) -> FamilyMemb
 
 
 def _reason(reader: FigureReader, settings: Settings) -> str:
-    """Reason why settings do not make a valid accelerator, in the words that are used for a single design."""
+    """Reason why settings do not give a valid accelerator, as stated for a single design."""
     try:
         reader.whole(settings)
     except InputError as error:
@@ -230,36 +228,35 @@ def _reason(reader: FigureReader, settings: Settings) -> str:
 
 @dataclass(frozen=True)
 class _Kind:
-    """Properties that (layer, core) pairs have in common if the search tries the same loop orders for each of their
-    spatial mappings.
+    """Key of (layer, core) pairs for which the search tries the same loop orders for each spatial mapping.
 
-    Layers of several networks have the same kind if they differ only in their names.
+    Layers of several networks have the same key if they differ only in their names.
     """
 
     layer: Layer
     constraints: MappingConstraints
     frame: Core
-    """Part of the core that the layer uses, without figures and sizes."""
+    """Part of the core that the layer uses, without figures and memory sizes."""
     array: tuple[Any, ...]
     names: tuple[tuple[str, tuple[tuple[str, int], ...]], ...]
-    """(name of the memory, (name, smallest access in bits) of each of its ports) of each memory."""
+    """Pairs (name of a memory, ports), one per memory. The ports are pairs (name, smallest access in bits)."""
     widths: bytes
     """Widths of all ports in all variants, as bytes of an array."""
 
 
 @dataclass(eq=False)
 class _Seen:
-    """Part of a core that the layers of a kind use."""
+    """Part of a core that the layers of one kind use."""
 
     core: Core
-    """Core in which each port has the largest width that it has in any variant."""
+    """Core in which each port has the largest width of all variants."""
     variants: CoreVariants
     best: BestOrders
 
 
 @dataclass(eq=False)
 class _Layers:
-    """Layers of one kind, for which mappings are searched together."""
+    """Layers of one kind. Their mappings are searched together."""
 
     search: tuple[Stage, ...]
     problem: LayerProblem
@@ -268,17 +265,17 @@ class _Layers:
 
 
 class FamilyPricer:
-    """Pricer, which computes the costs of families on the networks of a space."""
+    """Pricer: it computes the costs of families on the networks of a space."""
 
     def __init__(self, space: Space, evaluators: Mapping[str, NetworkEvaluator]) -> None:
         self.space, self.evaluators = space, evaluators
 
     def prices(self, families: Sequence[FamilyMembers]) -> list[dict[str, Prices]]:
-        """Prices of every member of each family on each network.
+        """Prices of every member of each family, by network.
 
-        Families that differ only in memory sizes share work; pass such families in one call. Raises InputError if a
-        design has further terms of energy or latency, or an in-memory computing array, because the costs of such
-        designs can depend on more than the figures.
+        Families that differ only in memory sizes share work, so they should be passed in one call. Raises InputError if
+        a design has further terms of energy or latency, or an in-memory computing array. The costs of such designs can
+        depend on more than the figures.
         """
         for members in families:
             assert members.accelerator is not None
@@ -299,7 +296,7 @@ class FamilyPricer:
         return [self._added_up(members, plan) for members, plan in zip(families, plans, strict=True)]
 
     def _planned(self, number: int, members: FamilyMembers, kinds: dict[_Kind, _Layers]) -> "_Plan":
-        """Plan of a family. Its layers are added to `kinds`, the layers that will be costed."""
+        """Plan of a family. Its layers are added to `kinds`, which will be costed."""
         assert members.variants is not None
         assert members.accelerator is not None
         networks: dict[str, list[tuple[LayerProblem, int]]] = {}
@@ -321,7 +318,7 @@ class FamilyPricer:
         return parts
 
     def _added_up(self, members: FamilyMembers, plan: "_Plan") -> dict[str, Prices]:
-        """Prices of a family on each network: the costs of its layers, added one after the other as in the summary of a
+        """Prices of a family on each network: sums over its layers, added one after the other as in the summary of a
         run.
         """
         result: dict[str, Prices] = {}
@@ -341,15 +338,16 @@ class FamilyPricer:
         return result
 
     def _refused(self, members: FamilyMembers, name: str) -> Prices:
-        """Prices of a family whose members have no cost, with the reason why the first member has no cost."""
+        """Prices of a family without costs. The reason is that of its first member."""
         assert members.accelerator is not None
         cost = self.evaluators[name].cost(members.accelerator)
         assert cost.status in (INVALID, INFEASIBLE), "a design fits alone, and not with the others of its family"
         return Prices.unknown(len(members.indexes), cost.status, cost.reason)
 
     def _parts(self, variants: CoreVariants, layers: Sequence[LayerProblem]) -> list[list[int]]:
-        """Groups of rows of `variants.widths` for which the same spatial mappings are tried, with at most MOST_WIDTHS
-        rows in a group.
+        """Groups of rows of `variants.widths` with equal spatial mappings to try.
+
+        A group has at most MOST_WIDTHS rows.
         """
         distinct = list({(layer.layer, layer.core, layer.constraints): layer for layer in layers}.values())
         inner = sorted({column for core in {layer.core for layer in distinct} for column in _inner(core, variants)})
@@ -365,8 +363,9 @@ class FamilyPricer:
         ]
 
     def _candidates(self, variants: CoreVariants, row: int, layers: Sequence[LayerProblem]) -> str:
-        """Text of the spatial mappings to try for each layer with the port widths in a row of `variants.widths`. If a
-        layer has no spatial mapping, the reason stands instead. Equal texts mean equal spatial mappings.
+        """Text of the spatial mappings to try for each layer, with the port widths in row `row` of `variants.widths`.
+
+        For a layer without a spatial mapping, it has the reason. Equal texts mean equal spatial mappings.
         """
         bits, options = variants.widths[row].tolist(), self.space.options
         count, mixed = options.spatial_count(bounds=False), options.enable_mix_spatial_mapping
@@ -381,15 +380,15 @@ class FamilyPricer:
 
 
 _Plan = list[tuple[np.ndarray, dict[str, list[tuple[_Seen, int]]]]]
-"""Parts of a family. Each part has the positions of its members and, for each network, (layer, number of equal layers)
-pairs.
+"""Parts of a family. Each part has the positions of its members, and for each network pairs (layer, number of equal
+layers).
 """
 
 
 def _entered(
     kinds: dict[_Kind, _Layers], search: tuple[Stage, ...], layer: LayerProblem, key: int, variants: CoreVariants
 ) -> _Seen:
-    """Part of the core that the layer uses. The layer is added to `kinds`, the layers that will be costed."""
+    """Part of the core that a layer uses. The layer is added to `kinds`, which will be costed."""
     core, array = layer.core, layer.core.operational_array
     names = tuple(
         (memory.name, tuple((port.name, port.bandwidth_min_bits) for port in memory.ports)) for memory in core.memories
@@ -405,7 +404,7 @@ def _entered(
 
 
 def _price(layers: _Layers, space: Space) -> None:
-    """Find the best loop orders of all layers of a kind on each core, one spatial mapping after the other."""
+    """Find the best loop orders of all layers of one kind on each core, one spatial mapping after the other."""
     makers = tuple(stage for stage in layers.search[:-1] if stage.gives is not Same)
     spatial: dict[tuple[int, ...], list[TemporalProblem]] = {}
     tried: dict[Unrolling, tuple[TemporalProblem, list[tuple[int, _Seen]]]] = {}
@@ -426,14 +425,14 @@ def _price(layers: _Layers, space: Space) -> None:
 
 
 def _check_cycles(item: TemporalProblem, variants: CoreVariants, space: Space) -> None:
-    """Raise InputError if a variant has ports so narrow that the number of cycles could overflow."""
+    """Raise InputError if ports of a variant are so narrow that the number of cycles could overflow."""
     if most_cycles(item.arrays, item.spatial, int(variants.widths.min())) > MOST_CYCLES:
         message = f"layer '{item.layer.name}' is too large for the narrowest ports of the space"
         raise InputError([Problem(f"{message}: moving its data could take 2^57 cycles", space.file)])
 
 
 def _spatial_mappings(makers: tuple[Stage, ...], problem: LayerProblem) -> list[TemporalProblem]:
-    """Possible spatial mappings of a layer, in the order of the search; [] if there are none."""
+    """Spatial mappings of a layer that are possible, in the order of the search; [] if there are none."""
     try:
         return [item for item in Rest(makers, Control())(problem) if isinstance(item, TemporalProblem)]
     except MappingError:
@@ -441,8 +440,9 @@ def _spatial_mappings(makers: tuple[Stage, ...], problem: LayerProblem) -> list[
 
 
 def _batches(mapper: Stage, item: TemporalProblem) -> Iterator[tuple[OrderBatch, int]]:
-    """Batches of the loop orders of a spatial mapping, each with the number of its first order; empty if there are no
-    orders.
+    """Batches of the loop orders of a spatial mapping, each with the number of its first order.
+
+    There are none if the mapping has no orders.
     """
     first = 0
     try:
@@ -455,6 +455,6 @@ def _batches(mapper: Stage, item: TemporalProblem) -> Iterator[tuple[OrderBatch,
 
 
 def _inner(core: Core, variants: CoreVariants) -> list[int]:
-    """Columns of the ports of the innermost memories. Only these ports limit spatial mappings."""
+    """Columns of the ports of the innermost memories. No other ports limit spatial mappings."""
     memories = [core.memories[k] for k in memory_hierarchy(core).inner_memories]
     return [variants.column(memory.name, port.name) for memory in memories for port in memory.ports]

@@ -1,5 +1,6 @@
-"""Measures of designs: columns of results with names and units for people, parts of energy and latency, values as
-texts."""
+"""Measures of designs: columns of results with names and units for readers, parts of energy and latency, and texts of
+values.
+"""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -16,18 +17,20 @@ from tilewright.designs.columns import ODDS, RESULTS, USES
 from tilewright.designs.laws import LARGEST_WHOLE, value_word
 
 OK, INFEASIBLE, INVALID = "ok", "infeasible", "invalid"
-"""Status of a design. OK: the design has results. INFEASIBLE: there is a layer for which no mapping fits. INVALID: the
-design is not a valid accelerator, or not a valid accelerator for this network.
+"""Status of a design.
+
+OK: the design has results. INFEASIBLE: no mapping fits for at least one layer. INVALID: the design is not a valid
+accelerator, at all or for this network.
 """
 ALL_NETWORKS = "all networks"
-"""Name for the sums over all networks, in place of the name of a network."""
+"""Name in place of a network's name, for sums over all networks."""
 SUMMED = "All networks: energies, latencies and EDPs are added up; the area is counted only once."
-"""Sentence on these sums."""
+"""Sentence that says how the sums over all networks are made."""
 
 
 @dataclass(frozen=True)
 class Measure:
-    """Quantity: its name in words, the unit for people, and the factor from this unit to the unit of the column."""
+    """Measure of a design: its name and unit for readers, and the factor from this unit to the unit of the column."""
 
     words: str
     unit: str
@@ -35,11 +38,11 @@ class Measure:
 
     @property
     def title(self) -> str:
-        """Title with the unit, for an axis or a column."""
+        """Title with the unit, for a figure axis or a column."""
         return f"{self.words} [{self.unit}]"
 
     def text(self, value: float) -> str:
-        """Text of a value of the column, in the unit for people and without the unit; "not given" for NaN."""
+        """Number of a column as text, in the unit for readers and without this unit; "not given" for NaN."""
         if value != value:
             return "not given"
         scaled = value / self.scale
@@ -50,7 +53,7 @@ ENERGY, LATENCY = Measure("energy", "µJ", PICOJOULES_A_MICROJOULE), Measure("la
 MEASURES: dict[str, Measure] = dict(
     zip(RESULTS, (ENERGY, LATENCY, Measure("EDP", "J cycles", 1e12), Measure("area", "mm²", 1.0)), strict=True)
 )
-"""Measures by which designs of one clock can be compared, by the name of the column. Smaller values are better."""
+"""Measures of designs with equal clocks, by column. Smaller values are better."""
 _PREFIXES = ((1.0, ""), (1e-3, "m"), (1e-6, "µ"), (1e-9, "n"), (1e-12, "p"), (1e-15, "f"))
 _JOULE_PJ = 1e12
 USE_MEASURES: dict[str, Measure] = dict(
@@ -64,12 +67,13 @@ USE_MEASURES: dict[str, Measure] = dict(
         strict=True,
     )
 )
-"""Further measures of designs with several cores, by the name of the column."""
+"""Further measures of designs with several cores, by column."""
 
 
 def measures_in_time(table: pandas.DataFrame) -> dict[str, Measure]:
-    """Measures by which designs of different clocks can be compared, in the order of MEASURES. The units are the
-    largest ones in which no latency and no EDP of the table is below 1.
+    """Measures of designs with different clocks, in the order of MEASURES.
+
+    Each unit is the largest one in which no latency, or no EDP, of the table is below 1.
     """
     return {
         ENERGY_PJ: ENERGY,
@@ -87,7 +91,7 @@ def _prefixed(words: str, unit: str, scale: float, values: pandas.Series) -> Mea
 
 
 def uniform(table: pandas.DataFrame, value_names: Sequence[str]) -> pandas.DataFrame:
-    """Table with numbers in all columns of measures. Each column of values has either numbers or texts."""
+    """Table whose measure columns have only numbers, and whose value columns have either numbers or texts."""
     changed: dict[str, Any] = {key: pandas.to_numeric(table[key]).astype("float64") for key in MEASURES}
     for name in value_names:
         given = table[name].tolist()
@@ -97,10 +101,10 @@ def uniform(table: pandas.DataFrame, value_names: Sequence[str]) -> pandas.DataF
 
 
 def numbers_or_words(given: Sequence[Any], kinds: Sequence[Any]) -> pandas.Series:
-    """Column of values. It has numbers if all of `kinds` are numbers, else texts. True and false are texts.
+    """Column of values: numbers if all of `kinds` are numbers, else texts.
 
-    Values that an invalid design does not have (None or NaN) become NaN or ''. If integers are too large for a table,
-    the column has floating-point numbers.
+    True and false become texts. Missing values of invalid designs (None or NaN) become NaN or ''. If integers are too
+    large for a table, the column has floating-point numbers.
     """
     known = [value for value in kinds if not _is_nothing(value)]
     if any(isinstance(value, str | bool | np.bool_) for value in known):
@@ -120,8 +124,9 @@ def _plain(value: Any) -> Any:
 
 
 def energy_parts(columns: Sequence[str]) -> dict[str, str]:
-    """Names in words of the parts that add up to the energy, by column. If there are columns by memory, they replace
-    the column of all memory accesses.
+    """Names for readers of the parts of the energy, by column.
+
+    If there are columns by memory, they replace the column of all memory accesses.
     """
     found = dict(_parts(columns, r"energy_(.+)_pj"))
     memories = {column: term for column, term in found.items() if term.startswith(f"{ACCESSES}_")}
@@ -132,12 +137,12 @@ def energy_parts(columns: Sequence[str]) -> dict[str, str]:
 
 
 def latency_parts(columns: Sequence[str]) -> dict[str, str]:
-    """Names in words of the parts of the latency, by column."""
+    """Names for readers of the parts of the latency, by column."""
     return {column: term_words(part) for column, part in _parts(columns, r"latency_(.+)_cycles")}
 
 
 def value_text(value: Any) -> str:
-    """Text of a value of a design: integers have no decimal point, and numbers have no thousands separators."""
+    """Value of a design as text. Integers have no decimal point, and numbers have no thousands separators."""
     if isinstance(value, str | bool | np.bool_):
         return value_word(_plain(value))
     return f"{value:.0f}" if value == round(value) and abs(value) < 1e15 else f"{value:.6g}"

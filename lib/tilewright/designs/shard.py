@@ -1,6 +1,6 @@
 """Shards: Parquet files, each with the costs of some designs of a space on all its networks.
 
-The metadata of a shard name the inputs from which the shard was made (parts.py).
+The metadata of a shard name its inputs (parts.py).
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -31,13 +31,13 @@ class ShardContent:
     """Content of a shard."""
 
     table: pandas.DataFrame
-    """Table with a row for each network and each design that no constraint excludes."""
+    """Table with one row per network, for each design that no constraint excludes before evaluation."""
     excluded: Mapping[str, int]
-    """Number of designs that each constraint excludes before the evaluation."""
+    """Number of designs that each constraint excludes before evaluation, by constraint."""
 
 
 class ShardMaker:
-    """Maker of shards, which evaluates designs of a space. The networks are read when the first design is evaluated."""
+    """Maker of shards: it evaluates designs of a space. It reads the networks when it evaluates the first design."""
 
     def __init__(self, space: Space, sharing: Sharing | None = None) -> None:
         self.space = space
@@ -45,8 +45,9 @@ class ShardMaker:
 
     @cached_property
     def evaluators(self) -> dict[str, DesignEvaluator]:
-        """Evaluators of the networks, by network name. Raises InputError with all mistakes in the networks and the
-        mapping file.
+        """Evaluators of the networks, by name of the network.
+
+        Raises InputError with all mistakes in the networks and the mapping file.
         """
         problems: list[Problem] = []
         found: dict[str, DesignEvaluator] = {}
@@ -60,7 +61,7 @@ class ShardMaker:
         return found
 
     def _evaluator(self, network: Network) -> DesignEvaluator:
-        """Evaluator of a network. Raises InputError."""
+        """Evaluator of one network. Raises InputError with all mistakes in the network and the mapping file."""
         options = self.space.options
         if isinstance(options, SystemOptions):
             from tilewright.designs.evaluate_system import NETWORK_MODEL, SystemEvaluator
@@ -72,8 +73,9 @@ class ShardMaker:
         return NetworkEvaluator(parse_workload(network.file, model=options.model), self.space.mapping, options)
 
     def rows(self, indexes: Iterable[int]) -> Iterator[tuple[list[Row], str]]:
-        """(rows, constraint) of each design. If a constraint excludes the design, there are no rows; else `constraint`
-        is ''.
+        """Pairs (rows, constraint), one per design.
+
+        `constraint` is the one that excludes the design, and there are then no rows. Otherwise `constraint` is ''.
         """
         for index in indexes:
             design = self.space.design(index)
@@ -110,13 +112,16 @@ class ShardMaker:
 
 
 def make_rows(space: Space) -> Callable[[Sequence[int]], list[tuple[list[Row], str]]]:
-    """Function that computes the costs of designs, given by their indexes, each individually, in a separate process."""
+    """Function that computes the costs of designs, by their indexes, in a separate process.
+
+    Each design is costed individually.
+    """
     maker = ShardMaker(space)
     return lambda indexes: list(maker.rows(indexes))
 
 
 def content_of(space: Space, found: Iterable[tuple[list[Row], str]]) -> ShardContent:
-    """Content of a shard, with the rows of its designs as a table."""
+    """Content of a shard: a table with the rows of its designs."""
     rows: list[Row] = []
     excluded: dict[str, int] = {}
     for own, constraint in found:
@@ -134,7 +139,7 @@ def content_of(space: Space, found: Iterable[tuple[list[Row], str]]) -> ShardCon
 
 
 def write_shard(path: Path, content: ShardContent, digest: str, made_of: Mapping[str, Any]) -> None:
-    """Write a shard; equal content gives equal bytes."""
+    """Write a shard to a file. Equal content gives equal bytes."""
     said = {"schema": SHARD_SCHEMA, "digest": digest, "excluded": dict(content.excluded), "provenance": dict(made_of)}
     write_stamped(path, content.table, said)
 
@@ -146,7 +151,7 @@ def read_shards(paths: Sequence[Path]) -> list[ShardContent]:
 
 
 def joined(space: Space, contents: Sequence[ShardContent]) -> ShardContent:
-    """Joint content of several consecutive shards. If there are no shards, the table has no rows."""
+    """Content of several consecutive shards as one. Without shards, the table has no rows."""
     excluded: dict[str, int] = {}
     for content in contents:
         for constraint, count in content.excluded.items():

@@ -1,4 +1,4 @@
-"""Design space: a base accelerator, its axes, laws and constraints, and the options of its searches."""
+"""Design space: a base accelerator with axes, laws and constraints, and the options of its searches."""
 
 import itertools
 import math
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SystemOptions(CnSearchOptions, TilingOptions, AllocationParameters, ScheduleSettings):
-    """Options of designs with several cores: for the search on a core, the division of networks into computation nodes,
-    the search for an allocation, and schedules.
+    """Options for designs with several cores: of the search on a core, the division into computation nodes, the search
+    for an allocation, and the schedules.
     """
 
     def conflicts(self, wrong: set[str]) -> Iterable[Problem]:
@@ -37,31 +37,35 @@ class SystemOptions(CnSearchOptions, TilingOptions, AllocationParameters, Schedu
         yield from TilingOptions.conflicts(self, wrong)
 
     def without_effect(self) -> dict[str, str]:
-        """Reason why an option has no effect, by name of the option: only other engines use it. `seed` is never
-        included, because the search for an allocation always uses the seed.
+        """Reason why an option has no effect, by name of the option. Options of engines that are not used have no
+        effect.
+
+        `seed` always has an effect, because the search for an allocation uses it.
         """
         return {name: why for name, why in super().without_effect().items() if name != "seed"}
 
     def stated(self) -> JsonObject:
-        """Options as plain data."""
+        """Options as JSON values."""
         tiling = self.part(TilingOptions).stated()
         return tiling | {name: encode(value) for name, value in self.as_dict().items() if name not in tiling}
 
 
 SpaceOptions = SearchOptions | SystemOptions
 KINDS: dict[bool, type[SpaceOptions]] = {False: SearchOptions, True: SystemOptions}
-"""Type of the options; the key says whether designs have several cores."""
+"""Class of the options, by whether designs have several cores."""
 DEFAULTS: dict[bool, Mapping[str, Any]] = {
     False: {"model": CORRECTED.name, "exploit_data_locality": True, "bounds": True},
     True: {},
 }
-"""Defaults that differ from the defaults of `SearchOptions`. Without data locality, no memory of a design would pay for
-its size. With bounds, the answer says how far the mappings of designs on the front can be from the best mappings.
+"""Defaults that differ from those of `SearchOptions`.
+
+Without data locality, a larger memory would never pay off. With bounds, the answer states gaps of mappings on the
+front.
 """
 
 
 def stated_options(options: SpaceOptions) -> JsonObject:
-    """Options as plain data."""
+    """Options as JSON values."""
     if isinstance(options, SystemOptions):
         return options.stated()
     found: dict[str, Any] = encode(options)
@@ -69,11 +73,11 @@ def stated_options(options: SpaceOptions) -> JsonObject:
 
 
 MOST_KEPT = 2**16
-"""Largest number of combinations of axis values for which the values of a formula are stored. If there are more, the
-formula is computed again for each design.
+"""Largest number of combinations of axis values for which a formula's values are stored. If there are more, the formula
+is computed for each design.
 """
 _TRIED = 1000
-"""Number of designs that are tried one by one before all combinations are checked together."""
+"""Number of designs that are tried one by one, before all combinations are checked together."""
 
 
 @dataclass(frozen=True)
@@ -86,7 +90,7 @@ class Network:
 
 @dataclass(frozen=True)
 class Design:
-    """Accelerator of a space."""
+    """Design of a space: an accelerator, with the values that define it."""
 
     index: int
     """Index of the design in the space, from 0; the last axis varies fastest."""
@@ -95,24 +99,27 @@ class Design:
     are left out.
     """
     hardware: dict[str, Any]
-    """Content of the hardware file of the design; {} if `problem` says why there is none. The caller must not change
-    this dict, because designs share their common parts.
+    """Content of the hardware file of the design. {} if there is none; `problem` then has the reason.
+
+    Callers must not change this dict, because designs share their common parts.
     """
     excluded_by: str = ""
-    """Constraint before evaluation that the design does not meet; '' if it meets all of them."""
+    """Constraint before evaluation that the design violates; '' if it meets all of them."""
     problem: str = ""
-    """Reason why there is no hardware file: a law cannot be computed, for example because of a division by zero."""
+    """Reason why there is no hardware file: a law cannot be computed, such as a division by zero. '' if there is a
+    file.
+    """
 
 
 @dataclass(frozen=True)
 class Outline:
-    """Settings that turn the base into a design, without the hardware file that results from these settings."""
+    """Settings that turn the base into a design, without the resulting hardware file."""
 
     settings: tuple[tuple[KeyPath, Any], ...]
-    """Settings of axes, then settings of laws; () if `problem` says why there is no hardware file."""
+    """Settings of axes, then of laws. () if there is no hardware file; `problem` then has the reason."""
     excluded_by: str = ""
     problem: str = ""
-    """Reason why there is no hardware file. This field and `excluded_by` have the same meaning as in `Design`."""
+    """Reason why there is no hardware file, as in `Design`. `excluded_by` is also as in `Design`."""
 
 
 @dataclass(frozen=True)
@@ -122,7 +129,7 @@ class Axis:
     name: str
     values: tuple[Value, ...]
     settings: tuple[tuple[tuple[KeyPath, Any], ...], ...]
-    """Settings in the base for each value of the axis."""
+    """Settings in the base, for each value of the axis."""
 
 
 @dataclass(frozen=True)
@@ -131,26 +138,27 @@ class Formula:
 
     expression: Expression
     axes: tuple[int, ...]
-    """Positions of the axes on which the expression depends, directly or through the names of laws."""
+    """Indexes of the axes on which the expression depends, directly or through laws."""
     is_kept: bool
-    """Whether the value is stored for each combination of axis values. It is stored if there are few combinations."""
+    """Whether the values are stored for each combination of axis values. They are stored if there are few combinations.
+    """
     kept: dict[tuple[int, ...], "_Outcome"] = field(default_factory=dict, compare=False, repr=False)
 
 
 @dataclass(frozen=True)
 class Law:
-    """Law: a value that follows from other values."""
+    """Law: a value that is computed from other values."""
 
     key: str
     """Name that the law defines, or dotted path that it sets, as written in the file."""
     formula: Formula
     path: KeyPath | None
-    """Path in the base that the law sets; None if the law defines a name."""
+    """Path in the base that the law sets. None if the law defines a name."""
 
 
 @dataclass(frozen=True)
 class _Outcome:
-    """Value of a formula for a combination of axis values, or the reason why there is no value."""
+    """Outcome of a formula for a combination of axis values: its value, or the reason why there is none."""
 
     value: Value
     problem: str = ""
@@ -158,51 +166,53 @@ class _Outcome:
 
 @dataclass(frozen=True, eq=False)
 class Space:
-    """Design space: designs by their index, and the networks and options with which the designs are evaluated."""
+    """Design space: designs by index, with the networks and options for their evaluation."""
 
     name: str
     file: str
-    """Path of the space file; '' if the space was given as a dict."""
+    """Path of the space file; '' if the space is a dict."""
     networks: tuple[Network, ...]
     mapping: Path | None
-    """Path of the mapping file. None stands for a mapping file with a single entry `default`, which has the default
-    links of operands and no spatial mapping, so that spatial mappings are generated.
+    """Path of the mapping file.
+
+    None stands for a mapping file with only an entry `default`. This entry has the default links of operands and no
+    spatial mapping. Spatial mappings are then generated.
     """
     options: SpaceOptions
     objectives: tuple[str, ...]
-    """Objectives of the Pareto front, chosen from RESULTS."""
+    """Objectives of the Pareto front: names in RESULTS."""
     shard_designs: int | None
     base: dict[str, Any]
-    """Content of the hardware file of the base. For several cores, it includes all core files under `core_files`."""
+    """Content of the base's hardware file. With several cores, it includes all core files under `core_files`."""
     axes: tuple[Axis, ...]
     laws: tuple[Law, ...]
     constraints_before: tuple[Formula, ...]
-    """Constraints that are checked before any design is evaluated."""
+    """Constraints that are checked before evaluation."""
     constraints_after: tuple[Formula, ...]
-    """Constraints on results, which are checked after the evaluation."""
+    """Constraints on results, which are checked after evaluation."""
     rows: tuple[tuple[int, ...], ...] | None = None
-    """Position, in each axis, of the value of each design of a design sheet; None if all combinations of values are
+    """Index of the value of each axis, for each design of a design sheet. None if all combinations of values are
     designs.
     """
     row_names: tuple[str, ...] = ()
-    """Names of the designs in the sheet; () if the sheet has no names."""
+    """Names of the designs in the sheet; () if it has none."""
 
     @property
     def is_of_systems(self) -> bool:
-        """Whether designs have several cores."""
+        """Whether the designs have several cores."""
         return "cores" in self.base
 
     @property
     def value_names(self) -> tuple[str, ...]:
-        """Columns of a table of designs that hold values: axes, then the names that laws define."""
+        """Columns of values in tables of designs: axes, then names that laws define."""
         return (*(axis.name for axis in self.axes), *(law.key for law in self.laws if law.path is None))
 
     def __len__(self) -> int:
-        """Number of designs, whether or not they meet the constraints."""
+        """Number of designs, including those that violate constraints."""
         return math.prod(self._sizes) if self.rows is None else len(self.rows)
 
     def design(self, index: int) -> Design:
-        """Design at an index. It depends only on the space and the index. Raises IndexError."""
+        """Design with this index. It depends only on the space and the index. Raises IndexError if there is none."""
         positions = self.positions(index)
         values = self._axis_values(positions)
         found = self._law_outcomes(positions)
@@ -212,7 +222,7 @@ class Space:
         return Design(index, values, hardware, outline.excluded_by, outline.problem)
 
     def values(self, index: int) -> dict[str, Value]:
-        """Values of the design at an index, as constraints use them. Raises IndexError."""
+        """Values of the design with this index, as constraints read them. Raises IndexError if there is none."""
         positions = self.positions(index)
         outcomes = ((law, self._outcome(law.formula, positions)) for law in self.laws if law.path is None)
         named = {law.key: outcome.value for law, outcome in outcomes if not outcome.problem}
@@ -220,8 +230,9 @@ class Space:
 
     @cached_property
     def known_values(self) -> dict[str, tuple[Value, ...]]:
-        """Values that designs of the space can have, by column of `value_names`, even if a table contains only some of
-        the designs. Laws with too many values are left out.
+        """Values that designs of the space can have, by column of `value_names`.
+
+        They include values of designs that a table lacks. Laws with too many values are left out.
         """
         found = {axis.name: axis.values for axis in self.axes}
         for law in self.laws:
@@ -232,24 +243,24 @@ class Space:
         return found
 
     def outline(self, index: int) -> Outline:
-        """Settings that turn the base into the design at an index. Raises IndexError."""
+        """Settings that turn the base into the design with this index. Raises IndexError if there is none."""
         positions = self.positions(index)
         return self._outline(positions, self._law_outcomes(positions))
 
     def design_name(self, index: int) -> str:
-        """Name of a design: the name in the design sheet or, if the sheet has none, the name of the space and the
-        index. Raises IndexError.
+        """Name of a design: its name in the design sheet. Without such a name, the name of the space and the index.
+
+        Raises IndexError if there is no such design.
         """
         if not 0 <= index < len(self):
             raise IndexError(index)
         return self.row_names[index] if self.row_names else f"{self.name}-{index:0{len(str(len(self)))}}"
 
     def unmet(self, values: Mapping[str, Value], results: Mapping[str, float]) -> str:
-        """First constraint that the results of a design on a network do not meet; '' if the results meet all
-        constraints.
+        """First constraint that the results of a design on a network violate; '' if they meet all constraints.
 
-        `values` are the values of the design; `results` are the results by their names in RESULTS. If a constraint uses
-        a result that is missing, the constraint is not met.
+        `values` are the values of the design. `results` has the results by their names in RESULTS. A constraint on a
+        missing result counts as violated.
         """
         for constraint in self.constraints_after:
             expression = constraint.expression
@@ -264,21 +275,22 @@ class Space:
         return ""
 
     def count_allowed(self) -> int:
-        """Number of designs that meet all constraints before evaluation and whose laws can be computed."""
+        """Number of designs that meet all constraints before evaluation, and whose laws can be computed."""
         if self.rows is not None:
             return sum(map(self._is_allowed, self.rows))
         allowed = self._allowed_combinations()
         return int(allowed.sum()) * (len(self) // allowed.size)
 
     def size_text(self) -> str:
-        """Text for people with the number of designs. It is shown before any design is evaluated."""
+        """Text with the number of designs, which is shown before evaluation."""
         allowed, networks = self.count_allowed(), count_of(len(self.networks), "network")
         left = "" if allowed == len(self) else f", of which {allowed:,} meet the constraints before evaluation"
         return f"{count_of(len(self), 'design')}{left}, on {networks}"
 
     def first_allowed(self) -> int | None:
-        """Index of the first design that meets all constraints before evaluation and whose laws can be computed; None
-        if no design does.
+        """Index of the first design that meets all constraints before evaluation, and whose laws can be computed.
+
+        None if there is none.
         """
         tried = len(self) if self.rows is not None else min(len(self), _TRIED)
         found = next((index for index in range(tried) if self._is_allowed(self.positions(index))), None)
@@ -304,7 +316,7 @@ class Space:
         return {axis.name: place for place, axis in enumerate(self.axes)}
 
     def positions(self, index: int) -> tuple[int, ...]:
-        """Position, in each axis, of the value of the design at an index. Raises IndexError."""
+        """Index of the value of each axis, for the design with this index. Raises IndexError if there is none."""
         if not 0 <= index < len(self):
             raise IndexError(index)
         if self.rows is not None:
@@ -322,7 +334,7 @@ class Space:
         return [(law, self._outcome(law.formula, positions)) for law in self.laws]
 
     def _outline(self, positions: Sequence[int], found: Sequence[tuple[Law, _Outcome]]) -> Outline:
-        """Settings of a design; `found` has the laws of the design with their outcomes."""
+        """Settings of a design. `found` has its laws with their outcomes."""
         problem = next((f"{law.key}: {outcome.problem}" for law, outcome in found if outcome.problem), "")
         if problem:
             return Outline((), problem=problem)
@@ -334,7 +346,7 @@ class Space:
         return Outline((*itertools.chain.from_iterable(settings), *from_laws), excluded_by)
 
     def _outcome(self, formula: Formula, positions: Sequence[int]) -> _Outcome:
-        """Value of a formula in a design, or the reason why there is no value."""
+        """Outcome of a formula in a design: its value, or the reason why there is none."""
         place = tuple([positions[axis] for axis in formula.axes])
         found = formula.kept.get(place)
         if found is None:
@@ -360,7 +372,7 @@ class Space:
             return _Outcome(0, str(error))
 
     def _exclusion(self, positions: Sequence[int]) -> tuple[str, str]:
-        """(first constraint that is not met, or ''; reason why a constraint cannot be computed, or '')."""
+        """Pair (first violated constraint, reason why a constraint cannot be computed). Each is '' if there is none."""
         for constraint in self.constraints_before:
             outcome = self._outcome(constraint, positions)
             if outcome.problem:
@@ -374,7 +386,7 @@ class Space:
         return not outcome.problem and bool(outcome.value or not is_constraint)
 
     def _conditions(self) -> Iterator[tuple[Formula, bool]]:
-        """(formula, whether it is a constraint) for each formula that can make a design invalid or exclude a design."""
+        """Pairs (formula, whether it is a constraint), one for each formula that can rule out a design."""
         yield from ((law.formula, False) for law in self.laws)
         yield from ((constraint, True) for constraint in self.constraints_before)
 
@@ -382,10 +394,10 @@ class Space:
         return all(self._holds(formula, is_constraint, positions) for formula, is_constraint in self._conditions())
 
     def _allowed_combinations(self) -> "NDArray[np.bool_]":
-        """Array with one dimension per axis; True for allowed combinations of axis values. If no condition depends on
-        an axis, the array has length 1 in this axis, which stands for all values.
+        """Array with one dimension per axis: True for each allowed combination of axis values.
 
-        Each condition is computed only for the axes on which it depends.
+        If no condition depends on an axis, the array has length 1 in this axis, which stands for all values. Each
+        condition is computed only over the axes on which it depends.
         """
         import numpy as np  # the rules of the pipeline read spaces too
 
@@ -399,7 +411,7 @@ class Space:
 
 
 def _as_written(value: Value) -> Value:
-    """Value of a law in the form in which it would be written in a file: 16, not 16.0."""
+    """Value of a law as a file would contain it: 16, not 16.0."""
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 

@@ -46,20 +46,21 @@ CORES = "core_files"
 
 @dataclass(frozen=True)
 class SystemBase:
-    """Accelerator with several cores, together with the contents of its core files."""
+    """Accelerator with several cores, with the contents of its core files."""
 
     document: YamlDocument
-    """Content of the accelerator file, together with the core files under CORES by name; `cores` and `offchip_core` use
-    these names.
+    """Content of the accelerator file, with the core files by name under CORES. `cores` and `offchip_core` use these
+    names.
     """
     parts: Table[str, YamlDocument] = field(default_factory=dict)
-    """Core files by name, for cores that are not written in the accelerator file itself."""
+    """Core files by name. Cores that the accelerator file itself contains are left out."""
     space_file: str = ""
-    """Path of the file of the space, which can also contain cores under CORES."""
+    """Path of the space file, which can also contain cores under CORES."""
 
     def told(self, problem: Problem) -> Problem:
-        """Problem with the file, line and path of a core file, if the problem concerns a part of this core file; else
-        the unchanged problem.
+        """Problem with a part of a core file, with the file, line and path in this core file.
+
+        Other problems are returned unchanged.
         """
         for name, part in self.parts.items():
             start = f"{CORES}.{name}"
@@ -74,8 +75,9 @@ class SystemBase:
 def system_base(
     document: YamlDocument, further: Table[str, YamlDocument], problems: Problems, space_file: str = ""
 ) -> SystemBase | None:
-    """Base made from an accelerator file and the `further` cores that a space adds. If a core file is missing or cannot
-    be read, the mistake is recorded and the result is None.
+    """Base from an accelerator file and the cores `further` that the space adds.
+
+    If a core file is missing or cannot be read, the mistake is recorded, and the result is None.
     """
     contained = contained_cores(document.data)
     parts: dict[str, YamlDocument] = {}
@@ -100,8 +102,9 @@ def system_base(
 
 
 def _paths(document: YamlDocument, problems: Problems) -> dict[KeyPath, Path] | None:
-    """Paths of the core files, by the place in the accelerator file that names the core. If a file is missing, the
-    mistake is recorded and the result is None.
+    """Paths of the core files, by the path in the accelerator file that names the core.
+
+    If a file is missing, the mistake is recorded, and the result is None.
     """
     folder = Path(document.file).parent
     found: dict[KeyPath, Path] = {}
@@ -119,19 +122,20 @@ def _paths(document: YamlDocument, problems: Problems) -> dict[KeyPath, Path] | 
 
 
 LARGEST_SPACE = 10**8
-"""Largest number of designs of a space."""
+"""Largest number of designs in a space."""
 
 
 def read_space(source: str | Path | dict[str, Any], notices: list[str] | None = None) -> Space:
-    """Design space of a file, or of a dict with the same data. Paths in a dict are relative to the working folder.
+    """Design space of a file, or of a dict with the same data.
 
-    Raises InputError with all mistakes. Remarks on input that is allowed but unusual are appended to `notices`.
+    Paths in a dict are relative to the working folder. Raises InputError with all mistakes. Remarks on unusual input
+    are added to `notices`.
     """
     return space_of(document_of(source) if isinstance(source, dict) else load_yaml(source, notices), notices)
 
 
 def space_of(document: YamlDocument, notices: list[str] | None = None) -> Space:
-    """Design space of a loaded document. Raises InputError with all mistakes."""
+    """Design space of a document that is already loaded. Raises InputError with all mistakes."""
     refuse_other_kind(document, SPACE)
     problems = Problems(document)
     for path in document.repeated:
@@ -148,19 +152,17 @@ class _Reader:
         self.document, self.entry, self.problems = document, entry, problems
         self.folder = Path(document.file).parent
         self.system: SystemBase | None = None
-        """Base if the base is an accelerator with several cores; else None."""
+        """Base with several cores; None if the base has one core."""
         self.base = self._base()
         self.axes = AxesReader(self.base.data if self.base else None, problems)
         self.sheet_file = ""
 
     def space(self) -> Space | None:
-        """Design space. If the file does not define a design space, the mistakes are recorded and the result is
-        None.
-        """
+        """Design space of the file. None if the file has mistakes, which are recorded."""
         entry, problems = self.entry, self.problems
         name, networks, options = self._name(), self._networks(), self._options()
         mapping = self._file(("mapping",), entry.mapping)
-        problems.repeated(("objectives",), entry.objectives or (), "stands in the list before")
+        problems.repeated(("objectives",), entry.objectives or (), "repeats an earlier value of the list")
         axes, rows, row_names = self._axes()
         laws = self._laws(axes)
         before, after = self._constraints(axes, laws)
@@ -212,7 +214,9 @@ class _Reader:
             file = self._file(path, written)
             self._folder_name(path, name)
             if name in found:
-                self.problems.at(path, "two networks have this name: give names to their paths", name)
+                self.problems.at(
+                    path, "two networks have this name: write `networks` as a table from names to paths", name
+                )
             elif file:
                 found[name] = Network(name, file)
         return tuple(found.values())
@@ -240,8 +244,9 @@ class _Reader:
             return kind()
 
     def _file(self, path: KeyPath, written: str | None) -> Path | None:
-        """File at a path that is relative to the folder of the space file. If there is no such file, the mistake is
-        recorded and the result is None.
+        """Path of a file that the space file names relative to its folder.
+
+        If there is no such file, the mistake is recorded, and the result is None.
         """
         if not written:
             return None
@@ -262,8 +267,9 @@ class _Reader:
         return self.system.document if self.system else None
 
     def _further_cores(self, is_system: bool) -> dict[str, YamlDocument] | None:
-        """Further cores that the space adds to the base. If one of the cores cannot be used, the mistake is recorded
-        and the result is None.
+        """Cores that the space adds to the base.
+
+        If a core cannot be used, the mistake is recorded, and the result is None.
         """
         found = {}
         for name, given in (self.entry.core_files or {}).items():
@@ -279,8 +285,9 @@ class _Reader:
         return usable if len(usable) == len(self.entry.core_files or {}) else None
 
     def _hardware_document(self, path: KeyPath, given: str | dict[str, Any] | None) -> YamlDocument | None:
-        """Content of a hardware file. It is either read from a file path or written as a dict at the place `path` of
-        the space file. If it is not a hardware file, the mistakes are recorded and the result is None.
+        """Content of a hardware file, which the space file names or contains at the place `path`.
+
+        If it is not a hardware file, the mistakes are recorded, and the result is None.
         """
         if isinstance(given, dict):
             lines = self.document.lines.items()
@@ -297,7 +304,10 @@ class _Reader:
     # designs ----------------------------------------------------------------------------------------------------------
 
     def _axes(self) -> tuple[tuple[Axis, ...], tuple[tuple[int, ...], ...] | None, tuple[str, ...]]:
-        """(axes of the space, rows of the design sheet or None, names of the designs in the sheet or ())."""
+        """Triple (axes, rows of the design sheet, names of the designs in the sheet).
+
+        The rows are None without a sheet. The names are () if there are none.
+        """
         entries = self.entry.axes or {}
         if self.entry.designs is None and not self.problems.has("designs"):
             if "axes" not in self.entry.model_fields_set:
@@ -338,7 +348,7 @@ class _Reader:
     def _constraints(
         self, axes: Sequence[Axis], laws: Sequence[Law]
     ) -> tuple[tuple[Formula, ...], tuple[Formula, ...]]:
-        """(constraints that can be checked before evaluation, constraints on the results of the evaluation)."""
+        """Pair (constraints before evaluation, constraints on results)."""
         before: list[Formula] = []
         after: list[Formula] = []
         named = [key for key in self.entry.laws or {} if "." not in key]
@@ -364,7 +374,7 @@ class _Reader:
             return None
 
     def _knows(self, path: KeyPath, expression: Expression, known: Sequence[str], later: Sequence[str] = ()) -> bool:
-        """Whether all names of an expression are known. A mistake is recorded for each unknown name."""
+        """Whether all names in an expression are known. Each unknown name is recorded as a mistake."""
         unknown = [name for name in expression.names if name not in known]
         for name in unknown:
             if name in later:
@@ -388,8 +398,9 @@ class _Reader:
         return Formula(expression, used, math.prod(len(axes[place].values) for place in used) <= MOST_KEPT)
 
     def _check_uses(self, axes: Sequence[Axis], formulas: Sequence[Formula]) -> None:
-        """Record each axis that no path, law or constraint uses: all values of such an axis make the same design. If a
-        law or a constraint cannot be read, no axis is recorded, because the law or constraint could use any axis.
+        """Record each axis without effect: no path, law or constraint uses it, so all its values make the same design.
+
+        If a law or a constraint cannot be read, no axis is recorded, because that law or constraint could use any axis.
         """
         if self.problems.has("laws") or self.problems.has("constraints"):
             return
@@ -414,9 +425,7 @@ class _Reader:
     # the first design -------------------------------------------------------------------------------------------------
 
     def _check_first_design(self, space: Space) -> None:
-        """Record the mistakes in the first design that meets the constraints, in the core of this design, and in the
-        mapping file.
-        """
+        """Record the mistakes in the first design that meets the constraints, in its core, and in the mapping file."""
         told: list[str] = []
         mapping = self.problems.attempt(read_mapping, space.mapping, told) if space.mapping else None
         if mapping is not None and any(entry.spatial_mapping for entry in mapping.entries):
@@ -451,7 +460,7 @@ class _Reader:
             self.problems.found += check_mapping_against_core(mapping, accelerator.cores[0], str(space.mapping))
 
     def _notice_faults_of_base(self, space: Space, document: YamlDocument) -> None:
-        """Record a notice for each wrong value of the base that has no effect, because the space sets another value."""
+        """Record a notice for each wrong value of the base that the space replaces, so that it has no effect."""
         of_base = Problems(document)
         of_base.attempt(accelerator_of, replace(document, data=space.base))
         for problem in of_base.found:
@@ -460,7 +469,7 @@ class _Reader:
                 self.problems.notices.append(Unused(self._of_base(told)))
 
     def _check_core_names(self, mapping: Mapping, accelerator: Accelerator, file: str) -> None:
-        """Record the cores that the mapping file names but that the first design does not have."""
+        """Record the cores that the mapping file names but the first design does not have."""
         from tilewright.pipeline.stages.preflight.cores import CoreNames, check_ids
 
         assert isinstance(accelerator, MultiCoreAccelerator)
@@ -469,9 +478,7 @@ class _Reader:
         self.problems.found += problems.found
 
     def _notice_fixed_arrays(self) -> None:
-        """Record a notice if the size of the array varies but the mapping file unrolls loops over the array by fixed
-        factors.
-        """
+        """Record a notice if the array size varies while the mapping file unrolls loops by fixed factors."""
         setter = next((one for one in self.axes.setters if "operational_array" in one.path), None)
         if setter is not None:
             where = self.document.dotted(setter.place)
@@ -482,8 +489,10 @@ class _Reader:
             self.problems.notice(("mapping",), message)
 
     def _tell_of_design(self, space: Space, index: int, document: YamlDocument, found: Sequence[Problem]) -> None:
-        """Record the mistakes in the hardware of a design, each at the place of the space file that sets the value, or
-        else in the base.
+        """Record the mistakes in the hardware of a design.
+
+        Each is reported at the place in the space file that sets the wrong value. If the space does not set it, it is
+        reported in the base.
         """
         of_base = Problems(document)
         of_base.attempt(accelerator_of, replace(document, data=space.base))
@@ -499,16 +508,14 @@ class _Reader:
             self.problems.found.append(self._of_base(problem) if place is None else problem)
 
     def _of_base(self, problem: Problem) -> Problem:
-        """Problem with the base, moved to the file and the place that contain the wrong value."""
+        """Problem with the base, with the file and the place of the wrong value."""
         moved = problem if self.system is None else self.system.told(problem)
         if moved == problem and isinstance(self.entry.accelerator, dict) and problem.file == self.document.file:
             return replace(problem, path=f"accelerator.{problem.path}")
         return moved
 
     def _places_of(self, space: Space, index: int, document: YamlDocument) -> Iterator[tuple[str, KeyPath]]:
-        """Pairs of a path in the hardware file, as text, and the place of the space file that sets the value at this
-        path in a design.
-        """
+        """Pairs (path in the hardware file as text, place in the space file that sets its value in a design)."""
         values = space.design(index).values
         for setter in self.axes.setters:
             if not setter.choice or values[setter.axis] == setter.choice:
@@ -516,5 +523,5 @@ class _Reader:
 
 
 def _is_within(path: str, above: str) -> bool:
-    """Whether a path, as text, is the path `above` or a path below `above`."""
+    """Whether a path is `above` or a path below it. Both are texts."""
     return re.match(rf"{re.escape(above)}($|[.\[])", path) is not None

@@ -1,4 +1,4 @@
-"""Schema of the file of a design space: its tables and fields."""
+"""Schema of the space file: its tables and fields."""
 
 import math
 import re
@@ -32,14 +32,14 @@ _VALUE_SCHEMA = JsonSchema({"type": ["number", "string", "boolean"]})
 
 
 def check_value(value: Any) -> Value:
-    """Value that an axis or a law can have. Raises FieldError for other values."""
+    """Value that an axis or a law can have. Raises FieldError for any other value."""
     if not isinstance(value, int | float | str) or value == "":
         raise FieldError("must be a number, text, true or false")
     return value if isinstance(value, str) else _usual_number(value)
 
 
 def _usual_number(value: int | float) -> int | float:
-    """Number that tables can hold. Raises FieldError for other numbers."""
+    """Number that tables can hold. Raises FieldError for any other number."""
     if isinstance(value, int) and abs(value) > LARGEST_WHOLE:
         raise FieldError("is an integer that is too large", f"{-LARGEST_WHOLE} to {LARGEST_WHOLE}")
     if not math.isfinite(value):
@@ -48,14 +48,14 @@ def _usual_number(value: int | float) -> int | float:
 
 
 def check_number(value: Any) -> int | float:
-    """Number, where true and false do not count as numbers. Raises FieldError for other values."""
+    """Number other than true and false. Raises FieldError for any other value."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise FieldError("must be a number")
     return _usual_number(value)
 
 
 def parse_paths(value: Any) -> tuple[str, ...]:
-    """Dotted paths from one path or a list of paths. Raises FieldError for other values."""
+    """Dotted paths, given as one path or as a list. Raises FieldError for any other value."""
     paths = value if isinstance(value, list) else [value]
     if not paths or not all(isinstance(path, str) and path for path in paths):
         raise FieldError("must be a dotted path in the accelerator, or a list of them", "memories.sram.size")
@@ -63,7 +63,7 @@ def parse_paths(value: Any) -> tuple[str, ...]:
 
 
 def check_name(text: str) -> str:
-    """Text that can be part of the name of a folder. Raises FieldError for other texts."""
+    """Text that can be part of a folder name. Raises FieldError for any other text."""
     if re.fullmatch(NAME_PATTERN, text) is None:
         raise FieldError("not a name", "letters, digits, _ . + -")
     return text
@@ -92,7 +92,7 @@ class AxisEntry(_Range):  # type: ignore[misc]
     several values."""
 
     to: Number | None = None
-    """Upper limit of a range. It is itself a value only if a step ends exactly there."""
+    """Upper limit of a range. It is a value of the range only if a step ends exactly there."""
     factor: Number | None = None
     """Factor between a value of the range and the next value."""
     step: Number | None = None
@@ -148,7 +148,7 @@ class SpaceFile(TableModel):
 
 
 def space_schema() -> JsonObject:
-    """JSON Schema of the file of a design space."""
+    """JSON Schema of the space file."""
     schema = json_schema(SpaceFile, "tilewright design space", "Accelerators to explore, for some networks.")
     options: dict[str, Any] = {}
     for is_system, kind in KINDS.items():

@@ -1,4 +1,4 @@
-"""Parquet tables of a space of designs, with a digest of the inputs from which they were made."""
+"""Parquet tables of a space of designs, with a digest of their inputs."""
 
 import io
 import json
@@ -28,7 +28,7 @@ def read_parquet(path: Path, columns: Sequence[str] | None = None) -> pandas.Dat
 
 
 def write_stamped(path: Path, table: pandas.DataFrame, said: Mapping[str, Any]) -> None:
-    """Write a table with its metadata, which include `schema` and `digest`; equal content gives equal bytes."""
+    """Write a table with its metadata, which contain `schema` and `digest`. Equal content gives equal bytes."""
     arrow = pyarrow.Table.from_pandas(table, preserve_index=False)
     metadata = {**(arrow.schema.metadata or {}), _METADATA: canonical_text(said).encode()}
     buffer = io.BytesIO()
@@ -37,7 +37,7 @@ def write_stamped(path: Path, table: pandas.DataFrame, said: Mapping[str, Any]) 
 
 
 def read_stamped(path: Path, schema: str) -> tuple[pandas.DataFrame, dict[str, Any]]:
-    """(table, metadata of the table). Raises InputError if the file is damaged or has a schema other than `schema`."""
+    """Pair (table, its metadata). Raises InputError if the file is damaged, or has another schema than `schema`."""
     try:
         table = pyarrow.parquet.read_table(io.BytesIO(read_sealed(path)))
         said = _said(table.schema, schema)
@@ -49,7 +49,7 @@ def read_stamped(path: Path, schema: str) -> tuple[pandas.DataFrame, dict[str, A
 
 
 def digest_in(path: Path, schema: str) -> str:
-    """Digest that a file states; '' if the file is missing or damaged, or has a schema other than `schema`."""
+    """Digest that a file states. '' if the file is missing or damaged, or has another schema than `schema`."""
     try:
         content = io.BytesIO(read_sealed(path))
         return str(_said(pyarrow.parquet.read_schema(content), schema)["digest"])

@@ -1,8 +1,9 @@
-"""Trials of changes to a run on several cores: the allocation of the run on changed hardware, and new searches.
+"""Trials of changes to a run on several cores: its allocation is evaluated on changed hardware, and new searches are
+made.
 
-If the allocation of the run is kept, the cost tables of the changed cores are made again, and the schedule is simulated
-with these tables. The results are the same as from `tilewright cost` and `tilewright schedule` for the changed files,
-with the `mapping.yaml` that fixes the allocation.
+To evaluate the allocation, the cost tables of changed cores are made again, and the schedule is simulated with them.
+The results are those of `tilewright cost` and `tilewright schedule` with the changed files and a `mapping.yaml` that
+fixes the allocation.
 """
 
 import math
@@ -35,33 +36,33 @@ NOT_SEARCHED = "fused plans are not searched again here; `tilewright fuse` searc
 
 @dataclass(frozen=True, eq=False)
 class ExplainedSystemRun:
-    """Run on several cores, with all its inputs."""
+    """Run on several cores with all its inputs."""
 
     name: str
     hardware: dict[str, Any]
-    """Content of the accelerator file of the run, with its cores under `core_files`."""
+    """Content of the run's accelerator file, with its cores under `core_files`."""
     costed: CostedCnProblem
     allocation: Integers
-    """[cn] core that runs the CN"""
+    """[CN] index of the core that runs the CN"""
     now: Outcome
     """Costs of the run."""
     objective: str
     search: CnSearchOptions
-    """Options of the search for mappings, which gives the cost tables."""
+    """Options of the search for the mappings in cost tables."""
     settings: ScheduleSettings
     options: SystemOptions | None
-    """Options of a new search, including the search for an allocation; None if no new search of the run is possible."""
+    """Options of a new search, with those of the search for an allocation. None if the run allows no new search."""
     same_words = "same\nallocation"
     most_sets = 24  # a set costs new tables and a schedule
     holds_searches = False
 
     @property
     def not_searched(self) -> str:
-        """Reason why no new searches are possible for this run; '' if they are possible."""
+        """Reason why the run allows no new search; '' if it allows one."""
         return NOT_SEARCHED if self.options is None else ""
 
     def same(self, accelerator: MultiCoreAccelerator) -> Outcome:
-        """Costs on an accelerator with the tiles and the allocation of the run. Changed cores get new cost tables."""
+        """Costs on an accelerator with the run's tiles and allocation. Changed cores get new cost tables."""
         given = replace(self.costed.descriptions, accelerator=accelerator)
         changed = _changed_cores(self.costed.descriptions.accelerator, accelerator)
         costs = dict(self.costed.costs)
@@ -75,8 +76,9 @@ class ExplainedSystemRun:
         return _outcome(schedule)
 
     def searcher(self) -> Callable[[MultiCoreAccelerator], Found]:
-        """Function that searches an allocation for a changed accelerator. The allocation is also evaluated on the
-        accelerator of the run.
+        """Function that searches an allocation for a changed accelerator.
+
+        The allocation is also evaluated on the accelerator of the run.
         """
         given = self.costed.descriptions
         assert self.options is not None
@@ -93,16 +95,16 @@ class ExplainedSystemRun:
         return search
 
     def further(self, jobs: int, advance: Advance) -> list[Advice]:
-        """Empty list, because only the hardware of such a run is changed."""
+        """Empty list: for a run on several cores, only changes of the hardware are tried."""
         return []
 
     def best_known(self, held: Sequence[Held]) -> Outcome:
-        """Costs on the accelerator of the run with the best allocation: that of the run, or one that a search found."""
+        """Costs on the run's accelerator with the best known allocation: that of the run, or one from a search."""
         values = {one: one.value(self.objective) for one in (self.now, *(one.outcome for one in held))}
         return min(values, key=lambda one: math.inf if (value := values[one]) is None else value)
 
     def notes(self, advices: Advices) -> list[str]:
-        """Empty list, because there are no notes on such a run."""
+        """Empty list: there are no notes on a run on several cores."""
         return []
 
 
@@ -111,7 +113,7 @@ def _outcome(schedule: Schedule) -> Outcome:
 
 
 def _changed_cores(before: MultiCoreAccelerator, after: MultiCoreAccelerator) -> tuple[str, ...]:
-    """Core files whose cost tables change, because the core itself or the off-chip core has changed."""
+    """Core files whose cost tables change, because the core or the off-chip core has changed."""
     names = tuple(after.distinct_cores)
     off_chip = after.offchip_core_id
     if off_chip is not None and before.core_of[off_chip] != after.core_of[off_chip]:

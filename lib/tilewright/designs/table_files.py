@@ -1,4 +1,4 @@
-"""Files of the tables of a space: designs and fronts as CSV and Parquet."""
+"""Files with the tables of a space: designs and fronts, as CSV and Parquet."""
 
 from pathlib import Path
 
@@ -29,10 +29,11 @@ _TEXTS = (DOMINATED_BY, LARGEST_ENERGY, LARGEST_LATENCY)
 
 
 def space_table(answer: Answer) -> pandas.DataFrame:
-    """Table of results with additional columns: whether the design is on the front of the network, the first design on
-    this front that dominates it, and the largest terms of energy and latency. If there are several networks, further
-    columns describe the front of all networks together. Notices on unused input are in the `attrs` of the table, which
-    Parquet stores.
+    """Table of results with further columns.
+
+    For each row, they say whether the design is on the front of the network, name the first design on the front that
+    dominates it, and name its largest terms of energy and latency. If there are several networks, the same columns
+    describe the front of all networks. Notices on unused input are in the `attrs` of the table, which Parquet stores.
     """
     table = answer.exploration.table
     of_networks = pandas.concat([front.rows for front in answer.fronts if front.network != ALL_NETWORKS])
@@ -57,8 +58,9 @@ def space_table(answer: Answer) -> pandas.DataFrame:
 
 
 def front_table(answer: Answer) -> pandas.DataFrame:
-    """Table of the designs on the fronts: the front of each network, then the front of all networks together. Each
-    front is sorted by the first objective. The column `assumes` has the assumptions of the comparison.
+    """Table of the designs on fronts: the front of each network, then that of all networks.
+
+    Each front is sorted by the first objective. The column `assumes` has the assumptions of the comparison.
     """
     columns = [key for key in answer.overall.rows.columns if key not in ("status", "reason", "unmet", ON_FRONT)]
     leading = ["network", COMPARED_BY, "index", "design"]
@@ -76,8 +78,9 @@ def write_tables(answer: Answer, folder: Path) -> tuple[Path, ...]:
 
 
 def write_front_tables(answer: Answer, folder: Path) -> tuple[Path, ...]:
-    """Write `front.csv` and `front.parquet` into a folder, for a paper also with the values of the axes and the
-    measures by which designs are compared, as LaTeX and Markdown. Returns the paths.
+    """Write `front.csv` and `front.parquet` into a folder. Returns the paths.
+
+    For a paper, the values of the axes and the compared measures are also written as LaTeX and Markdown.
     """
     table, stem = front_table(answer), folder / FRONT_STEM
     columns = ("network", "design", *answer.exploration.axis_names, *answer.exploration.measures)

@@ -20,7 +20,7 @@ from tilewright.results.text_tables import render, text_table
 from tilewright.results.uncertainty import SAMPLES
 
 MOST_ROWS, MOST_CAUSES = 20, 4
-"""Largest number of rows of the front in the text, and largest number of causes of each status."""
+"""Largest number of front rows in the text, and largest number of causes per status."""
 
 
 def answer_text(answer: Answer) -> str:
@@ -31,7 +31,7 @@ def answer_text(answer: Answer) -> str:
 
 
 def design_counts_line(answer: Answer) -> str:
-    """Line with the number of designs of the space, and how many of them were not evaluated, by reason."""
+    """Line with the number of designs, and with the numbers of designs without evaluation, by reason."""
     missing, settled = answer.exploration.missing, answer.exploration.settled
     evaluated = answer.design_count - answer.excluded - missing - settled
     parts = [f"{answer.excluded:,} excluded by constraints"] if answer.excluded else []
@@ -43,7 +43,7 @@ def design_counts_line(answer: Answer) -> str:
 
 
 def front_line(front: Front) -> str:
-    """Line that describes a front: the network, the objectives, and the number of designs on the front."""
+    """Line on a front: its network, its objectives, and its number of designs."""
     by = ", ".join(front.measures[key].words for key in front.objectives) or "nothing"
     of = count_of(front.compared_count, "design")
     return f"Pareto front of {front.network} by {by}: {len(front.members):,} of {of}"
@@ -91,9 +91,7 @@ def _front(answer: Answer) -> str:
 
 
 def odds_line(front: Front) -> str:
-    """Line on the probability of the front, and on designs off the front that can be on the front; '' if costs have no
-    ranges.
-    """
+    """Line on the probability of the front and on other designs that may be on it; '' if costs have no ranges."""
     rows = front.rows
     if LEAST_ENERGY not in rows:
         return ""
@@ -115,7 +113,7 @@ def odds_line(front: Front) -> str:
 
 
 def _range_headings(front: Front) -> Iterator[str]:
-    """Headings of the additional columns if costs have ranges."""
+    """Headings of the further columns if costs have ranges."""
     if LEAST_ENERGY in front.rows:
         yield f"energy between\n[{ENERGY.unit}]"
     if FRONT_PROBABILITY in front.rows:
@@ -143,7 +141,7 @@ def _cause_lines(answer: Answer) -> Iterator[str]:
 
 
 def _of_some(cause: Cause, answer: Answer) -> str:
-    """Text with the networks for which a cause holds; '' if the cause holds for all networks."""
+    """Text with the networks for which a cause holds; '' if these are all networks."""
     some = cause.networks and len(cause.networks) < len(answer.exploration.networks)
     return f" ({', '.join(cause.networks)})" if some else ""
 

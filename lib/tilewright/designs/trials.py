@@ -1,9 +1,9 @@
-"""Trials of changes to a run on one core or several cores (docs/bottlenecks.md#explain-a-run).
+"""Trials of changes to a run on one or several cores (docs/bottlenecks.md#explain-a-run).
 
 A change makes a design: the hardware of the run with one number changed. The design is tried in two ways. First, it is
-evaluated with the choices of the run: its mappings, or its tiles and allocation. Then, a new search is made, as for a
-design of a space. The result of the new search is also evaluated on the unchanged hardware. This separates the gain of
-the search from the gain of the change.
+evaluated with the choices of the run: its mappings, or its tiles and allocation. Second, a new search is made, as for a
+design of a space. The result of the search is also evaluated on the unchanged hardware. This separates the gain of the
+search from the gain of the change.
 """
 
 import math
@@ -25,14 +25,14 @@ from tilewright.search.progress import Advance
 
 OTHER_SEARCH = "a new search on the unchanged hardware gives other costs than the run; gains are relative to the run"
 Found = tuple[Outcome, Held | None]
-"""(costs after a new search, result of the same search on the unchanged hardware). The second entry is None if the
-result brings no gain on the unchanged hardware.
+"""Pair (costs after a new search, result of this search on the unchanged hardware). The second entry is None if it
+saves nothing there.
 """
 Settings = Sequence[tuple[KeyPath, Any]]
 
 
 class TrialEngine(Protocol):
-    """Run that is tried on changed hardware: it computes the outcome on an accelerator. Each process has a copy."""
+    """Run that is tried on changed hardware. It computes outcomes on accelerators. Each process has a copy."""
 
     @property
     def name(self) -> str:
@@ -40,21 +40,19 @@ class TrialEngine(Protocol):
 
     @property
     def hardware(self) -> JsonObject:
-        """Content of the hardware file of the run, with all cores."""
+        """Content of the run's hardware file, with all cores."""
 
     @property
     def objective(self) -> str:
-        """Objective of the search of the run."""
+        """Objective of the run's search."""
 
     @property
     def now(self) -> Outcome:
-        """Costs of the run."""
+        """Costs of the unchanged run."""
 
     @property
     def same_words(self) -> str:
-        """Heading, in two lines, of the column with the costs without a new search. It names the choices that stay the
-        same.
-        """
+        """Heading, in two lines, of the column with costs without a new search. It names the choices that are kept."""
 
     @property
     def most_sets(self) -> int:
@@ -62,16 +60,14 @@ class TrialEngine(Protocol):
 
     @property
     def holds_searches(self) -> bool:
-        """Whether a new search can show that something can be taken away."""
+        """Whether a new search can show that a resource can be reduced."""
 
     @property
     def not_searched(self) -> str:
-        """Reason why no new searches are possible for this run; '' if they are possible."""
+        """Reason why the run allows no new search; '' if it allows one."""
 
     def same(self, accelerator: Any) -> Outcome:
-        """Costs on an accelerator with the choices of the run. Raises InputError or MappingError if there are no
-        costs.
-        """
+        """Costs on an accelerator with the choices of the run. Raises InputError or MappingError if there are none."""
 
     def searcher(self) -> Callable[[Any], Found]:
         """Function that makes a new search for an accelerator. It is called for one accelerator after the other."""
@@ -80,7 +76,9 @@ class TrialEngine(Protocol):
         """Advice on changes of files other than the hardware file."""
 
     def best_known(self, held: Sequence[Held]) -> Outcome:
-        """Costs on the unchanged hardware with the best mappings or allocation that the run or any search found."""
+        """Costs on the unchanged hardware with the best known mappings or allocation: those of the run, or those of a
+        search.
+        """
 
     def notes(self, advices: Advices) -> list[str]:
         """Notes on advice for this run."""
@@ -88,23 +86,23 @@ class TrialEngine(Protocol):
 
 @dataclass(frozen=True)
 class Trial:
-    """Costs of a run on changed hardware."""
+    """Costs of a run after a change of its hardware."""
 
     same: Outcome
     search: Outcome | None = None
     held: Held | None = None
 
     def of(self, change: FileChange) -> Advice:
-        """Advice on the change that was tried."""
+        """Advice on the change `change`, made from the costs of this trial."""
         return Advice(change, self.same, self.search, None if self.held is None else self.held.outcome)
 
 
 def advices_of(
     run: TrialEngine, changes: Sequence[FileChange], *, search: bool, jobs: int = 1, advance: Advance = lambda _: None
 ) -> Advices:
-    """Effects on a run of each change of the hardware, and of the changes of other files.
+    """Advice on a run: the effects of each change of the hardware, and of changes of other files.
 
-    `advance` is called with the number of designs that are done; the first design is the run without changes. Raises
+    `advance` is called with the number of designs that are done. The first design is the unchanged run. Raises
     InputError if the input files do not belong to the run.
     """
     searches = search and not run.not_searched
@@ -128,7 +126,7 @@ def advices_of(
 
 
 def _check(run: TrialEngine) -> None:
-    """Raise InputError if evaluating the run on its unchanged hardware does not give the recorded costs."""
+    """Raise InputError if the run on its unchanged hardware does not have the recorded costs."""
     again = run.same(parse_accelerator(run.hardware))
     if again[:2] != run.now[:2]:
         message = f"evaluating the run again gives other costs: {again.latency_cycles} cycles, {again.energy_pj} pJ"
@@ -136,12 +134,12 @@ def _check(run: TrialEngine) -> None:
 
 
 def _trials(run: TrialEngine, searches: bool) -> Callable[[Settings], Trial]:
-    """Function that tries settings of the hardware, made once in each process."""
+    """Function that tries settings of the hardware. It is made once in each process."""
     return partial(_tried, run, run.searcher() if searches else None)
 
 
 def _tried(run: TrialEngine, search: Callable[[Any], Found] | None, settings: Settings) -> Trial:
-    """Trial of the run with some settings of its hardware."""
+    """Trial of the run with some settings in its hardware."""
     try:
         accelerator = parse_accelerator(with_values(run.hardware, settings))
     except InputError as error:
@@ -155,12 +153,12 @@ def _tried(run: TrialEngine, search: Callable[[Any], Found] | None, settings: Se
 
 
 def tried(run: TrialEngine, change: FileChange, search: bool) -> Trial:
-    """Trial of one change, with a new search if one is wanted and possible for this run."""
+    """Trial of one change. A new search is made if it is requested, and if the run allows it."""
     return _trials(run, search and not run.not_searched)(change.system_settings)
 
 
 def named_advices(run: TrialEngine, changes: Sequence[FileChange], *, search: bool) -> Advices:
-    """Effect on a run of several changes that are made together. Raises InputError as `advices_of` does."""
+    """Advice on several named changes that are made together. Raises InputError as `advices_of` does."""
     _check(run)
     change = FileChange.together(changes)
     searches = search and not run.not_searched
@@ -170,10 +168,10 @@ def named_advices(run: TrialEngine, changes: Sequence[FileChange], *, search: bo
 
 
 def with_pairs(run: TrialEngine, made: Advices, jobs: int = 1) -> Advices:
-    """Advice with the pair of changes that saves most, among the pairs that save more than their changes alone.
+    """Advice with the best pair of changes: it saves most, among pairs that save more than their changes alone.
 
-    Only sizes, widths and array sides are limits that can tie. If there are more than `run.most_sets` pairs, all pairs
-    of the changes that save most alone are tried.
+    Only changes of sizes, widths and array sides are paired. If there are more than `run.most_sets` pairs, only the
+    changes that save most alone are paired.
     """
     ranked = [
         one for one in made.found if one.change.more and one.change.kind in _LIMITS and made.gain(one.same) is not None
@@ -191,11 +189,14 @@ def with_pairs(run: TrialEngine, made: Advices, jobs: int = 1) -> Advices:
 
 
 _LIMITS = (BANDWIDTH, SIZE, SIDE, LINK)
-"""Kinds of changes of which pairs are tried."""
+"""Kinds of changes that are paired."""
 
 
 def _best_pair(made: Advices, pairs: Sequence[tuple[Advice, Advice]], outcomes: Sequence[Outcome]) -> Together | None:
-    """Pair that saves most, the first of equal ones, among those that save more than their changes alone add up to."""
+    """Pair of changes that saves most, among pairs that save more than the sum of the savings of their changes.
+
+    Of equal pairs, the first is taken.
+    """
     found, most = None, 0.0
     for (one, other), outcome in zip(pairs, outcomes, strict=True):
         alone = [made.gain(advice.same) or 0.0 for advice in (one, other)]
@@ -207,5 +208,5 @@ def _best_pair(made: Advices, pairs: Sequence[tuple[Advice, Advice]], outcomes: 
 
 
 def _same_with(run: TrialEngine, changes: Sequence[FileChange]) -> Outcome:
-    """Costs with several changes of the hardware and the choices of the run."""
+    """Costs after several changes of the hardware, with the choices of the run."""
     return _tried(run, None, [pair for change in changes for pair in change.system_settings]).same

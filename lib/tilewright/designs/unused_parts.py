@@ -12,10 +12,10 @@ from tilewright.workload.source import parse_workload
 
 
 def unused_of_networks(space: Space) -> list[str]:
-    """Notices on parts of the networks and of the mapping file that are not used. An entry of the mapping file counts
-    as unused only if no network uses it.
+    """Notices on unused parts of the networks and the mapping file.
 
-    Raises InputError with all mistakes in the networks.
+    An entry of the mapping file is unused only if no network uses it. Raises InputError with all mistakes in the
+    networks.
     """
     told = Problems()
     model = MODEL if space.is_of_systems else space.options.model

@@ -1,7 +1,7 @@
 """Support for scripts for zigzag-dse and Stream: `MainStage`, the stages of both tools, and translation to tilewright.
 
-A script imports these classes by `from tilewright.main_stage import MainStage, AcceleratorParserStage, ...`. The stages
-have the names that the documentation of zigzag-dse and Stream uses (docs/migrate.md#scripts-that-run-as-they-are).
+A script imports classes by `from tilewright.main_stage import MainStage, AcceleratorParserStage, ...`. The classes have
+the names that the documentation of zigzag-dse and Stream uses (docs/migrate.md#scripts-that-run-as-they-are).
 """
 
 from typing import TYPE_CHECKING, Any
@@ -36,7 +36,7 @@ _LATER = {
     "TemporalMapping": "tilewright.main_stage.layer",
     "StreamCostModelEvaluation": "tilewright.main_stage.several_cores",
 }
-"""Module of each class that is imported only when it is used."""
+"""Module of each class that is imported at first use, by name of the class."""
 
 __all__ = [
     "Accelerator",
@@ -65,9 +65,7 @@ __all__ += [*CLASSES, *SUPPORT]
 
 
 def __getattr__(name: str) -> Any:
-    """Class that is imported when it is first used. Raises AttributeError with the nearest name if there is no such
-    class.
-    """
+    """Class, imported at first use. Raises AttributeError with the nearest name if there is no such class."""
     if name in _LATER:
         from importlib import import_module
 

@@ -1,5 +1,4 @@
-"""`python -m tilewright.main_stage SCRIPT ARGUMENTS` runs a script for zigzag-dse or Stream with stages of
-tilewright."""
+"""`python -m tilewright.main_stage SCRIPT ARGUMENTS` runs a script for zigzag-dse or Stream on tilewright."""
 
 import sys
 from pathlib import Path
@@ -12,7 +11,7 @@ INTERRUPTED = 130
 
 
 def main(arguments: list[str]) -> int:
-    """Run a script; returns the exit code."""
+    """Run a script. Returns the exit code."""
     from tilewright.main_stage.theirs import run_script
 
     if not arguments:

@@ -1,7 +1,7 @@
-"""Hardware as stages of users see it: classes and attributes have the names of zigzag-dse 3.9.1.
+"""Hardware as user's stages see it: the classes and attributes have the names of zigzag-dse 3.9.1.
 
 A user's stage can change the sizes, energies and bandwidths of memories, the sides and the energy of the array, and the
-list of memories. The stages below this stage get the changed core. Other attributes cannot be set.
+list of memories. The stages below the user's stage then get the changed core. Other attributes cannot be set.
 """
 
 import math
@@ -16,7 +16,7 @@ from tilewright.main_stage.names import Fixed, MemoryOperand, OADimension, Shown
 
 
 class MemoryPort(Shown):
-    """Port of a memory; bandwidths in bits per cycle."""
+    """Port of a memory, with bandwidths in bits per cycle."""
 
     _may_be_set = ("bw_min", "bw_max")
 
@@ -27,7 +27,7 @@ class MemoryPort(Shown):
 
 
 class MemoryInstance(Shown):
-    """Memory: size in bits, energies per word in pJ, area in mm2."""
+    """Memory, with size in bits, energies per word in pJ, and area in mm2."""
 
     _may_be_set = ("name", "size", "r_cost", "w_cost", "area", "force_double_buffering")
 
@@ -45,24 +45,24 @@ class MemoryInstance(Shown):
 
     @property
     def r_bw(self) -> int:
-        """Bandwidth of the widest port that reads, in bits per cycle."""
+        """Bandwidth of the widest reading port, in bits per cycle."""
         return max((port.bw_max for port in self.ports if "r" in port.type), default=0)
 
     @property
     def w_bw(self) -> int:
-        """Bandwidth of the widest port that writes, in bits per cycle."""
+        """Bandwidth of the widest writing port, in bits per cycle."""
         return max((port.bw_max for port in self.ports if "w" in port.type), default=0)
 
     def __repr__(self) -> str:
         return f"MemoryInstance({self.name})"
 
     def _state(self) -> tuple[Any, ...]:
-        """Values of all attributes that a stage can change."""
+        """Values of all attributes that a user's stage can change."""
         ports = tuple((port.bw_min, port.bw_max) for port in self.ports)
         return self.name, self.size, self.r_cost, self.w_cost, self.area, self.force_double_buffering, ports
 
     def _as_memory(self) -> Memory:
-        """Memory of tilewright that includes the changes. Raises InputError for an invalid size."""
+        """Memory of tilewright with the changes of user's stages. Raises InputError for an invalid size."""
         old = self._memory
         if not (isinstance(self.size, int | float) and self.size >= 1 and self.size == int(self.size)):
             allowed = "a whole number of bits, 1 or more"
@@ -94,7 +94,7 @@ class MemoryInstance(Shown):
 
 
 class MemoryLevel(Shown):
-    """Memory with its place in the hierarchy."""
+    """Memory with its position in the hierarchy of a core."""
 
     def __init__(self, memory: Memory, identifier: int, level_of: dict[str, int], array: "OperationalArray") -> None:
         self.memory_instance = MemoryInstance(memory)
@@ -138,7 +138,7 @@ class MemoryLevel(Shown):
 
 
 class MemoryHierarchy(Shown):
-    """Memories of a core. If a stage removes a memory from `mem_level_list`, the core loses this memory."""
+    """Memories of a core. If a user's stage removes a memory from `mem_level_list`, the core loses this memory."""
 
     def __init__(self, core: Core, array: "OperationalArray") -> None:
         hierarchy = memory_hierarchy(core)
@@ -154,7 +154,7 @@ class MemoryHierarchy(Shown):
         self._made()
 
     def topological_sort(self) -> Iterator[MemoryLevel]:
-        """Memories, inner ones first."""
+        """Memories from inner to outer: each memory comes after all memories below it."""
         known = {level.id: level for level in self.mem_level_list}
         return (known[index] for index in self._order if index in known)
 
@@ -162,15 +162,15 @@ class MemoryHierarchy(Shown):
 
     @property
     def nb_levels(self) -> dict[str, int]:
-        """Number of memories of each operand."""
+        """Number of memories of each operand, by operand."""
         return {operand: len(self.get_memory_levels(operand)) for operand in self.get_operands()}
 
     def get_memory_levels(self, mem_op: str) -> list[MemoryLevel]:
-        """Memories of an operand, innermost first."""
+        """Memories of one operand, innermost first."""
         return [level for level in self.topological_sort() if mem_op in level.operands]
 
     def get_operands(self) -> list[MemoryOperand]:
-        """Operands that the memories hold."""
+        """Operands that the memories of the core hold."""
         return list(dict.fromkeys(operand for level in self.mem_level_list for operand in level.operands))
 
     def get_inner_memories(self) -> list[MemoryLevel]:
@@ -194,7 +194,7 @@ class MemoryHierarchy(Shown):
 
 
 class OperationalUnit(Shown):
-    """Energy of an operation in pJ, and area of a unit in mm2."""
+    """Operational unit, with the energy of an operation in pJ and the area of the unit in mm2."""
 
     _may_be_set = ("energy_cost", "area")
 
@@ -209,7 +209,7 @@ class OperationalUnit(Shown):
 
 
 class OperationalArray(Shown):
-    """Array of operational units; a stage can change the sizes in `dimension_sizes`."""
+    """Array of operational units. A user's stage can change the sizes in `dimension_sizes`."""
 
     def __init__(self, core: Core) -> None:
         array = core.operational_array
@@ -224,7 +224,7 @@ class OperationalArray(Shown):
 
     @property
     def total_unit_count(self) -> int:
-        """Number of units."""
+        """Number of units in the array."""
         return math.prod(self.dimension_sizes.values())
 
     @property
@@ -234,7 +234,7 @@ class OperationalArray(Shown):
 
 
 class Accelerator(Shown):
-    """One core with its memories."""
+    """Core with its memories; an accelerator of zigzag-dse has one core."""
 
     _may_be_set = ("name",)
 
@@ -247,38 +247,38 @@ class Accelerator(Shown):
         self._made()
 
     def _state(self) -> tuple[Any, ...]:
-        """Values of all attributes that a stage can change."""
+        """Values of all attributes that a user's stage can change."""
         array, memories = self.operational_array, self.memory_hierarchy.mem_level_list
         sides = *array.dimension_sizes.items(), array.unit.energy_cost, array.unit.area
         return self.name, sides, tuple(level.memory_instance._state() for level in memories)
 
     @property
     def cores(self) -> list["Accelerator"]:
-        """List with this core as its only entry, because accelerators have a list of cores in releases before 3.0."""
+        """List with this core as its only entry: in releases before 3.0, an accelerator has a list of cores."""
         return [self]
 
     def get_core(self, core_id: int = 0) -> "Accelerator":
-        """Core with number `core_id`. This is the core itself for 0; other numbers raise ValueError."""
+        """Core with number `core_id`. It is the core itself for 0; other numbers raise ValueError."""
         if core_id != 0:
             raise ValueError(f"{self.name} has only core 0, not core {core_id}")
         return self
 
     @property
     def mem_hierarchy_dict(self) -> dict[MemoryOperand, list[MemoryLevel]]:
-        """Memories of each operand, innermost first."""
+        """Memories by operand, innermost first."""
         hierarchy = self.memory_hierarchy
         return {operand: hierarchy.get_memory_levels(operand) for operand in hierarchy.get_operands()}
 
     @property
     def mem_size_dict(self) -> dict[MemoryOperand, list[int]]:
-        """Sizes in bits of the memories of each operand."""
+        """Sizes of memories in bits, by operand, innermost first."""
         return {
             operand: [level.memory_instance.size for level in levels]
             for operand, levels in self.mem_hierarchy_dict.items()
         }
 
     def get_memory_level(self, mem_op: str, mem_lv: int) -> MemoryLevel:
-        """Memory of an operand at a level; level 0 is the innermost."""
+        """Memory of an operand at a level. Level 0 is the innermost memory."""
         return self.memory_hierarchy.get_memory_levels(mem_op)[mem_lv]
 
     def get_top_memory_instance(self, mem_op: str) -> MemoryInstance:
@@ -286,7 +286,7 @@ class Accelerator(Shown):
         return self.memory_hierarchy.get_operand_top_level(mem_op).memory_instance
 
     def recalculate_memory_hierarchy_information(self) -> None:
-        """Do nothing, because tables of the hierarchy are computed when they are read."""
+        """Do nothing: tables of the hierarchy are computed whenever they are read."""
 
     def __str__(self) -> str:
         return f"Accelerator({self.name})"
@@ -300,8 +300,9 @@ class Accelerator(Shown):
         return hash(self._core)
 
     def as_core(self) -> Core:
-        """Core of tilewright that includes the changes; the original core if there are no changes. Raises InputError
-        for invalid sizes.
+        """Core of tilewright with the changes of user's stages. It is the original core if there are no changes.
+
+        Raises InputError for invalid sizes.
         """
         core, array = self._core, self.operational_array
         if self._state() == self._read:
@@ -334,5 +335,5 @@ class Accelerator(Shown):
 
 
 def core_of(given: Any) -> Core | None:
-    """Core that a value of the keyword `accelerator` contains; None for a description that is not read yet."""
+    """Core in a value of the keyword `accelerator`. None if the value is a description that was not read yet."""
     return given.as_core() if isinstance(given, Accelerator) else None

@@ -1,4 +1,4 @@
-"""Translation of a script into tilewright: commands, a pipeline with options, an entry of a configuration."""
+"""Translation of a script into tilewright: commands, a pipeline with options, and an entry of a configuration."""
 
 import json
 import re
@@ -34,34 +34,34 @@ from tilewright.pipeline.stages.pipeline import MAPPER_OF, search_entries
 from tilewright.search.options import ZIGZAG, SearchOptions
 
 WATCHERS = ("SimpleSave", "CompleteSave", "PickleSave", "Dump", "PlotTemporalMappings")
-"""Names of the stages that only write files, in the order in which they are inserted into a pipeline."""
+"""Names of the stages that only write files, in the order in which they are added to a pipeline."""
 PARTS = ("GenerateCNWorkloadHybrid", "IntraCoreMapping", "InterCoreMapping")
-"""Names of the stages of a run on several cores whose parameters are options of the run."""
+"""Names of the stages of a multi-core run whose parameters are options of the run."""
 
 
 @dataclass
 class Translation:
-    """Script expressed as commands, configuration and pipeline of tilewright."""
+    """Script as commands, configuration and pipeline of tilewright."""
 
     several_cores: bool
     descriptions: dict[str, str]
-    """Paths of the files for hardware, workload and mapping, by these words."""
+    """Paths of the description files, by "hardware", "workload" and "mapping"."""
     options: dict[str, Any] = field(default_factory=dict)
-    """Options of the run, by their names in configurations."""
+    """Options of the run, by their names in a configuration."""
     pipeline: list[Any] | None = None
-    """Pipeline in the form of a configuration; None stands for the default pipeline."""
+    """Pipeline as the value of the configuration key `pipeline`; None for the default pipeline."""
     output: str = "results/translated"
     remarks: list[str] = field(default_factory=list)
-    """Remarks on parts of the script that have no counterpart in a configuration."""
+    """Remarks on parts of the script without counterpart in a configuration."""
 
     @property
     def name(self) -> str:
-        """Name of the run, made from the names of the network and the hardware."""
+        """Name of the run, from the names of the network and the hardware."""
         stems = "-".join(Path(self.descriptions[part]).stem for part in ("workload", "hardware"))
         return re.sub(r"[^A-Za-z0-9._-]", "_", stems)
 
     def commands(self) -> list[str]:
-        """Shell commands that have the same effect as the script."""
+        """Shell commands with the same effect as the script."""
         given = " ".join(f"--{part} {shlex.quote(file)}" for part, file in self.descriptions.items())
         pipeline = "" if self.pipeline is None else f" --pipeline {shlex.quote(json.dumps(self.pipeline))}"
         if not self.several_cores:
@@ -70,7 +70,7 @@ class Translation:
         return self._verbs(given)
 
     def _verbs(self, given: str) -> list[str]:
-        """Command lines for the steps of a run on several cores, in the order of execution."""
+        """Command lines of the steps of a multi-core run, in order of execution."""
         lines, out = [], shlex.quote(self.output)
         if self.options.get("split_layers"):
             lines.append(
@@ -92,21 +92,21 @@ class Translation:
         return [*lines, f"tilewright schedule {made} --core-allocation {out}/allocation.json -o {out}"]
 
     def _options_of(self, name: str) -> str:
-        """Options of the run that belong to the command for a stage, as text."""
+        """Command-line text of the options that belong to the command for one stage."""
         kind = CATALOGUES[steps.MULTI].stage_class(name)
         names = {parameter.name for parameter in parameters_of(kind)} - {"plot_hof", "split_onnx_model_path"}
         chosen = {key: value for key, value in self.options.items() if key in names}
         return " ".join(option_text(key, value) for key, value in chosen.items())
 
     def _cores(self) -> list[str]:
-        """Names of the core files; a placeholder if the hardware cannot be read here."""
+        """Names of the core files. If the hardware cannot be read, a placeholder."""
         try:
             return list(getattr(parse_accelerator(self.descriptions["hardware"]), "distinct_cores", ()))
         except InputError:
             return ["<each core file>"]
 
     def configuration(self) -> str:
-        """Text of a configuration file for `make run` that contains this run."""
+        """Text of a configuration file for `make run` with this run."""
         run: dict[str, Any] = {"flow": "multi"} if self.several_cores else {}
         run |= self.descriptions | self.options
         if self.pipeline is not None:
@@ -116,7 +116,7 @@ class Translation:
         return "\n".join(lines) + "\n"
 
     def text(self) -> str:
-        """Text for people: commands, configuration, and remarks."""
+        """Text for the terminal: commands, configuration and remarks."""
         lines = ["# command", *self.commands(), "", "# configuration for `make run CONFIG=translated.yaml`"]
         lines += [*self.configuration().splitlines(), "", "# pipeline"]
         lines += ["# the default one" if self.pipeline is None else f"# {json.dumps(self.pipeline)}"]
@@ -126,7 +126,7 @@ class Translation:
 
 
 def option_text(name: str, value: Any) -> str:
-    """Option of a command as it is written in a shell."""
+    """Option as text of a shell command."""
     flag = "--" + name.replace("_", "-")
     if isinstance(value, bool):
         return flag if value else f"--no-{name.replace('_', '-')}"
@@ -136,10 +136,10 @@ def option_text(name: str, value: Any) -> str:
 
 
 def pipeline_of(stages: Sequence[Any], keywords: Mapping[str, Any]) -> list[Any]:
-    """Value of the configuration key `pipeline` that has the same effect as a script.
+    """Value of the configuration key `pipeline` with the same effect as a script.
 
-    The value lists every stage except parsers, with the parameters of the stage. Raises InputError for a wrong script
-    and for user's stages, because stages in a pipeline must have another form.
+    The value lists every stage except parsers, with its parameters. Raises InputError for a wrong script. Also raises
+    InputError for user's stages, because stages of a pipeline have another form.
     """
     check_keywords(stages, dict(keywords))
     planned(stages, keywords)
@@ -155,13 +155,13 @@ def pipeline_of(stages: Sequence[Any], keywords: Mapping[str, Any]) -> list[Any]
 
 
 def entry_of(name: str, keywords: Mapping[str, Any], several: bool) -> Any:
-    """Entry of a pipeline for a stage, with the parameters that the keywords of the script give."""
+    """Entry of a pipeline for one stage, with the parameters that the keywords of the script give."""
     given = parameters_given(name, keywords, several)
     return {"stage": name, "parameters": given} if given else name
 
 
 def parameters_given(name: str, keywords: Mapping[str, Any], several: bool) -> dict[str, Any]:
-    """Parameters of a stage that keywords set to a value other than the default value."""
+    """Parameters of a stage that the keywords set to a value other than the default."""
     if name in WATCHERS:
         return {}
     made, _ = made_stage(name, keywords, several)
@@ -181,7 +181,7 @@ def plain_json(value: Any) -> Any:
 
 
 def no_counterpart(stage: Any) -> Problem:
-    """Problem which says that a user's stage cannot be used in a pipeline without changes."""
+    """Problem for a user's stage, which has no counterpart in a pipeline of tilewright."""
     message = (
         "a stage in this form cannot be used in a pipeline of tilewright; docs/stages.md shows how to write a stage"
     )
@@ -219,15 +219,17 @@ def translated(stages: Sequence[Any], keywords: Mapping[str, Any]) -> Translatio
 
 
 def described(value: Any, part: str) -> str:
-    """Description as text in a command. If the description is not the path of a file, the text is a placeholder in
-    angle brackets.
+    """Path of a description as text of a command.
+
+    If the description is an object, the text is a placeholder in angle brackets.
     """
     return str(value) if isinstance(value, str | Path) else f"<{part} of the script>"
 
 
 def as_options(stages: Sequence[Any], keywords: Mapping[str, Any]) -> tuple[dict[str, Any], list[Any] | None] | None:
-    """(options whose default pipeline is equivalent to the stages, edits that add stages which write files); None if no
-    options give an equivalent pipeline.
+    """Pair (options, edits) that is equivalent to the stages; None if there is none.
+
+    The options give the default pipeline. The edits add the stages that write files.
     """
     names = [name for _, _, name in with_conversion(stages) if name not in PARSERS]
     mapping = [name for name in names if name not in WATCHERS and name != "Sum"]
@@ -243,8 +245,9 @@ def as_options(stages: Sequence[Any], keywords: Mapping[str, Any]) -> tuple[dict
 
 
 def options_of(options: dict[str, Any], names: Sequence[str], keywords: Mapping[str, Any]) -> dict[str, Any]:
-    """Preset of zigzag-dse together with the options whose values differ from the default, including options that
-    stages have as parameters.
+    """Preset of zigzag-dse, with the options whose values differ from the default.
+
+    Parameters of stages that are also options are included.
     """
     defaults = SearchOptions().as_dict()
     found = {"preset": ZIGZAG} | {name: value for name, value in options.items() if value != defaults[name]}
@@ -255,8 +258,9 @@ def options_of(options: dict[str, Any], names: Sequence[str], keywords: Mapping[
 
 
 def edits_of(names: Sequence[str]) -> list[Any] | None:
-    """Edits of the default pipeline that insert the stages which write files at their positions; None if there are no
-    such stages.
+    """Edits that add the stages which write files to the default pipeline, at their positions.
+
+    None if there are no such stages.
     """
     edits: list[Any] = []
     for place, name in enumerate(names):
@@ -276,7 +280,7 @@ def edits_of(names: Sequence[str]) -> list[Any] | None:
 
 
 def remarks_on(stages: Sequence[Any], keywords: Mapping[str, Any]) -> list[str]:
-    """Remarks on stages and keywords that have no counterpart, or whose counterpart is not a key of a configuration."""
+    """Remarks on stages and keywords of the script without an equal key in a configuration."""
     found = [str(no_counterpart(stage)) for stage in stages if not our_name(stage)]
     for keyword in words.KEYWORDS:
         if keyword.parameter or keyword.required or keyword.name in (words.FOLDER, words.PATTERN):

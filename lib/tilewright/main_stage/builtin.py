@@ -1,4 +1,4 @@
-"""Stages of tilewright as classes for scripts, with all names from zigzag-dse and Stream, and the class MainStage."""
+"""Stages of tilewright as classes for scripts, under their names in zigzag-dse and Stream, and the class MainStage."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, ClassVar
@@ -7,11 +7,11 @@ from tilewright.base.stage_table import STAGES
 from tilewright.main_stage.protocol import Pair, Stage, StageCallable
 
 _OWN = frozenset(dir(Stage)) | {"kwargs", "list_of_callables", "ours", "needs_none_after"}
-"""Names of attributes of stages that keywords must not overwrite."""
+"""Names of attributes of stages, which keywords must not overwrite."""
 
 
 class BuiltIn(Stage):
-    """Stage of tilewright. Consecutive stages of tilewright in a script run together, in batches."""
+    """Stage of tilewright in a script. Consecutive stages of tilewright run together, in batches."""
 
     ours: ClassVar[str] = ""
     """Name of the stage in tilewright."""
@@ -22,16 +22,14 @@ class BuiltIn(Stage):
         vars(self).update({name: value for name, value in kwargs.items() if name not in _OWN})
 
     def run(self) -> Iterator[Pair]:
-        """Yield the results of this stage and of the stages below it. Raises InputError with all mistakes in stages and
-        keywords.
-        """
+        """Yield the results of this stage. Raises InputError with all mistakes in stages and keywords."""
         from tilewright.main_stage.chain import run_chain
 
         kind = next(one for one in type(self).__mro__ if "ours" in vars(one))
         yield from run_chain([kind, *self.list_of_callables], self.kwargs)
 
     def is_leaf(self) -> bool:
-        """Whether the stage must be the last stage of a pipeline."""
+        """Whether this stage must be the last one of a pipeline."""
         return self.needs_none_after
 
 
@@ -39,7 +37,7 @@ ENDS = ("CostModel", "InterCoreMapping")
 
 
 def _names() -> Iterator[tuple[str, str]]:
-    """Pairs (name in scripts, name in tilewright) of every stage."""
+    """Pairs (name in scripts, name in tilewright), one for each name of each stage."""
     taken: set[str] = set()
     for stage in STAGES:
         for name in (stage.name, *stage.also):
@@ -56,22 +54,22 @@ def _class(name: str, ours: str) -> type[BuiltIn]:
 
 
 CLASSES = {name: _class(name, ours) for name, ours in _names()}
-"""Classes by their name in scripts."""
+"""Classes of tilewright's stages, by their name in scripts."""
 
 
 class MainStage:
-    """Entry point of a script: a list of stages, outermost first, and the keywords that the stages read."""
+    """Entry point of a script: a list of stages, outermost first, and the keywords that they read."""
 
     def __init__(self, list_of_callables: Iterable[StageCallable], **kwargs: Any) -> None:
         self.list_of_callables = list(list_of_callables)
         self.kwargs = kwargs
 
     def run(self) -> Any:
-        """Pairs (CME, further information) that the outermost stage yields, as a list.
+        """List of the pairs (CME, further information) that the outermost stage yields.
 
-        On several cores, the result is a pair of lists, in the form that scripts for Stream unpack: the evaluations,
-        and the further information for each evaluation. Raises InputError with all mistakes in stages and keywords, or
-        with an error in the code of a user's stage.
+        On several cores, the result is a pair of lists, as scripts for Stream unpack it: the evaluations, and the
+        further information of each evaluation. Raises InputError with all mistakes in stages and keywords. Also raises
+        InputError for an error in the code of a user's stage.
         """
         from tilewright.main_stage.checks import check_keywords
         from tilewright.main_stage.own import new_session
@@ -87,14 +85,15 @@ class MainStage:
         return pairs
 
     def _run_own(self, first: StageCallable, rest: Sequence[StageCallable]) -> list[Pair]:
-        """Results of the outermost stage, if it is a user's stage."""
+        """Pairs that the outermost stage yields, if it is a user's stage."""
         from tilewright.main_stage.plan import own_stage
 
         return list(own_stage(first, rest, self.kwargs).generate(dict(self.kwargs)))
 
     def pipeline(self) -> list[Any]:
-        """Stages as the value of the configuration key `pipeline`. Raises InputError for parts without a
-        counterpart.
+        """Value of the configuration key `pipeline` for the stages.
+
+        Raises InputError for parts without a counterpart.
         """
         from tilewright.main_stage.bridge import pipeline_of
 

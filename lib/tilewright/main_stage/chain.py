@@ -1,5 +1,7 @@
-"""Chains of consecutive stages of tilewright in a script: they run as a pipeline and exchange data with user's
-stages."""
+"""Chains of consecutive stages of tilewright in a script.
+
+They run as a pipeline and exchange data with user's stages.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -29,7 +31,10 @@ from tilewright.search.store import Store
 
 
 def run_chain(stages: Sequence[Any], keywords: Keywords) -> Iterator[Pair]:
-    """Pairs that a list of stages yields. The first stage of the list is a stage of tilewright."""
+    """Pairs (CME, further information) that a list of stages yields.
+
+    The first stage of the list is one of tilewright.
+    """
     if len(stages) == 1 and our_name(stages[0]) == "CostModel":
         yield from cost_model(keywords)
         return
@@ -51,7 +56,10 @@ def run_chain(stages: Sequence[Any], keywords: Keywords) -> Iterator[Pair]:
 
 
 def item_of(kind: type, stages: tuple[Stage, ...], keywords: Keywords) -> Any:
-    """Input item, for stages below Workload, that the keywords describe; None for a loop order that does not fit."""
+    """Input item, for the stages below Workload, that the keywords describe.
+
+    None for a loop order that does not fit.
+    """
     if kind is LayerProblem:
         return layer_problem_of(keywords)
     if kind is TemporalProblem:
@@ -61,8 +69,9 @@ def item_of(kind: type, stages: tuple[Stage, ...], keywords: Keywords) -> Any:
 
 
 def cost_model(keywords: Keywords) -> Iterator[Pair]:
-    """CME of one temporal mapping. If the mapping comes from a mapper, the batch that contains the mapping is evaluated
-    only once for all its mappings.
+    """CME of one temporal mapping.
+
+    If a mapper made the mapping, its whole batch is evaluated once and the costs are kept.
     """
     costs, row = costs_of(keywords)
     node = keywords.get(LAYER)
@@ -71,8 +80,9 @@ def cost_model(keywords: Keywords) -> Iterator[Pair]:
 
 
 def control_of(keywords: Mapping[str, Any]) -> Control:
-    """Control of a chain. It shows progress if the script asks for progress, and has a store if the script names a
-    folder for the cost tables.
+    """Control of a chain.
+
+    It shows progress if the script asks for it. It has a store if the script names a folder for the cost tables.
     """
     tables = words.given(keywords, words.COST_TABLES)
     plots = words.given(keywords, words.PLOT_NAME)

@@ -12,11 +12,11 @@ from tilewright.main_stage.plan import our_name
 from tilewright.pipeline.stages.catalogue import CATALOGUES
 
 PROVIDED = ("accelerator", "workload", "layer", "spatial_mapping", "spatial_mapping_int", "temporal_mapping")
-"""Keywords that stages of tilewright pass to the stages below them."""
+"""Keywords that tilewright's stages pass to the stages below them."""
 
 
 def check_keywords(stages: Sequence[Any], keywords: dict[str, Any]) -> None:
-    """Raise InputError with every keyword that no stage of a list reads, and with every missing keyword."""
+    """Raise InputError with every keyword that no stage reads, and every keyword that is missing."""
     if not stages:
         raise InputError([Problem("the list has no stage", path="list_of_callables")])
     keywords = with_varied(keywords)
@@ -46,7 +46,7 @@ def check_keywords(stages: Sequence[Any], keywords: dict[str, Any]) -> None:
 
 
 def with_varied(keywords: dict[str, Any]) -> dict[str, Any]:
-    """Keywords of a script, including the keywords to which `general_parameter_iterations` gives values."""
+    """Keywords of a script, with the keywords that get their values from `general_parameter_iterations`."""
     varied = keywords.get("general_parameter_iterations")
     if not isinstance(varied, dict):
         return keywords
@@ -55,13 +55,13 @@ def with_varied(keywords: dict[str, Any]) -> dict[str, Any]:
 
 
 def expanded(names: Iterable[str]) -> set[str]:
-    """Names of stages, together with the names of the same stages in the multi-core flow."""
+    """Names of stages, together with the names that these stages have in the multi-core flow."""
     alike = {"ONNXModelParser": "StreamONNXModelParser", "WorkloadParser": "UserDefinedModelParser"}
     return {one for name in names for one in (name, alike.get(name, name))}
 
 
 def unread(name: str, readable: Sequence[str], of_own: Sequence[str]) -> Problem:
-    """Problem which says that no stage of the list reads a keyword."""
+    """Problem for a keyword that no stage of the list reads."""
     known = words.BY_SPELLING.get(name)
     if known is not None:
         others = " or ".join(f"{stage}Stage" for stage in known.stages)
@@ -73,7 +73,7 @@ def unread(name: str, readable: Sequence[str], of_own: Sequence[str]) -> Problem
 
 
 def spelt_twice(keyword: words.Keyword, keywords: dict[str, Any]) -> list[Problem]:
-    """Problem which says that a keyword is given in two spellings; [] if it is given only once."""
+    """List with the problem of a keyword that is given in two spellings; [] if it is given at most once."""
     found = [spelling for spelling in keyword.spellings if spelling in keywords]
     return (
         [Problem(f"is another spelling of {found[0]}; give only one of the two", path=found[1])]
@@ -108,7 +108,7 @@ def needed(stages: Sequence[Any], names: Sequence[str], keywords: dict[str, Any]
 
 
 def needed_by_own(stage: Any, keywords: dict[str, Any]) -> list[Problem]:
-    """Problems for keywords that a user's stage needs but that neither the script nor the stages above give."""
+    """Problems for missing keywords of user's stages: neither the script nor the stages above give them."""
     known = {
         *keywords,
         *PROVIDED,
@@ -142,8 +142,9 @@ def signature_of(stage: Any) -> dict[str, inspect.Parameter]:
 
 
 def words_of(stage: Any) -> set[str]:
-    """Names that occur as parameters or texts in the code of a user's stage. The stage can read keywords with these
-    names.
+    """Names that occur as parameters or texts in the code of a user's stage.
+
+    The stage may read keywords with these names.
     """
     found = set(signature_of(stage))
     kinds = [kind for kind in getattr(stage, "__mro__", (stage,)) if not str(kind.__module__).startswith("tilewright.")]
@@ -156,7 +157,7 @@ def words_of(stage: Any) -> set[str]:
 
 
 def texts_of(code: Any) -> set[str]:
-    """Texts and names of arguments in compiled code, including functions within this code."""
+    """Texts and argument names in compiled code and in the functions inside it."""
     if code is None:
         return set()
     found = {*code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]}
@@ -171,8 +172,9 @@ def texts_of(code: Any) -> set[str]:
 
 
 def parameters_of(names: Iterable[str]) -> list[str]:
-    """Names of the parameters of stages that a script can give as keywords; the stages have their names in
-    tilewright.
+    """Names of the parameters of stages that a script can give as keywords.
+
+    `names` are the names of the stages in tilewright.
     """
     found: list[str] = []
     for name in names:

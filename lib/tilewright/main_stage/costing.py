@@ -1,4 +1,4 @@
-"""Costs of the temporal mapping that the keywords of a script give."""
+"""Costs of the temporal mapping that the keywords of a script describe."""
 
 from collections.abc import Mapping
 from functools import lru_cache
@@ -36,7 +36,7 @@ def _costed(same: _Same) -> CostedBatch:
 
 
 def conversion_parameters(keywords: Mapping[str, Any]) -> dict[str, Any]:
-    """Parameters of SpatialMappingConversion. Raises InputError if they are wrong."""
+    """Parameters of the stage SpatialMappingConversion. Raises InputError if their values are wrong."""
     found = {}
     for keyword in _OF_CONVERSION:
         value = words.given(keywords, keyword.name)
@@ -49,10 +49,10 @@ _OF_CONVERSION = [keyword for keyword in words.KEYWORDS if "SpatialMappingConver
 
 
 def costs_of(keywords: Mapping[str, Any]) -> tuple[CostedBatch, int]:
-    """(costs of a batch of loop orders, index in the batch of the order that the keywords give). If the order comes
-    from a mapper, the batch is the batch of the mapper; otherwise it has only this order.
+    """Pair (costs of a batch of loop orders, index in the batch of the order that the keywords describe).
 
-    Raises InputError if the keywords give no loop order, or if the order does not fit.
+    If a mapper made the order, the batch is that of the mapper; otherwise it has only this order. Raises InputError if
+    the keywords describe no loop order, or if the order does not fit.
     """
     batch, row = order_batch_of(keywords, conversion_parameters(keywords))
     costs = costed(batch)

@@ -1,7 +1,7 @@
 """Cost model evaluations (CMEs) for scripts, under the names of zigzag-dse 3.9.1 (`zigzag.cost_model`).
 
-Energies are in pJ, latencies in cycles. The CME of a mapping stores energy and latency; all other attributes are
-computed when they are read. Names from releases before 3.0 work too.
+Energies are in pJ, latencies in cycles. The CME of a mapping stores only energy and latency; all other attributes are
+computed when they are read. Names from releases before 3.0 also work.
 """
 
 import copy
@@ -31,14 +31,14 @@ SUMS = (
 )
 """Names of attributes that are summed over layers."""
 TABLES = ("mem_energy_breakdown", "mem_energy_breakdown_further", "memory_word_access")
-"""Names of attributes with a number for each operand and memory level. They are also summed over layers."""
+"""Names of attributes that have a number for each operand and memory level. They are also summed over layers."""
 UTILIZATIONS = {
     "mac_spatial_utilization": "ideal_temporal_cycle",
     "mac_utilization0": "latency_total0",
     "mac_utilization1": "latency_total1",
     "mac_utilization2": "latency_total2",
 }
-"""Name of the attribute by which the ideal cycles are divided, by name of the utilization."""
+"""Divisor of the ideal cycles in each utilization: name of the attribute, by name of the utilization."""
 OLDER_NAMES = {
     "energy_breakdown": "mem_energy_breakdown",
     "energy_breakdown_further": "mem_energy_breakdown_further",
@@ -49,11 +49,11 @@ OLDER_NAMES = {
     "MAC_utilization2": "mac_utilization2",
     "core": "accelerator",
 }
-"""Names of attributes in release 3.9.1, by their names in other releases."""
+"""Names of attributes in release 3.9.1, by their name in other releases."""
 
 
 class Directions(dict[str, float]):
-    """Numbers by direction: `rd_out_to_low`, `wr_in_by_low`, `rd_out_to_high`, `wr_in_by_high`."""
+    """Numbers by direction of the access: `rd_out_to_low`, `wr_in_by_low`, `rd_out_to_high`, `wr_in_by_high`."""
 
     def __getattr__(self, name: str) -> float:
         if name in self:
@@ -68,7 +68,7 @@ class Directions(dict[str, float]):
 
 
 def _by_direction(figures: Any) -> dict[LayerOperand, list[Directions]]:
-    """Numbers by operand, level and direction, with the names of directions in zigzag-dse."""
+    """Numbers by operand, level and direction. The directions have the names of zigzag-dse."""
     return {
         LayerOperand(operand): [
             Directions({name: level[direction] for direction, name in DIRECTION_NAMES.items()}) for level in levels
@@ -79,31 +79,32 @@ def _by_direction(figures: Any) -> dict[LayerOperand, list[Directions]]:
 
 @dataclass
 class Context:
-    """Context of a CME: the layer, and the stages that made the CME."""
+    """Context of a CME: the layer, and the stages that made it."""
 
     layer: LayerNode
     stages: tuple[Stage, ...] = ()
-    """Stages of tilewright, from which the record of the CME takes the model and the objective."""
+    """Stages of tilewright that made the CME. The record of the CME takes the model and the objective from them."""
     known: LayerRecord | None = None
-    """Record of the mapping, if it was already made."""
+    """Record of the mapping; None until it is made."""
 
     def record_of(self, costs: CostedBatch, row: int) -> LayerRecord:
-        """Record with the full breakdown of a mapping and the name of the layer."""
+        """Record of a mapping with the full breakdown, under the name of the layer."""
         record = self.known or records_of([Evaluations(single_row(costs, row))], self.stages)[0]
         name = self.layer.name
         return replace(record, layer=record.layer._replace(name=name), layer_names=(name,))
 
 
 class CostModelEvaluationABC:
-    """Base of CMEs of single mappings and of sums of CMEs."""
+    """Base class of CMEs: of a single mapping, or a sum of CMEs."""
 
     accelerator: Any
     energy_total: float
     latency_total2: float
 
     def __getattr__(self, name: str) -> Any:
-        """Utilization, or an attribute that is read by its name in another release. For other names, raises
-        AttributeError with the nearest name.
+        """Utilization, or an attribute under its name in another release.
+
+        Raises AttributeError with the nearest name if there is no such attribute.
         """
         if name.startswith("_"):
             raise AttributeError(name)
@@ -135,7 +136,7 @@ class CostModelEvaluationABC:
     __rmul__ = __mul__
 
     def __simplejsonrepr__(self) -> dict[str, float]:
-        """Energy and latency, in the form of the simple output files."""
+        """Energy and latency as in the output files of SimpleSaveStage."""
         return {"energy": self.energy_total, "latency": self.latency_total2}
 
 
@@ -143,8 +144,9 @@ class CostModelEvaluation(CostModelEvaluationABC):
     """Costs of one mapping of one layer.
 
     It is made from keywords that stages pass on: `accelerator`, `layer`, `spatial_mapping`, `temporal_mapping` and
-    `access_same_data_considered_as_no_access`. The keyword `spatial_mapping_int` is not needed, because it has the same
-    value as `spatial_mapping`. Raises InputError if the keywords do not give a mapping, or if the mapping does not fit.
+    `access_same_data_considered_as_no_access`. The keyword `spatial_mapping_int` has the same value as
+    `spatial_mapping`, and is not needed. Raises InputError if the keywords do not describe a mapping, or if the mapping
+    does not fit.
     """
 
     def __init__(self, **given: Any) -> None:
@@ -154,7 +156,7 @@ class CostModelEvaluation(CostModelEvaluationABC):
 
     @classmethod
     def of(cls, costs: CostedBatch, row: int, context: "Context") -> "CostModelEvaluation":
-        """CME for row `row` of a batch of evaluated loop orders."""
+        """CME of the loop order in row `row` of a batch of evaluated loop orders."""
         made = cls.__new__(cls)
         made._set(costs, row, context)
         return made
@@ -167,17 +169,17 @@ class CostModelEvaluation(CostModelEvaluationABC):
 
     @cached_property
     def record(self) -> LayerRecord:
-        """Record with the full breakdown, in the form of tilewright."""
+        """Record of tilewright with the full breakdown of the mapping."""
         return self._context.record_of(self._costs, self._row)
 
     @cached_property
     def layer(self) -> LayerNode:
-        """Layer of the mapping."""
+        """Layer that is mapped."""
         return self._context.layer
 
     @cached_property
     def accelerator(self) -> Accelerator:  # type: ignore[override]
-        """Core on which the layer was mapped."""
+        """Core on which the layer is mapped."""
         return Accelerator(self._costs.batch.problem.core)
 
     @cached_property
@@ -199,7 +201,7 @@ class CostModelEvaluation(CostModelEvaluationABC):
 
     @cached_property
     def mac_energy(self) -> float:
-        """Energy of operations, in pJ."""
+        """Energy of the operations of the array, in pJ."""
         terms = self.record.energy_terms_pj
         return sum(energy for term, energy in terms.items() if term != ACCESSES) or 0.0
 
@@ -210,38 +212,38 @@ class CostModelEvaluation(CostModelEvaluationABC):
 
     @cached_property
     def mem_energy_breakdown(self) -> dict[LayerOperand, list[float]]:
-        """Energy by operand and level, in pJ."""
+        """Energy of memory accesses by operand and level, in pJ."""
         found = level_energies(self.record.energy_breakdown_pj)
         return {LayerOperand(operand): energies for operand, energies in found.items()}
 
     @cached_property
     def mem_energy_breakdown_further(self) -> dict[LayerOperand, list[Directions]]:
-        """Energy by operand, level and direction, in pJ."""
+        """Energy of memory accesses by operand, level and direction, in pJ."""
         return _by_direction(self.record.energy_breakdown_pj)
 
     @cached_property
     def memory_word_access(self) -> dict[LayerOperand, list[Directions]]:
-        """Number of words that are moved, by operand, level and direction."""
+        """Number of words that memories read or write, by operand, level and direction."""
         return _by_direction(self.record.word_accesses)
 
     @cached_property
     def mem_utili_shared(self) -> dict[LayerOperand, list[float]]:
-        """Share of the memory that all operands in this memory fill together, by operand and level."""
+        """Filled share of each memory, counting all operands that it holds, by operand and level."""
         return {LayerOperand(name): list(shares) for name, shares in self.record.memory_utilization.items()}
 
     @cached_property
     def mem_utili_individual(self) -> dict[LayerOperand, list[float]]:
-        """Share of the memory that the operand fills, by operand and level."""
+        """Filled share of each memory, counting only this operand, by operand and level."""
         return {LayerOperand(name): list(shares) for name, shares in self.record.memory_utilization_individual.items()}
 
     @cached_property
     def ideal_cycle(self) -> float:
-        """Cycles of the layer if every unit were busy all the time."""
+        """Cycles that the layer would take if all units of the array worked all the time."""
         return self._cycles("ideal")
 
     @cached_property
     def ideal_temporal_cycle(self) -> float:
-        """Cycles of the layer without stalls, given the units that the spatial mapping uses."""
+        """Cycles that the layer would take without stalls, on the units that the spatial mapping uses."""
         return self._cycles("ideal", "spatial_stall")
 
     @cached_property
@@ -279,7 +281,7 @@ class CostModelEvaluation(CostModelEvaluationABC):
         return sum(found.get(part, 0) for part in parts)
 
     def __jsonrepr__(self) -> JsonObject:
-        """Inputs and outputs, in the form of the complete output files."""
+        """Inputs and outputs as in the output files of CompleteSaveStage."""
         problem = self._costs.batch.problem
         return complete_layer(self.record, problem.core, problem.layer, self.layer.name)
 
@@ -298,7 +300,7 @@ class CostModelEvaluation(CostModelEvaluationABC):
         return (self.energy_total, self.latency_total2) != found
 
     def as_costs(self) -> CostedBatch:
-        """Batch with only the loop order of this CME and its costs, including values that a user's stage has set."""
+        """Batch with only the loop order of this CME. Its costs include the values that a user's stage has set."""
         costs = single_row(self._costs, self._row)
         costs.energy_pj[0], costs.latency_cycles[0] = self.energy_total, self.latency_total2
         return costs
@@ -307,11 +309,11 @@ class CostModelEvaluation(CostModelEvaluationABC):
 _OWN = frozenset(vars(CostModelEvaluation)) | {
     *("_costs", "_row", "_context", "_told", "energy_total", "latency_total2")
 }
-"""Names of the attributes that a CME has before a user's stage sets attributes."""
+"""Names of the attributes of a new CME, before a user's stage sets further attributes."""
 
 
 class CumulativeCME(CostModelEvaluationABC):
-    """Sum of CMEs."""
+    """Sum of several CMEs."""
 
     def __init__(self, parts: "list[CostModelEvaluationABC] | None" = None) -> None:
         self.parts = list(parts or ())
@@ -321,27 +323,27 @@ class CumulativeCME(CostModelEvaluationABC):
 
     @property
     def layer_ids(self) -> list[int]:
-        """Ids of the layers."""
+        """Ids of the layers in the sum."""
         return [part.layer.id for part in self.parts]
 
     @property
     def layer(self) -> list[int]:
-        """Ids of the layers, under the name that releases before 3.0 use."""
+        """Ids of the layers, under the name of releases before 3.0."""
         return self.layer_ids
 
     @cached_property
     def mem_energy_breakdown(self) -> dict[str, list[Any]]:
-        """Energy by operand and level, in pJ."""
+        """Energy of memory accesses by operand and level, in pJ."""
         return self._added("mem_energy_breakdown")
 
     @cached_property
     def mem_energy_breakdown_further(self) -> dict[str, list[Any]]:
-        """Energy by operand, level and direction, in pJ."""
+        """Energy of memory accesses by operand, level and direction, in pJ."""
         return self._added("mem_energy_breakdown_further")
 
     @cached_property
     def memory_word_access(self) -> dict[str, list[Any]]:
-        """Number of words that are moved, by operand, level and direction."""
+        """Number of words that memories read or write, by operand, level and direction."""
         return self._added("memory_word_access")
 
     def _added(self, name: str) -> dict[str, list[Any]]:
@@ -359,7 +361,7 @@ class CumulativeCME(CostModelEvaluationABC):
 
 
 def parts_of(cme: CostModelEvaluationABC) -> Iterator[CostModelEvaluationABC]:
-    """CMEs of single mappings inside a CME."""
+    """CMEs of single mappings that a CME consists of."""
     if isinstance(cme, CumulativeCME):
         yield from cme.parts
     else:

@@ -1,4 +1,4 @@
-"""Keywords of scripts: for each keyword all spellings, the stages that read it, and the counterpart in tilewright."""
+"""Keywords of scripts, each with its spellings, the stages that read it, and its counterpart in tilewright."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -26,17 +26,17 @@ class Keyword:
 
     name: str
     stages: tuple[str, ...]
-    """Stages that read the keyword, by their names in tilewright."""
+    """Stages that read the keyword, under their names in tilewright."""
     also: tuple[str, ...] = ()
     """Other spellings."""
     parameter: str = ""
-    """Name of the corresponding parameter in tilewright; '' if there is no such parameter."""
+    """Name of the parameter of tilewright with this value; '' if there is none."""
     of: tuple[str, ...] = ()
-    """Stages that have the parameter in tilewright, if they differ from the stages that read the keyword."""
+    """Stages of tilewright with this parameter, if they differ from the stages that read the keyword."""
     says: str = ""
-    """Counterpart in tilewright, as a text for messages."""
+    """Counterpart of the keyword in tilewright, as text for messages."""
     required: bool = False
-    """Whether each stage in `stages` needs the keyword."""
+    """Whether every stage in `stages` needs the keyword."""
 
     @property
     def spellings(self) -> tuple[str, ...]:
@@ -45,7 +45,7 @@ class Keyword:
 
     @property
     def holders(self) -> tuple[str, ...]:
-        """Stages that have the parameter in tilewright."""
+        """Stages of tilewright that have the parameter."""
         return self.of or self.stages
 
 
@@ -103,9 +103,7 @@ KEYWORDS = (
     Keyword(*("scheduler_candidate_selection", ("InterCoreMapping",), ()), parameter="scheduler_candidate_selection"),
     Keyword("operands_to_prefetch", ("InterCoreMapping",), (), "operands_to_prefetch"),
 )
-"""Keywords in the order in which messages name them, with the spellings of zigzag-dse 2.4 and 3.9.1 and of Stream until
-2024.
-"""
+"""Keywords in the order of messages, with the spellings of zigzag-dse 2.4 and 3.9.1 and of Stream until 2024."""
 
 NO_COUNTERPART = {
     "enable_weight_diagonal_mapping": "spatial mappings along a diagonal are not generated",
@@ -113,23 +111,23 @@ NO_COUNTERPART = {
     "nb_multiprocessing_threads": "searches use threads: --jobs",
     "visualize_node_hw_performances_path": "tilewright report draws what cores cost",
 }
-"""Texts on the behaviour of tilewright, by keyword, for keywords without a counterpart."""
+"""Behaviour of tilewright instead of each keyword without counterpart, as text, by keyword."""
 
 BY_SPELLING: Mapping[str, Keyword] = {spelling: keyword for keyword in KEYWORDS for spelling in keyword.spellings}
 
 
 def given(keywords: Mapping[str, Any], name: str, default: Any = None) -> Any:
-    """Value of a keyword in any of its spellings; `default` if the keyword is not given."""
+    """Value of a keyword, given in any of its spellings; `default` if it is not given."""
     return next((keywords[spelling] for spelling in BY_SPELLING[name].spellings if spelling in keywords), default)
 
 
 def spelling_of(keywords: Iterable[str], name: str) -> str:
-    """Spelling in which a keyword is given, or the first spelling of the keyword if it is not given."""
+    """Spelling in which a script gives a keyword; the first spelling if the script does not give it."""
     return next((spelling for spelling in BY_SPELLING[name].spellings if spelling in keywords), name)
 
 
 def plain(value: Any) -> Any:
-    """Value in the form of a configuration: members of enumerations become texts, tuples become lists."""
+    """Value in the form of a configuration: members of enumerations as texts, and tuples as lists."""
     if isinstance(value, str):
         return str(getattr(value, "value", value))
     if isinstance(value, tuple | list):

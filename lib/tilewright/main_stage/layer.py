@@ -1,8 +1,8 @@
-"""Layers and mappings in the form for user's stages, with the names of zigzag-dse 3.9.1.
+"""Layers and mappings as user's stages see them, with the names of zigzag-dse 3.9.1 (`zigzag.workload`,
+`zigzag.mapping`).
 
-The corresponding modules are `zigzag.workload` and `zigzag.mapping`. A user's stage can set some attributes of a layer
-(`spatial_mapping`, `spatial_mapping_hint`, `temporal_ordering`) and can pass on mappings. The stages below this stage
-get both.
+A user's stage can set some attributes of a layer (`spatial_mapping`, `spatial_mapping_hint`, `temporal_ordering`), and
+can pass on mappings. The stages below the user's stage get these attributes and mappings.
 """
 
 import math
@@ -25,11 +25,11 @@ Loops = list[tuple[LayerDim, int]]
 
 
 class MappingSingleOADim(dict[str, Any]):
-    """Factors that are unrolled over one side of the array, by loop dimension."""
+    """Unrolling factors along one side of the array, by loop dimension."""
 
     @property
     def utilization(self) -> int:
-        """Number of lanes in use."""
+        """Number of lanes that the unrolling uses."""
         return math.prod(self.values())
 
     @property
@@ -39,19 +39,19 @@ class MappingSingleOADim(dict[str, Any]):
 
 
 class SpatialMapping(dict[str, Any]):
-    """Spatial mapping: factors by side of the array and loop dimension."""
+    """Spatial mapping: unrolling factors by side of the array and loop dimension."""
 
     def __init__(self, data: Mapping[str, Mapping[str, int]]) -> None:
         super().__init__({OADimension(side): MappingSingleOADim(factors) for side, factors in data.items()})
 
     @property
     def data(self) -> dict[str, Any]:
-        """Mapping as a table, that is, the object itself."""
+        """Mapping as a table. It is the object itself."""
         return self
 
     @property
     def oa_dims(self) -> list[str]:
-        """Sides of the array in the mapping."""
+        """Sides of the array that the mapping uses."""
         return list(self)
 
     @classmethod
@@ -60,7 +60,7 @@ class SpatialMapping(dict[str, Any]):
 
 
 def unrolling_of(value: Any) -> Unrolling:
-    """Unrolling that a table describes. Raises InputError if the value is not such a table."""
+    """Unrolling in tilewright's form, from a table. Raises InputError if the value is not such a table."""
     wrong = Problem(
         *("is not a spatial mapping", "", 0, "spatial_mapping", repr(value)[:60]),
         allowed="side of the array -> loop dimension -> whole factor",
@@ -80,7 +80,7 @@ class LayerDimSizes(Fixed):
 
     @property
     def data(self) -> dict[str, int]:
-        """Table of names and numbers, that is, the object itself."""
+        """Sizes as a table. It is the object itself."""
         return self
 
     @property
@@ -95,7 +95,7 @@ class LayerDimSizes(Fixed):
 
 
 class LayerNode(Shown):
-    """Layer of the network, with the constraints on its mapping from the mapping file."""
+    """Layer of the network, with the constraints that the mapping file sets for it."""
 
     _may_be_set = ("spatial_mapping", "spatial_mapping_hint", "temporal_ordering")
 
@@ -120,12 +120,12 @@ class LayerNode(Shown):
 
     @property
     def output_operand(self) -> str:
-        """Name of the operand that is written."""
+        """Name of the operand that the layer writes."""
         return self.layer_operands[0]
 
     @property
     def input_operands(self) -> tuple[Any, ...]:
-        """Names of the operands that are read."""
+        """Names of the operands that the layer reads."""
         return self.layer_operands[1:]
 
     @property
@@ -135,7 +135,7 @@ class LayerNode(Shown):
 
     @property
     def loop_dim_size(self) -> LayerDimSizes:
-        """Sizes by loop dimension, under the name that releases before 3.0 use."""
+        """Sizes by loop dimension, under the name of releases before 3.0."""
         return self.layer_dim_sizes
 
     @property
@@ -147,13 +147,13 @@ class LayerNode(Shown):
 
     @property
     def operand_size_elem(self) -> dict[str, int]:
-        """Number of elements by operand."""
+        """Number of elements of each operand."""
         layer = self._layer
         return {LayerOperand(operand): operand_elements(layer, operand, REFERENCE) for operand in layer.operands}
 
     @property
     def operand_size_bit(self) -> dict[str, int]:
-        """Number of bits by operand; outputs have the width of partial sums."""
+        """Number of bits of each operand. Outputs have the width of partial sums."""
         layer = self._layer
         return {LayerOperand(operand): operand_bits(layer, operand, REFERENCE) for operand in layer.operands}
 
@@ -172,12 +172,12 @@ class LayerNode(Shown):
     __repr__ = __str__
 
     def _said(self) -> tuple[Any, ...]:
-        """Current values of the attributes that a stage can change."""
+        """Current values of the attributes that a user's stage can change."""
         hints = tuple((str(side), tuple(map(str, names))) for side, names in dict(self.spatial_mapping_hint).items())
         return unrolling_of(self.spatial_mapping), hints, tuple(tuple(entry) for entry in self.temporal_ordering)
 
     def problem_on(self, core: Any, reach: Any = None) -> LayerProblem:
-        """Problem of mapping the layer on a core, with the values of attributes that a user's stage has set."""
+        """Problem of mapping the layer on a core, with the attributes that user's stages have set."""
         problem, said = self._problem, self._said()
         changed: dict[str, Any] = {} if core == problem.core else {"core": core}
         if said != self._told:
@@ -196,7 +196,7 @@ class LayerNode(Shown):
 
 
 class SpatialMappingInternal(Shown):
-    """Spatial mapping over the memory levels of each operand."""
+    """Spatial mapping, divided into the memory levels of each operand."""
 
     def __init__(self, problem: TemporalProblem) -> None:
         self._problem = problem
@@ -209,7 +209,7 @@ class SpatialMappingInternal(Shown):
 
     @property
     def temporal_sizes(self) -> dict[str, int]:
-        """Iterations of each loop dimension that the spatial mapping leaves for temporal loops."""
+        """Number of iterations of each loop dimension that remain for temporal loops."""
         return dict(self._problem.spatial.temporal_sizes)
 
     def __str__(self) -> str:
@@ -219,10 +219,10 @@ class SpatialMappingInternal(Shown):
 
 
 class TemporalMapping(Shown):
-    """Loops by operand and memory level, innermost first, as pairs (loop dimension, size).
+    """Temporal mapping: loops by operand and memory level, innermost first, as pairs (loop dimension, size).
 
-    A mapping that a user's stage makes is checked when its costs are computed: all operands must have the same loop
-    order.
+    If a user's stage made the mapping, it is checked when its costs are computed. All operands must then have the same
+    loop order.
     """
 
     def __init__(
@@ -248,7 +248,9 @@ class TemporalMapping(Shown):
 
     @property
     def mapping_dic_origin(self) -> dict[str, list[Loops]]:
-        """Loops by operand and memory level, as the stage gave them or as the allocator assigns them to memories."""
+        """Loops by operand and memory level, as the user's stage gave them or as the allocator assigned them to
+        memories.
+        """
         if self._levels is None:
             assert self._batch is not None
             order, problem = self._batch.loop_order(self._row), self._batch.problem
@@ -262,8 +264,10 @@ class TemporalMapping(Shown):
 
     @property
     def mapping_dic_stationary(self) -> dict[str, list[Loops]]:
-        """Loops by operand and memory level after stationary loops, for which an operand stays in place, were moved to
-        lower levels. A mapping that a user's stage made is returned unchanged.
+        """Loops by operand and memory level, with stationary loops moved to lower levels. An operand stays in place
+        during its stationary loops.
+
+        If a user's stage made the mapping, it is returned unchanged.
         """
         if self._batch is None:
             return self.mapping_dic_origin
@@ -285,7 +289,7 @@ class TemporalMapping(Shown):
 
     @property
     def mem_level(self) -> dict[str, int]:
-        """Number of levels of each operand."""
+        """Number of memory levels of each operand."""
         return {operand: len(levels) for operand, levels in self.mapping_dic_stationary.items()}
 
     def __str__(self) -> str:
@@ -294,12 +298,13 @@ class TemporalMapping(Shown):
     __repr__ = __str__
 
     def source(self) -> tuple[OrderBatch, int] | None:
-        """(batch that contains the mapping, row in the batch); None for a mapping that a user's stage has made."""
+        """Pair (batch that contains the mapping, row in the batch). None if a user's stage made the mapping."""
         return None if self._batch is None else (self._batch, self._row)
 
     def as_batch(self, problem: TemporalProblem) -> OrderBatch:
-        """Batch with the loop order and the level boundaries of a mapping that a user's stage has made. Raises
-        InputError if the mapping has no common loop order for all operands.
+        """Batch with the loop order and the level boundaries of a mapping that a user's stage made.
+
+        Raises InputError if the operands have no common loop order.
         """
         levels = self._levels or {}
         orders = {
@@ -332,7 +337,7 @@ class TemporalMapping(Shown):
 
 
 def loops_of(levels: Mapping[str, Iterable[Iterable[tuple[str, int]]]]) -> dict[str, list[Loops]]:
-    """Loops by operand and level, in which the names have the classes of zigzag-dse."""
+    """Loops by operand and level. The names have the classes of zigzag-dse."""
     return {
         LayerOperand(operand): [[(LayerDim(name), size) for name, size in loops] for loops in of_operand]
         for operand, of_operand in levels.items()

@@ -1,11 +1,11 @@
-"""Names of operands and dimensions in the classes of zigzag-dse; each name is a text and equal to the plain text."""
+"""Names of operands and dimensions, in the classes of zigzag-dse: each name is a string that equals the plain text."""
 
 from enum import StrEnum
 from typing import Any
 
 
 class Name(str):
-    """Name; `str(name)` and `name.name` are the same text."""
+    """Name of an operand or a dimension. `str(name)` and `name.name` are the same text."""
 
     __slots__ = ()
 
@@ -16,38 +16,38 @@ class Name(str):
 
 
 class LayerOperand(Name):
-    """Operand of a layer: `I`, `W`, `O`."""
+    """Operand of a layer, such as `I`, `W` or `O`."""
 
     __slots__ = ()
 
 
 class MemoryOperand(Name):
-    """Operand in the names that memories use: `I1`, `I2`, `O`."""
+    """Operand under the name that memories use, such as `I1`, `I2` or `O`."""
 
     __slots__ = ()
 
 
 class LayerDim(Name):
-    """Loop dimension: `K`, `C`, `OX`."""
+    """Loop dimension, such as `K`, `C` or `OX`."""
 
     __slots__ = ()
 
 
 class OADimension(Name):
-    """Dimension of the operational array: `D1`."""
+    """Dimension of the operational array, such as `D1`."""
 
     __slots__ = ()
 
 
 class TemporalMappingType(StrEnum):
-    """Whether operands can have different boundaries between memory levels (uneven) or not (even)."""
+    """Type of temporal mappings: uneven if operands can have different boundaries between memory levels, else even."""
 
     EVEN = "even"
     UNEVEN = "uneven"
 
 
 class Fixed(dict[str, Any]):
-    """Read-only table of a view. A change raises TypeError, because it would have no effect."""
+    """Read-only table. A change raises TypeError, because it would have no effect on the run."""
 
     def _refuse(self, *_: object, **__: object) -> Any:
         raise TypeError("this table cannot be changed, because a change would have no effect")
@@ -62,7 +62,10 @@ class Fixed(dict[str, Any]):
 
 
 class Shown:
-    """Base of the views. It defines which attributes can be set; setting another attribute raises AttributeError."""
+    """Base class of views.
+
+    It defines which attributes a user's stage can set. Setting another attribute raises AttributeError.
+    """
 
     _may_be_set: tuple[str, ...] = ()
 
@@ -76,5 +79,5 @@ class Shown:
         )
 
     def _made(self) -> None:
-        """End the initialisation. After this call, only permitted attributes can be set."""
+        """End the initialisation. From now on, only permitted attributes can be set."""
         object.__setattr__(self, "_is_made", True)

@@ -1,4 +1,4 @@
-"""Networks that pass the stages of a script: the results of all layers as pairs, in execution order."""
+"""Networks that run through the stages of a script, and the results of their layers as pairs, in execution order."""
 
 import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -42,7 +42,7 @@ logger = logging.getLogger(__name__)
 
 
 def layer_of(item: Any, keywords: Mapping[str, Any]) -> LayerNode:
-    """Layer of an item, in the form for user's stages."""
+    """Layer of an item, as user's stages see it."""
     given = keywords.get(LAYER)
     if isinstance(given, LayerNode):
         return given
@@ -51,7 +51,7 @@ def layer_of(item: Any, keywords: Mapping[str, Any]) -> LayerNode:
 
 
 def pairs_of(found: Any, stages: tuple[Stage, ...], layer: LayerNode, attached: Attached) -> Iterator[Pair]:
-    """Pairs (CME, further information) made from the results for a layer."""
+    """Pairs (CME, further information) from the results of one layer."""
     if isinstance(found, list):
         yield [pair for one in found for pair in pairs_of(one, stages, layer, attached)], None
         return
@@ -71,11 +71,10 @@ def pairs_of(found: Any, stages: tuple[Stage, ...], layer: LayerNode, attached: 
 
 
 def extra_of(cme: CostModelEvaluation, stages: Sequence[Stage], said: Pair | None = None) -> Any:
-    """Further information that the stages of zigzag-dse would yield with a CME that has passed `stages`, outermost
-    first.
+    """Further information that zigzag-dse would yield with a CME that has passed `stages`, outermost first.
 
-    A stage that makes mappings adds the mapping that it made. A reduction adds the mappings from which it has chosen,
-    if it keeps them. A user's stage replaces the further information by the information that it yielded (`said`).
+    A stage that makes mappings adds the mapping that it made. A reduction adds the mappings from which it chose, if it
+    keeps them. If a user's stage yielded the pair `said`, its further information replaces all of this.
     """
     if not stages:
         return None
@@ -94,7 +93,7 @@ def extra_of(cme: CostModelEvaluation, stages: Sequence[Stage], said: Pair | Non
 
 @dataclass(frozen=True, eq=False)
 class _Tap(Stage):
-    """Observer directly below Workload, which records the results of each layer problem."""
+    """Stage directly below Workload. It passes all results on, and records them by layer problem."""
 
     seen: list[tuple[LayerProblem, Any]] = field(default_factory=list)
 
@@ -112,7 +111,10 @@ class _Tap(Stage):
 
 @dataclass(frozen=True, eq=False)
 class OthersBelow(Stage):
-    """Observer directly below a reduction, which records the mappings from which the reduction chooses."""
+    """Stage directly below a reduction.
+
+    It passes all results on, and records the mappings from which the reduction chooses.
+    """
 
     seen: list[Evaluations] = field(default_factory=list)
 
@@ -126,7 +128,7 @@ class OthersBelow(Stage):
 
 @dataclass(frozen=True, eq=False)
 class OthersAbove(Stage):
-    """Stage directly above a reduction, which links the recorded mappings to the mapping that the reduction keeps."""
+    """Stage directly above a reduction. It links the recorded mappings to the mapping that the reduction keeps."""
 
     below: OthersBelow = field(default_factory=OthersBelow)
 
@@ -143,7 +145,7 @@ class OthersAbove(Stage):
 
 
 def keeping_others(stages: tuple[Stage, ...]) -> tuple[Stage, ...]:
-    """Stages with additional observers, so that reductions keep the mappings from which they have chosen
+    """Stages with recorders around each reduction, so that it keeps the mappings from which it chose
     (`reduce_minimal_keep_others`).
     """
     found: list[Stage] = []
@@ -158,7 +160,7 @@ def keeping_others(stages: tuple[Stage, ...]) -> tuple[Stage, ...]:
 
 @dataclass(frozen=True, eq=False)
 class _Layers(Stage):
-    """Stage in the position of Workload, which links each layer record to its pairs."""
+    """Stage in the position of Workload. It links each layer record to its pairs."""
 
     network: "Network | None" = None
     workload: Workload = field(default_factory=Workload)
@@ -173,22 +175,22 @@ class _Layers(Stage):
 
 @dataclass
 class Network:
-    """Network that passes the stages of a script, beginning with the parsers."""
+    """Network that runs through the stages of a script, beginning with the parsers."""
 
     stages: tuple[Stage, ...]
     control: Control
     keywords: Keywords
     attached: Attached
     order: dict[str, int] = field(default_factory=dict)
-    """Index of each layer in execution order."""
+    """Index of each layer in execution order, by name of the layer."""
 
     def results(self, item: Any) -> Iterator[Any]:
-        """Results of the outermost stage."""
+        """Results that the outermost stage yields."""
         stages = (_Layers(self, stage) if isinstance(stage, Workload) else stage for stage in self.stages)
         yield from Rest(tuple(stages), self.control)(item)
 
     def layers(self, problem: NetworkProblem, stages: tuple[Stage, ...]) -> Iterator[LayerRecord]:
-        """Records of all layers; each record is linked to the pairs of its layer."""
+        """Records of all layers, each linked to the pairs of its layer."""
         nodes = problem.workload.layers_in_order
         self.order = {node.layer.name: place for place, node in enumerate(nodes) if node.layer is not None}
         if any(isinstance(stage, OwnStage) for stage in stages):
@@ -200,8 +202,10 @@ class Network:
     def _one_layer(
         self, problem: NetworkProblem, node: WorkloadNode, place: int, stages: tuple[Stage, ...]
     ) -> Iterator[LayerRecord]:
-        """Records of one layer, of which user's stages get the name and the number. If the user's stages yield nothing
-        for the layer, the layer is left out. If a reduction above them needs a result, this is an InputError.
+        """Records of one layer. User's stages get the name and the number of this layer.
+
+        If the user's stages yield nothing for the layer, the layer is left out. If a reduction above them then has
+        nothing to choose from, InputError is raised.
         """
         run = session()
         run.node, run.said = node, {}
@@ -255,7 +259,7 @@ class Network:
                 yield from self._alternatives(record, pairs)
 
     def _counted(self, record: LayerRecord, pairs: Sequence[Pair]) -> LayerRecord:
-        """Record with the values that user's stages have set for the mapping of the record."""
+        """Record of a layer with the values that user's stages have set for its mapping."""
         cme = next((cme for cme in single(pairs) if not record.alternatives or counts(cme, record)), None)
         return record if cme is None else as_said(record, cme)
 
@@ -264,8 +268,9 @@ class Network:
             yield from pairs_of(one, stages, layer, self.attached)
 
     def _alternatives(self, record: LayerRecord, pairs: Sequence[Pair]) -> Iterator[LayerRecord]:
-        """Records of the mappings of a layer that do not count, for stages that save all results. These records are not
-        linked to pairs.
+        """Records of the mappings of a layer that were not chosen, for stages that save all results.
+
+        They are not linked to pairs.
         """
         for cme in single(pairs):
             if cme.layer.name == record.names[0] and not counts(cme, record):
@@ -273,9 +278,7 @@ class Network:
 
 
 def counts(cme: CostModelEvaluation, record: LayerRecord) -> bool:
-    """Whether a CME belongs to the mapping that counts for the layer, that is, to the mapping in the record of the
-    layer.
-    """
+    """Whether a CME is that of the mapping in the record of the layer, which counts for the network."""
     return (
         cme._costs.batch.loop_order(cme._row) == record.loop_order
         and {side: dict(factors) for side, factors in spatial_of(cme._costs.batch.problem).items()}  # type: ignore[arg-type]
@@ -284,7 +287,7 @@ def counts(cme: CostModelEvaluation, record: LayerRecord) -> bool:
 
 
 def network_pairs(network: Network, item: Any) -> Iterator[Pair]:
-    """Pairs of all layers of a network in execution order, and of the whole network."""
+    """Pairs of all layers of a network in execution order, then the pair of the whole network."""
     waiting: list[Pair] = []
     for found in network.results(item):
         if isinstance(found, LayerRecord):
@@ -297,7 +300,7 @@ def network_pairs(network: Network, item: Any) -> Iterator[Pair]:
 
 
 def _in_order(pairs: list[Pair], network: Network) -> list[Pair]:
-    """Pairs sorted by the execution order of their layers if Workload is among the stages; else in unchanged order."""
+    """Pairs in the execution order of their layers. Without the stage Workload, the order is unchanged."""
     if not network.order:
         return pairs
     return sorted(pairs, key=lambda pair: network.order.get(getattr(pair[1][0], "name", ""), 0))
@@ -325,7 +328,7 @@ def _network_pair(found: Any, network: Network) -> Iterator[Pair]:
 
 
 def single(pairs: Iterable[Pair]) -> Iterator[CostModelEvaluation]:
-    """CMEs of single mappings in pairs, including CMEs in lists."""
+    """CMEs of single mappings in a list of pairs, also those inside lists."""
     for cme, _ in pairs:
         if isinstance(cme, list):
             yield from single(cme)
@@ -334,7 +337,10 @@ def single(pairs: Iterable[Pair]) -> Iterator[CostModelEvaluation]:
 
 
 def _total(found: MappedWorkload, network: Network) -> Pair:
-    """(sum over a network, all pairs). If a layer has several mappings, only the mapping that counts is added."""
+    """Pair (sum over a network, pairs of all layers).
+
+    If a layer has several mappings, only the mapping in its record is added.
+    """
     layers = [pairs for known, pairs in network.attached.values() if isinstance(known, LayerRecord)]
     pairs = _in_order([pair for some in layers for pair in some], network)
     counted: dict[str, CostModelEvaluation] = {}

@@ -1,5 +1,4 @@
-"""User's stages in a pipeline of tilewright: each user's stage gets keywords, makes the stages below, and yields
-results.
+"""User's stages in a pipeline of tilewright: each gets keywords, makes the stages below it, and yields results.
 
 Errors in user's stages are reported with their file and line.
 """
@@ -32,11 +31,11 @@ from tilewright.search.batch import CostedBatch, OrderBatch
 from tilewright.workload.graph import WorkloadNode
 
 AT_ONCE = 1024
-"""Largest number of CMEs, from one batch of loop orders, that are passed to the stage above together."""
+"""Largest number of CMEs of one batch of loop orders that are passed to the stage above at once."""
 
 
 class _Any(type):
-    """Type of which every item is an instance, because a user's stage can be in any position, also between parsers."""
+    """Type of which every item is an instance. A user's stage can be in any position, also between parsers."""
 
     def __instancecheck__(cls, instance: object) -> bool:
         return True
@@ -46,34 +45,34 @@ class _Any(type):
 
 
 class Anything(metaclass=_Any):
-    """Item of any kind."""
+    """Item of any type."""
 
 
 @dataclass
 class Session:
-    """State of one run of a script that is not in the pipeline."""
+    """State of one run of a script that the pipeline does not contain."""
 
     node: WorkloadNode | None = None
-    """Layer that is being mapped, if layers are mapped one by one."""
+    """Layer that is being mapped, if layers are mapped one after the other."""
     layer: LayerNode | None = None
-    """Layer that is being mapped, in the form for user's stages."""
+    """Layer that is being mapped, as user's stages see it."""
     said: dict[Any, Pair] = field(default_factory=dict)
-    """(CME, further information) that a user's stage has yielded for a mapping, by mapping."""
+    """Pair (CME, further information) that a user's stage yielded for a mapping, by mapping."""
     beside: dict[Any, Any] = field(default_factory=dict)
-    """Pairs of the mappings from which a reduction has chosen, by the mapping that the reduction keeps; {} if the
-    script does not ask for them.
+    """Pairs of the mappings from which a reduction chose, by the mapping that it keeps. {} if the script does not ask
+    for them.
     """
     saved: dict[str, list[Any]] = field(default_factory=dict)
-    """Objects that were written to a file so far, by file."""
+    """Objects that were written to files so far, by file."""
     silent: list[Problem] = field(default_factory=list)
-    """Problems for user's stages that have yielded nothing since the list was last cleared."""
+    """Problems for user's stages that yielded nothing. The list is cleared before each layer."""
 
 
 _SESSION: ContextVar[Session | None] = ContextVar("session", default=None)
 
 
 def session() -> Session:
-    """Session of the running script. If a script runs a stage without MainStage, a new session is made."""
+    """Session of the running script. If a script runs a stage without MainStage, it gets a new session."""
     found = _SESSION.get()
     if found is None:
         found = Session()
@@ -82,46 +81,46 @@ def session() -> Session:
 
 
 def new_session() -> Session:
-    """Session for a new run of a script."""
+    """New session, which becomes the session of the running script."""
     found = Session()
     _SESSION.set(found)
     return found
 
 
 Attached = dict[int, tuple[Any, list[Pair]]]
-"""(result, pairs of the result), by the `id` of a result that is passed to the stage above."""
+"""Pairs (result, pairs of this result), by the `id` of the result."""
 
 
 def attach(attached: Attached, result: Any, pairs: list[Pair]) -> Any:
-    """The unchanged result, after it was linked to the pairs."""
+    """Link a result to its pairs. Returns the unchanged result."""
     attached[id(result)] = result, pairs
     return result
 
 
 def mapping_key(batch: OrderBatch, row: int) -> Any:
-    """Key that distinguishes the mappings of a layer."""
+    """Key of a mapping that differs between the mappings of a layer."""
     return id(batch.problem), batch.loop_order(row), batch.level_boundaries(row)
 
 
 @dataclass(frozen=True, eq=False)
 class OwnStage(Stage):
-    """Stage of tilewright that runs a user's stage in the form of zigzag-dse."""
+    """Stage of tilewright that runs one user's stage written for zigzag-dse."""
 
     maker: Callable[..., Any] = None  # type: ignore[assignment]
     below: Sequence[Any] = ()
-    """Stages below the user's stage, as the script lists them."""
+    """Stages below the user's stage, as listed in the script."""
     keywords: Keywords = field(default_factory=dict)
     session: Session = field(default_factory=Session)
     is_below_others: bool = False
-    """Whether a stage of tilewright is above the user's stage. Stages of tilewright accept only CMEs."""
+    """Whether a stage of tilewright is above the user's stage. Such a stage accepts only CMEs."""
     attached: Attached = field(default_factory=dict)
-    """Pairs of the results that the stage yields."""
+    """Pairs of the results that this stage yields."""
     model: str = ""
     """Model profile of the stages below the user's stage."""
     minimises: str = ""
     """Objective of the stages below the user's stage."""
     after: tuple[Stage, ...] = ()
-    """Stages below the user's stage, in the form of tilewright."""
+    """Stages below the user's stage, as stages of tilewright."""
 
     takes: ClassVar[type] = Anything
     collects = object
@@ -132,12 +131,12 @@ class OwnStage(Stage):
         return cls.__name__
 
     def run(self, item: Any, rest: Rest) -> Iterator[Any]:
-        """Results of the user's stage, in the form of tilewright."""
+        """Yield the results of the user's stage as results of tilewright."""
         pairs = (pair for keywords in self._each(item) for pair in self.generate(keywords))
         yield from self._results(pairs, item)
 
     def _each(self, item: Any) -> Iterator[Keywords]:
-        """Keywords for the item. For a batch of loop orders, there is one set of keywords for each order that fits."""
+        """Keywords for an item. For a batch of loop orders, they are yielded once for each order that fits."""
         if not isinstance(item, OrderBatch):
             yield self._keywords(item)
             return
@@ -147,14 +146,12 @@ class OwnStage(Stage):
             yield own | {TEMPORAL: TemporalMapping._of(item, row, own.get("layer"))}
 
     def _keywords(self, item: Any) -> Keywords:
-        """Keywords of the script, together with keywords that describe an item."""
+        """Keywords of the script, together with the keywords that describe an item."""
         layer = {} if self.session.layer is None else {LAYER: self.session.layer}
         return {**layer, **self.keywords, **keywords_of(item, self.session.node)}
 
     def generate(self, keywords: Keywords) -> Iterator[Pair]:
-        """Pairs that the user's stage yields. Raises InputError with file and line for errors in the code of this
-        stage.
-        """
+        """Yield the pairs of the user's stage. Raises InputError with file and line for errors in its code."""
         count = 0
         try:
             stage = self.maker(list(self.below), **keywords)
@@ -179,12 +176,12 @@ class OwnStage(Stage):
             self.session.silent.append(self.problem("yielded nothing"))
 
     def problem(self, message: str) -> Problem:
-        """Problem that concerns the user's stage, with the file and the line of its code."""
+        """Problem with the user's stage, with the file and the line of its code."""
         file = file_of(self.maker)
         return Problem(message, shown_path(file), line_of(self.maker), name_of(self.maker))
 
     def fault(self, message: str) -> InputError:
-        """Error with one problem that concerns the user's stage."""
+        """Error with one problem with the user's stage."""
         return InputError([self.problem(message)])
 
     def _results(self, pairs: Iterator[Pair], item: Any) -> Iterator[Any]:
@@ -210,8 +207,8 @@ class OwnStage(Stage):
             yield together(waiting)
 
     def _remember(self, cme: CostModelEvaluation, extra: Any) -> None:
-        """Record the pair that the user's stage yielded for a mapping, if it differs from the pair that the stage got
-        from below.
+        """Record the pair that the user's stage yielded for a mapping, if it differs from the pair that the stages
+        below yielded.
         """
         said = self.session.said
         key = mapping_key(cme._costs.batch, cme._row) if said else None
@@ -230,16 +227,14 @@ class OwnStage(Stage):
         return self._raw(pair)
 
     def _raw(self, pair: Pair) -> Any:
-        """Result that stands for an object of any other kind, which only a user's stage or the script can use."""
+        """Result for an object that is not a CME. Only a user's stage or the script can use it."""
         if self.is_below_others and not isinstance(pair[0], list):
             raise self.fault(f"run yielded {type(pair[0]).__name__} in place of a CME")
         return attach(self.attached, _Raw(), [pair])
 
 
 def as_said(record: LayerRecord, cme: CostModelEvaluation) -> LayerRecord:
-    """Record with the energy and the latency that a user's stage has set. If no stage has set them, the record is
-    unchanged.
-    """
+    """Record with the energy and the latency that a user's stage set. If it set none, the record is unchanged."""
     if not cme.is_changed():
         return record
     energy, latency = cme.energy_total, cme.latency_total2
@@ -249,18 +244,18 @@ def as_said(record: LayerRecord, cme: CostModelEvaluation) -> LayerRecord:
 
 
 class _Raw:
-    """Result that only user's stages understand."""
+    """Result that only user's stages can use."""
 
 
 @lru_cache(maxsize=256)
 def own_class(name: str, is_leaf: bool) -> type[OwnStage]:
-    """Class of stages of tilewright with the name of the user's class."""
+    """Subclass of OwnStage with the name of the user's class."""
     others = {"__module__": __name__, "gives": None if is_leaf else Same, "returns": Same}
     return type(name, (OwnStage,), others)
 
 
 def together(cmes: Sequence[CostModelEvaluation]) -> Evaluations:
-    """Evaluations made from CMEs of one batch, with the values that user's stages have set."""
+    """Evaluations from CMEs of one batch, with the values that user's stages set."""
     costs, rows = cmes[0]._costs, np.array([cme._row for cme in cmes])
     batch = costs.batch
     boundaries = None if batch.boundaries is None else batch.boundaries[rows]
@@ -273,16 +268,16 @@ def together(cmes: Sequence[CostModelEvaluation]) -> Evaluations:
 
 
 class SumOfWhatPasses(Sum):
-    """Sum over the layers that user's stages pass on, which can be fewer than all layers."""
+    """Sum over the layers that user's stages pass on. They can leave out layers."""
 
     def run(self, item: NetworkProblem, rest: Rest) -> Iterator[MappedWorkload]:
-        """Yield one result: the records with their totals."""
+        """Yield one result: the layer records with their totals."""
         records = [record for record in rest(item) if isinstance(record, LayerRecord)]
         yield total_of(item, records, rest.stages)
 
 
 def total_of(item: NetworkProblem, records: Sequence[LayerRecord], stages: tuple[Stage, ...]) -> MappedWorkload:
-    """Totals of the layers of a network that have a record."""
+    """Totals over those layers of a network that have a record."""
     names = {name for record in records for name in record.names}
     nodes = tuple(node for node in item.workload.nodes if node.layer is not None and node.layer.name in names)
     kept = {node.node_id for node in nodes}
@@ -305,7 +300,7 @@ def file_of(maker: Any) -> Path | None:
 
 
 def _code_of(maker: Any) -> CodeType | None:
-    """Compiled code of the method `run` of a user's stage, or of the stage itself if it is a function."""
+    """Compiled code of a user's stage: its method `run`, or the stage itself if it is a function."""
     for one in (vars(maker).get("run") if isinstance(maker, type) else None, getattr(maker, "run", None), maker):
         if (code := getattr(one, "__code__", None)) is not None:
             return cast(CodeType, code)

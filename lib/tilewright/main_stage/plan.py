@@ -44,7 +44,7 @@ PARSERS = {"ONNXModelParser", "WorkloadParser", "AcceleratorParser", "MappingPar
 PARSERS |= {"StreamONNXModelParser", "UserDefinedModelParser", "SystemMappingParser", "LayerSplitting"}
 SEVERAL = {"StreamONNXModelParser", "UserDefinedModelParser", "SystemMappingParser", "LayerSplitting"}
 SEVERAL |= {"GenerateCNWorkloadHybrid", "IntraCoreMapping", "InterCoreMapping"}
-"""Names of stages that occur only in runs on several cores."""
+"""Names of stages that only multi-core runs have."""
 MAPPERS = {"Loma", "Salsa", "Exact", "TemporalOrderingConversion"}
 GENERATORS = {"SpatialMappingGenerator", "CustomSpatialMappingGenerator"}
 CONVERSION = "SpatialMappingConversion"
@@ -52,7 +52,7 @@ SPATIAL_STAGES = GENERATORS | {CONVERSION}
 
 
 def our_name(stage: Any) -> str:
-    """Name that a stage of a script has in tilewright; '' for a user's stage."""
+    """Name of a stage of a script in tilewright; '' for a user's stage."""
     return str(vars(stage).get("ours", "")) if isinstance(stage, type) else ""
 
 
@@ -68,7 +68,7 @@ class Plan:
     stages: tuple[Stage, ...]
     item_type: type
     attached: Attached
-    """Pairs of the results of user's stages, by result."""
+    """Pairs of the results of user's stages (`Attached`)."""
 
     @property
     def own(self) -> int | None:
@@ -79,7 +79,7 @@ class Plan:
 def planned(stages: Sequence[Any], keywords: Mapping[str, Any]) -> Plan:
     """Pipeline for a list of stages, with the parameters that keywords give.
 
-    Raises InputError with all mistakes: stages in wrong positions and keywords with wrong values.
+    Raises InputError with all mistakes: stages in wrong positions, and keywords with wrong values.
     """
     several = is_of_several_cores(stages)
     item_type = item_type_of(stages, keywords, several)
@@ -112,15 +112,17 @@ def own_stage(
     is_below_others: bool = False,
     attached: Attached | None = None,
 ) -> OwnStage:
-    """User's stage as a stage of tilewright; `below` are the stages after it."""
+    """Stage of tilewright for a user's stage. `below` are the stages after it in the script."""
     kind = own_class(name_of(stage), not below)
     known = {} if attached is None else attached
     return kind(stage, tuple(below), dict(keywords), session(), is_below_others, known)
 
 
 def with_conversion(stages: Sequence[Any]) -> list[tuple[int, Any, str]]:
-    """(index in the list, stage, name in tilewright or '') of each stage. A stage that converts spatial mappings is
-    added behind their generator, because the generator of zigzag-dse does both.
+    """Triples (index in the list, stage, name in tilewright), one for each stage. The name is '' for a user's stage.
+
+    The generator of spatial mappings in zigzag-dse also converts them. A stage that converts them is therefore added
+    behind it.
     """
     found = [(place, stage, our_name(stage)) for place, stage in enumerate(stages)]
     generators = [at for at, (_, _, name) in enumerate(found) if name in GENERATORS]
@@ -131,9 +133,7 @@ def with_conversion(stages: Sequence[Any]) -> list[tuple[int, Any, str]]:
 
 
 def told_in_script(problem: Problem, stages: Sequence[Any], places: Sequence[int]) -> Problem:
-    """Problem of a pipeline, moved to the stage of the script: with the number and the name of the stage in the
-    list.
-    """
+    """Problem of a pipeline as a problem of the script: it names the stage by its number and name in the list."""
     message = problem.message.replace("move MappingParser before it", "move the parsers before it")
     problem = replace(problem, message=message.replace("from MappingParser", "from the parsers"))
     number = problem.path.partition("[")[2]
@@ -145,8 +145,10 @@ def told_in_script(problem: Problem, stages: Sequence[Any], places: Sequence[int
 
 
 def completed(stages: tuple[Stage, ...]) -> tuple[Stage, ...]:
-    """Stages in which each user's stage has the model and the objective of the stages below, and in which sums cover
-    only layers that user's stages pass on.
+    """Stages after two changes.
+
+    Each user's stage gets the model and the objective of the stages below it. Sums cover only the layers that user's
+    stages pass on.
     """
     found: list[Stage] = []
     own_below = False
@@ -161,12 +163,12 @@ def completed(stages: tuple[Stage, ...]) -> tuple[Stage, ...]:
 
 
 def several_name(name: str) -> str:
-    """Name that a stage has in the multi-core flow, if it has another name there; else the same name."""
+    """Name of a stage in the multi-core flow, which can be the same name."""
     return CATALOGUES[steps.MULTI].canonical_name(name) or name
 
 
 def made_stage(name: str, keywords: Mapping[str, Any], several: bool) -> tuple[Any, list[Problem]]:
-    """(stage of tilewright with the parameters that keywords give, problems with these parameters)."""
+    """Pair (stage of tilewright with the parameters that keywords give, problems with these parameters)."""
     if (save := saved_stage(name, keywords)) is not None:
         return save, []
     catalogue = CATALOGUES[steps.MULTI if several else steps.SINGLE]
@@ -189,14 +191,14 @@ def made_stage(name: str, keywords: Mapping[str, Any], several: bool) -> tuple[A
 
 
 def in_script(problem: Problem, spelt: Mapping[str, str]) -> Problem:
-    """Problem with a parameter, moved to the keyword of the script in the spelling that the script uses."""
+    """Problem with a parameter as a problem of the keyword, in the spelling of the script."""
     path = problem.path.removeprefix("parameters").lstrip(".")
     head = path.partition(".")[0].partition("[")[0]
     return replace(problem, path=spelt.get(head, head) + path[len(head) :])
 
 
 def saved_stage(name: str, keywords: Mapping[str, Any]) -> Stage | None:
-    """Stage that saves results at the place that the script names; None for any other stage."""
+    """Stage that saves results in the file or folder that the script names. None for all other stages."""
     folder, pattern = words.given(keywords, words.FOLDER), words.given(keywords, words.PATTERN)
     if name == "PickleSave" and (file := words.given(keywords, words.PICKLE)):
         path = Path(str(file)).absolute()
@@ -217,7 +219,7 @@ def saved_stage(name: str, keywords: Mapping[str, Any]) -> Stage | None:
 
 
 def filled(pattern: str, keywords: Mapping[str, Any]) -> str:
-    """Pattern of a file name after its fields were replaced by the time and by keywords that are texts or numbers."""
+    """File name from a pattern: fields are replaced by the time, and by keywords with texts or numbers."""
     from datetime import datetime
 
     fields = {key: value for key, value in keywords.items() if isinstance(value, str | int | float)}
@@ -225,7 +227,7 @@ def filled(pattern: str, keywords: Mapping[str, Any]) -> str:
 
 
 class _Fields(dict[str, Any]):
-    """Values for the fields of a pattern; unknown fields stay unchanged."""
+    """Values of the fields of a pattern. Fields without a value stay in the pattern."""
 
     def __missing__(self, name: str) -> str:
         return "{" + name + "}"
@@ -239,7 +241,7 @@ def is_onnx(keywords: Mapping[str, Any]) -> bool:
 
 
 def flow_from(item_type: type, several: bool) -> Flow:
-    """Kind of pipeline that begins with an item of this type."""
+    """Flow (kind of pipeline) that begins with an item of this type."""
     whole = multi_flow() if several else SINGLE
     if item_type is Descriptions:
         return whole
@@ -248,7 +250,7 @@ def flow_from(item_type: type, several: bool) -> Flow:
 
 
 def item_type_of(stages: Sequence[Any], keywords: Mapping[str, Any], several: bool) -> type:
-    """Type of the input item of the first stage of a list, derived from the stages of the list and the keywords."""
+    """Type of the item that the first stage of a list gets. It follows from the stages and the keywords."""
     names = {our_name(stage) for stage in stages}
     if names & PARSERS:
         return Descriptions

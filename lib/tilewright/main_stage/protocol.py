@@ -1,7 +1,7 @@
-"""Stages in the form of zigzag-dse and Stream: each stage is made by the stage above it and yields pairs.
+"""Form of stages in zigzag-dse and Stream: the stage above makes a stage, and the stage yields pairs.
 
-A stage is made with the list of stages below it and with keywords. It makes the first stage of this list with the rest
-of the list, and yields pairs of a cost model evaluation (CME) and further information. The form is the same as in
+A stage is made from keywords and the list of stages below it. It makes the first stage of this list, which gets the
+rest of the list. It yields pairs of a cost model evaluation (CME) and further information. The form is that of
 `zigzag.stages.stage` and `zigzag.stages.main` of zigzag-dse 3.9.1.
 """
 
@@ -10,15 +10,15 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 Pair = tuple[Any, Any]
-"""(CME, further information that stages have added)."""
+"""Pair (CME, further information that stages added)."""
 StageCallable = Callable[..., "Stage"]
-"""Maker of a stage: a class, or any callable that takes a list of such makers and keywords."""
+"""Function or class that makes a stage, from a list of such makers and keywords."""
 
 
 class Stage(metaclass=ABCMeta):
     """Base class of stages, from which user's stages inherit.
 
-    Raises ValueError if a leaf has a stage below it, or if any other stage has no stage below it.
+    Raises ValueError if a leaf has a stage below it. Raises ValueError if another stage has none.
     """
 
     def __init__(self, list_of_callables: Sequence[StageCallable], **kwargs: Any) -> None:
@@ -31,11 +31,11 @@ class Stage(metaclass=ABCMeta):
 
     @abstractmethod
     def run(self) -> Iterator[Pair]:
-        """Yield the results."""
+        """Yield pairs (CME, further information)."""
 
     def __iter__(self) -> Iterator[Pair]:
         return self.run()
 
     def is_leaf(self) -> bool:
-        """Whether the stage is a leaf, that is, needs no stage below it."""
+        """Whether the stage is a leaf, which has no stage below it."""
         return False

@@ -1,4 +1,4 @@
-"""Stages that save results at the place that a script names: a folder, a pattern of file names, or a file."""
+"""Stages that save results where a script says: in a folder, in files named by a pattern, or in one file."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -13,15 +13,15 @@ from tilewright.pipeline.stages.base import Rest
 from tilewright.pipeline.stages.watchers import Passed
 
 LAYER_MARK = "?"
-"""Mark in a pattern of file names that is replaced by the name of the layer and the kind of content."""
+"""Mark in a pattern of file names. It is replaced by the name of the layer and the kind of content."""
 
 
 @dataclass(frozen=True)
 class _InPlace(watchers.Save):
-    """Base of stages that save into any folder, also outside the folder of the run."""
+    """Base class of stages that save into any folder, also outside the folder of the run."""
 
     def __post_init__(self) -> None:
-        """Skip the check of the folder, because any folder is allowed."""
+        """Accept any folder. The check of the base class would refuse folders outside the run."""
 
 
 @dataclass(frozen=True)
@@ -55,15 +55,16 @@ class Dump(_InPlace, watchers.Dump):
 
 @dataclass(frozen=True)
 class _Pattern(_InPlace):
-    """Base of stages that save into files named by a pattern: one file for each layer if the pattern has LAYER_MARK,
-    else one file with the list of all results.
+    """Base class of stages that save into files named by a pattern.
+
+    If the pattern has LAYER_MARK, there is one file per layer. If not, one file has the list of all results.
     """
 
     pattern: str = ""
     what: str = ""
 
     def files(self, above_workload: bool, above_sum: bool) -> str:
-        """Pattern of the names of the files."""
+        """Pattern of the file names."""
         return self.pattern.replace(LAYER_MARK, f"{watchers.LAYER}_{self.what}")
 
     def run(self, item: Any, rest: Rest) -> Iterator[Any]:
@@ -81,7 +82,7 @@ class _Pattern(_InPlace):
             self._write(self.pattern, saved)
 
     def contents(self, passed: Passed) -> list[tuple[str, Any]]:
-        """Pairs (beginning of a file name, content), one for each result that passed."""
+        """Pairs (beginning of the file name, content), one for each result that has passed."""
         raise NotImplementedError
 
     @staticmethod
@@ -96,7 +97,10 @@ class SimplePattern(_Pattern):
     """Stage that saves the energy and the latency of the results that pass it."""
 
     def contents(self, passed: Passed) -> list[tuple[str, Any]]:
-        """Pairs (beginning of a file name, content) for the networks that passed or, if none passed, for the layers."""
+        """Pairs (beginning of the file name, content), one for each network that has passed.
+
+        If none has passed, one for each layer.
+        """
         if passed.networks:
             return [("overall", simple_result(network.summary)) for network in passed.networks]
         return [(stem, simple_result(record)) for _, stem, record in passed.named_records()]
@@ -107,7 +111,10 @@ class CompletePattern(_Pattern):
     """Stage that saves the inputs and the outputs of the results that pass it."""
 
     def contents(self, passed: Passed) -> list[tuple[str, Any]]:
-        """Pairs (beginning of a file name, content) for the networks that passed or, if none passed, for the layers."""
+        """Pairs (beginning of the file name, content), one for each network that has passed.
+
+        If none has passed, one for each layer.
+        """
         place = passed.place
         assert place.core is not None
         if passed.networks:

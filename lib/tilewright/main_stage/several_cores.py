@@ -1,6 +1,6 @@
-"""Evaluation of a schedule on several cores for scripts, with the names that Stream uses.
+"""Evaluation of a multi-core schedule for scripts, under the names of Stream.
 
-The corresponding class of Stream is `stream.classes.cost_model.cost_model.StreamCostModelEvaluation`.
+The class of Stream is `stream.classes.cost_model.cost_model.StreamCostModelEvaluation`.
 """
 
 from collections.abc import Mapping
@@ -19,16 +19,16 @@ if TYPE_CHECKING:
 
 
 class StreamCostModelEvaluation:
-    """Costs of a network that is scheduled on several cores: energy in pJ, latency in cycles."""
+    """Costs of a network that runs on several cores: energy in pJ, latency in cycles."""
 
     def __init__(self, result: "MultiCoreResult") -> None:
         self.result = result
-        """Result of tilewright: cost tables, summary, bounds and schedule."""
+        """Result of tilewright, with cost tables, summary, bounds and schedule."""
         self.latency, self.energy = result.latency_cycles, result.energy_pj
 
     @property
     def edp(self) -> float:
-        """Energy times latency, in pJ cycles."""
+        """Energy-delay product in pJ cycles."""
         return energy_delay_product(self.energy, self.latency)
 
     @cached_property
@@ -47,12 +47,12 @@ class StreamCostModelEvaluation:
 
     @property
     def scheduler_candidate_selection(self) -> str:
-        """Rule that chooses the computation node that a core runs next."""
+        """Name of the rule by which a core chooses the computation node that it runs next."""
         return str(self.result.problem.settings.stated()["scheduler_candidate_selection"])
 
     @property
     def operands_to_prefetch(self) -> list[str]:
-        """Operands that are prefetched."""
+        """Layer operands that are prefetched."""
         return list(self.result.problem.settings.operands_to_prefetch)
 
     def plot_schedule(
@@ -64,10 +64,10 @@ class StreamCostModelEvaluation:
         percent_shown: tuple[int, ...] = (5, 5, 5),
         fig_path: str = "outputs/schedule_plot.png",
     ) -> tuple[Path, ...]:
-        """Draw the schedule; returns the paths of the figure, `.svg` and `.png`.
+        """Draw the schedule. Returns the paths of the figure, `.svg` and `.png`.
 
-        The arguments do not select the parts of a long schedule that are shown; this function does. Dependences are
-        shown only on the page of a report.
+        If the schedule is long, this function selects the parts that it shows; the arguments have no influence.
+        Dependences are shown only on the page of a report.
         """
         from tilewright.results.multi.bars import ScheduleView
         from tilewright.results.multi.gantt import write_schedule_figure
@@ -87,7 +87,7 @@ class StreamCostModelEvaluation:
         return self.plot_schedule(plot_data_transfer=True, fig_path=fig_path)
 
     def plot_memory_usage(self, fig_path: str = "outputs/memory_usage_plot.png") -> tuple[Path, ...]:
-        """Draw the content of memories over time; returns the paths of the figure."""
+        """Draw the content of memories over time. Returns the paths of the figure."""
         from tilewright.results.multi.bars import ScheduleView
         from tilewright.results.multi.memory_figure import write_memory_figure
 
@@ -96,7 +96,7 @@ class StreamCostModelEvaluation:
         return write_memory_figure(ScheduleView(self.result.artifact), stem)
 
     def __getattr__(self, name: str) -> Any:
-        """Raise AttributeError with the nearest name of an attribute that exists."""
+        """Raise AttributeError with the nearest name of an existing attribute."""
         if name.startswith("_"):
             raise AttributeError(name)
         known = [one for one in dir(type(self)) if not one.startswith("_")] + ["latency", "energy", "result"]
@@ -111,8 +111,9 @@ class StreamCostModelEvaluation:
 
 
 def draw(scme: StreamCostModelEvaluation, keywords: Mapping[str, Any]) -> None:
-    """Draw the figures that a script requests by keywords: schedule and memories. `plot_file_name` is the place of the
-    figures.
+    """Draw the figures that a script requests by keywords: the schedule and the memories.
+
+    `plot_file_name` is the path of the figures.
     """
     name = words.given(keywords, words.PLOT_NAME)
     if not name:

@@ -1,4 +1,4 @@
-"""Stages of zigzag-dse that have no counterpart in tilewright but are needed to run scripts that use them.
+"""Stages of zigzag-dse without counterpart in tilewright, which scripts need.
 
 The results are the same as from zigzag-dse (`RunOptStages` and `GeneralParameterIteratorStage` of 2.4, `run_opt_stages`
 of 3.9.1). The stages start no processes, because the searches of tilewright are compiled code.
@@ -13,15 +13,15 @@ from tilewright.main_stage.protocol import Pair, Stage, StageCallable
 
 
 class _Passing(Stage):
-    """Base of stages that pass their keywords to the stage below."""
+    """Base class of stages that pass their keywords to the stage below."""
 
     def below(self, **others: Any) -> Iterator[Pair]:
-        """Results of the stages below, which get the keywords of this stage and `others`."""
+        """Results of the stages below. These stages get the keywords of this stage and `others`."""
         return self.list_of_callables[0](self.list_of_callables[1:], **(self.kwargs | others)).run()
 
 
 class RemoveExtraInfoStage(_Passing):
-    """Stage that passes CMEs on without further information."""
+    """Stage that passes CMEs on, without further information."""
 
     def run(self) -> Iterator[Pair]:
         """Yield all results."""
@@ -50,7 +50,7 @@ class MultiProcessingGatherStage(MultiProcessingSpawnStage):
 
 
 class SkipIfDumpExistsStage(_Passing):
-    """Stage that yields nothing if the file of the dump exists; else it passes all results on."""
+    """Stage that passes all results on. If the file of the dump exists, it yields nothing and runs no stage below."""
 
     def __init__(
         self,
@@ -72,17 +72,18 @@ class SkipIfDumpExistsStage(_Passing):
 
 
 class _Known(dict[str, Any]):
-    """Values for the fields of a pattern; unknown fields stay unchanged."""
+    """Values of the fields of a pattern. Fields without a value stay in the pattern."""
 
     def __missing__(self, name: str) -> str:
         return "{" + name + "}"
 
 
 class GeneralParameterIteratorStage(_Passing):
-    """Stage that runs the stages below once for every combination of values of keywords.
+    """Stage that runs the stages below once for every combination of keyword values.
 
-    `general_parameter_iterations` maps a keyword to its values, or a tuple of keywords that change together to tuples
-    of values. The further information of each CME is (((keyword, value), ...), information of the stages below).
+    `general_parameter_iterations` maps a keyword to its values. It can also map a tuple of keywords, which change
+    together, to tuples of values. The further information of each CME is (((keyword, value), ...), information of the
+    stages below).
     """
 
     def __init__(
@@ -96,7 +97,7 @@ class GeneralParameterIteratorStage(_Passing):
         self.iterations = general_parameter_iterations
 
     def run(self) -> Iterator[Pair]:
-        """Yield the results for each combination of values; the first keyword changes slowest."""
+        """Yield the results for every combination of values. The first keyword changes slowest."""
         choices = [[_together(key, value) for value in values] for key, values in self.iterations.items()]
         for chosen in product(*choices):
             said = tuple(one[0] if len(one) == 1 else one for one in chosen)
@@ -105,7 +106,7 @@ class GeneralParameterIteratorStage(_Passing):
                 yield cme, (said, extra)
 
     def provided(self) -> set[str]:
-        """Keywords to which the stage gives values."""
+        """Keywords whose values this stage sets."""
         return {name for key in self.iterations for name in (key if isinstance(key, tuple | list) else (key,))}
 
 

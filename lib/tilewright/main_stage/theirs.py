@@ -1,6 +1,6 @@
-"""Scripts that import zigzag-dse and Stream: `tilewright.main_stage` takes the place of the imported modules.
+"""Scripts that import zigzag-dse and Stream: `tilewright.main_stage` replaces the imported modules.
 
-To read the stages of a script, the script is run up to the point at which it starts its stages.
+To read the stages of a script, the script runs until it starts its stages.
 """
 
 import copy
@@ -24,16 +24,15 @@ PACKAGES = ("zigzag", "stream")
 
 
 class _Module(ModuleType):
-    """Module that takes the place of a module of zigzag-dse or Stream. It provides every name of
-    `tilewright.main_stage`.
-    """
+    """Module that replaces a module of zigzag-dse or Stream. It provides every name of `tilewright.main_stage`."""
 
     __all__ = main_stage.__all__
     __path__: MutableSequence[str] = []  # noqa: RUF012  no module lies below
 
     def __getattr__(self, name: str) -> Any:
-        """Class of `tilewright.main_stage`, or a submodule. Raises ImportError with the nearest name if there is
-        neither.
+        """Class of `tilewright.main_stage`, or a submodule.
+
+        Raises ImportError with the nearest name if there is neither.
         """
         if name.startswith("__"):
             raise AttributeError(name)
@@ -48,20 +47,21 @@ class _Module(ModuleType):
         raise ImportError(f"tilewright does not provide {name} of {self.__name__}{hint}")
 
     def __call__(self, *values: Any, **keywords: Any) -> Any:
-        """Raise ImportError, because a script that calls a module means a function of zigzag-dse or Stream that
-        tilewright does not provide.
+        """Raise ImportError.
+
+        A script that calls a module means a function of zigzag-dse or Stream that tilewright does not provide.
         """
         raise ImportError(f"tilewright does not provide the function {self.__name__}")
 
 
 HELPERS: dict[str, Any] = {"pickle_deepcopy": copy.deepcopy}
-"""Functions that replace functions of zigzag-dse and Stream which scripts use in addition to stages."""
+"""Replacements of functions of zigzag-dse and Stream that scripts use in addition to stages."""
 MODULES = ("ReduceStages", "SaveStage", "MainInputParserStages", "RunOptStages", "ModelParserStage")
-"""Names of modules of zigzag-dse and Stream that are neither in lower case nor the name of a class."""
+"""Names of modules of zigzag-dse and Stream that are neither lower-case names nor names of a class."""
 
 
 def is_module_name(name: str) -> bool:
-    """Whether a module of zigzag-dse or Stream can have this name."""
+    """Whether a name can be that of a module of zigzag-dse or Stream."""
     return name.islower() or name in MODULES or name in main_stage.__all__
 
 
@@ -69,7 +69,7 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     """Finder and loader for imports of the packages of zigzag-dse and Stream."""
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> importlib.machinery.ModuleSpec | None:
-        """Specification of a module of zigzag-dse or Stream; None for any other module."""
+        """Import specification of a module of zigzag-dse or Stream; None for any other module."""
         parts = name.split(".")
         if parts[0] not in PACKAGES or not is_module_name(parts[-1]):
             return None
@@ -80,12 +80,12 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         return _Module(spec.name)
 
     def exec_module(self, module: ModuleType) -> None:
-        """Do nothing, because the module has no code."""
+        """Do nothing. The module has no code to run."""
 
 
 @contextmanager
 def answering_imports() -> Iterator[None]:
-    """Provide packages with the names of zigzag-dse and Stream while a script is run."""
+    """Provide the packages of zigzag-dse and Stream while a script runs."""
     finder, before = _Finder(), set(sys.modules)
     hidden = {name: sys.modules.pop(name) for name in list(sys.modules) if name.partition(".")[0] in PACKAGES}
     sys.meta_path.insert(0, finder)
@@ -100,16 +100,16 @@ def answering_imports() -> Iterator[None]:
 
 
 class _Found(BaseException):
-    """Signal that the script has reached the point at which it starts its stages."""
+    """Signal that a script has started its stages."""
 
     def __init__(self, stage: MainStage) -> None:
         self.stage = stage
 
 
 def stages_of(script: Path, arguments: Sequence[str] = ()) -> MainStage:
-    """Entry point of a script. The script is run up to the point at which it starts its stages.
+    """MainStage that a script makes. The script runs until it starts its stages.
 
-    Raises InputError if the script cannot be read, fails before this point, or never reaches it.
+    Raises InputError if the script cannot be read, fails before it starts its stages, or never starts them.
     """
 
     def stop(self: MainStage) -> Any:

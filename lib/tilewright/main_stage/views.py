@@ -1,4 +1,4 @@
-"""Views of the items of a pipeline (networks, layers, mappings, hardware) as keywords for user's stages."""
+"""Items of a pipeline (networks, layers, mappings, hardware) as keywords for user's stages."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -22,7 +22,7 @@ LAYER, SPATIAL, SPATIAL_INT, TEMPORAL = "layer", "spatial_mapping", "spatial_map
 
 
 class DNNWorkload(Shown):
-    """Network that parsers have read. Iteration over it gives the layers in execution order."""
+    """Network that parsers have read. Iterating over it gives its layers in execution order."""
 
     def __init__(self, item: Any) -> None:
         self._item = item
@@ -91,7 +91,7 @@ class System(Shown):
 
 
 def keywords_of(item: Any, node: WorkloadNode | None = None) -> Keywords:
-    """Keywords that describe an item; `node` is the layer that is being mapped."""
+    """Keywords that describe an item. `node` is the layer that is being mapped."""
     if isinstance(item, Descriptions):
         found: Keywords = {}
         if item.network is not None:
@@ -113,19 +113,19 @@ def keywords_of(item: Any, node: WorkloadNode | None = None) -> Keywords:
 
 
 def layer_node(problem: LayerProblem, node: WorkloadNode | None) -> LayerNode:
-    """Layer with the name and the number that it has in the network."""
+    """Layer as user's stages see it, with its name and number in the network."""
     layer = node.layer if node is not None and node.layer is not None else problem.layer
     return LayerNode(problem, layer, node.node_id if node is not None else 0)
 
 
 def shown_accelerator(accelerator: Any) -> Any:
-    """Accelerator that a parser has read, in the form for user's stages."""
+    """Accelerator that a parser has read, as user's stages see it."""
     is_one = isinstance(accelerator, Described) and len(accelerator.cores) == 1
     return Accelerator(accelerator.cores[0]) if is_one else System(accelerator)
 
 
 def descriptions_of(keywords: Mapping[str, Any]) -> Descriptions:
-    """Hardware, workload and mapping that the keywords give: paths of files, or objects that were made from files."""
+    """Hardware, workload and mapping in the keywords: paths of files, or objects that were read from files."""
     hardware, workload = words.given(keywords, words.ACCELERATOR), words.given(keywords, words.WORKLOAD)
     read = Descriptions(mapping=words.given(keywords, words.MAPPING))
     if isinstance(workload, DNNWorkload):
@@ -141,8 +141,9 @@ def descriptions_of(keywords: Mapping[str, Any]) -> Descriptions:
 
 
 def network_problem_of(keywords: Mapping[str, Any]) -> Any:
-    """Problem of mapping the network in the keywords, or the item of a run on several cores. Raises InputError if the
-    keywords do not give a network.
+    """Problem of mapping the network in the keywords; on several cores, the item of the multi-core flow.
+
+    Raises InputError if the keywords contain no network.
     """
     workload, hardware = words.given(keywords, words.WORKLOAD), words.given(keywords, words.ACCELERATOR)
     if not isinstance(workload, DNNWorkload):
@@ -166,7 +167,7 @@ def network_problem_of(keywords: Mapping[str, Any]) -> Any:
 
 
 def layer_problem_of(keywords: Mapping[str, Any]) -> LayerProblem:
-    """Problem of mapping the layer in the keywords. Raises InputError if the keywords do not give a layer."""
+    """Problem of mapping the layer in the keywords. Raises InputError if the keywords contain no layer."""
     layer, core = keywords.get(LAYER), core_of(words.given(keywords, words.ACCELERATOR))
     if not isinstance(layer, LayerNode):
         raise missing(LAYER, "a layer that WorkloadStage hands on")
@@ -176,9 +177,10 @@ def layer_problem_of(keywords: Mapping[str, Any]) -> LayerProblem:
 
 
 def temporal_problem_of(keywords: Mapping[str, Any], parameters: Mapping[str, Any]) -> TemporalProblem:
-    """Layer with the spatial mapping in the keywords. `parameters` are the parameters of SpatialMappingConversion.
-    Raises InputError if the keywords do not give a layer and a spatial mapping, MappingError if the spatial mapping is
-    impossible.
+    """Problem of ordering the temporal loops of a layer, for the spatial mapping in the keywords.
+
+    `parameters` are those of SpatialMappingConversion. Raises InputError if the keywords contain no layer or no spatial
+    mapping. Raises MappingError if the spatial mapping is impossible.
     """
     spatial, core = keywords.get(SPATIAL), core_of(words.given(keywords, words.ACCELERATOR))
     if core is None:
@@ -206,8 +208,9 @@ def converted(candidate: SpatialCandidate, parameters: Mapping[str, Any]) -> Tem
 
 
 def order_batch_of(keywords: Mapping[str, Any], parameters: Mapping[str, Any]) -> tuple[OrderBatch, int | None]:
-    """(batch with the temporal mapping in the keywords, its row). The row is None if the batch has only this mapping.
-    Raises InputError if the keywords do not give a temporal mapping.
+    """Pair (batch, row) of the temporal mapping in the keywords. The row is None if the batch has only this mapping.
+
+    Raises InputError if the keywords contain no temporal mapping.
     """
     temporal = keywords.get(TEMPORAL)
     if not isinstance(temporal, TemporalMapping):
@@ -224,14 +227,17 @@ def order_batch_of(keywords: Mapping[str, Any], parameters: Mapping[str, Any]) -
 
 
 class NotHandedOnError(InputError):
-    """Error of a user's stage that does not pass on a keyword which the stage below needs."""
+    """Error for a user's stage that does not pass on a keyword which the stage below needs."""
 
 
 def missing(name: str, allowed: str) -> NotHandedOnError:
-    """Error for a keyword that does not have the value which the stage below needs."""
+    """Error for a keyword that was not passed on with a value that the stage below needs.
+
+    `allowed` describes such values.
+    """
     return NotHandedOnError([Problem("not passed on to the next stage", path=name, allowed=allowed)])
 
 
 def spatial_of(problem: TemporalProblem) -> SpatialMapping:
-    """Spatial mapping over the sides of the array."""
+    """Spatial mapping of a problem over the sides of the array."""
     return SpatialMappingInternal(problem).unrolling

@@ -1,4 +1,7 @@
-"""Bound of a step: the part or smallest set of parts whose doubled width saves most time, else a kind of cycles."""
+"""Bound of a step: the part, or the smallest set of parts, that saves most time with twice its width.
+
+If no set saves enough time, the bound is the kind of cycles that takes most of the time.
+"""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -11,7 +14,7 @@ from tilewright.results.verdict import MOST_SETS, Verdict, smallest_set
 COMPUTE = "compute"
 """Name of the bound of a step that is limited by the computing arrays."""
 NOTABLE_GAIN = 0.1
-"""Smallest share of the time of a step that a part must save with twice its width to be the bound."""
+"""Least share of the time of a step that a part must save with twice its width to count as the bound."""
 LEGEND = (
     f"the port that saves most time if it is twice as wide, with the saved share, if that is {NOTABLE_GAIN:.0%} or"
     " more; else the smallest set of ports that saves so much;"
@@ -31,21 +34,21 @@ class StepLimit:
     """Bound of a step, with the shares of the time from which it follows."""
 
     widths: Verdict
-    """Shares of the time that each single part would save with twice its width. If a set of parts bounds the step, the
-    set comes first.
+    """Shares of the time, by part: what each part alone would save with twice its width. If a set of parts bounds the
+    step, this set comes first.
     """
     kinds: Verdict
-    """Cycles by kind. There are no rivals if the kinds are not known."""
+    """Cycles by kind; without rivals if the kinds are not known."""
     parts: tuple[str, ...]
     """Part or set of parts that bounds the step; () if a kind of cycles bounds the step."""
 
     @property
     def verdict(self) -> Verdict:
-        """Verdict that names the bound: `widths` or `kinds`."""
+        """Verdict on the bound: `widths` if parts bound the step, else `kinds`."""
         return self.widths if self.parts else self.kinds
 
     def row(self, word_of: Mapping[str, str] | None = None) -> JsonObject:
-        """Table columns of the bound, by name; `word_of` gives the short name of a part."""
+        """Table columns of the bound, by name. `word_of` maps the name of a part to its short name."""
         kinds = self.kinds
         busy = next((one.value / kinds.whole for one in kinds.rivals if one.name == COMPUTE), 0.0)
         if self.parts:
@@ -60,8 +63,9 @@ class StepLimit:
 
 
 def saved_share(latency_cycles: float, cycles: float) -> float:
-    """Share of a latency that a change to `cycles` saves. The formula is exact for a tenth; `1 - 9 / 10`
-    would be less.
+    """Share of a latency that is saved if the latency becomes `cycles`.
+
+    Computed as a difference first, because `1 - 9 / 10` is less than a tenth in floating point.
     """
     return (latency_cycles - cycles) / latency_cycles
 
@@ -75,9 +79,9 @@ def step_limit(
 ) -> StepLimit:
     """Bound of a step of `latency_cycles`.
 
-    `widths` has, for each part, the share of the time that twice its width saves. `saved_by` returns this share for a
-    set of parts. `kinds` has the cycles by kind. Cycles in which the array works have the key ARRAY. `kinds` is empty
-    if the kinds are not known.
+    `widths` has the share of the time that twice the width of a part saves, by part. `saved_by` returns this share for
+    a set of parts. `kinds` has the cycles by kind, with the key ARRAY for the cycles in which the array works. `kinds`
+    is empty if the kinds are not known.
     """
     question, unit = "share of the time that twice the width saves", "of the time"
     found = Verdict.of(question, unit, 1.0, widths, "-")
@@ -93,7 +97,7 @@ def step_limit(
 
 
 def bound_text(row: Mapping[str, Any]) -> str:
-    """Short text on the bound of a step, with its share, from the columns of a row."""
+    """Short text that names the bound of a step and its share. `row` has the table columns of the step."""
     parts = row["bound_by_parts"]
     if not parts:
         share = f" {row['bound_by_share']:.1%}" if row["bound_by_share"] else ""

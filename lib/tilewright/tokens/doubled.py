@@ -23,14 +23,14 @@ class Doubled:
     kind: str
     """Changed property: WIDTH or SIZE."""
     name: str
-    """Name of the part: the off-chip memory, LINKS, or an on-chip memory. The name of an on-chip memory begins with the
-    name of its core file.
+    """Name of the part: the off-chip memory, LINKS, or an on-chip memory. For an on-chip memory, the name is that of
+    its core file and that of the memory.
     """
     accelerator: MultiCoreAccelerator
     core_files: frozenset[str]
-    """Core files for which the costs of computation nodes can change."""
+    """Core files whose costs of computation nodes can change."""
     change: Change = field(compare=False, default=lambda accelerator: accelerator)
-    """Function that makes the changed accelerator from the original one."""
+    """Function that applies the same change to any accelerator."""
 
     @property
     def column(self) -> str:
@@ -44,8 +44,10 @@ def saved_column(kind: str, name: str) -> str:
 
 
 def largest_gains(widths: Mapping[str, float], sizes: Mapping[str, float]) -> JsonObject:
-    """Table columns with the part that saves most time with twice its width, the part that saves most time with twice
-    its size, and the saved shares. A name is '' if no part saves time.
+    """Table columns with the largest gains.
+
+    The columns are the part that saves most time with twice its width, the part that saves most time with twice its
+    size, and both saved shares. A name is '' if no part saves time.
     """
     row: JsonObject = {}
     for gains, name, column in (
@@ -59,8 +61,10 @@ def largest_gains(widths: Mapping[str, float], sizes: Mapping[str, float]) -> Js
 
 
 def doubled_parts(accelerator: MultiCoreAccelerator, core_files: Iterable[str]) -> Iterator[Doubled]:
-    """Accelerators with one changed part each: first the off-chip memory with its links, then the links between cores,
-    then each memory of the core files.
+    """Accelerators with one changed part each.
+
+    The changed part is first the off-chip memory with its links, then the links between cores, then each memory of the
+    core files.
     """
     files = tuple(core_files)
     off_chip = accelerator.offchip_core_id
@@ -84,7 +88,7 @@ def doubled_parts(accelerator: MultiCoreAccelerator, core_files: Iterable[str]) 
 
 
 def combined(accelerator: MultiCoreAccelerator, parts: Sequence[Doubled]) -> Doubled:
-    """Accelerator in which several parts are doubled at once."""
+    """Accelerator in which all `parts` are doubled at once."""
 
     def change(one: MultiCoreAccelerator) -> MultiCoreAccelerator:
         for part in parts:
@@ -102,7 +106,7 @@ def _wider(memory: Memory) -> Memory:
 
 
 def larger(memory: Memory) -> Memory:
-    """Memory of twice the size with unchanged access energies."""
+    """Copy of a memory with twice the size and the same access energies."""
     return replace(memory, size_bits=2 * memory.size_bits)
 
 
@@ -111,7 +115,7 @@ def _only(name: str, change: Callable[[Memory], Memory]) -> Callable[[Memory], M
 
 
 def _with_links(accelerator: MultiCoreAccelerator, places: Iterable[int]) -> MultiCoreAccelerator:
-    """Accelerator with these links twice as wide. Infinite widths stay infinite."""
+    """Accelerator with the links at `places` twice as wide. Infinite widths stay infinite."""
     links = list(accelerator.links)
     for place in places:
         width = links[place].bandwidth_bits_per_cycle
@@ -122,8 +126,9 @@ def _with_links(accelerator: MultiCoreAccelerator, places: Iterable[int]) -> Mul
 def _with_memories(
     accelerator: MultiCoreAccelerator, which: str, change: Callable[[Memory], Memory]
 ) -> MultiCoreAccelerator:
-    """Accelerator in which `change` is applied to the memories of all cores of one core file, or of all cores with one
-    role.
+    """Accelerator in which `change` is applied to the memories of some cores.
+
+    `which` is the name of a core file, or OFFCHIP for the off-chip core.
     """
     cores = [
         replace(core, memories=tuple(change(memory) for memory in core.memories))

@@ -1,4 +1,4 @@
-"""Figure of time and energy per token and of the time to the first token of a language model, over the context."""
+"""Figure of a language model: time per token, energy per token and time to the first token, over the context."""
 
 import math
 from collections.abc import Sequence
@@ -18,13 +18,14 @@ from tilewright.tokens.table import TokenCosts
 
 
 def write_token_figure(found: TokenCosts, path_stem: Path) -> tuple[Path, ...]:
-    """Write the figure as `path_stem`.svg and .png. Returns both paths."""
+    """Write the figure as `path_stem`.svg and `path_stem`.png. Returns both paths."""
     return save_figure(token_figure(found), path_stem)
 
 
 def token_figure(found: TokenCosts) -> Figure:
-    """Figure with a panel for each quantity and a curve for each batch, on logarithmic scales. A point is hollow if its
-    data do not fit into the memory.
+    """Figure with one panel per quantity and one curve per batch, on logarithmic scales.
+
+    A point is hollow if its weights, caches and activations do not fit into the memory.
     """
     has_time = "time_per_token_s" in found.rows[0]
     suffix = "_s" if has_time else "_cycles"
@@ -51,7 +52,7 @@ def token_figure(found: TokenCosts) -> Figure:
 
 
 def _units(column: str) -> Sequence[Unit]:
-    """Units of a column, the largest first."""
+    """Units in which a column can be drawn, the largest first."""
     return CYCLE_UNITS if column.endswith("_cycles") else UNITS[unit_end(column)]
 
 

@@ -1,5 +1,6 @@
-"""Costs of each distinct layer of many steps of a language model on one core; the costs of a step are sums
-over layers.
+"""Figures (energy, latency, counts) of the layers of a language model on one core.
+
+Each distinct layer is searched once, and the figures of a step are sums over its layers.
 """
 
 import math
@@ -37,13 +38,15 @@ from tilewright.workload.layer import Layer, part_name
 KINDS = (ARRAY, IDLE_UNITS, MOVING_DATA)
 """Kinds of cycles into which the latency of a layer is divided."""
 WIDER = FURTHER + len(KINDS)
-"""Index of the latency with the first port twice as wide. In an array of figures, the figures that all steps have come
-first. Then come the cycles by KINDS, the latencies in cycles with each port twice as wide, and those with each on-chip
-memory twice as large. Counts are exact up to 2^53.
+"""Index of the latency with the first port twice as wide.
+
+An array of figures has four groups, in this order: the figures that all steps have, the cycles by KINDS, the latency in
+cycles with each port twice as wide, and the latency in cycles with each on-chip memory twice as large. Counts are exact
+up to 2^53.
 """
 Kind = tuple[Layer, MappingConstraints, str, str, str]
 """Key of the figures of a layer: the layer without its name, the constraints on its mapping, its unit, its operator
-type and the type of the operator from which it comes.
+type, and the type of its original operator.
 """
 
 
@@ -62,16 +65,16 @@ class LayerFigures:
     uncosted: dict[str, UncostedWork] = field(default_factory=dict)
     """Work that the core cannot run, by operator type."""
     _figures: dict[Kind, Sums | None] = field(default_factory=dict)
-    """Figures by layer; None for a layer that the core cannot run."""
+    """Figures by layer. None if the core cannot run the layer."""
     _kinds: dict[tuple[str, Layer, str], Kind] = field(default_factory=dict)
     _mappings: dict[Kind, RecordedMapping] = field(default_factory=dict)
-    """Mappings of the layers that the core runs; empty if `with_limits` is false."""
+    """Mappings of the layers that the core runs, by layer; empty if `with_limits` is false."""
     _gaps: dict[Kind, float] = field(default_factory=dict)
-    """Share by which the objective of a layer could be smaller with the best mapping; only if the search bounds it."""
+    """Share by which the objective could fall with the best mapping, by layer; only if the search bounds it."""
     _with_ports: dict[tuple[Kind, tuple[PortName, ...]], float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Raises InputError if `exploit_data_locality` is on, because data do not stay on chip between layers here."""
+        """Raises InputError if `exploit_data_locality` is on, because here no data stay on chip between layers."""
         if self.options.exploit_data_locality:
             message = "is not supported here, because every layer begins and ends in the top memory"
             raise InputError([Problem(message, path="exploit_data_locality")])
@@ -98,27 +101,27 @@ class LayerFigures:
 
     @property
     def ports(self) -> list[PortName]:
-        """Ports for which the figures have the latency at twice the width."""
+        """Ports of the core for which the figures have the latency with this port twice as wide."""
         return port_names(self.core) if self.with_limits else []
 
     def port_of(self, name: str) -> PortName:
-        """Port whose text is `name`."""
+        """Port whose printed name is `name`."""
         return next(port for port in self.ports if str(port) == name)
 
     @property
     def larger(self) -> list[str]:
-        """Names of the memories for which the figures have the latency at twice the size: all memories except the
-        outermost ones.
+        """Names of the memories for which the figures have the latency with this memory twice as large. These are all
+        memories except the outermost ones.
         """
         outermost = {memory.name for memory, _ in top_memories(self.core)}
         return [one.name for one in self.core.memories if one.name not in outermost] if self.with_limits else []
 
     def cycles_by_kind(self, figures: Sums) -> dict[str, float]:
-        """Cycles by kind: the array works, units of the array are idle, or data are moved."""
+        """Cycles by kind. The kinds are: all units of the array work, some units are idle, or data are moved."""
         return dict(zip(KINDS, figures[FURTHER:WIDER].tolist(), strict=True))
 
     def cycles_with(self, workload: Workload, ports: tuple[PortName, ...]) -> float:
-        """Cycles of all layers of a workload with some ports twice as wide and unchanged mappings."""
+        """Cycles of all layers of a workload if `ports` are twice as wide and the mappings stay the same."""
         self.search([workload])
         total = 0.0
         for node in workload.nodes:
@@ -130,7 +133,7 @@ class LayerFigures:
         return total
 
     def wider_cycles(self, figures: Sums) -> Sums:
-        """Latency in cycles with each of `ports` twice as wide."""
+        """Latencies in cycles, one for each port in `ports`, if only this port is twice as wide."""
         return figures[WIDER : WIDER + len(self.ports)]
 
     def larger_cycles(self, figures: Sums) -> Sums:
@@ -148,9 +151,8 @@ class LayerFigures:
         return len(self._figures)
 
     def search(self, workloads: Iterable[Workload]) -> None:
-        """Search all layers of the workloads that have no figures yet, in one search.
-
-        Raises a MappingError that names every layer for which no mapping fits.
+        """Search all layers of the workloads that have no figures yet, in one search. Raises MappingError with the
+        names of all layers for which no mapping fits.
         """
         missing: dict[Kind, WorkloadNode] = {}
         for workload in workloads:
@@ -189,7 +191,7 @@ class LayerFigures:
         return map_problem(problem, pipeline, self.control).records
 
     def _larger_latencies(self, union: Workload, name: str) -> dict[str, float]:
-        """Latency in cycles of each layer, by name, after a new search with one memory twice as large."""
+        """Latency in cycles of each layer, by name, after a search on a core with memory `name` twice as large."""
         memories = tuple(larger(one) if one.name == name else one for one in self.core.memories)
         accelerator = replace(self.accelerator, cores=(replace(self.core, memories=memories),))
         options = replace(self.options, bounds=False)  # the bounds of changed hardware are not used
@@ -197,8 +199,8 @@ class LayerFigures:
         return {layer: float(record.latency_cycles) for record in records for layer in record.names}
 
     def of(self, workload: Workload) -> Sums:
-        """Sums of the figures of all layers of a workload, which run one after another. A repeated layer is counted
-        with each repetition.
+        """Figures of a workload: the sums over its layers, which run one after another. A layer that the network
+        repeats counts once per repetition.
         """
         self.search([workload])
         total = self.zero
@@ -208,20 +210,18 @@ class LayerFigures:
         return total
 
     def check(self, batches: Sequence[int]) -> None:
-        """No check is needed, because one core can run any batch."""
+        """Accept all batches, because one core can run any batch."""
 
     def runs(self, sums: Sums, requests: int) -> list[StepRun]:
-        """The only way to run a step with these figures."""
+        """Single run of a step, because one core has only one way to run it."""
         return [StepRun("", sums, float(sums[LATENCY]))]
 
     def limit(self, step: StepRun, workload: Workload, requests: int) -> JsonObject:
-        """Table columns on the limits of a step: the time saved by ports of twice the width, and by `larger` memories
-        of twice the size.
-        """
+        """Table columns on the limits of a step: the gains of each port and memory that is twice as wide or large."""
         return limit_of(self, step, workload)
 
     def notes(self, weight_bits: int) -> tuple[str, ...]:
-        """Notes on the operators that have no costs, and on the distance of the mappings from the best ones."""
+        """Notes on operators without costs, and on the gap between the mappings and the best mappings."""
         left_out = [f"{row.operator_type} {row.reason}" for row in self.uncosted.values()]
         return (
             *((f"not costed: {', '.join(left_out)}",) if left_out else ()),
@@ -237,8 +237,8 @@ class LayerFigures:
         return self._kinds[key]
 
     def _of_records(self, records: Sequence[LayerRecord], recorded: Sequence[RecordedMapping]) -> list[Sums]:
-        """Figures of records, in which the counts of MACs and operations are 0. `recorded` has the mappings of the
-        records; it is () if no limits are needed.
+        """Figures of records, with counts of MACs and operations that are 0. `recorded` has the mapping of each record.
+        It is () if limits are not needed.
         """
         wider: list[list[float]] = [[] for _ in records]
         if recorded:
@@ -278,8 +278,10 @@ def kinds_of(record: LayerRecord) -> list[float]:
 
 
 def gap_note(gap_of: dict[Kind, float], figures: dict[Kind, Sums | None], options: SearchOptions) -> str:
-    """Note on the share by which the objective of the layers could be smaller with the best mappings, if `gap_of` has
-    this share of each layer with figures.
+    """Note on the gaps of the layers: the share by which the objective of a layer could fall with the best mapping.
+
+    `gap_of` has the gap of each layer. If the gap of a layer is missing, the note says that the distance from the best
+    mappings is not known.
     """
     engine, objective = options.temporal_mapping_search_engine, options.objective
     gaps = list(gap_of.values())
@@ -299,7 +301,7 @@ def gap_note(gap_of: dict[Kind, float], figures: dict[Kind, Sums | None], option
 
 
 def _gap(record: LayerRecord) -> float | None:
-    """Share by which the objective of a record could be smaller; None without a lower bound."""
+    """Gap of a record: the share by which its objective could fall. None if the record has no lower bound."""
     bound = record.search.get("lower_bound")
     value = OBJECTIVES[record.objective].value(record.energy_pj, record.latency_cycles)
     return None if bound is None else gap_to(bound, value)
@@ -314,8 +316,10 @@ def _with_work(figures: Sums, node: WorkloadNode) -> Sums:
 
 
 def _union(nodes: Sequence[WorkloadNode]) -> Workload:
-    """Network of the layers without the operators between them. If several layers have the same name, they are named as
-    parts of one layer, so that a mapping entry for the name applies to all of them.
+    """Network of the layers alone, without links between them.
+
+    Layers with the same name are named as parts of one layer. A mapping entry for this name then applies to all of
+    them.
     """
     taken: set[str] = set()
     found = []

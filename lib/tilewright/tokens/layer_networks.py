@@ -1,15 +1,13 @@
-"""Layers of a step as separate networks, which read their inputs from the off-chip memory and write their outputs to
-it.
+"""Layers of a step as separate networks, whose inputs and outputs are in the off-chip memory.
 
-Names are replaced by numbers, and tensors are cropped to the part that the layer accesses. Layers of equal cost are
-therefore equal networks, at any context. `row_parallel` cuts a product along its inputs and adds a node that sums the
-partial results.
+Names are replaced by numbers, and each tensor is cropped to the part that the layer accesses. Layers of equal cost are
+therefore equal networks, at any context.
 
-A strategy says how layers are cut for several cores. TENSOR cuts a layer along its outputs: heads first, then output
-columns. For a product with weights, a cut along the inputs is also tried, with a sum over cores (column- and
-row-parallel; Shoeybi et al., Megatron-LM, arXiv 1909.08053). DATA cuts along requests, and along the new tokens of each
-request. For the prompt of one request, this is sequence parallel. PIPELINE runs each layer on the core that has the
-block of the layer.
+A strategy determines how a layer is cut for several cores. TENSOR cuts a layer along its outputs: heads first, then
+output columns. For a product with weights, TENSOR also tries a cut along the inputs, with a sum over cores (column- and
+row-parallel; Shoeybi et al., Megatron-LM, arXiv 1909.08053). `row_parallel` makes this cut and adds the nodes that sum
+the partial results. DATA cuts along requests, and along the new tokens of each request. For the prompt of one request,
+DATA is sequence parallel. PIPELINE runs each layer on the core that has the block of the layer.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -33,10 +31,10 @@ _ADD = "Add"
 
 
 def layer_network(workload: Workload, node: WorkloadNode) -> Workload:
-    """Network of one node with a layer. The node has no repetitions in this network.
+    """Network of one node with one layer. The node is not repeated in this network.
 
-    Each operand reads a separate tensor. This matters for a node that represents several nodes, such as the sums over
-    blocks of keys, because it can name one tensor for two operands.
+    Each operand reads a separate tensor. This matters for a node that stands for several nodes, such as the sums over
+    blocks of keys: two of its operands can name the same tensor.
     """
     assert node.layer is not None
     places = [_Place(OUTPUT, node.index_maps[0].output.tensor)]
@@ -77,17 +75,16 @@ def layer_network(workload: Workload, node: WorkloadNode) -> Workload:
 
 
 class _Place(NamedTuple):
-    """Tensor of an operand, with the range of the tensor that the operand accesses; '' for a tensor that no
-    node reads.
-    """
+    """Tensor and the operand that accesses it. The operand is '' for a tensor that no node reads."""
 
     operand: str
     tensor: str
 
 
 def _crop(maps: Iterable[IndexMap], place: _Place, shape: Sequence[int]) -> tuple[tuple[int, int], ...]:
-    """(first index, size) of the range that the index maps access, along each axis. If the maps reach beyond the ends
-    of an axis, the range is the whole axis.
+    """(first index, size) of the accessed range, along each axis of a tensor.
+
+    `maps` have the accesses. If an access reaches beyond the ends of an axis, the range is the whole axis.
     """
     ranges: list[list[tuple[int, int]]] = [[] for _ in shape]
     for one in maps:
@@ -103,7 +100,7 @@ def _crop(maps: Iterable[IndexMap], place: _Place, shape: Sequence[int]) -> tupl
 
 
 def _network(nodes: tuple[WorkloadNode, ...], tensors: Iterable[Tensor]) -> Workload:
-    """Network of the given nodes. The last node makes the output of the network."""
+    """Network of `nodes`. The last node makes the output of the network."""
     tensors = tuple(tensors)
     made = {name for node in nodes for name in node.outputs}
     constants = {tensor.name for tensor in tensors if tensor.is_constant}
@@ -115,8 +112,8 @@ def _network(nodes: tuple[WorkloadNode, ...], tensors: Iterable[Tensor]) -> Work
 def row_parallel(network: Workload, count: int) -> Workload | None:
     """Network of a matrix product with weights, cut along its inputs into `count` smaller products and their sum.
 
-    The outputs of the smaller products have the precision of partial sums. Adding two of these outputs takes one
-    addition per element. Returns None if the layer is not a matrix product with weights, or if it has fewer than
+    The outputs of the smaller products have the precision of partial sums. Each node of the sum adds two tensors, with
+    one addition per element. Returns None if the layer is not a matrix product with weights, or if it has fewer than
     `count` inputs.
     """
     (node,) = network.nodes
@@ -156,8 +153,9 @@ def _only_reduces(node: WorkloadNode, layer: Layer) -> bool:
 
 
 def _product(node: WorkloadNode, target: str, place: int, start: int, size: int) -> WorkloadNode:
-    """Part of a product over the inputs from `start` up to `start + size`. Tensors that the node reads and that are not
-    operands are read with the first part.
+    """Product over the inputs from `start` to `start + size` - 1, as part number `place`.
+
+    If the node reads tensors that are not operands, the first part reads them.
     """
     assert node.layer is not None
     name = f"{NAME}.product{place}"
@@ -190,7 +188,7 @@ def _shifted(access: TensorAccess, start: int) -> TensorAccess:
 def _sum(
     node_id: int, one: tuple[Tensor, int], other: tuple[Tensor, int], target: Tensor, is_last: bool
 ) -> WorkloadNode:
-    """Node that adds two tensors elementwise. Each tensor is given as (tensor, id of the node that makes it)."""
+    """Node that adds two tensors elementwise. `one` and `other` are pairs (tensor, id of the node that makes it)."""
     name = f"{NAME}.sum{node_id}"
     names = ("D", "K") if len(target.shape) == 2 else tuple(f"D{axis}" for axis in range(len(target.shape)))
     loops = tuple(zip(names, target.shape, strict=True))
@@ -214,7 +212,7 @@ def _sum(
 
 
 class Finer(NamedTuple):
-    """Further cut of the part of a layer that one core runs: number of parts along its outputs, and along its rows."""
+    """Finer cut of the part of a layer that one core runs: the number of pieces along outputs, and along rows."""
 
     columns: int = 1
     rows: int = 1
@@ -222,36 +220,35 @@ class Finer(NamedTuple):
 
 PLAIN = Finer()
 FINER = (PLAIN, Finer(4), Finer(2), Finer(1, 4), Finer(4, 4), Finer(16, 8))
-"""Finer cuts that are tried for products. With several parts, a core can fetch the next part while it computes, and a
-smaller part can fit into its memory.
+"""Finer cuts that are tried for matrix products. With several pieces, a core can fetch the next piece while it
+computes. A smaller piece can also fit into its memory.
 """
 FINER_VECTORS = (PLAIN, Finer(4))
 """Finer cuts that are tried for all other layers."""
 FINER_BY_INPUTS = (PLAIN, Finer(4), Finer(16), Finer(64), Finer(16, 4), Finer(16, 16))
-"""Finer cuts that are tried for products that are cut along their inputs."""
+"""Finer cuts that are tried for matrix products that are cut along their inputs."""
 _COLUMNS = ("G", "H", "K")
-"""Output loops that are cut first, with heads before columns. All other output loops follow."""
+"""Output loops that are cut first: heads before columns. All other output loops are cut after them."""
 _ROWS = ("B", "D")
 """Loops over requests and tokens."""
 
 
 @dataclass(frozen=True)
 class CutLayer:
-    """Layer with a cut: the network of the layer, and the tiling of each node."""
+    """Layer with one way to cut it: the network after the cut, and the tiling of each node."""
 
     of: Workload
     """Network of the whole layer."""
     network: Workload
-    """Network of products and sums, for a layer that is cut along its inputs; else the same network as `of`."""
+    """Network after the cut: products and sums if the layer is cut along its inputs, else equal to `of`."""
     mapping: Mapping
     products: int = 0
-    """Number of products in a layer that is cut along its inputs. They are the first nodes of `network`. 0 for other
-    layers.
+    """Number of products if the layer is cut along its inputs, else 0. The products are the first nodes of `network`.
     """
 
 
 def cut_layers(network: Workload, entry: MappingConstraints, strategy: str, cores: int) -> Iterator[CutLayer]:
-    """Distinct ways to cut the network of one layer for a number of cores. The simplest cut comes first."""
+    """Distinct ways to cut the network of one layer for `cores` cores. The simplest way comes first."""
     (node,) = network.nodes
     plain = _for_any_core(entry)
     tilings = (tiles_of(node, strategy, cores, finer) for finer in finer_of(node))
@@ -267,9 +264,7 @@ def finer_of(node: WorkloadNode) -> tuple[Finer, ...]:
 
 
 def _for_any_core(entry: MappingConstraints) -> MappingConstraints:
-    """Constraints of a mapping entry without tilings and without a fixed allocation. The name of the entry selects all
-    layers.
-    """
+    """Constraints of a mapping entry, without tilings and without a fixed allocation. They apply to all layers."""
     fixed = entry.core_allocation_is_fixed
     cores = entry.core_allocation
     return replace(
@@ -300,10 +295,9 @@ def _by_inputs(network: Workload, plain: MappingConstraints, cores: int) -> Iter
 
 
 def tiles_of(node: WorkloadNode, strategy: str, cores: int, finer: Finer = PLAIN) -> tuple[TilingEntry, ...]:
-    """Loops that cut a layer into a part for each core, and each part into the finer parts. There are fewer parts if
-    the layer is too small.
+    """Loops that cut a layer into one part per core, and each part into finer pieces. A small layer gives fewer parts.
 
-    Loops that divide the layer between cores come first, so that consecutive parts are the same share of the layer on
+    Loops that divide the layer between cores come first. Consecutive parts are therefore the same share of the layer on
     each core.
     """
     assert node.layer is not None
@@ -324,8 +318,10 @@ def tiles_of(node: WorkloadNode, strategy: str, cores: int, finer: Finer = PLAIN
 
 
 def _spread(names: Sequence[str], sizes: TableOf[str, int], parts: int) -> tuple[tuple[TilingEntry, ...], int]:
-    """Loops that make as many parts as possible, up to `parts`, and the factor by which parts are still too few. Loops
-    that come first in `names` are cut first.
+    """Pair (loops, factor).
+
+    The loops make as many parts as possible, up to `parts`. Loops that come first in `names` are cut first. The factor
+    says by how much the number of parts is too small: 1 if it is reached.
     """
     found, left = [], parts
     for place, name in enumerate(names):

@@ -1,8 +1,8 @@
-"""Costs of a layer on several cores: those of the best schedule over all ways to cut the layer.
+"""Costs of a layer on several cores: the costs of the best schedule over all ways to cut the layer.
 
-Costs and schedules are computed as in a run. The inputs and outputs of a layer are in the off-chip memory, and the next
-layer begins after the layer has ended. The costs of a step are therefore sums over the schedules of its layers. Each
-schedule is feasible. The sum of the latencies is an upper bound of the time of a schedule in which layers overlap.
+Costs and schedules are computed as in a run. Inputs and outputs of a layer are in the off-chip memory, and the next
+layer begins after the layer has ended. The costs of a step are therefore sums over its layers. Each schedule is
+feasible. A schedule in which layers overlap can be shorter, so the sum of the latencies is an upper bound.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -44,8 +44,8 @@ from tilewright.tokens.strategies import PIPELINE
 from tilewright.workload.graph import Workload, WorkloadNode
 
 ROOM_FOR_ANYTHING_BITS = 2**60
-"""Size in bits that schedules assume for the off-chip memory, so that models that do not fit have costs, too. The table
-says whether a model fits into the real memory.
+"""Size in bits that schedules assume for the off-chip memory. Models that do not fit into the real memory therefore
+have costs, too. The table says whether a model fits.
 """
 
 
@@ -59,18 +59,20 @@ class SystemLayerCost:
     energy_pj: float
     latency_cycles: int
     shared_latency_cycles: int
-    """Latency in cycles if each link has its width divided by the number of its users; 0 if it was not computed."""
+    """Latency in cycles if the width of each link is divided by the number of cores that use the link; 0 if it was not
+    computed.
+    """
     doubled_latency_cycles: tuple[int, ...]
-    """Latency in cycles with each change of `doubled`. The cut and the cores of the layer are unchanged."""
+    """Latency in cycles under each change in `doubled`. The cut of the layer and its cores stay the same."""
     core: int
-    """Place (position in the list of cores) of the only core that runs the layer; -1 if several cores run the layer."""
+    """Index of the only core that runs the layer, in the list of cores; -1 if several cores run the layer."""
     by_inputs: bool = False
-    """Whether the layer is a product that was cut along its inputs."""
+    """Whether the layer is a matrix product that was cut along its inputs."""
 
 
 @dataclass(frozen=True)
 class _Ready:
-    """Layer that is cut in one way and ready to be scheduled."""
+    """Layer with one way to cut it, ready to be scheduled."""
 
     problem: MultiCoreProblem
     scheduler: Scheduler
@@ -78,7 +80,7 @@ class _Ready:
 
 @dataclass(frozen=True)
 class _Found:
-    """Schedule of a layer that is cut in one way."""
+    """Schedule of a layer with one way to cut it."""
 
     cut: CutLayer
     strategy: str
@@ -93,17 +95,19 @@ class LayerSchedules:
     options: CnSearchOptions
     control: Control
     doubled: tuple[Doubled, ...] = ()
-    """Changed accelerators. For each of them, the latency of every layer is computed."""
+    """Changed accelerators. The latency of every layer is computed on each of them."""
     _known: KnownRows = field(default_factory=dict)
     _known_of: dict[int, KnownRows] = field(default_factory=dict)
-    """Rows of the cost tables that a change of `doubled` affects, by place in `doubled`."""
+    """Cost table rows that a change affects, by index of the change in `doubled`."""
     _found: dict[LayerKey, SystemLayerCost] = field(default_factory=dict)
     _chosen: dict[LayerKey, "_Found"] = field(default_factory=dict)
-    """Best schedules, kept for later requests."""
+    """Best schedules of layers. They are kept, because a later change in `doubled` needs them."""
     _latencies: dict[tuple[LayerKey, int], int] = field(default_factory=dict)
-    """Latency in cycles, by layer and place in `doubled`."""
+    """Latency in cycles, by (layer, index of the change in `doubled`)."""
     _ready: dict[tuple[CutLayer, int, frozenset[str]], "_Ready"] = field(default_factory=dict)
-    """Prepared scheduling problems of the last layer, by cut."""
+    """Prepared scheduling problems of the current layer, by its cut, the index of a change in `doubled` (-1 for none),
+    and core files.
+    """
 
     def __post_init__(self) -> None:
         """Raises InputError for an accelerator without an off-chip memory."""
@@ -113,11 +117,11 @@ class LayerSchedules:
 
     @property
     def searched(self) -> int:
-        """Number of distinct pairs of a class of computation nodes and a core file for which a mapping was searched."""
+        """Number of pairs (class of computation nodes, core file) for which a mapping was searched."""
         return len(self._known)
 
     def cores_for(self, node: WorkloadNode, entry: MappingConstraints) -> tuple[int, ...]:
-        """Places of the cores that can run the layer of a node. Raises InputError if no core can run the layer."""
+        """Indexes of the cores that can run the layer of a node. Raises InputError if no core can run the layer."""
         choice = core_choice(node, entry, self.accelerator)
         if not choice.core_ids:
             why = "; ".join(f"core {core_id} {reason}" for core_id, reason in choice.reasons)
@@ -127,11 +131,9 @@ class LayerSchedules:
     def cost(
         self, network: Workload, entry: MappingConstraints, strategy: str, core: int, units: Sequence[int]
     ) -> SystemLayerCost:
-        """Costs of the best schedule of the network of one layer.
-
-        With the strategy PIPELINE, the layer runs on `core`; if this core cannot run the layer, it runs on the fastest
-        core that can. `units` are the places of the cores that then share links. Raises MappingError if the layer has
-        no schedule.
+        """Costs of the best schedule of the network of one layer. With the strategy PIPELINE, the layer runs on `core`.
+        If this core cannot run the layer, it runs on the fastest core that can. `units` are the indexes of the cores
+        that share links in the pipeline. Raises MappingError if the layer has no schedule.
         """
         key = (network, replace(entry, name=""), strategy, core)
         if key not in self._found:
@@ -143,7 +145,7 @@ class LayerSchedules:
         return self._found[key]
 
     def look_at(self, part: Doubled) -> None:
-        """Add a change to `doubled`. Its latencies are also computed for layers that have been scheduled before."""
+        """Add a change to `doubled`. Layers that were scheduled before also get a latency for this change."""
         self.doubled = (*self.doubled, part)
         self._found.clear()
 
@@ -185,7 +187,9 @@ class LayerSchedules:
     def _rows(
         self, described: SystemProblem, graph: CnGraph, core_file: str, known: KnownRows
     ) -> tuple[CoreCostRow, ...]:
-        """Costs of the CN classes of a graph on a core file. `known` has the rows that were computed before."""
+        """Cost table rows of the CN classes of a graph on one core file. `known` has the rows that were computed
+        before.
+        """
         given = graph, described.workload, described.mapping
         needs = class_needs(graph, described.workload, cost_classes(*given))
         run = {"threads": self.control.threads, "store": self.control.store, "needs": needs, "known": known}
@@ -208,8 +212,8 @@ class LayerSchedules:
         return self._ready[key]
 
     def _with_doubled(self, cut: CutLayer, place: int, files: frozenset[str]) -> Scheduler:
-        """Scheduler of a cut layer on the accelerator with one change of `doubled`. `files` are the files of the cores
-        that run the layer.
+        """Scheduler of a cut layer on the accelerator with change number `place` of `doubled`. `files` are the files of
+        the cores that run the layer.
         """
         key = cut, place, files
         if key not in self._ready:
@@ -224,7 +228,9 @@ class LayerSchedules:
         return self._ready[key].scheduler
 
     def _doubled_latency(self, key: LayerKey, place: int) -> int:
-        """Latency in cycles with one change of `doubled`. It is never above the latency without the change."""
+        """Latency in cycles of a layer with change number `place` of `doubled`. It is never above the latency without
+        the change.
+        """
         if (key, place) not in self._latencies:
             self._latencies[key, place] = self._played(self._chosen[key], place)
         return self._latencies[key, place]
@@ -239,8 +245,8 @@ class LayerSchedules:
         return min(made.latency_cycles, slower)
 
     def _cost_of(self, key: LayerKey, units: Sequence[int]) -> SystemLayerCost:
-        """Costs of the best schedule of a layer, and its latencies with changed links and memories. The cut and the
-        cores are unchanged.
+        """Costs of the best schedule of a layer, with its latencies on changed accelerators. The cut of the layer and
+        its cores stay the same.
         """
         found = self._chosen[key]
         made, slower = found.schedule, 0
@@ -261,7 +267,7 @@ class LayerSchedules:
 
     def _shared(self, scheduling: SchedulingProblem, units: Sequence[int]) -> SchedulingProblem | None:
         """Scheduling problem in which the width of each link is divided by the number of cores that use the link. None
-        if a width is then less than one bit per cycle.
+        if a link then has less than one bit per cycle.
         """
         system = scheduling.system
         widths = system.link_bits_per_cycle // np.maximum(self.link_users(units), 1)
@@ -270,8 +276,8 @@ class LayerSchedules:
         return replace(scheduling, system=replace(system, link_bits_per_cycle=widths))
 
     def link_users(self, units: Sequence[int]) -> npt.NDArray[np.int64]:
-        """[link] Number of cores whose paths from or to the off-chip memory use the link. `units` are the places of the
-        cores.
+        """[link] Number of cores whose paths from or to the off-chip memory use the link. `units` are the indexes of
+        the cores that are counted.
         """
         table, ids = path_table(self.accelerator), self.accelerator.core_ids
         off_chip = self.accelerator.offchip_core_id
@@ -287,7 +293,7 @@ class LayerSchedules:
 def changed_problem(
     problem: MultiCoreProblem, accelerator: MultiCoreAccelerator, costs: Mapping[str, Sequence[CoreCostRow]]
 ) -> SchedulingProblem:
-    """Scheduling problem of a layer on a changed accelerator, with the costs for that accelerator."""
+    """Scheduling problem of a layer on a changed accelerator. `costs` are the costs on this accelerator."""
     given, classes = problem.inputs.descriptions, problem.assembled.classes
     runtime = problem.settings.cn_runtime
     table = cost_table(problem.inputs.graph, given.workload, accelerator, classes, costs, runtime)
@@ -313,16 +319,18 @@ def with_room(accelerator: MultiCoreAccelerator) -> MultiCoreAccelerator:
 
 
 def settings_of(network: Workload) -> ScheduleSettings:
-    """Settings of the scheduler with which all data that layers read are prefetched if memories have room."""
+    """Settings of the scheduler. All data that layers read are prefetched if the memories have room."""
     operands = {operand for node in network.nodes if node.layer for operand in node.layer.input_operands}
     return ScheduleSettings(operands_to_prefetch=tuple(sorted(operands)))
 
 
 def _starts(space: AllocationSpace, cut: CutLayer, strategy: str, core: int) -> Iterator[Genome]:
-    """Allocations that are tried. In a pipeline, all parts are on one core. Otherwise, parts are assigned to cores in
-    turn, and, if cores differ, also by the speed of the cores.
+    """Allocations that are tried, as genomes.
 
-    Each product of a layer that is cut along its inputs stays on one core.
+    In a pipeline, all parts of a layer are on one core. Otherwise, the parts are assigned to the cores in turn. If the
+    cores differ, allocations by the speed of the cores are tried, too.
+
+    If the layer is cut along its inputs, each product stays on one core.
     """
     if strategy == PIPELINE:
         yield space.genome(on_one_core(space, core))

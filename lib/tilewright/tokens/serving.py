@@ -1,8 +1,9 @@
-"""Profiles for simulators of serving: the operator times of a language model on a core, by tokens and keys.
+"""Profiles for simulators of serving: times of the operators of a language model on a core, by numbers of tokens and
+keys.
 
 Every layer of a block belongs to one operator. The operator times of a step therefore add up to the time that `map`
-gives for the step. Attention times are for requests of one kind (prompts or further tokens). If a step has both kinds,
-they run one after the other.
+gives for the step. An attention time is for either prompts or further tokens. If a step has both, their attention times
+are added.
 """
 
 import re
@@ -63,9 +64,10 @@ _OPERATORS = tuple(
 _OF_EXPERT = {"gate_proj": names.GATE, "up_proj": names.UP, "activation": names.ACTIVATION, "gated": names.ACTIVATION}
 _OF_EXPERT |= {"down_proj": names.DOWN, "weighted": names.DOWN, "sum": names.DOWN}
 _AT_ONCE = 5
-"""Number of steps whose layers are searched together. A larger number would not use more threads, but would take
-longer: `map` compares all layers of a network in pairs to find data that stay on chip, although these networks have no
-such data.
+"""Number of steps whose layers are searched together.
+
+A larger number would not use more threads, but would take longer: `map` compares all layers of a network in pairs to
+find data that stay on chip. These networks have no such data.
 """
 
 
@@ -100,8 +102,9 @@ class OperatorCosts:
         return part
 
     def search(self, points: TimedPoints) -> None:
-        """Search the layers of all points, several points at once. Raises a MappingError that names each layer for
-        which no mapping fits.
+        """Search the layers of all points, several points at once.
+
+        Raises MappingError with the names of all layers for which no mapping fits.
         """
         waiting: list[Workload] = []
         for step in self._steps(points):
@@ -112,31 +115,29 @@ class OperatorCosts:
         self.figures.search(waiting)
 
     def rows_ns(self, operator: str, rows: int) -> float:
-        """Time in ns of an operator for `rows` tokens. The operator processes each token independently of the
-        others.
-        """
+        """Time in ns of an operator for `rows` tokens. The operator processes each token separately."""
         if (operator, rows) not in self._rows:
             step = self._row_step(rows)
             self._rows |= {(one, rows): self._ns(_of_operators(step, one)) for one in names.BY_ROWS}
         return self._rows[operator, rows]
 
     def prompt_ns(self, tokens: int, context: int) -> float:
-        """Time in ns of attention for `tokens` new tokens of one request that has `context` cached tokens."""
+        """Time in ns of attention for a prompt: `tokens` new tokens of one request with `context` cached tokens."""
         return self._ns(self._attention(Requests(1, tokens, context)))
 
     def answers_ns(self, requests: int, context: int) -> float:
-        """Time in ns of attention for one more token of each of `requests` requests with `context` cached
-        tokens each.
+        """Time in ns of attention for a decode step: one new token for each of `requests` requests with `context`
+        cached tokens each.
         """
         return self._ns(self._attention(Requests(requests, 1, context)))
 
     def expert_ns(self, operator: str, rows: int) -> float:
-        """Time in ns of an operator of one expert for `rows` tokens."""
+        """Time in ns of an operator in a single expert, for `rows` tokens."""
         step = self._expert_step(rows)
         return self._ns(_layers(step, lambda node: _OF_EXPERT[_part_of(node.name)] == operator))
 
     def mixture_ns(self, tokens: int, experts: int) -> float:
-        """Time in ns of the whole mixture of experts. The tokens are spread evenly over `experts` experts."""
+        """Time in ns of the whole mixture of experts, if the tokens are spread evenly over `experts` experts."""
         return self._ns(self._mixture_step(tokens, experts))
 
     def _steps(self, points: TimedPoints) -> Iterator[Workload]:
@@ -147,7 +148,7 @@ class OperatorCosts:
         yield from (self._mixture_step(*point) for point in points.mixtures)
 
     def _row_step(self, rows: int) -> Workload:
-        """Step of `rows` requests with one new token each, so that the head also processes `rows` rows."""
+        """Step of `rows` requests with one new token each. The head therefore processes `rows` rows, too."""
         step = self._step(Requests(rows, 1, 0), EXPECTED)
         return _of_operators(step, *names.BY_ROWS)
 
@@ -155,7 +156,7 @@ class OperatorCosts:
         return _of_operators(self._step(requests, EXPECTED), names.ATTENTION)
 
     def _expert_step(self, rows: int) -> Workload:
-        """Step with the layers of one expert, to which all `rows` tokens go."""
+        """Step with the layers of one expert. All `rows` tokens go to this expert."""
         chosen = self._mixture.experts_per_token
         loads = (rows,) * chosen + (0,) * (self._mixture.experts - chosen)
         step = self._step(Requests(rows, 1, 0), loads)
@@ -178,9 +179,7 @@ class OperatorCosts:
 
 
 def _part_of(name: str) -> str:
-    """Part of a layer name that names the projection, such as `gate_proj` in
-    layers/feedforward/experts.0/gate_proj.scale.
-    """
+    """Projection in the name of a layer, such as `gate_proj` in layers/feedforward/experts.0/gate_proj.scale."""
     return name.rpartition("/")[2].partition(".")[0]
 
 
@@ -189,7 +188,7 @@ def _of_operators(step: Workload, *operators: str) -> Workload:
 
 
 def _layers(step: Workload, is_chosen: Callable[[WorkloadNode], bool]) -> Workload:
-    """Workload with the chosen layers of a step."""
+    """Workload with some layers of a step."""
     return replace(step, nodes=tuple(node for node in step.nodes if node.layer is not None and is_chosen(node)))
 
 
@@ -198,11 +197,11 @@ _VARIANTS = {4: "int4", 8: "int8", 16: "bf16", 32: "fp32"}
 
 @dataclass(frozen=True)
 class ServingProfile:
-    """Profile for a simulator of serving."""
+    """Profile for a simulator of serving: files, and notes on them."""
 
     release: str
     files: dict[str, str]
-    """Contents of the files, by path relative to the folder of the profile."""
+    """Content of each file, by path relative to the folder of the profile."""
     searched_layers: int
     notes: tuple[str, ...]
     """Notes on work that the times do not contain."""
@@ -210,7 +209,10 @@ class ServingProfile:
 
 @dataclass(frozen=True)
 class ProfileNames:
-    """Names of hardware, model and precision in the simulator. If a name is '', the name in the input files is used."""
+    """Names of hardware, model and precision for the simulator.
+
+    If a name is '', the name in the input files is used.
+    """
 
     hardware: str = ""
     model: str = ""
@@ -228,7 +230,8 @@ def serving_profile(
     """Profile of a model on a core.
 
     Raises InputError for a core without a clock, for a model that this release of the simulator cannot simulate, and
-    for names that the release does not allow. Raises a MappingError that names each layer for which no mapping fits.
+    for names that the release does not allow. Raises MappingError with the names of all layers for which no mapping
+    fits.
     """
     period_ns = _period_ns(figures.core)
     names = _names(described, figures.core, chosen)
@@ -265,13 +268,16 @@ def _names(described: DescribedModel, core: Core, chosen: ProfileNames) -> Profi
 
 
 def variant_of(precision: Precision) -> str:
-    """Name of a precision. It contains the bits of the weights, and the bits of the cache if these differ."""
+    """Name of the precision of a model.
+
+    It contains the bits of the weights. If the bits of the cache differ, it also contains them.
+    """
     weights, cache = (_VARIANTS.get(bits, f"{bits}bit") for bits in (precision.weights, precision.cache))
     return weights if weights == cache else f"{weights}-kv{cache}"
 
 
 def _about(what: Described, limits: ProfileLimits, times: OperatorCosts, notes: tuple[str, ...]) -> JsonObject:
-    """Document that release 1.1 of the simulator reads with the tables. It also records how the tables were made."""
+    """Description of the profile that release 1.1 of the simulator reads. It also records how the tables were made."""
     return {
         "profiler_version": f"tilewright {__version__}",
         "hardware": what.hardware,

@@ -12,25 +12,25 @@ from tilewright.hardware.core import Memory
 from tilewright.workload.graph import Workload
 
 Sums = npt.NDArray[np.float64]
-"""Figures (energy, latency, counts) summed over layers, on the last axis of the array. The class that implements
-StepFigures defines the other axes.
+"""Figures (energy, latency, counts), summed over layers. The last axis of the array is the figure. The class that
+implements StepFigures defines the other axes.
 """
 ENERGY, LATENCY, MACS, OPERATIONS, FURTHER = range(5)
-"""Indices of figures: energy in pJ, latency in cycles, counts. From index FURTHER on, the class that implements
-StepFigures defines the figures.
+"""Indices of figures on the last axis: energy in pJ, latency in cycles, number of MACs, number of operations. The class
+that implements StepFigures defines the figures from index FURTHER on.
 """
 
 
 @dataclass(frozen=True)
 class StepRun:
-    """Costs of a step for one way to run it."""
+    """Costs of a step that is run in one way."""
 
     strategy: str
     """Strategy by which several cores share the step; '' on one core."""
     figures: Sums
     """Figures of the step: an array with one axis."""
     interval_cycles: float
-    """Cycles between the ends of two consecutive steps, if there are always further steps to run."""
+    """Cycles between the ends of two consecutive steps, if steps follow one another without a break."""
     stages: tuple[int, ...] = ()
     """Number of blocks in each stage of a pipeline; () for other strategies."""
 
@@ -41,8 +41,9 @@ class StepRun:
 
 
 class StepFigures(Protocol):
-    """Interface that computes the figures of a step, on one core or on several cores, as sums over the layers of a
-    workload.
+    """Interface that computes the figures of a step: the sums over the layers of a workload.
+
+    There is one class for one core and one for several cores.
     """
 
     @property
@@ -59,32 +60,32 @@ class StepFigures(Protocol):
 
     @property
     def searched(self) -> int:
-        """Number of distinct layers, or classes of computation nodes, that were searched."""
+        """Number of distinct searches: of layers on one core, or of classes of computation nodes on several cores."""
 
     @property
     def zero(self) -> Sums:
         """Figures that are all 0."""
 
     def check(self, batches: Sequence[int]) -> None:
-        """Raise InputError for a batch that the wanted strategy cannot run."""
+        """Raise InputError for a batch that the requested strategy cannot run."""
 
     def search(self, workloads: Iterable[Workload]) -> None:
-        """Search all layers of these workloads that have not been searched before."""
+        """Search all layers of the workloads that have not been searched before."""
 
     def of(self, workload: Workload) -> Sums:
-        """Sums of the figures of all layers of a workload, which run one after another."""
+        """Figures of a workload: the sums over its layers, which run one after another."""
 
     def runs(self, sums: Sums, requests: int) -> list[StepRun]:
-        """Ways to run a step with these figures and this number of requests. If two ways take equal time, the first one
-        is preferred.
+        """Runs of a step, one for each way to run it.
+
+        `sums` are the figures of the step, and `requests` is its number of requests. The first of two runs with equal
+        time is preferred.
         """
 
     def limit(self, step: StepRun, workload: Workload, requests: int) -> JsonObject:
-        """Table columns on the limits of a step, and on the shares of the time that twice the width or size of parts
-        would save.
-
-        `workload` has the layers of the step.
+        """Table columns on the limits of a step: the bound, and the share of the time that each part would save with
+        twice its width or size. `workload` has the layers of the step.
         """
 
     def notes(self, weight_bits: int) -> tuple[str, ...]:
-        """Notes on the figures of a model whose weights have `weight_bits` bits."""
+        """Notes on the figures. `weight_bits` is the number of bits of all weights of the model."""

@@ -1,8 +1,8 @@
-"""Names of the ways in which several cores share the steps of a language model."""
+"""Names of the strategies by which several cores share the steps of a language model."""
 
 TENSOR, DATA, PIPELINE = "tensor", "data", "pipeline"
 STRATEGIES = (TENSOR, DATA, PIPELINE)
-"""Strategies. If two strategies take equal time, the first one is preferred."""
+"""Strategies, in order of preference: if two take equal time, the first one is chosen."""
 BEST = "best"
 CHOICES = (BEST, *STRATEGIES)
-"""Values of the option `parallel`. BEST chooses, for each batch and context, the strategy that takes the least time."""
+"""Values of the option `parallel`. BEST takes the strategy with the least time, for each batch and context."""

@@ -1,13 +1,13 @@
 """Costs of the steps of a language model on several cores: tensor, data and pipeline parallel.
 
-The figures of a step are an array [way, section of the model, figure]. Ways are tensor parallel, data parallel, and,
-for each core that can run a stage of a pipeline, "all layers on this core". Sections are the layers before the blocks,
-all blocks of each kind, and the layers after the blocks. The figures of a pipeline are composed of the figures of
-sections on single cores.
+The figures of a step are an array [way, section of the model, figure]. A way is tensor parallel, data parallel, or "all
+layers on core c", for each core c that can run a stage of a pipeline. The sections are the layers before the blocks,
+all blocks of each kind, and the layers after the blocks. The figures of a pipeline are put together from sections on
+single cores.
 
-On the last axis, the figures that all steps have come first. Then comes, for each core, the number of cycles of layers
-that run only on this core, with links shared with other cores. Then comes the latency in cycles for each change of
-`doubled`.
+The last axis has three groups. First come the figures that all steps have. Then comes, for each core, the number of
+cycles of the layers that run only on this core, with links shared with other cores. Then comes the latency in cycles
+for each change in `doubled`.
 
 A pipeline assigns consecutive blocks to stages such that the slowest stage takes the least possible time.
 """
@@ -36,21 +36,21 @@ from tilewright.workload.graph import Workload, WorkloadNode
 from tilewright.workload.language_models.architecture import Architecture
 
 MOST_SETS_OF_PARTS = 12
-"""Largest number of sets of parts of one size that are tried if no single part saves enough time. Each set needs new
-schedules.
+"""Largest number of sets of parts that are tried for each size of the set, if no single part saves enough time. Each
+set needs new schedules.
 """
 BEFORE, FIRST_KIND = 0, 1
-"""Indices of the section before the blocks and of the first kind of blocks. The section after the blocks has the last
-index.
+"""Indexes of two sections: the layers before the blocks, and the first kind of blocks. The layers after the blocks are
+the last section.
 """
 
 
 class Way(NamedTuple):
-    """Way to divide the work between cores."""
+    """Way to divide the work of a step between cores."""
 
     strategy: str
     core: int = -1
-    """Place of the core that runs a stage of a pipeline; -1 if all cores share each layer."""
+    """Index of the core that runs all layers, as a stage of a pipeline; -1 if all cores share each layer."""
 
 
 @dataclass
@@ -64,10 +64,10 @@ class SystemFigures:
     with_limits: bool = True
     """Whether to compute the latencies with doubled memories and links."""
     by_inputs: set[str] = field(default_factory=set)
-    """Names of products that are cut along their inputs in tensor parallel."""
+    """Names of the products that tensor parallel cuts along their inputs."""
     _rows: dict[tuple[Workload, MappingConstraints], tuple[Sums, bool]] = field(default_factory=dict)
     _sets: dict[tuple[str, ...], int] = field(default_factory=dict)
-    """Place of each set of parts in `doubled`, by the names of the parts."""
+    """Index in `doubled` of each set of parts, by the names of the parts."""
     _singles: int = 0
     _stages: tuple[int, ...] = ()
     _units: tuple[int, ...] = ()
@@ -86,32 +86,32 @@ class SystemFigures:
 
     @property
     def clock_period_ns(self) -> float | None:
-        """Common clock period of all cores in ns; None if no file gives it."""
+        """Clock period in ns that all cores have; None if the files give none."""
         return system_clock_period_ns(self.schedules.accelerator)
 
     @property
     def searched(self) -> int:
-        """Number of distinct pairs of a class of computation nodes and a core file for which a mapping was searched."""
+        """Number of pairs (class of computation nodes, core file) for which a mapping was searched."""
         return self.schedules.searched
 
     @property
     def stages(self) -> tuple[int, ...]:
-        """Places of the cores that can run a stage of a pipeline: the cores that can run matrix products. They are
-        known after the first search.
+        """Indexes of the cores that can run a stage of a pipeline. These cores can run matrix products. They are known
+        after the first search.
         """
         assert self._stages
         return self._stages
 
     @cached_property
     def ways(self) -> tuple[Way, ...]:
-        """Ways along the first axis of figures."""
+        """Ways, in the order of the first axis of figures."""
         found = [Way(one) for one in (TENSOR, DATA) if one in self.strategies]
         return (*found, *(Way(PIPELINE, core) for core in self.stages if PIPELINE in self.strategies))
 
     @property
     def doubled(self) -> tuple[Doubled, ...]:
-        """Changed accelerators whose latencies are the last figures: first those with a single changed part, then those
-        with sets of parts.
+        """Changed accelerators: first those with one changed part, then those with a set of changed parts. The last
+        figures are the latencies on these accelerators.
         """
         return self.schedules.doubled
 
@@ -121,8 +121,8 @@ class SystemFigures:
         return self.doubled[: self._singles]
 
     def look_at(self, parts: Sequence[Doubled]) -> int:
-        """Place of a set of parts in `doubled`. The set is added if it is new. Figures that are computed afterwards
-        contain the latency with this set doubled.
+        """Index in `doubled` of the accelerator with all `parts` doubled, which is added if it is new. Figures that are
+        computed afterwards contain its latency.
         """
         key = tuple(part.name for part in parts)
         if key not in self._sets:
@@ -132,13 +132,14 @@ class SystemFigures:
         return self._sets[key]
 
     def loads(self, figures: Sums) -> Sums:
-        """Load of each core: the cycles of the layers that run only on this core. The last axis of `figures` has the
-        figures.
+        """Load of each core in cycles: the layers that run only on this core.
+
+        `figures` has the figures on its last axis.
         """
         return figures[..., FURTHER : FURTHER + len(self.schedules.accelerator.places)]
 
     def doubled_cycles(self, figures: Sums) -> Sums:
-        """Latency in cycles for each change of `doubled`. The last axis of `figures` has the figures."""
+        """Latency in cycles for each change in `doubled`. `figures` has the figures on its last axis."""
         return figures[..., FURTHER + len(self.schedules.accelerator.places) :]
 
     @property
@@ -148,9 +149,8 @@ class SystemFigures:
         return np.zeros((len(self.ways), FIRST_KIND + len(self.model.kinds) + 1, columns))
 
     def search(self, workloads: Iterable[Workload]) -> None:
-        """Schedule all layers of these workloads that have not been scheduled before.
-
-        Raises InputError for a layer that no core can run, and MappingError for a layer without a schedule.
+        """Schedule all layers of the workloads that have not been scheduled before. Raises InputError for a layer that
+        no core can run. Raises MappingError for a layer without a schedule.
         """
         workloads = list(workloads)
         if not self._stages:
@@ -159,7 +159,9 @@ class SystemFigures:
             self.of(workload)
 
     def _find_cores(self, workloads: Sequence[Workload]) -> None:
-        """Find the cores that can run stages of a pipeline, and all cores that can run layers in a pipeline."""
+        """Find the cores that can run a stage of a pipeline, and the cores that can run any layer. Raises InputError
+        for layers that no core can run.
+        """
         told = Problems()
         stages: dict[int, None] = {}
         others: set[int] = set()
@@ -180,8 +182,9 @@ class SystemFigures:
             self._singles = len(self.schedules.doubled)
 
     def of(self, workload: Workload) -> Sums:
-        """Sums of the figures of all layers of a workload, which run one after another. A repeated layer is counted
-        with each repetition.
+        """Figures of a workload: the sums over its layers, which run one after another.
+
+        A layer that the network repeats counts once per repetition.
         """
         if not self._stages:
             self._find_cores([workload])
@@ -192,13 +195,13 @@ class SystemFigures:
         return total
 
     def check(self, batches: Sequence[int]) -> None:
-        """Raise InputError for a batch of one request, which data parallel cores cannot share."""
+        """Raise InputError if cores are data parallel and a batch has one request, which they cannot share."""
         if self.strategies == (DATA,) and min(batches) == 1:
             message = "has one request, which data parallel cores cannot share"
             raise InputError([Problem(message, path="--batches", value="1", allowed="batches of 2 or more")])
 
     def runs(self, sums: Sums, requests: int) -> list[StepRun]:
-        """Ways in which cores can share a step with these figures."""
+        """Runs of a step, one for each way to share it between the cores."""
         return shared_ways(self, sums, requests)
 
     def limit(self, step: StepRun, workload: Workload, requests: int) -> JsonObject:
@@ -206,7 +209,9 @@ class SystemFigures:
         return limit_of(self, step, workload, requests)
 
     def notes(self, weight_bits: int) -> tuple[str, ...]:
-        """Notes on weights that do not fit, and on products that are cut along their inputs."""
+        """Notes on weights that do not fit, on products that are cut along their inputs, and on the quality of mappings
+        and schedules.
+        """
         notes = []
         if weight_bits > self.memory.size_bits:
             notes.append(f"the weights do not fit into {self.memory.name}; the costs are computed as if they did")
@@ -220,7 +225,7 @@ class SystemFigures:
         return tuple(notes)
 
     def _rows_of(self, workload: Workload, node: WorkloadNode) -> Sums:
-        """[way, figure] Figures of one node, without repetitions."""
+        """[way, figure] Figures of one node, counted once even if the node is repeated."""
         network, entry = layer_network(workload, node), self._entry(node)
         key = network, replace(entry, name="")
         if key not in self._rows:
@@ -263,7 +268,7 @@ def _row(cost: SystemLayerCost, node: WorkloadNode, cores: int) -> Sums:
 
 
 def stage_ends(cycles: Sums, first: Sums, last: Sums) -> tuple[int, ...]:
-    """[stage] Number of blocks up to the end of the stage.
+    """[stage] Index after the last block of the stage.
 
     `cycles` has the cycles of each block on the core of each stage, as [stage, block]. `first` and `last` have the
     cycles of the layers before and after the blocks, as [stage]. The first stage also runs the layers before the
@@ -287,18 +292,19 @@ def stage_ends(cycles: Sums, first: Sums, last: Sums) -> tuple[int, ...]:
 
 
 def blocks_of_stage(ends: Sequence[int], stage: int) -> range:
-    """Places of the blocks of a stage."""
+    """Indexes of the blocks of a stage."""
     return range(ends[stage - 1] if stage else 0, ends[stage])
 
 
 def strategies_of(parallel: str) -> tuple[str, ...]:
-    """Strategies that are tried for a value of the option `parallel`."""
+    """Strategies that are tried if the option `parallel` has this value."""
     return STRATEGIES if parallel == BEST else (parallel,)
 
 
 def shared_ways(figures: SystemFigures, found: Sums, requests: int) -> list[StepRun]:
-    """Costs of a step for each way to share it that is possible with this number of requests. `found` has the figures
-    of the step as [way, section, figure].
+    """Runs of a step, one for each way to share it that this number of requests allows.
+
+    `found` has the figures of the step as [way, section, figure].
     """
     made = []
     for place, way in enumerate(figures.ways):
@@ -310,8 +316,9 @@ def shared_ways(figures: SystemFigures, found: Sums, requests: int) -> list[Step
 
 
 def _pipeline(figures: SystemFigures, found: Sums) -> StepRun:
-    """Costs of the best pipeline over the cores. `found` has the figures as [core, section, figure]. Blocks stay in
-    order.
+    """Run of a step in the best pipeline over the cores.
+
+    Blocks stay in order. `found` has the figures as [core, section, figure].
     """
     kinds = list(figures.model.kinds.items())
     place_of = {block: FIRST_KIND + place for place, (block, _) in enumerate(kinds)}
@@ -333,7 +340,9 @@ def _pipeline(figures: SystemFigures, found: Sums) -> StepRun:
 
 
 def limit_of(figures: SystemFigures, step: StepRun, workload: Workload, requests: int) -> JsonObject:
-    """Table columns on the limits of a step, and on the share of the time that doubling each part would save."""
+    """Table columns on the limits of a step: the bound, and the share of the time that each part would save with twice
+    its width or size.
+    """
     parts, cycles = figures.single_parts, figures.doubled_cycles(step.figures)
     latency = step.latency_cycles
     gains = {part: max(0.0, saved_share(latency, float(one))) for part, one in zip(parts, cycles, strict=False)}

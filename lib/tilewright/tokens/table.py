@@ -1,12 +1,13 @@
 """Table of the costs of a language model, with a row for each batch and context.
 
 Attention processes keys in blocks, and prompts are processed in chunks. All contexts therefore have the same layers
-with different numbers of repetitions, and each distinct layer is searched only once. The cost of one more token is
-linear in the number of key blocks. From a certain chunk on (`affine_from`), all attention windows are full, and the
-cost of a chunk is affine in the number of chunks before it. The cost of a prompt is therefore a polynomial of degree
-two. Contexts that are no multiple of a block or chunk have extra layers for the remainder.
+with different numbers of repetitions, and each distinct layer is searched only once.
 
-The columns of the table are computed from `TokenCurves`, which sums the costs of layers.
+The cost of one more token is linear in the number of key blocks. From a certain chunk on (`affine_from`), all attention
+windows are full. The cost of a chunk is then affine in the number of chunks before it, and the cost of a prompt is a
+polynomial of degree two. If a context is not a multiple of a block or chunk, the remainder has extra layers.
+
+`TokenCurves` sums the costs of layers; the columns of the table are computed from it.
 """
 
 import math
@@ -42,7 +43,7 @@ IN_PAPER = (
     "batch", "context", "fits", "time_per_token_s", "time_per_token_cycles", "energy_per_token_pj", "tokens_per_joule",
     "bound_by", "bound_by_share", "time_to_first_token_s", "time_to_first_token_cycles", "prompt_energy_pj",
 )  # fmt: skip
-"""Columns of the table in a paper."""
+"""Columns of the table that is made for a paper."""
 
 
 @dataclass
@@ -59,8 +60,8 @@ class TokenCurves:
     _steps: dict[tuple[int, int], Workload] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Raises InputError if the step gives the number of tokens of each expert, because these numbers are valid for
-        only one step. Also raises it if a chunk is not a multiple of a key block.
+        """Raises InputError if the step gives the number of tokens of each expert, because such numbers hold for only
+        one step. Raises InputError if a chunk is not a multiple of a key block.
         """
         problems = Problems()
         if not isinstance(self.described.step.experts, str):
@@ -72,21 +73,24 @@ class TokenCurves:
         problems.finish()
 
     def search(self, contexts: Sequence[int], batches: Sequence[int], prompts: Sequence[int]) -> None:
-        """Search all layers of these points at once. Raises a MappingError that names each layer for which no mapping
-        fits.
+        """Search all layers of all contexts, batches and prompts at once.
 
-        Raises InputError for contexts that are longer than the number of learned positions of the model.
+        Raises MappingError with the names of all layers for which no mapping fits. Raises InputError if a context is
+        longer than the number of learned positions of the model.
         """
         self._check_positions(max((*contexts, *prompts), default=0))
         self.figures.search(self._steps_of(contexts, batches, prompts))
 
     def layers_of(self, contexts: Sequence[int], batches: Sequence[int], prompts: Sequence[int]) -> Workload:
-        """Network with the layers of all these points. The names of mapping files refer to these layers."""
+        """Network with the layers of all contexts, batches and prompts.
+
+        The names of mapping files refer to these layers.
+        """
         steps = self._steps_of(contexts, batches, prompts)
         return Workload(self.described.name, tuple(node for step in steps for node in step.nodes))
 
     def _steps_of(self, contexts: Sequence[int], batches: Sequence[int], prompts: Sequence[int]) -> list[Workload]:
-        """Steps whose layers are searched."""
+        """Steps whose layers are searched, one network per step."""
         steps = [self.decode_step(batch, context) for batch in batches for context in contexts]
         chunks = {place for prompt in prompts for place in self._chunks_built(prompt)}
         steps += [self._prompt_step(self.chunk, place * self.chunk) for place in sorted(chunks)]
@@ -102,13 +106,14 @@ class TokenCurves:
             )
 
     def next_token(self, batch: int, context: int) -> Sums:
-        """Figures of one more token for each request of a batch. `context` is the number of tokens that the new token
-        attends to, including the new token.
+        """Figures of a decode step: one more token for each request of a batch.
+
+        `context` is the number of tokens that the new token attends to, including the new token.
         """
         return self.figures.of(self.decode_step(batch, context))
 
     def prompt(self, tokens: int) -> Sums:
-        """Figures of the prompt of one request, processed in chunks, up to the first token of the answer."""
+        """Figures of the prompt of one request, which is processed in chunks, up to the first token of the answer."""
         whole, rest = divmod(tokens, self.chunk)
         start = self.affine_from
         total = sum((self._chunk(place) for place in range(min(whole, start))), self.figures.zero)
@@ -119,7 +124,7 @@ class TokenCurves:
 
     @property
     def affine_from(self) -> int:
-        """Number of the first chunk after which each chunk costs a constant amount more than the previous chunk."""
+        """Number of the chunk after which each chunk costs a constant amount more than the chunk before it."""
         windows = [
             block.mixer.window
             for block in self.described.model.blocks
@@ -128,16 +133,14 @@ class TokenCurves:
         return math.ceil(max(windows) / self.chunk) + 1 if windows else 1
 
     def decode_step(self, batch: int, context: int) -> Workload:
-        """Layers of one more token for each request of a batch."""
+        """Network of a decode step: one more token for each request of a batch."""
         key = (batch, context)
         if key not in self._steps:
             self._steps[key] = self._workload(Requests(batch, 1, context - 1), ABSORBED)
         return self._steps[key]
 
     def _chunks_built(self, tokens: int) -> list[int]:
-        """Numbers of the chunks of a prompt whose layers are searched. The costs of all other chunks are extrapolated
-        from these.
-        """
+        """Numbers of the chunks of a prompt whose layers are searched. All other chunks are extrapolated from them."""
         whole = tokens // self.chunk
         return list(range(min(whole, self.affine_from + 2)))
 
@@ -157,8 +160,8 @@ class TokenCurves:
 
 
 def spread(first: int, last: int, count: int, block: int) -> list[int]:
-    """Contexts from `first` to `last`: `count` numbers, evenly spaced on a logarithmic scale, rounded to multiples of
-    `block`, without duplicates.
+    """Context lengths from `first` to `last`: `count` numbers, evenly spaced on a logarithmic scale. They are rounded
+    to multiples of `block`, and duplicates are left out.
 
     Raises InputError if `first`, `last` and `count` do not define a range.
     """
@@ -180,7 +183,7 @@ _WIDTH = 160
 
 @dataclass(frozen=True)
 class TokenCosts:
-    """Costs of tokens of a model on one or several cores, for all batches and contexts."""
+    """Costs per token of a model on one or several cores, for all batches and contexts."""
 
     model: str
     core: str
@@ -189,17 +192,17 @@ class TokenCosts:
     weight_bits: int
     """Bits of all weights, including the scales of groups of weights."""
     memory: str
-    """Name of the memory that must hold weights, caches and activations: the largest of the outermost memories."""
+    """Name of the memory that must hold weights, caches and activations."""
     memory_bits: int
     searched_layers: int
     rows: tuple[dict[str, Any], ...]
     notes: tuple[str, ...]
     unused: tuple[UnusedRow, ...] = ()
-    """Parts of files and options that have no effect: file, line, key and reason."""
+    """Unused parts of files and unused options, each with file, line, key and reason."""
 
     @property
     def is_shared(self) -> bool:
-        """Whether several cores share each step."""
+        """Whether the table is for several cores, which share each step."""
         return bool(self.rows) and "parallel" in self.rows[0]
 
     @property
@@ -212,7 +215,7 @@ class TokenCosts:
 
 @dataclass(frozen=True)
 class Capacity:
-    """Memory that must hold weights, caches and activations, and the number of bits that they need."""
+    """Memory that must hold weights, caches and activations, and the bits that each of them needs."""
 
     memory: str
     memory_bits: int
@@ -222,10 +225,10 @@ class Capacity:
     """Bits of the activations of one request."""
     model: Architecture
     cache_bits: int
-    """Bits of one number in the cache."""
+    """Bits of one element of the cache."""
 
     def row(self, batch: int, context: int) -> dict[str, Any]:
-        """First columns of a table row: the memory use of a batch."""
+        """First columns of a table row: the memory use of a batch at a context."""
         cache = kept_numbers(self.model, context) * self.cache_bits
         most = max(0, (self.memory_bits - self.weight_bits) // (cache + self.request_bits))
         row = {"batch": batch, "context": context, "fits": batch <= most, "largest_batch": most}
@@ -241,11 +244,11 @@ def capacity_of(curves: TokenCurves) -> Capacity:
 
 
 def token_costs(curves: TokenCurves, batches: Sequence[int], contexts: Sequence[int], with_prompts: bool) -> TokenCosts:
-    """Costs for all batches and contexts. On several cores, the way to share a step that takes the least time is chosen
-    for each batch and context.
+    """Costs for all batches and contexts.
 
-    Raises InputError if the wanted strategy cannot share a batch. Raises a MappingError that names each layer without a
-    fitting mapping or without a schedule.
+    On several cores, the strategy with the least time is chosen for each batch and context. Raises InputError if the
+    requested strategy cannot share a batch. Raises MappingError with the names of all layers that have no fitting
+    mapping or no schedule.
     """
     figures, model = curves.figures, curves.described.model
     figures.check(batches)
@@ -273,8 +276,9 @@ def token_costs(curves: TokenCurves, batches: Sequence[int], contexts: Sequence[
 
 
 def activation_bits(workload: Workload) -> int:
-    """Largest number of bits that one layer reads and writes. Weights and data that are kept between steps are not
-    counted.
+    """Number of bits that a layer reads and writes, for the layer with the most.
+
+    Weights are not counted, and neither are data that are kept between steps.
     """
     kept = {name for node in workload.nodes if node.layer is None for name in (*node.inputs, *node.outputs)}
     kept &= {*workload.inputs, *workload.outputs, *(name for name in workload.tensor_of if name.endswith("_keys"))}
@@ -287,7 +291,7 @@ def activation_bits(workload: Workload) -> int:
 
 
 def _token(curves: TokenCurves, batch: int, context: int) -> JsonObject:
-    """Table columns on one more token for each request of a batch."""
+    """Table columns on a decode step: one more token for each request of a batch."""
     figures, clock = curves.figures, curves.figures.clock_period_ns
     ways = figures.runs(curves.next_token(batch, context), batch)
     best = min(ways, key=lambda way: way.latency_cycles)
@@ -306,7 +310,7 @@ def _token(curves: TokenCurves, batch: int, context: int) -> JsonObject:
 
 
 def _prompt(curves: TokenCurves, tokens: int) -> JsonObject:
-    """Table columns on the prompt of one request. With data parallel, the cores share the tokens of the prompt."""
+    """Table columns on the prompt of one request. If cores are data parallel, they share the tokens of the prompt."""
     figures, clock = curves.figures, curves.figures.clock_period_ns
     best = min(figures.runs(curves.prompt(tokens), tokens), key=lambda way: way.latency_cycles)
     row: dict[str, Any] = {"prompt_parallel": best.strategy} if best.strategy else {}
@@ -319,7 +323,7 @@ def _seconds(clock_period_ns: float, cycles: float) -> float:
 
 
 def tokens_text(found: TokenCosts) -> str:
-    """Text of the table for the terminal, with an explanation of the columns."""
+    """Text of the table for the terminal, with an explanation of its columns."""
     has_time = bool(found.rows) and "time_per_token_s" in found.rows[0]
     unit = "ms" if has_time else "10⁶ cycles"
     prompt = ("first token\n" + f"[{unit}]",) if found.rows and "time_to_first_token_cycles" in found.rows[0] else ()

@@ -1,5 +1,6 @@
-"""Comparison with chips: published cases, run by the model that was validated with these cases and by our model.
+"""Comparison with chips: published cases, run by our default model and by the model that was validated with these
+cases.
 
-The numbers and the reasons for the differences are in docs/accuracy.md#three-chips. The format of a case, which is a
-folder, is in docs/formats.md.
+docs/accuracy.md#three-chips has the numbers and the reasons for the differences. docs/formats.md has the format of a
+case, which is a folder.
 """

@@ -1,5 +1,4 @@
-"""Published cases of chips: folders, input files, options of the run, measured results and results of the reference
-tool.
+"""Published cases of chips: folders with input files, run options, measurements, and results of the reference tool.
 
 docs/formats.md#cases-of-chips has the format of the files.
 """
@@ -28,7 +27,7 @@ WHERE_FROM = (
     " project: docs/formats.md#cases-of-chips describes their format; to compare them, run `make"
     " validation VALIDATION=FOLDER`"
 )
-"""Note for messages on where to get a folder of cases, because the project does not contain the cases."""
+"""Note for messages: where to get the cases, which are not part of the project."""
 _YAML = (".yaml", ".yml")
 _NAMES = {
     "run": tuple(f"run{suffix}" for suffix in _YAML),
@@ -37,14 +36,14 @@ _NAMES = {
     "mapping": tuple(f"mapping{suffix}" for suffix in _YAML),
     "expected": tuple(f"expected{suffix}" for suffix in _YAML),
 }
-"""Possible names of a file, by kind of file. The first name that exists in a folder is used."""
+"""Possible names of a file, by kind of file. In each folder, the first existing name is used."""
 NEEDED = ("run", "hardware", "workload", "mapping")
-"""Kinds of files that every case must have."""
+"""Kinds of files that each case must have."""
 
 
 @dataclass(frozen=True)
 class CaseFiles:
-    """Files of a case. A variant of a case has a folder with files that replace files of the case."""
+    """Files of a case. A variant of a case is a folder whose files replace files of the case."""
 
     folder: Path
     variant: Path | None = None
@@ -55,7 +54,7 @@ class CaseFiles:
         return next((found for folder in folders if (found := _find(folder, kind))), None)
 
     def missing(self) -> list[Problem]:
-        """One problem for each file that every case needs but this case does not have."""
+        """Problems, one for each needed file that the case does not have."""
         allowed = {kind: " or ".join(_NAMES[kind]) for kind in NEEDED}
         return [
             Problem("is missing", str(self.folder / _NAMES[kind][0]), allowed=allowed[kind])
@@ -64,7 +63,7 @@ class CaseFiles:
         ]
 
     def notices(self) -> list[str]:
-        """One notice for each file that has no effect because the folder has another file of the same kind."""
+        """Notices, one for each file without effect: the folder has another file of the same kind, which is used."""
         folders = [self.folder] if self.variant is None else [self.variant, self.folder]
         return [
             f"{folder / name}: has no effect beside {_find(folder, kind)}"
@@ -76,13 +75,12 @@ class CaseFiles:
 
 
 def find_cases(folder: Path, names: tuple[str, ...] = ()) -> dict[str, CaseFiles]:
-    """Files of all cases in a folder, by name of the case. If the folder is itself a case, only this case. Each case is
-    followed by its variants.
+    """Files of all cases in a folder, by name of the case: its path relative to the folder.
 
-    A folder is a case if it has any file of a case, so that a case with a missing file is not ignored. Other folders
-    are searched for cases. Names are paths relative to the folder. If `names` are given, only these cases are returned,
-    with the cases in these folders and the variants. Raises InputError if there are no cases, or if a name does not
-    exist.
+    If the folder is itself a case, it is the only one. Other folders are searched for cases. Each case is followed by
+    its variants. A folder with any file of a case counts as a case, so that a case with a missing file is not ignored.
+    If `names` are given, only the cases with these names, the cases in folders with these names, and their variants are
+    returned. Raises InputError if there are no cases, or if a name does not exist.
     """
     if not folder.is_dir():
         raise InputError([Problem(f"no such folder; {WHERE_FROM}", value=str(folder), allowed="a folder of cases")])
@@ -113,7 +111,10 @@ def _is_in(case: str, name: str) -> bool:
 
 
 def _case_folders(folder: Path) -> list[Path]:
-    """The folder itself if it is a case, else all cases in the folder, sorted by path. Hidden folders are left out."""
+    """Folders of cases: the folder itself if it is a case, else all cases below it, sorted by path.
+
+    Hidden folders are left out.
+    """
     if any(_find(folder, kind) for kind in _NAMES):
         return [folder]
     inside = sorted(path for path in folder.iterdir() if path.is_dir() and not path.name.startswith("."))
@@ -121,8 +122,9 @@ def _case_folders(folder: Path) -> list[Path]:
 
 
 def _find(folder: Path, kind: str) -> Path | None:
-    """Path of the file of a kind in a folder; None if there is no such file. An ONNX network can have any name if it is
-    the only ONNX file.
+    """Path of the file of a kind in a folder; None if there is none.
+
+    An ONNX network can have any name if it is the only ONNX file.
     """
     named = next((folder / name for name in _NAMES[kind] if (folder / name).is_file()), None)
     if named is None and kind == "workload":
@@ -133,27 +135,27 @@ def _find(folder: Path, kind: str) -> Path | None:
 
 @dataclass(frozen=True)
 class Expected:
-    """Published results of a case. A result that is not known is None or {}."""
+    """Published results of a case. An unknown result is None or {}."""
 
     measured_cycles: float | None = None
     """Latency that was measured on the chip, in cycles."""
     reference_cycles: float | None = None
-    """Latency that the reference tool gives, in cycles. The energy is also from the reference tool."""
+    """Latency in cycles that the reference tool gives. The energy is also from the reference tool."""
     reference_energy_pj: float | None = None
     reference_nodes: int | None = None
-    """Number of computation nodes in the reference tool. The number of edges follows."""
+    """Number of computation nodes in the reference tool. The next field is the number of edges."""
     reference_edges: int | None = None
     layer_cycles: dict[int, tuple[int, ...]] = field(default_factory=dict)
-    """Cycles (temporal cycles, total0, total1, total2) of a computation node in the reference tool, by id of the
-    layer.
+    """Cycles of a computation node in the reference tool, by id of its layer: (temporal cycles, total0, total1,
+    total2).
     """
 
 
 def read_expected(path: Path | None, notices: list[str]) -> Expected:
-    """Published results from a file; keys that are only for people are ignored. A value that is not a number above 0
-    counts as unknown, and a notice is added.
+    """Published results in a file. Keys that are only for people are ignored.
 
-    Raises InputError if the file cannot be read.
+    If a value is not a number above 0, it counts as unknown, and a notice is added. Raises InputError if the file
+    cannot be read.
     """
     if path is None:
         return Expected()
@@ -175,7 +177,7 @@ def read_expected(path: Path | None, notices: list[str]) -> Expected:
 
 
 def _positive(problems: Problems, data: dict[Any, Any], part: str, key: str) -> float | None:
-    """Number above 0, which YAML can also have read as text (6.18e6); None for other values."""
+    """Number above 0; None for other values. YAML can have read the number as text, such as 6.18e6."""
     value = table(data.get(part)).get(key)
     number = _number(value)
     if value is not None and number is None:
@@ -196,7 +198,7 @@ def _number(value: Any) -> float | None:
 
 
 def _layer_cycles(layers: dict[Any, Any]) -> list[tuple[int, tuple[int, ...]]]:
-    """(layer id, four numbers of cycles) of each layer whose numbers are integers."""
+    """Pairs (layer id, four numbers of cycles) of the layers whose numbers are all integers."""
     found = []
     for layer, entry in layers.items():
         cycles = items(table(entry).get("cycles"))
@@ -206,41 +208,44 @@ def _layer_cycles(layers: dict[Any, Any]) -> list[tuple[int, tuple[int, ...]]]:
 
 
 _FOR_PEOPLE = ("main", "commit", "zigzag", "workload_parser", "model")
-"""Keys of a run file that only say where the file comes from."""
+"""Keys of a run file that only say where the file comes from, and have no effect."""
 
 
 class RunEntry(TableModel):
-    """Options with which a case is run, under the names that the reference tool uses."""
+    """Options with which a case runs, under their names in the reference tool."""
 
     model_config = ConfigDict(extra="ignore")
 
     cn_define_mode: Any = 1
-    """Mode that defines how layers are cut, together with hint_loops and layer_cutoffs. null: the tilings of the
-    mapping file are used.
+    """Mode by which layers are cut, together with hint_loops and layer_cutoffs. null: the tilings of the mapping file
+    are used.
     """
     hint_loops: Any = None
     """Loops outside the computation nodes, innermost first."""
     layer_cutoffs: list[int] = Field(default_factory=list)
-    """Ids of the layers at which the next list of hint_loops begins, for mode 3."""
+    """Ids of the layers at which the next list of hint_loops begins. Only mode 3 uses them."""
     split_W_percentage: float = Field(default=1.0, gt=0, le=1)  # noqa: N815  as in the files
-    """Share of a memory that weights can use, for mode 4."""
+    """Largest share of a memory that weights can take. Only mode 4 uses it."""
     operands_to_prefetch: list[str] = Field(default_factory=list)
     """Layer operands that are prefetched."""
     scheduler_candidate_selection: CandidateSelection = "memory"
-    """Rule that chooses the computation node that is scheduled next."""
+    """Rule by which the scheduler chooses the next computation node."""
     loma_lpf_limit: PositiveCount = 6
     """Number of loop prime factors that the search for loop orders permutes."""
     intra_core_objective: Objective = "latency"
-    """Objective that the mapping of a computation node on a core minimises."""
+    """Objective of the search for the mapping of a computation node on a core."""
     nb_ga_individuals: int = Field(default=16, ge=2)
-    """Number of allocations in a population of the genetic algorithm, if layers can run on several cores."""
+    """Number of allocations in a population of the genetic algorithm. It has no effect if each layer can run on only
+    one core.
+    """
     nb_ga_generations: Count = 16
-    """Number of generations after the first population."""
+    """Number of generations of the genetic algorithm after the first population."""
 
     @property
     def tiling(self) -> TilingOptions:
-        """Options that define how layers are cut. If hint_loops is a table, each layer has separate loops. Raises
-        InputError for wrong options.
+        """Options by which layers are cut.
+
+        If hint_loops is a table, each layer has its own loops. Raises InputError for wrong options.
         """
         mode = self.cn_define_mode
         return TilingOptions(
@@ -253,7 +258,7 @@ class RunEntry(TableModel):
 
 @dataclass(frozen=True)
 class SiliconCase:
-    """Case that was read and checked."""
+    """Case of a chip, read from its files and checked."""
 
     name: str
     system: SystemProblem
@@ -263,19 +268,19 @@ class SiliconCase:
 
     @property
     def tiling(self) -> TilingOptions:
-        """Options that define how layers are cut."""
+        """Options by which layers are cut."""
         return self.run.tiling
 
     @property
     def allocation(self) -> AllocationOptions:
-        """Options of the search that chooses cores for layers which several cores can run."""
+        """Options of the search that chooses the core of each layer which several cores can run."""
         return AllocationOptions(
             nb_ga_individuals=self.run.nb_ga_individuals, nb_ga_generations=self.run.nb_ga_generations
         )
 
 
 def read_case(name: str, files: CaseFiles) -> SiliconCase:
-    """Case from its files. Raises InputError with all mistakes in the files."""
+    """Case, read from its files. Raises InputError with all mistakes in the files."""
     problems, notices = Problems(), files.notices()
     problems.found += files.missing()
     run_file, hardware, workload, mapping, expected_file = map(

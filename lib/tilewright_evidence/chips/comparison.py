@@ -17,7 +17,7 @@ from tilewright_evidence.chips.run import STREAM_2023_SWITCHES, CaseRun, CaseRun
 
 @dataclass(frozen=True)
 class LayerComparison:
-    """Cycles of the most frequent computation node of a layer: temporal, total0, total1, total2."""
+    """Cycles of the most frequent computation node of a layer, as (temporal, total0, total1, total2)."""
 
     layer: str
     reference_cycles: tuple[int, ...] | None
@@ -32,29 +32,29 @@ class ModelResult:
     latency_cycles: int
     energy_pj: float
     compute_cycles: int
-    """Sum of the runtimes of the CNs on the busiest core."""
+    """Sum of the runtimes of the CNs on the core with the largest sum, in cycles."""
     link_cycles: int
-    """Cycles that the traffic of the busiest link takes at full width."""
+    """Cycles that the traffic of the busiest link takes at full link width."""
     from_measured: float | None
-    """Relative deviation of the latency from the measurement on the chip; None if there is no measurement."""
+    """Relative deviation of the latency from the measurement on the chip; None without measurement."""
     from_reference: float | None
-    """Relative deviation of the latency from the latency that the reference tool gives; None if that is not known."""
+    """Relative deviation of the latency from that of the reference tool; None if the latter is not known."""
     terms: LatencyTerms
 
 
 @dataclass(frozen=True)
 class StepResult:
-    """Result of one step on the way from the model `stream-2023` to the default model."""
+    """Result after one of the changes that turn the model `stream-2023` into the default model."""
 
     change: str
     latency_cycles: int | None
-    """Latency after the change; None if there is no schedule."""
+    """Latency in cycles after the change; None if there is no schedule."""
     energy_pj: float | None
 
 
 @dataclass(frozen=True)
 class CaseComparison:
-    """Comparison of one case. If a model has no schedule, its result is None and `problems` has the reason."""
+    """Comparison of one case. If a model has no schedule, its result is None, and `problems` has the reason."""
 
     case: str
     measured_cycles: float | None
@@ -63,10 +63,10 @@ class CaseComparison:
     stream_2023: ModelResult | None
     causal: ModelResult | None
     causal_lower_bound_cycles: int | None
-    """Lower bound of the latency for the allocation of the default model."""
+    """Lower bound of the latency in cycles, for the allocation of the default model."""
     nodes: int
     edges: int
-    """Number of edges if the CNs of each layer form one chain, which is how the reference tool counts edges."""
+    """Number of edges as the reference tool counts them: the CNs of each layer form one chain."""
     reference_nodes: int | None
     reference_edges: int | None
     layers: tuple[LayerComparison, ...]
@@ -76,9 +76,9 @@ class CaseComparison:
 
 
 def compare_case(case: SiliconCase, threads: int = 1, with_steps: bool = False) -> CaseComparison:
-    """Comparison of a case by both models, with the steps between the models if `with_steps`.
+    """Comparison of a case by both models. If `with_steps` is true, it includes the steps between the models.
 
-    Raises InputError if the case has mistakes. If only one model or step has no schedule, the result has the reason.
+    Raises InputError if the case has mistakes. If a model or a step has no schedule, the comparison has the reason.
     """
     runner = CaseRunner(case, threads)
     problems: list[str] = []
@@ -114,7 +114,10 @@ def compare_case(case: SiliconCase, threads: int = 1, with_steps: bool = False) 
 
 
 def _run(runner: CaseRunner, switches: Switches, what: str, problems: list[str]) -> CaseRun | None:
-    """Run of the case with a set of switches; None if there is no schedule, with the reason added to `problems`."""
+    """Run of the case with a set of switches.
+
+    If there is no schedule, the result is None, and the reason is added to `problems`.
+    """
     try:
         return runner.run(switches)
     except (InputError, MappingError) as error:
@@ -146,8 +149,9 @@ def _deviation(value: float | None, wanted: float | None) -> float | None:
 
 
 def comparison_text(found: Sequence[CaseComparison], verbose: bool = False) -> str:
-    """Text with the table of all cases, the steps of the cases that have steps, and the layers (with `verbose`, or if
-    they differ from the reference tool).
+    """Text on all cases: a table, and the steps of the cases that have steps.
+
+    The cycles of layers are included if `verbose` is true, or if they differ from those of the reference tool.
     """
     table = TextTable(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style="")
     table.add_column("\ncase", no_wrap=True)
@@ -178,7 +182,7 @@ def comparison_text(found: Sequence[CaseComparison], verbose: bool = False) -> s
 
 
 def _result_texts(result: ModelResult | None, with_reference: bool = False) -> list[str]:
-    """Latency and deviations of a model; dashes if the model has no schedule."""
+    """Texts of the latency and the deviations of a model; dashes if the model has no schedule."""
     if result is None:
         return ["-"] * (3 if with_reference else 2)
     reference = [_percent(result.from_reference)] if with_reference else []
@@ -186,7 +190,7 @@ def _result_texts(result: ModelResult | None, with_reference: bool = False) -> l
 
 
 def _counts(case: CaseComparison) -> list[str]:
-    """Line on the graph, the energy and the lower bound of a case."""
+    """Line on a case with its numbers of nodes and edges, its energy, and its lower bound."""
     parts = [f"{case.nodes:,} computation nodes, {case.edges:,} edges"]
     if case.reference_nodes is not None and case.reference_edges is not None:
         same = (case.nodes, case.edges) == (case.reference_nodes, case.reference_edges)
@@ -200,7 +204,7 @@ def _counts(case: CaseComparison) -> list[str]:
 
 
 def _terms(case: CaseComparison) -> list[str]:
-    """One line for each model on the parts of the latency."""
+    """Lines on the parts of the latency, one for each model."""
     lines = []
     for name, result in ((STREAM_2023, case.stream_2023), (CAUSAL, case.causal)):
         if result is not None:
@@ -240,7 +244,7 @@ def _layers_text(case: CaseComparison) -> str:
 
 
 def _differing(case: CaseComparison) -> bool:
-    """Whether the cycles of some layer in the model `stream-2023` differ from the cycles in the reference tool."""
+    """Whether the cycles of a layer in the model `stream-2023` differ from those of the reference tool."""
     return any(
         layer.stream_2023_cycles is not None and layer.reference_cycles not in (None, layer.stream_2023_cycles)
         for layer in case.layers

@@ -1,7 +1,4 @@
-"""Runs of a case of a chip with the model `stream-2023`, with the default model, and with steps between the two.
-
-That mapping is the dataflow, as far as array and layer have room for it.
-"""
+"""Runs of a case of a chip by the model `stream-2023`, the default model, and the steps between them."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, fields, replace
@@ -39,18 +36,17 @@ from tilewright_evidence.chips.case import SiliconCase
 
 @dataclass(frozen=True)
 class UnlimitedDataflow(SpatialMappingGenerator):
-    """Stage that passes on the spatial mapping of the mapping file, limited only by the sizes of the array and the
-    layer.
+    """Stage that passes on the spatial mapping of the mapping file, limited only by the sizes of array and layer.
 
-    Capacity and bandwidth of the innermost memories do not limit the mapping. Sides of the array that the mapping
-    leaves out are not used. If the mapping file gives no spatial mapping, the stage does the same as
+    Capacity and bandwidth of the innermost memories do not limit the mapping. If the mapping file leaves out a side of
+    the array, this side is not used. If the mapping file has no spatial mapping, the stage does the same as
     `SpatialMappingGenerator`.
     """
 
     stands_for = ""
 
     def run(self, item: LayerProblem, rest: Rest) -> Iterator[Evaluations]:
-        """Results for the spatial mapping of the mapping file."""
+        """Yield the results for the spatial mapping of the mapping file."""
         given, sides = item.constraints.spatial_mapping, item.core.operational_array.dimensions
         if not given:
             yield from super().run(item, rest)
@@ -61,8 +57,9 @@ class UnlimitedDataflow(SpatialMappingGenerator):
 
 
 def stages_2023(options: SearchOptions) -> tuple[Stage, ...]:
-    """Stages that map a computation node in the 2023 model: the default stages, except that `UnlimitedDataflow` gives
-    the spatial mapping.
+    """Stages that map a computation node in the 2023 model.
+
+    They are the default stages, with `UnlimitedDataflow` as source of the spatial mapping.
     """
     return tuple(
         UnlimitedDataflow(**{field.name: getattr(stage, field.name) for field in fields(stage)})
@@ -74,38 +71,36 @@ def stages_2023(options: SearchOptions) -> tuple[Stage, ...]:
 
 @dataclass(frozen=True)
 class Switches:
-    """Switches in which models of a case can differ; the default values are the values of the default model."""
+    """Switches by which the models of a case differ. The default values give the default model."""
 
     cost_model: str = "corrected"
     """Profile of the cost model."""
     unlimited_dataflow: bool = False
-    """Whether the innermost memories do not limit the dataflow (`UnlimitedDataflow`)."""
+    """Whether the spatial mapping ignores the limits of the innermost memories (`UnlimitedDataflow`)."""
     equal_tiles: bool = False
-    """Whether all CNs of a layer have the same cost and run in one chain (`whole_tile_graph`)."""
+    """Whether all CNs of a layer have equal costs and run in one chain (`whole_tile_graph`)."""
     whole_tensors: bool = False
-    """Whether the complete output of a CN is moved, and data from off-chip include halos and padding
-    (`whole_tile_problem`).
+    """Whether each CN moves its complete output, and off-chip reads include halos and padding (`whole_tile_problem`).
     """
     runtime: str = ScheduleSettings.cn_runtime
-    """Latency of a CN that is used as its runtime: total0, total1 or total2."""
+    """Kind of latency that is the runtime of a CN: total0, total1 or total2."""
     schedule_model: str = CAUSAL
-    """Model of the schedule."""
+    """Name of the schedule model."""
     share_divisor: int = SchedulerParameters.share_divisor
-    """Smallest width with which a transfer starts: the full width divided by this number. 1: transfers share no
-    links.
+    """Divisor of the full link width that gives the smallest width at which a transfer starts. 1 means that transfers
+    share no links.
     """
     repairs: tuple[str, ...] = ()
-    """Rules of the schedule model stream-2023 that are replaced by repaired rules
-    (`peers.stream.scheduler.REPAIRS`).
+    """Rules of the schedule model stream-2023 that are used in their repaired form (`peers.stream.scheduler.REPAIRS`).
     """
 
 
 STREAM_2023_SWITCHES = Switches(
     "zigzag-3.9.1+per_level_loading_floor", True, True, True, "total2", STREAM_2023, share_divisor=1
 )
-"""Switches of the model of the reference tool that was compared with chips in 2023."""
+"""Switches of the reference tool's model that was compared with chips in 2023."""
 STEPS: tuple[tuple[str, dict[str, object]], ...] = (
-    ("what is on its way is waited for", {"repairs": REPAIRS[:1]}),
+    ("a tensor is ready when it has arrived", {"repairs": REPAIRS[:1]}),
     ("transfers go into gaps on links", {"repairs": REPAIRS[:2]}),
     ("transfers start as early as they can", {"repairs": REPAIRS}),
     ("decisions in the order of time", {"schedule_model": CAUSAL, "repairs": ()}),
@@ -116,12 +111,12 @@ STEPS: tuple[tuple[str, dict[str, object]], ...] = (
     ("tiles at borders cost what they need", {"equal_tiles": False}),
     ("transfers share links", {"share_divisor": 4}),
 )
-"""Steps from `stream-2023` to the default model, in order: (description of the change, changed switches)."""
+"""Steps from `stream-2023` to the default model, in order, as pairs (description of the change, changed switches)."""
 
 
 def steps() -> tuple[tuple[str, Switches], ...]:
-    """(description of the change, all switches after the change) of each step, from `stream-2023` (first) to the
-    default model (last).
+    """Pairs (description of the change, all switches after the change), from `stream-2023` (first) to the default model
+    (last).
     """
     found = [(STREAM_2023, STREAM_2023_SWITCHES)]
     for text, change in STEPS:
@@ -131,12 +126,12 @@ def steps() -> tuple[tuple[str, Switches], ...]:
 
 @dataclass(frozen=True)
 class LatencyTerms:
-    """Parts of the latency of a schedule, seen from the core that ends last. The parts add up to the latency."""
+    """Parts of the latency of a schedule in cycles, as seen by the core that ends last. Their sum is the latency."""
 
     core: str
     """Id and name of the core file."""
     before_cycles: int
-    """Cycles before the first CN of the core."""
+    """Cycles before the core runs its first CN."""
     computing_cycles: int
     """Cycles in which the core runs CNs."""
     waiting_cycles: int
@@ -156,23 +151,23 @@ class CaseRun:
     rows: dict[str, tuple[CoreCostRow, ...]]
     """Costs of the CNs on a core, by name of the core file."""
     core_file_of: tuple[str, ...]
-    """[core] name of the core file"""
+    """Name of the core file of each core, as [core]."""
 
     @property
     def latency_cycles(self) -> int:
-        """Latency of the schedule."""
+        """Latency of the schedule, in cycles."""
         return self.schedule.latency_cycles
 
     @cached_property
     def lower_bound_cycles(self) -> int:
-        """Lower bound of the latency of all schedules with this allocation, by the rules of the causal model."""
+        """Lower bound, in cycles, of the latency of all schedules with this allocation in the causal model."""
         allowed = np.zeros((self.graph.cn_count, self.assembled.problem.system.core_count), np.bool_)
         allowed[np.arange(self.graph.cn_count), self.schedule.allocation] = True
         return int(lower_bounds(self.assembled.problem, allowed).if_copied.latency_cycles)
 
     @property
     def compute_cycles(self) -> int:
-        """Sum of the runtimes of the CNs on the busiest core."""
+        """Sum of the runtimes of the CNs on the core with the largest sum, in cycles."""
         return int(self.busy_cycles.max(initial=0))
 
     @property
@@ -184,7 +179,7 @@ class CaseRun:
 
     @property
     def link_cycles(self) -> Integers:
-        """[link] Cycles that the traffic of the link takes at full width."""
+        """[link] Cycles that the traffic of the link takes at full link width."""
         bits: Integers = self.schedule.link_bits.sum(axis=0)
         return -(-bits // self.assembled.problem.system.link_bits_per_cycle)
 
@@ -200,12 +195,12 @@ class CaseRun:
         return LatencyTerms(name, first, computing, last - first - computing, schedule.latency_cycles - last)
 
     def row_of(self, cn: int) -> CoreCostRow:
-        """Row of the cost table for a CN on the core that runs it."""
+        """Row of the cost table for a CN, on the core that runs it."""
         core, cost_class = int(self.schedule.allocation[cn]), int(self.assembled.classes.of_cn[cn])
         return self.rows[self.core_file_of[core]][cost_class]
 
     def layer_cycles(self, layer: int) -> tuple[int, int, int, int]:
-        """(temporal cycles, total0, total1, total2) of the most frequent CN of a layer."""
+        """Cycles of the most frequent CN of a layer, as (temporal cycles, total0, total1, total2)."""
         place = self.graph.layers[layer]
         cns = np.arange(place.first_cn, place.first_cn + place.cn_count)
         _, first, count = np.unique(self.assembled.classes.of_cn[cns], return_index=True, return_counts=True)
@@ -222,7 +217,7 @@ def temporal_cycles(row: CoreCostRow) -> int:
 
 
 class CaseRunner:
-    """Runner of a case with different sets of switches. Data that several sets of switches need are made only once."""
+    """Runner of a case with different sets of switches. Data that several sets share are made only once."""
 
     def __init__(self, case: SiliconCase, threads: int = 1) -> None:
         self.case, self.threads = case, threads
@@ -254,7 +249,7 @@ class CaseRunner:
         return CaseRun(switches, assembled, graph, schedule, costs, files)
 
     def costs(self, switches: Switches) -> dict[str, tuple[CoreCostRow, ...]]:
-        """Costs of the CNs on a core, by name of the core file."""
+        """Cost table rows of the CNs, by name of the core file."""
         key = switches.cost_model, switches.unlimited_dataflow, switches.equal_tiles
         if key not in self._costs:
             self._costs[key] = self._map_cores(switches)

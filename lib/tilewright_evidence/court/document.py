@@ -18,7 +18,7 @@ from tilewright_evidence.court.verdict import VerdictPart, set_text
 
 SAMPLE, FULL = "sample", "full"
 SUMMARY = "summary"
-"""Name of the block with a table of some parts of the full sets, which is on the page and in the README."""
+"""Name of the block that has a table of some parts of the full sets. The block is on the page and in the README."""
 README = Path(__file__).resolve().parents[3] / "README.md"
 SHOWN = {
     ("gemmini-rtl", "D3 conv"): "Gemmini, RTL: convolutions, mappings that were searched for",
@@ -29,20 +29,20 @@ SHOWN = {
     ("tpu-v6e", "products"): "TPU v6e: matrix products of Llama-3.1-8B",
     ("tpu-v6e", "attention, decode"): "TPU v6e: attention of Llama-3.1-8B, decode",
 }
-"""Text in the summary, by (set, part). The summary also has the worst part of all measured sets."""
+"""Texts of the summary, by (set, part). The summary also has the part with the largest error of all measured sets."""
 NOT_MEASURED = ("timeloop-points",)
-"""Sets whose numbers are not measurements but results of another model."""
+"""Sets whose numbers are not measurements, but results of another model."""
 
 
 def mark(kind: str, name: str) -> tuple[str, str]:
-    """(mark before the numbers of a set, mark behind them) in a page."""
+    """Pair of marks in a page: before and after the numbers of a set."""
     return f"<!-- {kind} {name}: made by tilewright_evidence.court.document -->", f"<!-- end of {kind} {name} -->"
 
 
 def blocks(kind: str, data: Path | None) -> dict[str, str]:
-    """Text for each set of measurements, by set name.
+    """Texts of the blocks, by set.
 
-    The numbers come from the full sets in the folder `data`. Without a folder they come from the samples in the
+    The numbers come from the full sets in the folder `data`. Without this folder, they come from the samples in the
     package.
     """
     heard = accuracy(package_samples=True) if data is None else accuracy(data=data)
@@ -51,7 +51,7 @@ def blocks(kind: str, data: Path | None) -> dict[str, str]:
 
 
 def summary_text(heard: Sequence[Heard]) -> str:
-    """Table of the parts in `SHOWN` and of the worst part of all measured sets."""
+    """Table of the parts in `SHOWN`, and of the part with the largest error of all measured sets."""
     parts = {
         (one.court_set.name, part.name): part
         for one in heard
@@ -68,12 +68,12 @@ def summary_text(heard: Sequence[Heard]) -> str:
 
 
 def sample_text(one: Heard) -> str:
-    """Block with the table of a sample."""
+    """Block with the error table of a sample."""
     return f"```text\n{set_text(one.court_set, one.parts)}\n```\n"
 
 
 def full_text(one: Heard) -> str:
-    """Block with the table, the constants and the causes of a full set."""
+    """Block with the error table, the constants, and the errors by cause of a full set."""
     lines = [f"```text\n{set_text(one.court_set, one.parts)}\n```\n", "| constant | value | meaning |\n|---|---|---|"]
     for device, constants in one.court_set.constants.items():
         lines += [
@@ -99,16 +99,17 @@ def _cause_rows(parts: Sequence[VerdictPart]) -> list[str]:
 
 
 def with_blocks(page: str, kind: str, texts: dict[str, str]) -> str:
-    """Page in which the numbers of each set stand between the marks of the set. Raises ValueError if marks are
-    missing.
-    """
+    """Page with new numbers between the marks of each set. Raises ValueError if marks are missing."""
     for name, text in texts.items():
         page = with_part(page, *mark(kind, name), f"\n{text}")
     return page
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Write the page."""
+    """Write the new numbers into the page that the command line names.
+
+    With a folder of full sets, also write the README.
+    """
     page = Path(arguments[0])
     text = with_blocks(page.read_text(), SAMPLE, blocks(SAMPLE, None))
     if len(arguments) > 1:

@@ -1,5 +1,4 @@
-"""Figures of the court: predicted against measured values, and errors by the part of the machine that limits the
-estimate."""
+"""Figures of the court: predictions against measurements, and errors by the machine part that limits the estimate."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -18,12 +17,13 @@ from tilewright_evidence.court.verdict import seen_groups
 
 PART_INCHES, WIDTH_INCHES = 3.1, 9.0
 SHOWN_ERROR = 1.0
-"""Largest error that is drawn; larger errors are drawn at the edge."""
+"""Largest error that figures show in place. Larger errors are drawn at the edge."""
 
 
 def write_figure(court_set: CourtSet, cases: Sequence[Case], folder: Path) -> list[Path]:
-    """Write `<set>.svg` and `<set>.png`, with a row of two panels for each part. Parts whose names differ only behind
-    the comma share a row.
+    """Write `<set>.svg` and `<set>.png`.
+
+    Each part has a row of two panels. Parts whose names are equal up to a comma share a row.
     """
     seen = seen_groups(cases)
     parts = sorted({_family(case) for case in cases})

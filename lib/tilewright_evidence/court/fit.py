@@ -1,4 +1,4 @@
-"""Fit of the constants of a device by coordinate descent on a grid, and dependence of the errors on the fitted rows.
+"""Fit of the constants of a device by coordinate descent on a grid, and influence of the chosen rows on the errors.
 
 The fit minimises the mean of |log(estimate / measured)| over the rows that the rule of the set chooses.
 """
@@ -16,16 +16,17 @@ DIGITS = 3
 
 
 def fitted_constants(court_set: CourtSet, rows: Sequence[Prepared]) -> dict[str, dict[str, float]]:
-    """Constants of each device, to three digits, fitted to the rows that the rule chooses. The result is
-    deterministic.
+    """Constants of each device, fitted to the rows that the rule chooses, to three digits.
+
+    Equal rows give equal constants.
     """
     return constants_for(court_set, [row for row in rows if row.is_fitted])
 
 
 def constants_for(court_set: CourtSet, rows: Sequence[Prepared]) -> dict[str, dict[str, float]]:
-    """Constants of each device, to three digits, that fit the given rows best.
+    """Constants of each device that fit `rows` best, to three digits.
 
-    The search begins in the middle of the ranges and does not use the present values.
+    The search begins in the middle of the ranges, and not at the present values.
     """
     found = {
         device: {one.name: float(np.sqrt(one.lowest * one.highest)) for one in constants}
@@ -42,8 +43,9 @@ def constants_for(court_set: CourtSet, rows: Sequence[Prepared]) -> dict[str, di
 def _best(
     rows: Sequence[Prepared], values: Mapping[str, Mapping[str, float]], device: str, constant: Constant, share: float
 ) -> float:
-    """Best value of one constant while the others stay fixed. The search covers `share` of the range of the constant,
-    around the present value.
+    """Best value of one constant, while all other constants are fixed.
+
+    The search covers the part `share` of the constant's range, on a logarithmic scale, around the present value.
     """
     low, high = np.log(constant.lowest), np.log(constant.highest)
     reach = (high - low) / 2 * share
@@ -56,7 +58,7 @@ def _best(
 
 
 def loss(cases: Sequence[Case]) -> float:
-    """Mean of |log(estimate / measured)|."""
+    """Mean of |log(estimate / measured)| over some cases."""
     ratios = [case.estimate / case.measured for case in cases]
     return float(np.mean(np.abs(np.log(ratios)))) if ratios else 0.0
 
@@ -67,27 +69,31 @@ def round_digits(value: float) -> float:
 
 
 LOW, MIDDLE, HIGH = 10, 50, 90
-"""Quantiles over the draws, in percent."""
+"""Quantiles over random draws, in percent."""
 
 
 @dataclass(frozen=True)
 class Draws:
-    """Quantiles, over many random draws of the fitted rows, of the median error of a part. The error is over rows of
-    origins that were not drawn.
+    """Spread of the median error of a part over random draws of the fitted rows.
+
+    Errors are over rows of origins that were not drawn.
     """
 
     part: str
     low: float
-    """10 % quantile."""
+    """Median error at the 10 % quantile of the draws."""
     middle: float
     high: float
-    """90 % quantile."""
+    """Median error at the 90 % quantile of the draws."""
     worse: float
-    """Share of the draws that give a larger error than the rows which the rule chooses."""
+    """Share of the draws whose median error is larger than with the rows that the rule chooses."""
 
 
 def redrawn(court_set: CourtSet, rows: Sequence[Prepared], count: int) -> list[Draws]:
-    """Errors by part for `count` random draws of as many rows as the rule chooses; [] if nothing is fitted."""
+    """Spread of the errors of each part over `count` random draws.
+
+    Each draw has as many rows as the rule chooses. [] if nothing is fitted.
+    """
     if not any(row.is_fitted for row in rows):
         return []
     told = _medians(court_set, rows, [row for row in rows if row.is_fitted])
@@ -102,8 +108,9 @@ def _draws(part: str, medians: Sequence[float], told: float) -> Draws:
 
 
 def draw(court_set: CourtSet, rows: Sequence[Prepared], number: int) -> list[Prepared]:
-    """Random draw of as many rows as the rule chooses, or a few less. All rows of an origin are drawn together; the
-    origins are taken in the order of a hash.
+    """Random draw of as many rows as the rule chooses, or slightly fewer.
+
+    Rows of one origin are drawn together. The origins are drawn in the order of a hash.
     """
     left = sum(row.is_fitted for row in rows)
     origins: dict[str, list[Prepared]] = {}
@@ -122,7 +129,7 @@ def _hashed(text: str) -> str:
 
 
 def _medians(court_set: CourtSet, rows: Sequence[Prepared], chosen: Sequence[Prepared]) -> dict[str, float]:
-    """Median error by part, over rows of origins that were not chosen, with constants fitted to the chosen rows."""
+    """Median error by part, with constants fitted to the rows in `chosen`. Errors are over rows of other origins."""
     constants = constants_for(court_set, chosen)
     seen = {row.case(constants).group for row in chosen}
     errors: dict[str, list[float]] = {}

@@ -1,8 +1,7 @@
-"""Set `gemmini-rtl`: cycles of Gemmini's RTL for given mappings, predicted by the cost model and a model of the
-machine.
+"""Set `gemmini-rtl`: cycles of Gemmini's RTL for given mappings, predicted by the cost model and a machine model.
 
-A call takes as long as the longest of four parts: the array, the commands, the loads, the host. The first load overlaps
-with nothing.
+A call takes as long as the slowest of four parts: array, commands, loads and host. Only the first load does not overlap
+with other work.
 """
 
 from collections.abc import Mapping, Sequence
@@ -27,8 +26,8 @@ NAME, DEVICE = "gemmini-rtl", "gemmini"
 SALT, SHARE = f"court-8|{NAME}", 9
 FITTED_ARRAY = 16
 IN_FLIGHT = 8
-"""Number of commands in flight. A command is a pair of preload and compute, for which the reservation station has 16
-entries.
+"""Number of commands in flight. A command is a pair of preload and compute; the reservation station has 16 entries for
+them.
 """
 COLUMNS: dict[str, type | tuple[type, ...]] = {
     "id": str,
@@ -47,8 +46,7 @@ COLUMNS: dict[str, type | tuple[type, ...]] = {
     "default_cycles": (int, type(None)),
 }
 DEFAULT_ORDER = ("C", "FX", "FY", "K", "OX", "OY", "B")
-"""Loops over DRAM, inner to outer, of the default tiling of the driver. Each layer of D3 was also measured with this
-tiling.
+"""Loops over DRAM in the driver's default tiling, inner to outer. Each layer of D3 was also measured with this tiling.
 """
 CONSTANTS = (
     Constant(
@@ -66,13 +64,13 @@ CONSTANTS = (
 
 
 def group_of(layer: Mapping[str, Any]) -> str:
-    """Text that identifies a layer."""
+    """Text that identifies the layer of a row."""
     keys = ("B", "K", "C", "OY", "OX", "FY", "FX", "stride_x", "stride_y")
     return " ".join(f"{key}{layer[key]}" for key in keys)
 
 
 def is_fitted(row: Mapping[str, Any]) -> bool:
-    """Whether the rule chooses a row for the fit."""
+    """Whether the rule chooses the row for the fit."""
     text = _drawn_by(row)
     return text is not None and in_hundred(text, SALT) < SHARE
 
@@ -83,7 +81,7 @@ def _drawn_by(row: Mapping[str, Any]) -> str | None:
 
 
 def call_cycles(call: Call, array: int, constants: Values) -> dict[str, float]:
-    """Cycles that each part of the machine needs for a call, by name of the part."""
+    """Cycles of a call in each part of the machine, by name of the part."""
     waiting = (call.commands * array * constants["command_latency"] + call.command_rows) / IN_FLIGHT
     lines = call.llc_lines * constants["llc_line"] + call.dram_lines * constants["dram_line"]
     memory = "DRAM" if call.dram_lines * constants["dram_line"] > lines / 2 else "LLC"
@@ -102,23 +100,24 @@ class _Prepared:
     work: GemminiWork
     calls: tuple[Call, ...]
     is_default: bool = False
-    """Whether the layer was measured with the default tiling of the driver. No constants are fitted to such rows."""
+    """Whether the layer was measured with the driver's default tiling. Constants are never fitted to such rows."""
     device: str = DEVICE
 
     @property
     def is_fitted(self) -> bool:
-        """Whether the rule chooses the row."""
+        """Whether the rule chooses this row for the fit."""
         return not self.is_default and is_fitted(self.row)
 
     @property
     def drawn_by(self) -> str | None:
-        """Text of the layer; None if the row is never fitted: if it has the default tiling, another array, or is not a
-        convolution.
+        """Text of the layer.
+
+        None if the row is never fitted: it has the default tiling or another array, or is not a convolution.
         """
         return None if self.is_default else _drawn_by(self.row)
 
     def case(self, constants: Mapping[str, Values]) -> Case:
-        """Case with our predictions for the row."""
+        """Case of the row, with times in cycles."""
         row, total, values = self.row, 0.0, constants[DEVICE]
         by_cause: dict[str, float] = {}
         for call in self.calls:
@@ -146,13 +145,13 @@ class _Prepared:
 
     @property
     def part(self) -> str:
-        """Name of the part of the set to which the row belongs."""
+        """Name of the part of the set that contains the row."""
         source, kind, array = (self.row[name] for name in ("source", "kind", "array"))
         return f"{source} {kind}" if source == "D3" else f"{source} {kind}, array {array}"
 
     @property
     def bounds(self) -> tuple[int, int]:
-        """(least cycles of the array, least cycles of the bus)."""
+        """Pair (least cycles of the array, least cycles of the bus)."""
         if self.row["kind"] == "matmul":
             return whole_layer_bounds(self.work)
         array, bus = (sum(call.count * call.bound_cycles[place] for call in self.calls) for place in (0, 1))
@@ -160,7 +159,7 @@ class _Prepared:
 
 
 def prepare(files: Sequence[Path]) -> list[_Prepared]:
-    """Rows with their calls. Raises InputError with all mistakes."""
+    """Rows with their calls, ready for predictions. Raises InputError with all mistakes."""
     rows = read_rows(files, COLUMNS)
     prepared = []
     for row in rows:

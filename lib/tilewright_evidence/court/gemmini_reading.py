@@ -45,9 +45,9 @@ from tilewright_evidence.court.case import DATA
 
 HARDWARE = DATA / "hardware" / "gemmini_16.yaml"
 DRAWN_ARRAY = 16
-"""Size of the array in the hardware file, from which other sizes are derived."""
+"""Number of rows and columns of the array in the hardware file. Other arrays are derived from it."""
 BUS_BYTES = 16
-"""Number of bytes that one beat of the DMA moves."""
+"""Number of bytes of one beat of the DMA."""
 EQUATION = "O[b][k][oy][ox]+=W[k][c][fy][fx]*I[b][c][iy][ix]"
 DIMENSIONS = ("B", "K", "C", "OY", "OX", "FY", "FX")
 HARDWARE_ORDER = ("OX", "OY", "B", "C", "FX", "FY", "K")
@@ -57,8 +57,9 @@ LINKS = (("O", "O"), ("W", "I2"), ("I", "I1"))
 
 @cache
 def gemmini_core(array: int) -> Core:
-    """Core with `array` x `array` multipliers. Rows of the scratchpad and of the accumulators are as wide as the
-    array.
+    """Core with `array` x `array` multipliers.
+
+    The rows of the scratchpad and of the accumulators are as wide as the array.
     """
     document: dict[str, Any] = yaml.safe_load(HARDWARE.read_text())
     document["name"] = f"gemmini_{array}"
@@ -72,7 +73,10 @@ def gemmini_core(array: int) -> Core:
 
 @cache
 def array_cycles(array: int, sizes: tuple[int, ...], stride: int) -> float:
-    """Cycles in which the array computes a tile or waits for the scratchpad. `sizes` are in the order of DIMENSIONS."""
+    """Cycles in which the array computes a tile or waits for the scratchpad.
+
+    `sizes` are the tile sizes, in the order of DIMENSIONS.
+    """
     size = dict(zip(DIMENSIONS, sizes, strict=True))
     layer = Layer(
         name="tile",
@@ -99,20 +103,21 @@ L2_BYTES, LLC_BYTES = 512 * 1024, 4 * 1024 * 1024
 
 @dataclass(frozen=True)
 class RowTraffic:
-    """Traffic of a row of a tile, as an average over the tiles of a tensor."""
+    """Traffic of one row of a tile, on average over all tiles of a tensor."""
 
     beats: float
     """Number of beats of 16 bytes."""
     lines: float
-    """Number of cache lines that no earlier row has touched. Neighbouring rows share cache lines if the tile has
-    complete rows.
+    """Number of cache lines that no earlier row has touched. If the tile has complete rows, neighbouring rows share
+    cache lines.
     """
 
 
 @cache
 def row_traffic(row_bytes: int, tile_bytes: int, most_bytes: int) -> RowTraffic:
-    """Traffic of a row of a tile, with `tile_bytes` of the `row_bytes` of a row of the tensor, in commands of at most
-    `most_bytes`.
+    """Traffic of one row of a tile.
+
+    The row has `tile_bytes` of the `row_bytes` of a row of the tensor. A command moves at most `most_bytes`.
     """
     requests = beats = 0.0
     starts = range(0, row_bytes, tile_bytes)
@@ -127,9 +132,7 @@ def row_traffic(row_bytes: int, tile_bytes: int, most_bytes: int) -> RowTraffic:
 
 @cache
 def _aligned(start: int, stride: int, count: int) -> tuple[float, float]:
-    """(requests, beats) for `count` bytes that begin at `start`, as an average over rows that are `stride` bytes
-    apart.
-    """
+    """Pair (requests, beats) for `count` bytes from `start` on, on average over rows that are `stride` bytes apart."""
     period = LINE_BYTES // math.gcd(stride, LINE_BYTES)
     requests = beats = 0
     for row in range(period):
@@ -143,7 +146,7 @@ def _aligned(start: int, stride: int, count: int) -> tuple[float, float]:
 
 @dataclass(frozen=True)
 class Served:
-    """Shares of the loads of an operand that come from the LLC and from DRAM."""
+    """Shares of the loads of an operand that the LLC and DRAM serve."""
 
     llc: float
     dram: float
@@ -152,10 +155,10 @@ class Served:
 def served_from(
     relevant: frozenset[str], loops: Sequence[tuple[str, int]], footprints: Sequence[float], whole: float
 ) -> Served:
-    """Memories that serve the loads of an operand, with one load in each iteration of `loops` (inner to outer).
+    """Shares of the loads of an operand by memory, with one load in each iteration of `loops` (inner to outer).
 
-    `footprints[i]` is the number of bytes that the loops inside loop i touch. The first load of data comes from the
-    memory in which an earlier run has left the data, because each measurement follows such a run.
+    `footprints[i]` is the number of bytes that the loops inside loop i touch. Each measurement follows another run. The
+    first load of data therefore comes from the memory in which that run has left the data.
     """
     total = math.prod(size for _, size in loops)
     again = 0
@@ -173,13 +176,14 @@ def served_from(
 
 
 def _level(footprint: float) -> bool | None:
-    """Memory that holds a footprint: None for L2, False for the LLC, True for DRAM."""
+    """Innermost memory with room for a footprint: None for L2, False for the LLC, True for DRAM."""
     return None if footprint <= L2_BYTES else footprint > LLC_BYTES
 
 
 def footprint_bytes(size: Mapping[str, int], stride: tuple[int, int], inputs: tuple[int, int]) -> float:
-    """Bytes of weights, inputs and outputs of a piece of a layer. The input has at most `inputs` = (columns, rows)
-    pixels.
+    """Bytes of weights, inputs and outputs of a piece of a layer.
+
+    The input has at most `inputs` = (columns, rows) pixels.
     """
     weights = size["K"] * size["C"] * size["FX"] * size["FY"]
     columns = min(inputs[0], (size["OX"] - 1) * stride[0] + size["FX"])
@@ -189,8 +193,8 @@ def footprint_bytes(size: Mapping[str, int], stride: tuple[int, int], inputs: tu
 
 LEAST_COMMAND_CYCLES = 4
 OUTPUT_TRANSFERS = 2
-"""Number of transfers for a line of outputs that is not in the caches: the line is fetched before it is written, and is
-later written back.
+"""Number of transfers of an output line that is not in the caches. The line is fetched before it is written, and
+written back later.
 """
 RELEVANT = {
     "W": frozenset(("K", "C", "FX", "FY")),
@@ -201,18 +205,18 @@ RELEVANT = {
 
 @dataclass(frozen=True)
 class GemminiWork:
-    """Layer as it was really run, which can differ from the description in the row of the set."""
+    """Layer as it really ran. It can differ from the description in the row of the set."""
 
     array: int
     size: Mapping[str, int]
-    """Loop sizes; OX and OY are the executed sizes."""
+    """Loop sizes. OX and OY are the sizes that ran."""
     tile: Mapping[str, int]
     order: tuple[str, ...]
     """Loops over DRAM, inner to outer."""
     stride: tuple[int, int]
     pad: int
     inputs: tuple[int, int]
-    """(columns, rows) of the input, without padding."""
+    """Size of the input without padding, as (columns, rows)."""
 
     @property
     def counts(self) -> dict[str, int]:
@@ -221,7 +225,7 @@ class GemminiWork:
 
 
 def work_of(row: Mapping[str, Any]) -> GemminiWork:
-    """Layer that was run for a row of the set."""
+    """Layer that ran for a row of the set."""
     layer, array, tile = row["layer"], row["array"], dict(row["tile"])
     size = {name: layer[name] for name in DIMENSIONS}
     size["OX"], size["OY"] = row["executed_output"]
@@ -243,24 +247,25 @@ def tile_within(tile: Mapping[str, int], size: Mapping[str, int]) -> dict[str, i
 
 @dataclass(frozen=True)
 class Call:
-    """Calls of one kind, with their number and the work of each call."""
+    """Calls of one kind: their number, and the work of each of them."""
 
     count: int
     array_cycles: float
     commands: float
     command_rows: float
-    """Sum over all commands of the pixels that go through the array, where each command counts at least four."""
+    """Number of pixels that go through the array, summed over all commands. A command counts as at least four pixels.
+    """
     beats: float
     llc_lines: float
-    """Number of cache lines that come from the LLC."""
+    """Number of cache lines that the LLC serves."""
     dram_lines: float
     bound_cycles: tuple[int, int]
-    """(least cycles of the array, least cycles of the bus)."""
+    """Pair (least cycles of the array, least cycles of the bus)."""
 
 
 @dataclass(frozen=True)
 class _Axis:
-    """Size of a tile along one axis of the image: outputs, kernel positions, and input positions that are loaded."""
+    """Sizes of a tile along one axis of the image: outputs, kernel positions, and loaded input positions."""
 
     outputs: int
     kernel: int
@@ -269,7 +274,7 @@ class _Axis:
 
 
 def calls_of(work: GemminiWork) -> list[Call]:
-    """Kinds of calls of a layer, in the order in which they first occur."""
+    """Kinds of calls of a layer, in the order of their first call."""
     columns, rows = _axis(work, 0), _axis(work, 1)
     parts = {name: Counter(_pieces(work.size[name], work.tile[name])) for name in ("K", "C", "B")}
     most = max(1, LINE_BYTES // work.array) * work.array
@@ -336,12 +341,12 @@ def _call(
 
 
 def _pieces(size: int, step: int) -> list[int]:
-    """Sizes of the tiles along a dimension; a smaller remainder comes last."""
+    """Sizes of the tiles along a dimension. A smaller remainder comes last."""
     return [step] * (size // step) + ([size % step] if size % step else [])
 
 
 def _axis(work: GemminiWork, axis: int) -> Counter[_Axis]:
-    """Number of tiles along axis 0 (x) or 1 (y), by size. Inputs that are only padding are not loaded."""
+    """Number of tiles of each size along axis 0 (x) or 1 (y). Inputs in the padding are not loaded."""
     output, kernel = (("OX", "FX"), ("OY", "FY"))[axis]
     stride, inputs = work.stride[axis], work.inputs[axis]
     found: Counter[_Axis] = Counter()
@@ -359,7 +364,7 @@ def _axis(work: GemminiWork, axis: int) -> Counter[_Axis]:
 
 
 def _served(work: GemminiWork) -> tuple[Served, Served, Served]:
-    """Memories that serve the loads of (weights, inputs, outputs)."""
+    """Shares of the loads that the LLC and DRAM serve, as a triple for weights, inputs and outputs."""
     counts = work.counts
     loops = [(name, counts[name]) for name in work.order]
 
@@ -375,8 +380,9 @@ def _served(work: GemminiWork) -> tuple[Served, Served, Served]:
 
 
 def whole_layer_bounds(work: GemminiWork) -> tuple[int, int]:
-    """(least cycles of the array, least cycles of the bus) of a matrix product for every possible tiling: the array
-    computes all blocks, and the bus moves each operand once.
+    """Pair (least cycles of the array, least cycles of the bus) of a matrix product, over all tilings.
+
+    The array computes all blocks, and the bus moves each operand once.
     """
     size, array = work.size, work.array
     blocks = -(-size["K"] // array) * -(-size["C"] // array)
@@ -386,9 +392,7 @@ def whole_layer_bounds(work: GemminiWork) -> tuple[int, int]:
 
 
 def peak_and_bus_cycles(work: GemminiWork) -> Iterator[float]:
-    """Two terms of the roofline: cycles if all multipliers are busy, and cycles to move each tensor once over the
-    bus.
-    """
+    """Two terms of the roofline, in cycles: all multipliers are busy, or the bus moves each tensor once."""
     size = work.size
     yield prod(size.values()) / work.array**2
     pixels = prod(

@@ -1,9 +1,9 @@
 """Set `gpu-gemm`: matrix products on A100 and H100 in three serving frameworks, modelled as waves of tiles.
 
-A matrix product is out[m, n] = x[m, k] w[k, n]. A library cuts the output into tiles. One thread block computes a tile,
-and a multiprocessor runs one thread block at a time. If there are few tiles, the library also splits the sum over k,
-and adds the partial sums at the end. The choice of the library is not published. The model takes the best of the tile
-sizes that NVIDIA's CUTLASS has.
+A matrix product is out[m, n] = x[m, k] w[k, n]. A library cuts the output into tiles. Each thread block computes one
+tile, and a multiprocessor runs one thread block at a time. If there are few tiles, the library also splits the sum over
+k, and adds the partial sums at the end. The tile sizes that the library chooses are not published. The model therefore
+takes the best of the tile sizes of NVIDIA's CUTLASS.
 """
 
 import statistics
@@ -22,11 +22,11 @@ from tilewright_evidence.court.rows import read_rows
 
 TILES = tuple((m, n) for m in (16, 32, 64, 128, 256) for n in (32, 64, 128, 256) if m * n <= 256 * 128)
 STEP = 64
-"""Number of elements of k in one step of a thread block."""
+"""Number of elements of k that a thread block processes in one step."""
 SPLITS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32)
-"""Possible numbers of parts into which the sum over k is split."""
+"""Possible numbers of parts of a split sum over k."""
 LEAST_STEPS = 4
-"""Smallest number of steps of a part, if the sum over k is split."""
+"""Least number of steps in each part of a split sum over k."""
 SUM_BYTES = 4
 BF16_BYTES = 2
 WEIGHT_BYTES = {"bf16": 2, "fp8": 1}
@@ -47,7 +47,7 @@ class Gpu:
 
 @cache
 def gpus() -> dict[str, Gpu]:
-    """GPUs of the hardware file, by name."""
+    """GPUs in the hardware file, by name."""
     document: dict[str, dict[str, Any]] = yaml.safe_load((DATA / "hardware" / "gpus.yaml").read_text())
     return {
         name: Gpu(
@@ -64,27 +64,30 @@ def gpus() -> dict[str, Gpu]:
 
 @dataclass(frozen=True)
 class Product:
-    """Matrix product with the numbers that decide its time. Arrays have one entry for each choice of tile and split."""
+    """Matrix product with the numbers that determine its time.
+
+    Arrays have one entry for each choice of tile size and split.
+    """
 
     gpu: Gpu
     flops: float
     peak: float
     """Peak performance of the GPU, in FLOP/s."""
     data_bytes: float
-    """Bytes of weights, inputs and outputs, each counted once."""
+    """Bytes of weights, inputs and outputs, each moved once."""
     quantised_bytes: float
-    """Bytes that the kernel which quantises the inputs reads and writes; 0 if there is no such kernel."""
+    """Bytes that the quantisation of the inputs reads and writes; 0 if the inputs are not quantised."""
     tile_flops: np.ndarray
-    """[choice] Operations of the thread blocks that run one after the other on a multiprocessor."""
+    """[choice] Operations of all thread blocks that run one after the other on a multiprocessor."""
     steps: np.ndarray
-    """[choice] Steps of the same thread blocks."""
+    """[choice] Steps of all thread blocks that run one after the other on a multiprocessor."""
     l2_bytes: np.ndarray
     """[choice] Bytes that all thread blocks load from L2."""
     sum_bytes: np.ndarray
-    """[choice] Bytes of partial sums that are written and read again."""
+    """[choice] Bytes of partial sums that are written and then read."""
 
     def seconds(self, constants: Values) -> tuple[float, str]:
-        """(time of the best choice in seconds, part that takes most of this time)."""
+        """Pair (time of the best choice in seconds, part of the machine that takes most of this time)."""
         gpu, efficiency = self.gpu, constants["memory_efficiency"]
         tensor = self.tile_flops / (self.peak / gpu.multiprocessors * constants["tensor_efficiency"])
         waiting = self.steps * constants["step_us"] * 1e-6
@@ -102,8 +105,9 @@ class Product:
 
 
 def product(gpu: Gpu, kind: str, m: int, n: int, k: int) -> Product:
-    """Product of an m x k and a k x n matrix. `kind` is `bf16` or `fp8`; for `fp8`, the inputs are first quantised from
-    bf16.
+    """Product of an m x k matrix and a k x n matrix.
+
+    If `kind` is `fp8`, the inputs are first quantised from bf16. The other kind is `bf16`.
     """
     tile_m, tile_n, split = (np.array(one, dtype=float) for one in zip(*_choices(k), strict=True))
     element = WEIGHT_BYTES[kind]
@@ -132,9 +136,9 @@ def _choices(k: int) -> list[tuple[int, int, int]]:
 NAME = "gpu-gemm"
 SALT, SHARE = f"court|{NAME}", 6
 FRAMEWORKS = ("sglang_us", "vllm_us", "trtllm_us")
-"""Columns with the times in the three frameworks. The typical time is the median of the times that were measured."""
+"""Columns with the typical times in the three frameworks. The measurement of a row is their median."""
 CAMPAIGNS = (*FRAMEWORKS, "sglang_repeat_us")
-"""Columns with all times, of which the shortest is compared with the bound."""
+"""Columns with all measured times. The shortest is compared with the bound."""
 _TIME = (float, type(None))
 COLUMNS: dict[str, type | tuple[type, ...]] = {
     "device": str,
@@ -175,7 +179,7 @@ def constants() -> dict[str, tuple[Constant, ...]]:
 
 
 def is_fitted(row: Mapping[str, Any]) -> bool:
-    """Whether the rule chooses a row for the fit."""
+    """Whether the rule chooses the row for the fit."""
     return in_hundred(_drawn_by(row), SALT) < SHARE
 
 
@@ -195,16 +199,16 @@ class _Prepared:
 
     @property
     def is_fitted(self) -> bool:
-        """Whether the rule chooses the row."""
+        """Whether the rule chooses this row for the fit."""
         return is_fitted(self.row)
 
     @property
     def drawn_by(self) -> str:
-        """Text with the shape of the weights, which is the same for all devices and data types."""
+        """Shape of the weights as text. It is the same for all devices and data types."""
         return _drawn_by(self.row)
 
     def case(self, constants: Mapping[str, Values]) -> Case:
-        """Case with our predictions for the row, in microseconds."""
+        """Case of the row, with times in microseconds."""
         row, one = self.row, self.product
         times = [row[name] for name in CAMPAIGNS if row.get(name) is not None]
         estimate, cause = one.seconds(constants[row["device"]])
@@ -224,7 +228,7 @@ class _Prepared:
 
 
 def prepare(files: Sequence[Path]) -> list[_Prepared]:
-    """Rows of the files. Raises InputError with all mistakes."""
+    """Rows of the files, ready for predictions. Raises InputError with all mistakes."""
     rows, known = read_rows(files, COLUMNS), gpus()
     problems = [
         Problem("no such device", path="device", value=repr(name), allowed=", ".join(known))

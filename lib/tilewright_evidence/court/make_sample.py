@@ -1,6 +1,6 @@
 """`python -m tilewright_evidence.court.make_sample FOLDER`: writes the samples of the package from the full sets.
 
-A sample has the rows to which constants are fitted and, from each part, some other rows: those with the smallest
+A sample has all rows to which constants are fitted. From each part, it also has the other rows with the smallest
 hashes.
 """
 
@@ -22,7 +22,7 @@ OF_EACH_PART = 4
 
 
 def write_samples(folder: Path) -> None:
-    """Write all samples below `folder`. They are drawn from the full sets."""
+    """Write the samples of the package. They are drawn from the full sets in `folder`."""
     rows = _rows(folder, gemmini.NAME, gemmini.GEMMINI.patterns, gemmini.COLUMNS)
     chosen = _chosen(rows, gemmini.is_fitted, lambda row: (row["source"], row["kind"], row["array"]))
     _write_lines(gemmini.NAME, chosen)
@@ -45,7 +45,7 @@ def _rows(folder: Path, name: str, patterns: Any, columns: Any) -> list[JsonObje
 
 
 def _chosen(rows: list[dict[str, Any]], is_fitted: Any, part_of: Any, each: int = OF_EACH_PART) -> list[dict[str, Any]]:
-    """Fitted rows and `each` other rows of each part, in the order of the set."""
+    """Rows of a sample: the fitted rows, and `each` other rows of each part, in the order of the set."""
     others = defaultdict(list)
     for place, row in enumerate(rows):
         if not is_fitted(row):

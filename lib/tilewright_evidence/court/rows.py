@@ -15,15 +15,15 @@ MOST_PROBLEMS = 20
 
 
 MAPPING = "mapping"
-"""Key of a list of memories, innermost first; each memory has a list of loops, inner to outer."""
+"""Key of a mapping: a list of memories, innermost first, each with a list of loops, inner to outer."""
 
 
 def read_rows(files: Sequence[Path], needed: Mapping[str, type | tuple[type, ...]]) -> list[dict[str, Any]]:
-    """Rows of all files. `needed` maps keys that a row must have to their types; a dotted key is a key in a nested
-    object.
+    """Rows of all files.
 
-    Cells of CSV files that should be numbers are converted to numbers; empty cells become None. Raises InputError with
-    the first twenty mistakes and the number of further mistakes.
+    `needed` has the type of each key that a row must have. A dotted key is a key of a nested object. In CSV files,
+    cells that should be numbers become numbers, and empty cells become None. Raises InputError with the first twenty
+    mistakes, and with the number of further mistakes.
     """
     problems: list[Problem] = []
     rows = []
@@ -48,7 +48,7 @@ def read_rows(files: Sequence[Path], needed: Mapping[str, type | tuple[type, ...
 def _raw_rows(
     file: Path, needed: Mapping[str, type | tuple[type, ...]], problems: list[Problem]
 ) -> Iterator[tuple[int, JsonObject]]:
-    """(line, row) of each row of a file that can be parsed."""
+    """Pairs (line, row) of the rows that can be parsed."""
     told = Problems()
     text = told.attempt(_text, file)
     if text is None:
@@ -92,8 +92,9 @@ def _cell(value: str | None, kinds: type | tuple[type, ...] | None) -> Any:
 
 
 def _value(row: Any, key: str) -> Any:
-    """Value of a row at a dotted key; None if there is no value. For the key `mapping`, also None if the value is not a
-    mapping.
+    """Value at a dotted key of a row; None if there is none.
+
+    At the key `mapping`, a value that is not a mapping also gives None.
     """
     for name in key.split("."):
         row = row.get(name) if isinstance(row, dict) else None

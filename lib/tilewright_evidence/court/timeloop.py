@@ -35,7 +35,7 @@ REGISTERS, ACCUMULATOR, SCRATCHPAD, DRAM = range(4)
 """Indexes of the memories in a mapping."""
 Loops = Sequence[tuple[str, int]]
 Point = tuple[int, int, int, int]
-"""Position in the input: (batch, channel, row, column)."""
+"""Position in the input, as (batch, channel, row, column)."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class TimeloopArchitecture:
     """Sizes, bandwidths and energies of one architecture."""
 
     side: int
-    """Number of columns of the array, which is also the number of words in a row of the scratchpad."""
+    """Number of columns of the array. A row of the scratchpad has as many words."""
     accumulator_bytes: int
     """Bytes of the accumulator of one column."""
     scratchpad_bytes: int
@@ -57,7 +57,7 @@ class TimeloopArchitecture:
 
 @dataclass(frozen=True)
 class TimeloopCounts:
-    """Numbers of words that a mapping moves."""
+    """Numbers of words that a mapping moves, and the loop sizes that determine its cycles."""
 
     macs: int
     loops: int
@@ -68,10 +68,10 @@ class TimeloopCounts:
     outputs: int
     register_fills: int
     weight_fills: int
-    """Words of weights that are written into the scratchpad."""
+    """Number of words of weights that are written into the scratchpad."""
     input_fills: int
     output_moves: int
-    """Words that are written from the accumulators to DRAM."""
+    """Number of words that are written from the accumulators to DRAM."""
 
     @property
     def updates(self) -> int:
@@ -80,12 +80,15 @@ class TimeloopCounts:
 
     @property
     def input_reads(self) -> int:
-        """Number of inputs that are read from the scratchpad. An input goes to all columns at the same time."""
+        """Number of inputs that are read from the scratchpad. One read serves all columns."""
         return self.macs // self.columns
 
 
 def counts_of(layer: Mapping[str, int], mapping: Sequence[Mapping[str, Any]]) -> TimeloopCounts:
-    """Numbers of words that a mapping moves. In `mapping`, memories are innermost first and loops inner to outer."""
+    """Numbers of words that a mapping moves.
+
+    `mapping` lists memories from the innermost one, and their loops from inner to outer.
+    """
     spatial = [(name, size) for memory in mapping for name, size in memory["spatial"]]
     columns, rows = (math.prod(size for name, size in spatial if name == side) for side in ("K", "C"))
     temporal: list[list[tuple[str, int]]] = [[(name, size) for name, size in one["temporal"]] for one in mapping]
@@ -113,8 +116,9 @@ def _product(loops: Loops, relevant: frozenset[str]) -> int:
 
 
 def _moves(temporal: Sequence[Loops], memory: int, relevant: frozenset[str]) -> int:
-    """Number of times that the tile in a memory is replaced: the product of the loops above the memory, beginning with
-    the innermost loop that changes the tile.
+    """Number of times that the tile in a memory is replaced.
+
+    It is the product of the loops above the memory, from the innermost loop that changes the tile outwards.
     """
     above = [(name, size) for loops in temporal[memory + 1 :] for name, size in loops if size > 1]
     first = next((place for place, (name, _) in enumerate(above) if name in relevant), len(above))
@@ -122,11 +126,11 @@ def _moves(temporal: Sequence[Loops], memory: int, relevant: frozenset[str]) -> 
 
 
 class _InputFills:
-    """Counter of the words of inputs that DRAM sends.
+    """Counter of the input words that DRAM sends.
 
-    Timeloop simulates the first two iterations of each loop and counts all later iterations like the second one. While
-    the tile moves by the same step in the same direction, only data that the tile before did not contain are moved. If
-    the direction changes or the tile stands still, the complete tile is moved, and there is no direction afterwards.
+    Timeloop simulates the first two iterations of each loop, and counts each later iteration like the second. While the
+    tile moves by the same step in the same direction, only data outside the tile before are moved. If the direction
+    changes or the tile stands still, the complete tile is moved, and the next move has no direction to continue.
     """
 
     def __init__(self, layer: Mapping[str, int], sizes: Mapping[str, int], loops: Loops) -> None:
@@ -169,7 +173,7 @@ class _InputFills:
 
 
 def _steps(sizes: dict[str, int], loops: Loops, x: int, y: int) -> Iterator[tuple[Point, int]]:
-    """(distance by which the loop moves the tile of inputs, size of the loop) of each loop, inner to outer."""
+    """Pairs (distance by which the loop moves the tile of inputs, size of the loop), inner to outer."""
     for name, size in loops:
         far = sizes[name]
         sizes[name] *= size
@@ -179,16 +183,15 @@ def _steps(sizes: dict[str, int], loops: Loops, x: int, y: int) -> Iterator[tupl
 
 
 def cycles(counts: TimeloopCounts, architecture: TimeloopArchitecture) -> int:
-    """Number of cycles by the rules of Timeloop."""
+    """Number of cycles of a mapping, by the rules of Timeloop."""
     slowest = min((limit / used for _, used, limit in rates(counts, architecture) if used > limit), default=1.0)
     return math.ceil(counts.loops / slowest)
 
 
 def rates(counts: TimeloopCounts, architecture: TimeloopArchitecture) -> Iterator[tuple[str, float, float]]:
-    """(memory, words per cycle that the memory would have to move at full speed, words per cycle that it can move).
-    Sums are in the order of Timeloop.
+    """Triples (memory, words per cycle that it would have to move at full speed, words per cycle that it can move).
 
-    For the accumulators, the numbers are for one column.
+    Sums are in Timeloop's order. For the accumulators, the numbers are for one column.
     """
     one, columns, loops = counts, counts.columns, counts.loops
     sums_read, sums_written = (one.updates - one.outputs) / columns, (one.updates + one.output_moves) / columns
@@ -204,7 +207,7 @@ def _rate(words: Sequence[int], loops: int) -> float:
 
 
 def energies_pj(counts: TimeloopCounts, architecture: TimeloopArchitecture) -> dict[str, float]:
-    """Energy in pJ, by memory or array."""
+    """Energy in pJ, by memory, and of the array."""
     one, side, block = counts, architecture.side, architecture.dram_block_words
     scratchpad = sum(
         _up(words, side) for words in (one.register_fills, one.input_reads, one.weight_fills, one.input_fills)
@@ -258,7 +261,7 @@ ARCHITECTURE_COLUMNS: dict[str, type | tuple[type, ...]] = {
 
 @dataclass(frozen=True)
 class _Prepared:
-    """Number of cycles or energy of one row."""
+    """Row of which one number is predicted: its cycles or its energy."""
 
     row: Mapping[str, Any]
     counts: TimeloopCounts
@@ -269,7 +272,7 @@ class _Prepared:
     device: str = ""
 
     def case(self, constants: Mapping[str, Values]) -> Case:
-        """Case with our predictions for the row."""
+        """Case of the row."""
         return self._energy() if self.is_energy else self._cycles()
 
     def _cycles(self) -> Case:
@@ -309,7 +312,7 @@ class _Prepared:
         )
 
     def _least_words(self) -> int:
-        """Number of words that every mapping moves to or from DRAM: all weights and all outputs once."""
+        """Least number of words that any mapping moves to or from DRAM: all weights and all outputs once."""
         layer = self.row["layer"]
         weights = 1
         for name in WEIGHTS:
@@ -318,7 +321,7 @@ class _Prepared:
 
 
 def last_digit(value: float) -> float:
-    """Value in pJ of the last digit of a number that was printed in uJ with six digits; at least 1 pJ."""
+    """Value in pJ of the last digit of an energy that was printed in uJ with six digits; at least 1 pJ."""
     digits, unit = round(value), 1.0
     while digits and digits % 10 == 0:
         digits, unit = digits // 10, unit * 10
@@ -326,7 +329,7 @@ def last_digit(value: float) -> float:
 
 
 def prepare(files: Sequence[Path]) -> list[_Prepared]:
-    """Two entries for each row, one for cycles and one for energy. Raises InputError with all mistakes."""
+    """Entries of the rows: one for cycles and one for energy of each row. Raises InputError with all mistakes."""
     architectures = {}
     for folder in sorted({file.parent for file in files}):
         for row in read_rows([folder / ARCHITECTURES], ARCHITECTURE_COLUMNS):

@@ -1,8 +1,8 @@
 """Set `tpu-v6e`: matrix products and attention of Llama-3.1-8B on one TPU v6e.
 
-The time of a product is the maximum of two times: the time to compute it, with the number of tokens rounded up to a
-multiple of eight, and the time to move its data once. The operator that was measured is not always the operator after
-which a row is named (docs/accuracy.md#measurements-by-others).
+The time of a product is the larger of two times: the time to compute it, and the time to move its data once. For the
+former, the number of tokens is rounded up to a multiple of eight. Some rows are named after another operator than the
+one that was measured (docs/accuracy.md#measurements-by-others).
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,9 +22,7 @@ NAME = "tpu-v6e"
 DEVICE = "tpu_v6e"
 SALT, SHARE = f"court|{NAME}", 6
 BLOCK = 64
-"""Number of tokens of a group. Rows whose numbers of tokens m are in the same group are either all fitted or not fitted
-at all.
-"""
+"""Number of consecutive numbers of tokens m in a group. The rows of a group are either all fitted or all not fitted."""
 BF16_BYTES = 2
 OWN, UP_DOWN, GATE_UP, Q, ON_CHIP, IMPLAUSIBLE = (
     "own",
@@ -37,9 +35,7 @@ OWN, UP_DOWN, GATE_UP, Q, ON_CHIP, IMPLAUSIBLE = (
 PARTS = {OWN: "products", UP_DOWN: "products", GATE_UP: "products", Q: "q or q+k+v", ON_CHIP: "weights on chip"}
 HEADS, KEY_VALUE_HEADS = 32, 8
 SCORE_BYTES = 12
-"""Bytes that are moved for one attention score: it is written and read in 32 bits, and once more as a probability in 16
-bits.
-"""
+"""Bytes moved for one attention score. It is written and read in 32 bits, and once more as a probability in 16 bits."""
 MATMUL_COLUMNS: dict[str, type | tuple[type, ...]] = {
     "op": str,
     "m": int,
@@ -74,13 +70,13 @@ class Tpu:
 
 @cache
 def tpu() -> Tpu:
-    """Data of the chip from the hardware file."""
+    """Published data of the chip, read from the hardware file."""
     entry: dict[str, Any] = yaml.safe_load((DATA / "hardware" / "tpu_v6e.yaml").read_text())
     return Tpu(float(entry["flops_per_s"]), float(entry["hbm_bytes_per_s"]), entry["sublanes"])
 
 
 def is_fitted(row: Mapping[str, Any]) -> bool:
-    """Whether the rule chooses a row for the fit."""
+    """Whether the rule chooses the row for the fit."""
     text = _drawn_by(row)
     return text is not None and in_hundred(text, SALT) < SHARE
 
@@ -95,23 +91,23 @@ def _group(row: Mapping[str, Any]) -> str:
 
 @dataclass(frozen=True)
 class _Product:
-    """Row with a matrix product."""
+    """Row of the set with a matrix product."""
 
     row: Mapping[str, Any]
     device: str = DEVICE
 
     @property
     def is_fitted(self) -> bool:
-        """Whether the rule chooses the row."""
+        """Whether the rule chooses this row for the fit."""
         return is_fitted(self.row)
 
     @property
     def drawn_by(self) -> str | None:
-        """Text with the operator and the group of tokens; None if the row is never fitted."""
+        """Operator and group of tokens as text; None if the row is never fitted."""
         return _drawn_by(self.row)
 
     def case(self, constants: Mapping[str, Values]) -> Case:
-        """Case with our predictions for the row, in ns."""
+        """Case of the row, with times in ns."""
         row, chip, values = self.row, tpu(), constants[DEVICE]
         m, n, k, contents = row["m"], row["n"], row["k"], row["contents"]
         count = 2 if contents in (UP_DOWN, GATE_UP) else 1
@@ -139,8 +135,9 @@ class _Product:
 
 @dataclass(frozen=True)
 class _Attention:
-    """Row with attention. The software does not fuse operators: keys and values are expanded to all heads, and scores
-    are written to memory.
+    """Row of the set with attention.
+
+    The measured software does not fuse operators: it expands keys and values to all heads, and writes scores to memory.
     """
 
     row: Mapping[str, Any]
@@ -149,7 +146,7 @@ class _Attention:
     device: str = DEVICE
 
     def case(self, constants: Mapping[str, Values]) -> Case:
-        """Case with our predictions for the row, in ns."""
+        """Case of the row, with times in ns."""
         row, chip, values = self.row, tpu(), constants[DEVICE]
         computing = 1e9 * row["flops"] / chip.flops_per_s
         moving = 1e9 * row["kv_bytes"] / chip.hbm_bytes_per_s
@@ -170,7 +167,7 @@ class _Attention:
 
 
 def prepare(files: Sequence[Path]) -> list[_Product | _Attention]:
-    """Rows of both kinds. Raises InputError with all mistakes."""
+    """Rows of products and attention, ready for predictions. Raises InputError with all mistakes."""
     attention = [file for file in files if file.name.startswith("attention")]
     products = read_rows([file for file in files if file not in attention], MATMUL_COLUMNS)
     unknown = sorted({row["contents"] for row in products} - {*PARTS, IMPLAUSIBLE})

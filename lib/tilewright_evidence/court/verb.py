@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 DEFAULT_DATA = Path("../shared/third-party")
-"""Folder of the full sets that is used if no folder is given."""
+"""Folder of the full sets, if the user names no folder."""
 
 
 def _compared(
@@ -40,7 +40,7 @@ def _compared(
     output: FilePath | None,
     tell: Tell = silent,
 ) -> "tuple[list[Heard], list[Path]]":
-    """(comparison of each set, paths of the files that were written)."""
+    """Pair (comparison of each set, paths of the written files)."""
     notices: list[str] = []
     folder = None if package_samples else _folder(None if data is None else Path(data))
     found = _heard(tuple(sets), folder, refit, notices, draws)
@@ -49,7 +49,7 @@ def _compared(
 
 
 def _show(compared: "tuple[list[Heard], list[Path]]", as_json: bool) -> int:
-    """Print the comparisons; returns the exit code."""
+    """Print the comparisons. Returns the exit code."""
     from tilewright_evidence.court.verdict import LEGEND, set_text
 
     found, paths = compared
@@ -100,29 +100,29 @@ def accuracy(
     ] = 0,
     output: Annotated[FilePath | None, Help(f"Folder for {COURT_TABLE}, {COURT} and the figures.")] = None,
 ) -> "list[Heard]":
-    """Comparison of our predictions with measurements by others: the cases of each set, and the errors of its parts.
+    """Comparisons of our predictions with measurements by others: the cases of each set, and the errors of its parts.
 
-    The arguments have the same meaning as for the command. Raises InputError with all mistakes.
+    The arguments are the options of the command. Raises InputError with all mistakes.
     """
     return _compared(sets, data, package_samples, refit, draws, output)[0]
 
 
 @dataclass(frozen=True)
 class Heard:
-    """Set of measurements with the results of the comparison."""
+    """Set of measurements with the results of its comparison."""
 
     court_set: "CourtSet"
     cases: "list[Case]"
     parts: "list[VerdictPart]"
     constants: dict[str, dict[str, float]]
-    """Values of the constants that were used, by device and name."""
+    """Values of the constants that the predictions use, by device and by name of the constant."""
     is_sample: bool
     draws: "list[Draws]"
-    """Errors with other draws of the fitted rows; [] if no draws were requested."""
+    """Spread of the errors over random draws of the fitted rows; [] if no draws were requested."""
 
 
 def _folder(data: Path | None) -> Path | None:
-    """Folder of the full sets; None if there is none. Raises InputError if a folder is named that does not exist."""
+    """Folder of the full sets; None if there is none. Raises InputError if the named folder does not exist."""
     if data is None:
         return DEFAULT_DATA if DEFAULT_DATA.is_dir() else None
     if not data.is_dir():
@@ -131,7 +131,7 @@ def _folder(data: Path | None) -> Path | None:
 
 
 def _heard(names: Sequence[str], folder: Path | None, refit: bool, notices: list[str], draws: int) -> list[Heard]:
-    """Sets with the results of their comparison. Raises InputError with all mistakes in any of the sets."""
+    """Sets with the results of their comparisons. Raises InputError with all mistakes in the sets."""
     from tilewright_evidence.court.case import DATA, set_files
 
     problems = [
@@ -208,7 +208,7 @@ def _object(found: Sequence[Heard]) -> list[JsonObject]:
 
 
 def _write(found: Sequence[Heard], folder: Path) -> list[Path]:
-    """Write the table of all cases, the results as JSON, and the figures; returns the paths."""
+    """Write the table of all cases, the results as JSON, and the figures. Returns the paths."""
     keep_font_cache_here()
     import pandas
     from tilewright.base.artifacts.digests import document_text
@@ -231,4 +231,4 @@ def _write(found: Sequence[Heard], folder: Path) -> list[Path]:
 
 
 SETS: dict[str, CourtSet] = {one.name: one for one in (GEMMINI, TIMELOOP, GPU, TPU)}
-"""Sets by name."""
+"""Sets of measurements, by name."""

@@ -1,4 +1,4 @@
-"""Verdict on a set of cases: errors by part and broken bounds, as numbers and as a table."""
+"""Verdict on a set of cases, as numbers and as a table: the errors of each part, and broken bounds."""
 
 from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass, fields
@@ -10,60 +10,60 @@ from tilewright.base.harmless import terminal_lines
 from tilewright_evidence.court.case import Case, CourtSet
 
 LOW, HIGH = 50, 90
-"""Quantiles of the error that are reported, in percent."""
+"""Quantiles of the absolute error that are reported, in percent."""
 
 
 @dataclass(frozen=True)
 class Errors:
-    """Relative errors of a prediction, compared with the measurements of some rows."""
+    """Relative errors of one prediction, compared with the measurements of some rows."""
 
     rows: int
     median: float
     high: float
-    """90 % quantile of the absolute value of the error."""
+    """90 % quantile of the absolute error."""
     bias: float
-    """Median of predicted / measured - 1."""
+    """Median of predicted / measured - 1, with its sign."""
     rank_correlation: float | None
-    """Spearman's rank correlation; None for fewer than three rows or equal values."""
+    """Spearman's rank correlation; None for fewer than three rows, or if all values are equal."""
 
 
 @dataclass(frozen=True)
 class VerdictPart:
-    """Verdict on a part of a set. Errors are over unseen rows: no constant was fitted to a row of the same origin."""
+    """Verdict on a part of a set. Its errors are over unseen rows: rows of origins to which no constant was fitted."""
 
     name: str
     rows: int
     fitted: int
     related: int
-    """Number of rows that have the same origin as a fitted row (for example the same layer on another array). They do
-    not count as unseen, either.
+    """Number of rows that were not fitted, but have the origin of a fitted row, such as the same layer on another
+    array. They do not count as unseen.
     """
     broken: int
-    """Number of rows that were measured to be faster than the bound allows."""
+    """Number of rows with a measurement below the bound."""
     unexplained: int
-    """Number of rows below the bound without a known reason."""
+    """Number of rows with a measurement below the bound and no known reason."""
     equal: int | None
-    """Number of rows whose estimate is equal to the number of the source to its last digit; None if this is not
-    checked.
-    """
+    """Number of rows whose estimate equals the number of the source in every digit; None if this is not checked."""
     errors: dict[str, Errors]
-    """Errors of each prediction that exists: `bound`, `estimate`, `roofline`, `peer`, `second`."""
+    """Errors by prediction: `bound`, `estimate`, `roofline`, `peer`, `second`. Predictions that the set does not have
+    are left out.
+    """
     causes: dict[str, Errors]
-    """Errors of the estimate, by the part of the machine that limits it."""
+    """Errors of the estimate, by the machine part that limits it."""
 
 
 PREDICTIONS = ("estimate", "bound", "roofline", "peer", "second")
 
 
 def parts_of(cases: Sequence[Case]) -> list[VerdictPart]:
-    """Verdict on each part of a set, sorted by the name of the part."""
+    """Verdicts on the parts of a set, sorted by name of the part."""
     names = sorted({case.part for case in cases})
     seen = seen_groups(cases)
     return [_part(name, [case for case in cases if case.part == name], seen) for name in names]
 
 
 def seen_groups(cases: Sequence[Case]) -> set[str]:
-    """Origins of the fitted rows."""
+    """Origins of all fitted rows."""
     return {case.group for case in cases if case.fitted}
 
 
@@ -87,7 +87,7 @@ def _part(name: str, cases: Sequence[Case], seen: Set[str]) -> VerdictPart:
 
 
 def errors_of(cases: Sequence[Case], prediction: str) -> Errors:
-    """Errors of one prediction, which is a field of the cases."""
+    """Errors of one prediction. `field` is its field in the cases."""
     predicted = np.array([getattr(case, prediction) for case in cases], dtype=float)
     measured = np.array([case.measured for case in cases])
     relative = predicted / measured - 1.0
@@ -99,8 +99,10 @@ def errors_of(cases: Sequence[Case], prediction: str) -> Errors:
 
 
 def table(cases: Sequence[Case]) -> pandas.DataFrame:
-    """Table with a row for each case: all fields of the case, the error of the estimate, whether the bound is broken,
-    and whether the row is unseen.
+    """Table with a row for each case.
+
+    The columns are all fields of the case, the error of the estimate, whether the bound is broken, and whether the row
+    is unseen.
     """
     seen = seen_groups(cases)
     names = [field.name for field in fields(Case)]
@@ -112,7 +114,7 @@ def table(cases: Sequence[Case]) -> pandas.DataFrame:
 
 
 def set_text(court_set: CourtSet, parts: Sequence[VerdictPart]) -> str:
-    """Text of the verdict on a set, for people."""
+    """Text of the verdict on a set, for the terminal."""
     columns = [("rows", 6), ("fitted", 8), ("below bound", 12), ("median", 8), ("90 %", 8), ("rank", 6)]
     others = [("roofline", "roofline")]
     others += [("peer", court_set.peer)] if court_set.peer else []

@@ -78,7 +78,7 @@ def test_what_is_written_has_it(folder: Path) -> None:
     table = tilewright.explore(folder / "space.yaml", folder / "space")
     assert table.attrs["unused"][0]["file"] == "narrow.yaml"
     assert tilewright.load(folder / "space").attrs == table.attrs
-    assert "What was written and not used" in (folder / "space" / "explore.html").read_text("utf-8")
+    assert "Unused parts of the input" in (folder / "space" / "explore.html").read_text("utf-8")
 
 
 def _summary(folder: Path) -> Any:

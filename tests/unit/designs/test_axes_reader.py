@@ -201,7 +201,7 @@ def test_what_the_file_and_the_sheet_say_twice(tmp_path: Path) -> None:
     assert said == [
         "2 axes.rows.values: values are in the design sheet",
         f"4 axes.memory: the design sheet {tmp_path / 'designs.tsv'} has no such column",
-        "6 laws.memories.sram.r_cost: sets what designs sets too",
+        "6 laws.memories.sram.r_cost: conflicts with designs: both set the same value",
     ]
 
 

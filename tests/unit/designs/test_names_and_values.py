@@ -85,7 +85,7 @@ def test_no_axis_and_no_law_is_called_like_a_column(name: str, kind: str) -> Non
         axes = {name: {"choices": {"a": {READ_COST: 1}, "b": {READ_COST: 2}}}}
     else:
         laws = {name: "cost + 1", READ_COST.replace("r_cost", "w_cost"): name}
-    with pytest.raises(InputError, match=f"{name}: means something else in tables of designs"):
+    with pytest.raises(InputError, match=f"{name}: is already the name of a column in tables of designs"):
         space_of(axes=axes, laws=laws)
 
 

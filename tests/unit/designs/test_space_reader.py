@@ -58,7 +58,7 @@ def test_a_wrong_value_of_the_base_that_an_axis_replaces_is_told(tmp_path: Path)
         ({"networks": f"{{a b: {NETWORK}}}"}, "networks.a b"),
         ({"objectives": "[]"}, "objectives: too few items"),
         ({"objectives": "[energy]"}, "objectives[0]: not one of the known values, got 'energy'"),
-        ({"objectives": "[energy_pj, energy_pj]"}, "objectives[1]: stands in the list before"),
+        ({"objectives": "[energy_pj, energy_pj]"}, "objectives[1]: repeats an earlier value of the list"),
         ({"options": "{lpf_limt: 3}"}, "options.lpf_limt: no such setting (did you mean 'lpf_limit'?)"),
         ({"options": "{lpf_limit: 0}"}, "options.lpf_limit: not a count, got 0"),
         ({"options": "{model: correct}"}, "(did you mean 'corrected'?)"),
@@ -85,7 +85,7 @@ def test_beside_the_designs(parts: dict[str, str], said: str, tmp_path: Path) ->
         ("{path: name, from: null, to: 3, factor: 2}", "axes.x: has no values"),
         ("{path: name, values: null}", "axes.x: has no values"),
         ("{path: name, values: []}", "axes.x.values: too few items"),
-        ("{path: name, values: [4, 8, 4]}", "axes.x.values[2]: stands in the list before, got 4"),
+        ("{path: name, values: [4, 8, 4]}", "axes.x.values[2]: repeats an earlier value of the list, got 4"),
         ("{path: name, values: [4, null]}", "axes.x.values[1]: must be a number, text, true or false"),
         ("{path: name, values: [4, [5]]}", "axes.x.values[1]: must be a number, text, true or false"),
         ("{path: name, values: [.nan]}", "axes.x.values[0]: must be a finite number"),
@@ -110,11 +110,17 @@ def test_beside_the_designs(parts: dict[str, str], said: str, tmp_path: Path) ->
             "{choices: {a: {}}, values: [3]}",
             "axes.x.values: cannot be combined with `choices`, which already name the values that they set",
         ),
-        ("{choices: {a: {memories.sram: {}, memories.sram.area: 3}}}", "sets what axes.x.choices.a.memories.sram sets"),
+        (
+            "{choices: {a: {memories.sram: {}, memories.sram.area: 3}}}",
+            "conflicts with axes.x.choices.a.memories.sram: both set",
+        ),
         ("{values: [3]}", "axes.x: nothing uses this axis"),
-        (f"{{path: {ROWS}, values: [3]}}", "axes.x.path: sets what axes.rows.path sets too"),
-        ("{path: operational_array.sizes, values: [3]}", "axes.x.path: sets what axes.rows.path sets too"),
-        ("{path: [name, name], values: [3]}", "axes.x.path[1]: sets what axes.x.path[0] sets too"),
+        (f"{{path: {ROWS}, values: [3]}}", "axes.x.path: conflicts with axes.rows.path: both set the same value"),
+        (
+            "{path: operational_array.sizes, values: [3]}",
+            "axes.x.path: conflicts with axes.rows.path: both set the same value",
+        ),
+        ("{path: [name, name], values: [3]}", "axes.x.path[1]: conflicts with axes.x.path[0]: both set the same value"),
     ],
 )
 def test_an_axis(axis: str, said: str, tmp_path: Path) -> None:
@@ -152,8 +158,11 @@ def test_names_that_axes_and_laws_cannot_have(name: str, tmp_path: Path) -> None
             "{memories.srm.size: kib}",
             "laws.memories.srm.size: 'memories.srm.size': the base file has no such key, got 'srm'",
         ),
-        (f"{{{ROWS}: kib}}", f"laws.{ROWS}: sets what axes.rows.path sets too"),
-        ("{memories.sram: 3, memories.sram.size: 3}", "laws.memories.sram.size: sets what laws.memories.sram sets too"),
+        (f"{{{ROWS}: kib}}", f"laws.{ROWS}: conflicts with axes.rows.path: both set the same value"),
+        (
+            "{memories.sram: 3, memories.sram.size: 3}",
+            "laws.memories.sram.size: conflicts with laws.memories.sram: both set the same value",
+        ),
         (
             "{x: 1 / (kib - kib)}",
             "laws: none of the 4 designs can be evaluated; reason for the first design: x: division by zero",

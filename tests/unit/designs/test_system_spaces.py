@@ -100,7 +100,10 @@ def _others() -> dict[int, str]:
         ({"options": {"exploit_data_locality": True}}, "options.exploit_data_locality: no such setting"),
         ({"options": {"stack_cutoffs": [3, 1]}}, "options.stack_cutoffs: must rise"),
         ({"options": {"nb_ga_generation": 3}}, "did you mean 'nb_ga_generations'?"),
-        ({"axes": {"fullest_link_share": {"path": WIDTH, "values": [1]}}}, "means something else in tables of designs"),
+        (
+            {"axes": {"fullest_link_share": {"path": WIDTH, "values": [1]}}},
+            "is already the name of a column in tables of designs",
+        ),
         (
             {"axes": {"x": {"path": SIZE, "values": ["3 parsecs"]}}},
             "axes.x.path: core_files.k16_c16.memories.sram_activation.size of design",

@@ -1,1 +1,1 @@
-"""Attention fused on one core: scores, softmax and weighted values in tiles, so that scores never leave the chip."""
+"""Attention fused on one core: scores, softmax and weighted values in tiles, so that scores stay on chip."""

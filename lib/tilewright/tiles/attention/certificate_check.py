@@ -1,7 +1,7 @@
 """Independent check of the certificates of attentions: the searched costs are right, and no plan is better.
 
-The check shares the floors, the costs and the program of a plan with the search, but not the search algorithm. The
-check bounds every plan of the space once, from the costs that the certificate lists.
+The check uses the same floors, costs and plan programs as the search, but not the search algorithm. It bounds every
+plan of the space once, from the costs that the certificate lists.
 """
 
 import json
@@ -54,7 +54,7 @@ class CertifiedAttention:
     shape: dict[str, Any]
     plan: dict[str, Any] | None
     costs: tuple[float, float]
-    """Energy in pJ and latency in cycles of the best plan."""
+    """Energy in pJ and latency in cycles of the best plan, as the file states them."""
     unfused: tuple[float, float]
     certificate: AttentionCertificate
 
@@ -97,7 +97,7 @@ def read_certified(file: Path) -> CertifiedFile:
 
 
 def check_certificates(told: CertifiedFile, name: str, problems: Sequence[AttentionCosts]) -> list[Check]:
-    """Checks of the certificates of all attentions of a workload; `name` is the workload's name."""
+    """Checks of the certificates of all attentions of a workload. `name` is the name of the workload."""
     core = problems[0].core.name if problems else told.core
     about = ("core", core, told.core), ("workload", name, told.workload)
     faults = list(differing((*about, ("attentions", len(problems), len(told.attentions)))))
@@ -131,7 +131,7 @@ class _Checker:
         return AttentionSpace(self.costs.attention.shape, self.costs.memories, self.told.certificate.sizes)
 
     def _plan(self) -> AttentionPlan | None:
-        """Plan that the file describes; None if the space has no such plan."""
+        """Plan that the file states; None if the space has no such plan."""
         told = self.told.plan
         assert told is not None
         try:
@@ -159,7 +159,7 @@ class _Checker:
             yield f"this plan is not in the space: {self.told.plan}"
 
     def _costs(self) -> Iterator[str]:
-        """Messages on layers of tiles whose costs are not those in the certificate."""
+        """Messages on layers of tiles whose costs differ from those in the certificate."""
         for row in self.told.certificate.searched:
             problem = problem_of(self.costs, row)
             if problem is None:
@@ -171,7 +171,7 @@ class _Checker:
                 yield f"{row[:4]}: energy and latency are {row[4:]} in the certificate, but {cost} if computed again"
 
     def _value(self) -> Iterator[str]:
-        """Messages on numbers of the certificate that do not fit the plan."""
+        """Messages on numbers of the certificate that contradict the costs of the plan or each other."""
         claim, powers = self.told.certificate, OBJECTIVES[self.told.certificate.objective]
         unfused = self.costs.unfused()
         yield from _differs("unfused", self.told.unfused, (unfused.energy_pj, unfused.latency_cycles()))
@@ -189,7 +189,7 @@ class _Checker:
         yield from contradictions(claim)
 
     def _bound(self) -> Iterator[str]:
-        """Messages on plans whose value could be below the lower bound."""
+        """Messages on plans that could have a value below the lower bound of the certificate."""
         claim, powers = self.told.certificate, OBJECTIVES[self.told.certificate.objective]
         searched: dict[TileLayerProblem, tuple[float, float] | None] = {}
         for row in claim.searched:

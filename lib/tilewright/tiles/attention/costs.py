@@ -1,5 +1,7 @@
-"""Costs of the parts of plans: layers of tiles from the search for single layers, copies as in depth-first
-schedules."""
+"""Costs of the parts of attention plans.
+
+A layer of a tile is costed by the search for single layers, and a copy as in depth-first schedules.
+"""
 
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -36,19 +38,21 @@ from tilewright.workload.layer import OUTPUT, Layer
 
 @dataclass
 class AttentionCosts:
-    """Costs of the parts of plans of an attention. The cost of each part is computed once and kept. Only one thread can
-    use an object."""
+    """Costs of the parts of the plans of one attention.
+
+    The cost of each part is computed once and kept. An object must not be used by several threads.
+    """
 
     attention: NetworkAttention
     core: Core
     mapping: Mapping
     options: LayerOptions
     known: dict[TileLayerProblem, Ledger | None] = field(default_factory=dict)
-    """Results of the searches so far; None if no mapping fits."""
+    """Ledgers of the layers of tiles that were searched so far; None if no mapping fits."""
 
     @cached_property
     def memories(self) -> Memories:
-        """Memories in which tensors can lie."""
+        """Memories of the core in which tensors can lie."""
         return Memories(self.core, self.constraints(next(iter(self.attention.templates()))))
 
     def constraints(self, name: str) -> MappingConstraints:
@@ -57,9 +61,9 @@ class AttentionCosts:
 
     @cached_property
     def alike(self) -> tuple[Any, ...]:
-        """Key of the costs. Two attentions with the same key have the same costs.
+        """Key that is equal for attentions with equal costs.
 
-        This is true only if the cores differ in nothing except the sizes of memories.
+        It is valid only if the cores of the attentions differ in nothing except the sizes of memories.
         """
         nodes = [(node.layer, node.repeats) for node in layer_nodes(self.attention.unfused)]
         layers = [(replace(layer, name=""), self.mapping.constraints_for(layer), n) for layer, n in nodes if layer]
@@ -68,7 +72,7 @@ class AttentionCosts:
         return self.attention.shape, tuple(layers), tuple(given), sizes
 
     def check(self) -> None:
-        """Raise InputError with all reasons why the costs cannot be computed, or why the bounds are not valid."""
+        """Raise InputError with all reasons why the costs cannot be computed, or why the bounds would not hold."""
         problems = []
         profile, place = self.options.profile, self.attention.name
         if not all(getattr(profile, name) for name in SWITCHES):
@@ -98,12 +102,14 @@ class AttentionCosts:
         self.memories.check()
 
     def program(self, plan: AttentionPlan) -> PlanProgram:
-        """Program of a plan: the parts of the plan, and how often each part runs."""
+        """Program of a plan: the parts of the plan, with the number of runs of each part."""
         return program(self.attention.shape, self.memories, plan)
 
     def layer(self, problem: TileLayerProblem) -> tuple[Layer, Core, MappingConstraints]:
-        """Triple of the layer of a problem, the core with the memories that the layer uses, and the constraints on the
-        mapping."""
+        """Triple (layer, core, constraints) for a layer of a tile.
+
+        The core has only the memories that the layer uses.
+        """
         template = self.attention.templates()[problem.layer]
         layer = tile_layer(template, problem.layer, self.attention.shape, problem.tile)
         names = [memory.name for memory in self.core.memories]
@@ -116,7 +122,7 @@ class AttentionCosts:
         return replace(layer, name=""), reached, given
 
     def of_layer(self, problem: TileLayerProblem) -> Ledger | None:
-        """Cost of a layer of a tile, by operand; None if no mapping fits.
+        """Ledger of a layer of a tile, by operand; None if no mapping fits.
 
         Callers must not change the ledger, because later calls return the same object.
         """
@@ -130,14 +136,14 @@ class AttentionCosts:
         return self.known[problem]
 
     def of_copy(self, problem: CopyProblem) -> Ledger:
-        """Cost of a copy. Callers must not change the ledger, because later calls return the same object."""
+        """Ledger of a copy. Callers must not change the ledger, because later calls return the same object."""
         (source, start), (target, end) = problem.source, problem.target
         links = self.memories.links
         hops = hops_between(self.core, links[source], start, links[target], end)
         return copy_ledger(self.core, (Copy(problem.bits, hops),), True)
 
     def of_plan(self, plan: AttentionPlan) -> Ledger | None:
-        """Cost of a plan, with the accesses by kind of tensor.
+        """Ledger of a plan, by kind of tensor.
 
         None if the tensors do not fit into their memories, or if no mapping fits for a layer of a tile.
         """
@@ -153,8 +159,8 @@ class AttentionCosts:
         return total
 
     def unfused(self) -> Ledger:
-        """Cost of the attention without fusion. Each layer of the network reads from and writes to the outermost
-        memory.
+        """Ledger of the attention without fusion. Each layer of the network reads from the outermost memory and writes
+        to it.
 
         Raises MappingError if no mapping fits for a layer.
         """
@@ -169,7 +175,7 @@ class AttentionCosts:
 
 
 def _tensors_of(problem: TileLayerProblem | CopyProblem, stages: tuple[str, ...]) -> dict[str, str]:
-    """Kind of tensor by operand, for a layer of a tile. For a copy, the only key is COPY."""
+    """Kind of the tensor of each operand, for a layer of a tile. For a copy, the only key is COPY."""
     if isinstance(problem, CopyProblem):
         return {COPY: problem.tensor}
     sequences = (steps(stages, False), LAST)
@@ -178,7 +184,7 @@ def _tensors_of(problem: TileLayerProblem | CopyProblem, stages: tuple[str, ...]
 
 
 def _tensors_of_node(name: str) -> dict[str, str]:
-    """Kind of tensor of each operand of a layer of the network, which is not cut into tiles."""
+    """Kind of the tensor of each operand, for a layer of the network without tiles. `name` is the name of the layer."""
     part = name.rpartition("/")[2]
     if part.startswith(SCORES):
         return {"I": QUERIES, "W": KEYS, OUTPUT: SCORE}
@@ -193,7 +199,10 @@ def _tensors_of_node(name: str) -> dict[str, str]:
 
 
 def _by_tensor(ledger: Ledger, names: dict[str, str]) -> Ledger:
-    """Ledger with the accesses by kind of tensor instead of by operand."""
+    """Ledger whose accesses are listed by kind of tensor instead of by operand.
+
+    `names` has the kind of each operand.
+    """
     found = replace(ledger, terms_pj=dict(ledger.terms_pj), cycles=dict(ledger.cycles))
     for table in ("memory_pj", "read_words", "written_words"):
         summed: dict[Cause, float] = {}

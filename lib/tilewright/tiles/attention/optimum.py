@@ -1,12 +1,13 @@
 """Search for the best plan of an attention: best-first over all plans, with bounds that searched costs refine.
 
-A plan consists of copies, whose cost is known, and of layers of tiles. For each layer, the search adds the floor (a
-lower bound) until the layer is searched, and then the cost. The sum is therefore a lower bound of the cost of the plan.
-If all layers of the plan are searched, the sum is the cost of the plan. The plan with the least bound is refined first:
-the largest part of this plan that is not searched yet is searched. The search ends when no bound is below the value of
-the best known plan.
+A plan consists of copies and of layers of tiles. The cost of a copy is known. A layer counts with its floor (a lower
+bound) until it is searched, and then with its cost. The sum is therefore a lower bound of the cost of the plan. If all
+layers of the plan are searched, the sum is this cost.
 
-The floor of a layer of a tile is a lower bound of the cost over all mappings (docs/tiles.md#fused-attention, "The
+The plan with the least bound is refined first: its largest part without a known cost is searched. The search ends when
+no bound is below the value of the best known plan.
+
+The floor of a layer of a tile is a lower bound of its cost over all mappings (docs/tiles.md#fused-attention, "The
 bounds").
 """
 
@@ -64,14 +65,15 @@ def _elements(layer: Layer, operand: str) -> int:
 
 
 def _least_bits(layer: Layer, operand: str) -> int:
-    """Smallest number of bits of an element. For outputs, it is the smaller of the widths of partial sums and final
-    results."""
+    """Least number of bits of an element. For outputs, this is the smaller width of partial sums and final results."""
     return min(layer.bits_of[operand], layer.bits_of[FINAL_OUTPUT]) if operand == OUTPUT else layer.bits_of[operand]
 
 
 @lru_cache(maxsize=4096)
 def _crossings(core: Core, operand: str, outermost: int, is_output: bool) -> tuple[tuple[int, int], ...]:
-    """Pairs (memory, direction), one for each access on the way between the array and the memory of a tensor."""
+    """Pairs (memory, direction), one for each access of an element on its way between the array and the memory
+    `outermost`.
+    """
     chain = memory_hierarchy(core).memories_of(operand)
     chain = chain[: chain.index(outermost) + 1]
     if is_output:
@@ -80,10 +82,10 @@ def _crossings(core: Core, operand: str, outermost: int, is_output: bool) -> tup
 
 
 def _passes(layer: Layer, core: Core, given: MappingConstraints) -> int:
-    """Smallest number of cycles of the array.
+    """Least number of cycles in which the array computes the layer.
 
-    If the mapping file gives loops for all sides of the array, the number is computed from these loops. If not, it is
-    computed from the number of units of the array.
+    If the mapping file gives loops for all sides of the array, the number follows from these loops. If not, it follows
+    from the number of units of the array.
     """
     sides = {name for name, _ in core.operational_array.dimensions}
     if {name for name, _ in given.spatial_mapping} != sides:
@@ -102,7 +104,7 @@ class Bounds:
     _copies: dict[CopyProblem, tuple[float, float]] = field(default_factory=dict)
 
     def of_part(self, problem: TileLayerProblem | CopyProblem) -> tuple[float, float]:
-        """Lower bounds of energy and latency of a part; infinite if no mapping fits the part."""
+        """Lower bounds (energy in pJ, latency in cycles) of a part of a plan; infinite if no mapping fits the part."""
         if isinstance(problem, CopyProblem):
             if problem not in self._copies:
                 ledger = self.costs.of_copy(problem)
@@ -116,7 +118,9 @@ class Bounds:
         return self._floors[key]
 
     def of_program(self, program: PlanProgram) -> tuple[float, float]:
-        """Lower bounds of energy and latency of a plan."""
+        """Lower bounds (energy in pJ, latency in cycles) of a plan; infinite if its tensors do not fit into their
+        memories.
+        """
         if not program.fits(self.costs.memories):
             return math.inf, math.inf
         energy = cycles = 0.0
@@ -128,21 +132,21 @@ class Bounds:
 
 @dataclass(frozen=True)
 class AttentionOptimum(BoundedValue):
-    """Best way to run an attention, with the proof that no way is better."""
+    """Best way to run an attention: a fused plan or unfused execution. A proof shows that no way is better."""
 
     costs: AttentionCosts
     sizes: Sizes
     plan: AttentionPlan | None
-    """Best plan; None: the attention runs unfused."""
+    """Best plan. None if the attention runs unfused."""
     ledger: Ledger
     unfused: Ledger
     value: float
-    """Value of the objective for the best plan."""
+    """Value of the objective for the best way to run the attention."""
     lower_bound: float
-    """Lower bound of the objective over all plans of the space, up to rounding."""
+    """Lower bound of the objective over all plans of the space and unfused execution, up to rounding."""
     plans_in_space: int
     searched: dict[TileLayerProblem, tuple[float, float] | None]
-    """Searched layers with their costs, in the order of the search."""
+    """Searched layers of tiles with their costs, in the order of the search."""
 
 
 def find_optimum(
@@ -151,10 +155,10 @@ def find_optimum(
     time_budget_s: float = math.inf,
     advance: Callable[[int], None] = lambda _: None,
 ) -> AttentionOptimum:
-    """Best plan of the space, or unfused execution if this is not worse than the best plan.
+    """Best plan of the space, or unfused execution if no plan is better.
 
     After `time_budget_s` seconds, the result is the best plan found so far. Raises InputError if the costs of the
-    attention cannot be computed, and MappingError if no mapping fits for a layer of the network.
+    attention cannot be computed. Raises MappingError if no mapping fits for a layer of the network.
     """
     costs.check()
     unfused = costs.unfused()
@@ -198,5 +202,8 @@ def _is_open(part: PlanPart, bounds: Bounds) -> bool:
 
 
 def _weight(part: PlanPart, bounds: Bounds) -> float:
-    """Weight of a part when the next part to search is chosen: the total cycles of the part."""
+    """Weight of a part of a plan: the cycles of all its runs.
+
+    The unsearched part with the largest weight is searched next.
+    """
     return bounds.of_part(part.problem)[1] * part.times

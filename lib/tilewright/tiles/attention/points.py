@@ -1,4 +1,4 @@
-"""Points for which an attention is studied: numbers of tokens in the context, and sizes of one memory."""
+"""Points at which an attention is studied: numbers of tokens in the context, and sizes of one memory."""
 
 from dataclasses import dataclass, replace
 
@@ -10,17 +10,23 @@ from tilewright.workload.language_models.request import ModelStep, Requests
 
 @dataclass(frozen=True)
 class AttentionPoints:
-    """All combinations of contexts and memory sizes. () means the context or the size in the input files."""
+    """Points: all combinations of contexts and memory sizes.
+
+    If one of them is (), the value in the input files is used.
+    """
 
     contexts: tuple[int, ...] = ()
-    """Numbers of tokens that the last query sees."""
+    """Context lengths: numbers of tokens that the last query sees."""
     memory: str = ""
-    """Name of the memory whose size is varied."""
+    """Name of the memory with varied size."""
     sizes_bits: tuple[int, ...] = ()
 
     def steps(self, step: ModelStep) -> list[ModelStep]:
-        """Step with each context. If a request has one new token, all other tokens of the context are in the cache. In
-        a prompt, all tokens of the context are new."""
+        """Steps, one for each context length.
+
+        In a decode step, all tokens of the context except the new one are in the cache. In a prompt, all tokens of the
+        context are new.
+        """
 
         def moved(group: Requests, context: int) -> Requests:
             one = group.tokens == 1
@@ -31,7 +37,10 @@ class AttentionPoints:
         ]
 
     def cores(self, core: Core) -> list[Core]:
-        """Core with each size of the memory, at unchanged costs. Raises InputError if the core has no such memory."""
+        """Cores, one for each size of the memory; all costs stay the same.
+
+        Raises InputError if the core has no such memory.
+        """
         names = [memory.name for memory in core.memories]
         if self.memory and self.memory not in names:
             text = "the core has no such memory"
@@ -40,7 +49,7 @@ class AttentionPoints:
         return [_resized(core, self.memory, bits) for bits in self.sizes_bits] or [core]
 
     def size_of(self, core: Core) -> int | None:
-        """Size of the varied memory in a core, in bits; None if no size is varied."""
+        """Size in bits of the varied memory in a core; None if no size is varied."""
         return next((memory.size_bits for memory in core.memories if memory.name == self.memory), None)
 
 
@@ -50,9 +59,9 @@ def _resized(core: Core, name: str, bits: int) -> Core:
 
 
 def read_sizes(text: str) -> tuple[str, tuple[int, ...]]:
-    """Name of a memory and ascending sizes in bits, from a text such as `sram=64 KiB,1 MiB`.
+    """Pair (name of a memory, ascending sizes in bits) from a text such as `sram=64 KiB,1 MiB`.
 
-    The result is ("", ()) if the text is empty. Raises InputError if the text has another form.
+    An empty text gives ("", ()). Raises InputError if the text has another form.
     """
     if not text:
         return "", ()

@@ -1,8 +1,8 @@
-"""Program of a plan: layers of each kind of tile, where their tensors lie, copies between memories, and how often each
-runs.
+"""Program of a plan: layers of tiles, memories of their tensors, and copies between memories, with the number of runs
+of each.
 
-Tiles start at the first query and the first key and have their full size. The last tile of an axis is the remainder. A
-tile runs as a whole if at least one query of the tile sees at least one key of the tile.
+The first tile of an axis begins at the first query or key. The last tile of an axis is the remainder; all other tiles
+have full size. A tile runs as a whole if at least one of its queries sees at least one of its keys.
 """
 
 from collections import Counter
@@ -36,23 +36,23 @@ Counts = tuple[tuple[int, int], ...]
 
 @dataclass(frozen=True)
 class Visits:
-    """Numbers of visits for one tile of units. Keys are the sizes of what is visited: (heads, queries, keys), (heads,
-    queries) or keys."""
+    """Numbers of visits for one tile of units, by the size of what is visited: (heads, queries, keys), (heads, queries)
+    or keys.
+    """
 
     first: dict[tuple[int, int, int], int]
-    """Visits of the first tiles of rows of tiles. In a first tile, there is no earlier output to merge with."""
+    """Visits of tiles that come first in their row of tiles. A first tile has no earlier output to merge with."""
     later: dict[tuple[int, int, int], int]
     rows: dict[tuple[int, int], int]
-    """Visits of rows of tiles. Each row ends with a division."""
+    """Visits of rows of tiles. Each row ends with the division by the sum."""
     query_loads: dict[tuple[int, int], int]
     key_loads: dict[int, int]
     output_loads: dict[tuple[int, int], int]
-    """Number of times that the partial output of a row is loaded again. The partial output is stored the same number of
-    times."""
+    """Number of times that the partial output of a row is loaded again. It is stored equally often."""
 
 
 def split(size: int, tile: int) -> Counts:
-    """Sizes of the tiles of an axis, with the number of tiles of each size."""
+    """Pairs (size, number of tiles of this size) for an axis of length `size` in tiles of length `tile`."""
     whole, rest = divmod(size, tile)
     return tuple([(one, count) for one, count in ((tile, whole), (rest, 1 if rest else 0)) if count])
 
@@ -60,8 +60,8 @@ def split(size: int, tile: int) -> Counts:
 def visits(shape: AttentionShape, tile: Tile, order: str) -> Visits:
     """Visits of all tiles in an order of loops.
 
-    From outermost to innermost, the loops are heads, queries, keys for QUERIES_OUTER, and keys, heads, queries for the
-    other order.
+    For QUERIES_OUTER, the loops from outermost to innermost are heads, queries, keys. For the other order, they are
+    keys, heads, queries.
     """
     return _visits(shape, tile.heads, tile.queries, tile.keys, order)
 
@@ -98,7 +98,7 @@ def _visits(shape: AttentionShape, heads: int, queries: int, keys: int, order: s
 
 
 def _of_heads(counts: "Counter[Any]", head_tiles: Counts) -> "Counter[Any]":
-    """Counts for all tiles of heads, from the counts for one tile of heads."""
+    """Counts for all tiles of heads. `counts` are those for one tile of heads."""
     return Counter({(height, *key[1:]): n * count for key, n in counts.items() for height, count in head_tiles})
 
 
@@ -107,7 +107,7 @@ def _some(counts: Counter[Key]) -> dict[Key, int]:
 
 
 def _key_ranges(shape: AttentionShape, queries: int, keys: int) -> list[tuple[int, int]]:
-    """Pairs (first, last) of the tiles of keys that each tile of queries sees."""
+    """Pairs (first, last) of tiles of keys, one pair for each tile of queries: the range that its queries see."""
     found = []
     for start in range(0, shape.queries, queries):
         first, last = shape.seen(start, min(start + queries, shape.queries) - 1)
@@ -116,9 +116,9 @@ def _key_ranges(shape: AttentionShape, queries: int, keys: int) -> list[tuple[in
 
 
 def _key_loads(ranges: list[tuple[int, int]], head_tiles: int, keys: int, rest: int, last_key: int) -> Counter[int]:
-    """Number of times that a tile of keys is loaded if rows are the outer loop, by size of the tile.
+    """Number of loads of tiles of keys, by size of the tile, if rows are the outer loop.
 
-    A tile of keys is not loaded again if the next row begins with the last tile of the previous row.
+    If a row begins with the tile at which the row before ended, this tile is not loaded again.
     """
     loads: Counter[int] = Counter()
     before = -1
@@ -133,7 +133,7 @@ def _key_loads(ranges: list[tuple[int, int]], head_tiles: int, keys: int, rest: 
 
 
 def _stays_of_rows(ranges: list[tuple[int, int]], sizes: list[int], last_key: int) -> Counter[int]:
-    """Number of rows that stay loaded if keys are the outer loop, by size of the row.
+    """Number of rows that stay loaded between two tiles of keys, by size of the row, if keys are the outer loop.
 
     A row stays loaded if it is the last row of one tile of keys and the first row of the next tile of keys.
     """
@@ -150,12 +150,12 @@ def _stays_of_rows(ranges: list[tuple[int, int]], sizes: list[int], last_key: in
 
 
 QUERIES, KEYS, VALUES_IN, SCORE, STATISTICS, RESULT = "queries", "keys", "values", "scores", "statistics", "output"
-"""Kinds of tensors. STATISTICS are the maxima, sums and factors of the softmax, with one element per row."""
+"""Kinds of tensors. STATISTICS are the maxima, sums and factors of the softmax, with one element per row of scores."""
 TENSORS = (QUERIES, KEYS, VALUES_IN, SCORE, STATISTICS, RESULT)
 
 
 class TileStep(NamedTuple):
-    """Layer of a tile, with the tensors of its first and its second operand and the tensor that the layer makes."""
+    """Layer of a tile, with its tensors: the first operand, the second operand, and the result."""
 
     layer: str
     first: str
@@ -165,14 +165,16 @@ class TileStep(NamedTuple):
 
 
 def kind_of(tensor: str) -> str:
-    """Kind of a tensor of a tile. The name of a tensor consists of the kind, a dot, and the role of the tensor."""
+    """Kind of a tensor of a tile. The name of a tensor is its kind, a dot, and its role."""
     return tensor.partition(".")[0]
 
 
 @lru_cache(maxsize=64)
 def steps(stages: tuple[str, ...], is_first: bool) -> tuple[TileStep, ...]:
-    """Layers of a tile in order. The first tile of a row (`is_first`) has no layers that merge with an earlier
-    result."""
+    """Layers of a tile in the order in which they run.
+
+    If the tile is the first of its row, no layer merges it with an earlier result.
+    """
     names = [f"{SCORE}.{place}" for place in range(len(stages) + 1)]
     most, total, output = f"{STATISTICS}.most", f"{STATISTICS}.sum", f"{RESULT}.so_far"
     powers = f"{SCORE}.powers"
@@ -205,27 +207,27 @@ def steps(stages: tuple[str, ...], is_first: bool) -> tuple[TileStep, ...]:
 
 
 LAST = (TileStep(DIVIDE, f"{RESULT}.so_far", f"{STATISTICS}.sum", f"{RESULT}.final"),)
-"""Steps at the end of a row of tiles."""
+"""Layers that run once at the end of a row of tiles."""
 STATE = (f"{STATISTICS}.most", f"{STATISTICS}.sum", f"{RESULT}.so_far")
-"""Tensors of a row that are kept from tile to tile."""
+"""Tensors of a row that stay from one tile of the row to the next."""
 
 
 class TileLayerProblem(NamedTuple):
-    """Layer of a tile, to be mapped. Memories above those that hold the tensors of the layer are left out."""
+    """Layer of a tile, to be mapped on the memories up to those that hold the tensors of the layer."""
 
     layer: str
     tile: Tile
     reach: tuple[tuple[str, int], ...]
-    """Pairs (operand, memory that holds the tensor of this operand)."""
+    """Pairs (operand, memory that holds the tensor of this operand). Memories are given by index."""
     reserved: tuple[tuple[int, int], ...]
-    """Pairs (memory, number of bits in this memory that other tensors take)."""
+    """Pairs (memory, number of bits that other tensors take in this memory)."""
 
 
 class CopyProblem(NamedTuple):
     """Copy of data from one memory to another."""
 
     tensor: str
-    """Kind of the tensor."""
+    """Kind of the tensor that is copied."""
     bits: int
     source: tuple[str, int]
     """Pair (operand of a layer, memory) from which the data come."""
@@ -233,7 +235,7 @@ class CopyProblem(NamedTuple):
 
 
 class PlanPart(NamedTuple):
-    """Part of a plan: a layer of a tile or a copy, with the number of its runs."""
+    """Part of a plan: a layer of a tile or a copy, with its number of runs."""
 
     problem: TileLayerProblem | CopyProblem
     times: int
@@ -241,19 +243,19 @@ class PlanPart(NamedTuple):
 
 @dataclass(frozen=True)
 class PlanProgram:
-    """Program of a plan: all parts with their numbers of runs, and the memory that they need."""
+    """Program of a plan: all parts with their numbers of runs, and the memory space that the plan takes."""
 
     parts: tuple[PlanPart, ...]
     live_bits: tuple[tuple[int, int], ...]
-    """Pairs (memory, largest number of bits that tensors take in this memory at a time)."""
+    """Pairs (memory, largest number of bits that tensors take in this memory at any time)."""
 
     def fits(self, memories: Memories) -> bool:
-        """Whether each memory has room for the tensors that lie there."""
+        """Whether each memory has room for the tensors that lie in it."""
         return all(memories.core.memories[k].size_bits >= bits for k, bits in self.live_bits)
 
 
 def tensor_bits(shape: AttentionShape, kind: str, tile: Tile) -> int:
-    """Number of bits of a tensor of a tile, by the kind of the tensor."""
+    """Number of bits of a tensor of one tile, by its kind."""
     bits, rows = shape.bits, tile.units * tile.heads * tile.queries
     return {
         QUERIES: rows * shape.key_width * bits.queries,
@@ -299,8 +301,10 @@ def _add(
 def _moves(
     shape: AttentionShape, memories: Memories, plan: AttentionPlan, units: int
 ) -> Iterator[tuple[CopyProblem, int]]:
-    """Pairs (copy, number of runs) for one tile of units. The copies bring queries, keys and values to their memories,
-    and store and load partial outputs."""
+    """Pairs (copy, number of runs) for one tile of units.
+
+    Copies bring queries, keys and values to their memories. They also store partial outputs and load them again.
+    """
     seen = visits(shape, plan.tile, plan.order)
     whole = Tile(units, shape.heads, shape.queries, shape.keys)
     for kind, place, operand in ((QUERIES, plan.queries, "I"), (KEYS, plan.keys, "W"), (VALUES_IN, plan.values, "W")):
@@ -333,24 +337,28 @@ def _moves(
 
 
 class _Layer(NamedTuple):
-    """Layer of a tile of any size, with the kinds of the tensors that exist while the layer runs."""
+    """Layer of a tile of any size, with the tensors that are live while the layer runs."""
 
     name: str
     own: tuple[tuple[str, str], ...]
     """Pairs (operand, kind of its tensor), sorted by operand. The kind is '' for a result that leaves the tile."""
     has_copy: bool
-    """Whether the second operand is read from a copy, which lies outside the memory of results."""
+    """Whether the layer reads its second operand from a copy, because the memory of results cannot serve second
+    operands.
+    """
     is_copied_now: bool
     others: tuple[tuple[str, int], ...]
-    """Pairs (kind, number) of the other tensors that lie in the memory of their kind while the layer runs."""
+    """Pairs (kind, number of tensors of this kind) of the other live tensors, which lie in the memory of their kind."""
     other_copies: tuple[tuple[str, int], ...]
-    """Pairs (kind, number) of the copies of other tensors that exist while the layer runs."""
+    """Pairs (kind, number of copies of this kind) of the live copies of other tensors."""
 
 
 @lru_cache(maxsize=64)
 def _layers(sequence: tuple[TileStep, ...], copies: bool) -> tuple[_Layer, ...]:
-    """Layers of a tile. `copies` is true if a tensor that was made in the tile must be copied before a layer can read
-    it as second operand."""
+    """Layers of a tile.
+
+    `copies` is true if a tensor that a tile made must be copied before a layer reads it as second operand.
+    """
     found = []
     uses = _last_uses(sequence)
     living = {(one, False) for one in (QUERIES, KEYS, VALUES_IN, *_read_from_before(sequence))}
@@ -371,8 +379,9 @@ def _layers(sequence: tuple[TileStep, ...], copies: bool) -> tuple[_Layer, ...]:
 def _tile(
     shape: AttentionShape, memories: Memories, plan: AttentionPlan, tile: Tile, sequence: tuple[TileStep, ...]
 ) -> tuple[list[TileLayerProblem | CopyProblem], dict[int, int]]:
-    """Layers and copies of a tile, and, for each memory, the largest number of bits that tensors take while the tile
-    runs."""
+    """Pair of the layers and copies of a tile, and the largest number of bits that tensors take in each memory during
+    the tile.
+    """
     problems: list[TileLayerProblem | CopyProblem] = []
     most: dict[int, int] = {}
     bits, top = {kind: tensor_bits(shape, kind, tile) for kind in TENSORS}, memories.top
@@ -405,7 +414,7 @@ _OVER_KEYS = (SCORES, MOST, POWERS, SUM, VALUES)
 
 
 def _places(plan: AttentionPlan) -> dict[str, int]:
-    """Memory of each kind of tensor."""
+    """Index of the memory of each kind of tensor."""
     output = plan.output.memory
     return {
         QUERIES: plan.queries.memory,
@@ -418,13 +427,13 @@ def _places(plan: AttentionPlan) -> dict[str, int]:
 
 
 def _with_room(memories: Memories, bits: int) -> int:
-    """Lowest memory of second operands that has room for `bits` bits."""
+    """Innermost memory of second operands that has room for `bits` bits; the outermost memory if none has."""
     sizes = memories.core.memories
     return next((k for k in memories.seconds if sizes[k].size_bits >= bits), memories.top)
 
 
 def _read_from_before(sequence: tuple[TileStep, ...]) -> list[str]:
-    """Tensors, except queries, keys and values, that a tile reads before it makes them."""
+    """Tensors that a tile reads before it makes them, except queries, keys and values."""
     made: set[str] = {QUERIES, KEYS, VALUES_IN, ""}
     found = []
     for step in sequence:
@@ -434,7 +443,7 @@ def _read_from_before(sequence: tuple[TileStep, ...]) -> list[str]:
 
 
 def _last_uses(sequence: tuple[TileStep, ...]) -> dict[tuple[str, bool], int]:
-    """Number of the last step that needs a tensor, by (tensor, True for the copy of the tensor).
+    """Number of the last step that reads a tensor, by (tensor, whether it is the copy of the tensor).
 
     A tensor without an entry stays until the end of the tile.
     """
@@ -448,7 +457,7 @@ def _last_uses(sequence: tuple[TileStep, ...]) -> dict[tuple[str, bool], int]:
 
 
 def _whole_rest(shape: AttentionShape, plan: AttentionPlan, tile: Tile) -> dict[int, int]:
-    """Bits in each memory of those tensors that lie there for all tiles, minus the bits of the current tile."""
+    """Bits that whole tensors take in each memory in addition to their part for the current tile."""
     if not (plan.queries.is_whole or plan.keys.is_whole or plan.values.is_whole or plan.output.is_whole):
         return {}
     whole = Tile(tile.units, shape.heads, shape.queries, shape.keys)

@@ -1,4 +1,4 @@
-"""Results of attentions as tables and JSON values: plans, and what fusion saves by tensor and memory."""
+"""Results of attentions as tables and JSON values: plans, and the savings of fusion by tensor and memory."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -20,14 +20,16 @@ OUTERMOST, TILE, WHOLE = "outermost", "tile", "whole"
 
 
 def problem_row(costs: AttentionCosts, problem: TileLayerProblem) -> list[Any]:
-    """Layer of a tile as JSON values: name, size, pairs (operand, memory), and pairs (memory, reserved bits)."""
+    """Layer of a tile as JSON values: name, size of the tile, pairs (operand, memory), and pairs (memory, reserved
+    bits).
+    """
     names = [memory.name for memory in costs.core.memories]
     reach = [[operand, names[k]] for operand, k in problem.reach]
     return [problem.layer, list(problem.tile), reach, [[names[k], bits] for k, bits in problem.reserved]]
 
 
 def problem_of(costs: AttentionCosts, row: Sequence[Any]) -> TileLayerProblem | None:
-    """Layer of a tile that a row of `problem_row` describes; None if the core or the attention has no such layer."""
+    """Layer of a tile from a row of `problem_row`; None if the core or the attention has no such layer."""
     place = {memory.name: k for k, memory in enumerate(costs.core.memories)}
     layer, size, reach, reserved = row[:4]
     named = {name for _, name in reach} | {name for name, _ in reserved}
@@ -63,7 +65,7 @@ def plan_object(costs: AttentionCosts, plan: AttentionPlan) -> dict[str, Any]:
 
 
 def ledger_object(ledger: Ledger) -> JsonObject:
-    """Ledger as JSON values: energy by memory and tensor, cycles by part."""
+    """Ledger as JSON values: totals, energy by memory and tensor, and cycles by part of the latency."""
     return {
         ENERGY_PJ: ledger.energy_pj,
         LATENCY_CYCLES: ledger.latency_cycles(),
@@ -100,7 +102,7 @@ def optimum_object(found: AttentionOptimum) -> JsonObject:
 
 
 def row(found: AttentionOptimum, points: AttentionPoints) -> JsonObject:
-    """Row of the table of results, for one attention."""
+    """Row of the table of results for one attention."""
     costs, plan = found.costs, found.plan
     shape, told = costs.attention.shape, {} if plan is None else plan_object(costs, plan)
     energy, latency = found.unfused.energy_pj, found.unfused.latency_cycles()
@@ -130,7 +132,7 @@ def row(found: AttentionOptimum, points: AttentionPoints) -> JsonObject:
 
 
 def table_text(found: Sequence[AttentionOptimum], points: AttentionPoints) -> str:
-    """Attentions as a table for the terminal."""
+    """Table of attentions as text for the terminal."""
     width = max(len(_plan_text(one.plan)) for one in found)
     size = f" {points.memory:>14}" if points.memory else ""
     ends = f"{'best':<{width}} {'energy':>11} {'latency':>15} {'of unfused':>16}"
@@ -156,7 +158,7 @@ def _plan_text(plan: AttentionPlan | None) -> str:
 
 
 def why_text(found: AttentionOptimum) -> str:
-    """Text with the best plan, the savings of this plan by tensor and memory, and the proof."""
+    """Text on one attention: the best plan, its savings by tensor and memory, and the proof."""
     costs, plan = found.costs, found.plan
     lines = [f"{costs.attention.name}: {'unfused' if plan is None else 'fused'}"]
     if plan is not None:
@@ -176,7 +178,7 @@ def why_text(found: AttentionOptimum) -> str:
 
 
 def _saved(unfused: Ledger, fused: Ledger) -> list[str]:
-    """Lines that compare unfused and fused execution: energy by tensor and memory, and cycles by part."""
+    """Lines that compare unfused and fused execution: energy by tensor and memory, cycles by part of the latency."""
     lines = [f"  {'':<24} {'unfused':>14} {'fused':>14}"]
     keys = {*unfused.memory_pj, *fused.memory_pj}
     for tensor in TENSORS:

@@ -15,15 +15,17 @@ from tilewright.workload.language_models.visible_keys import RECTANGLE, Piece
 from tilewright.workload.layer import Layer
 
 SCORES, MOST, POWERS, SUM, VALUES = "scores", "softmax.max", "softmax.exp", "softmax.sum", "values"
-"""Layers that both the network and a tile have. The layers that scale and cap the scores are common to both, too."""
+"""Names of layers that both the network and a tile have. The layers that scale and cap the scores are also common to
+both.
+"""
 MERGE_MOST, FACTOR, RESCALE_SUM, MERGE_SUM = "online.max", "online.factor", "online.sum_rescale", "online.sum"
 RESCALE_OUTPUT, MERGE_OUTPUT, DIVIDE = "online.output_rescale", "online.output", "online.div"
-"""Layers that the online softmax adds. The division runs last."""
+"""Names of layers that only the online softmax has. The division runs last."""
 
 
 @dataclass(frozen=True)
 class Bits:
-    """Number of bits of an element, for each kind of tensor."""
+    """Number of bits of an element, by kind of tensor."""
 
     queries: int
     keys: int
@@ -35,26 +37,26 @@ class Bits:
 
 @dataclass(frozen=True)
 class AttentionShape:
-    """Shape of an attention in which all requests, and all key heads, have the same sizes."""
+    """Shape of an attention. All requests have equal sizes, and all key heads have equal sizes."""
 
     units: int
-    """Number of requests times number of key heads. A unit is one key head of one request; units share no data."""
+    """Number of units: requests times key heads. A unit is one key head of one request; units share no data."""
     heads: int
-    """Number of query heads for each key head."""
+    """Number of query heads per key head."""
     queries: int
     keys: int
     key_width: int
     value_width: int
     bits: Bits
     stages: tuple[str, ...] = ("scale",)
-    """Layers between the scores and the softmax, with one operation for each score."""
+    """Names of the layers between the scores and the softmax, each with one operation per score."""
     is_causal: bool = True
-    """Whether a query sees only itself and earlier tokens. The last query is then the same token as the last key."""
+    """Whether a query sees no later tokens than itself. The last query is then the same token as the last key."""
     window: int | None = None
-    """Largest number of keys that a query sees, including its own key; None: no limit."""
+    """Largest number of keys that a query sees, including its own key. None if there is no limit."""
 
     def seen(self, first: int, last: int) -> tuple[int, int]:
-        """First and last key that the queries from `first` to `last` see."""
+        """Pair (first, last) of the keys that the queries from `first` to `last` see."""
         if not self.is_causal:
             return 0, self.keys - 1
         own = self.keys - self.queries
@@ -63,7 +65,7 @@ class AttentionShape:
 
     @property
     def pairs(self) -> int:
-        """Number of pairs (query, key that this query sees), for one head."""
+        """Number of pairs (query, key that this query sees), for one query head."""
         return sum(last - first + 1 for first, last in (self.seen(q, q) for q in range(self.queries)))
 
 
@@ -72,15 +74,15 @@ class NetworkAttention:
     """Attention of a network, with its layers."""
 
     name: str
-    """Prefix of the names of the layers of this attention."""
+    """Prefix of the names of this attention's layers."""
     repeats: int
-    """Number of blocks with this attention."""
+    """Number of blocks that have this attention."""
     shape: AttentionShape
     unfused: Workload
-    """Layers of this attention in one block of the network, without tiles."""
+    """Layers of this attention in one block of the network, not cut into tiles."""
 
     def templates(self) -> dict[str, Layer]:
-        """Layers of a tile by name, before they are cut to a tile: with the loops of the whole attention."""
+        """Layers of a tile by name, with loops over all queries and keys. `tile_layer` cuts them to one tile."""
         return _templates(self.name, self.shape)
 
 
@@ -122,10 +124,10 @@ def _attention(builder: Builder, site: AttentionSite) -> NetworkAttention:
 
 @lru_cache(maxsize=256)
 def _templates(name: str, shape: AttentionShape) -> dict[str, Layer]:
-    """Templates of the layers of a tile, by name. Their loops cover all queries and all keys.
+    """Templates of the layers of a tile, by name, with loops over all queries and keys.
 
-    Layers that the network has, too, are made by the code that makes the network. The other layers are variants of
-    these layers.
+    Layers that the network also has are made by the code that makes the network. The other layers are variants of these
+    layers.
     """
     nodes = {node.name: node.layer for node in _rectangle(shape).nodes}
     found = {one: nodes[one] for one in (SCORES, *shape.stages, MOST, POWERS, SUM, VALUES)}
@@ -153,7 +155,7 @@ def _rectangle(shape: AttentionShape) -> Builder:
 
 
 def tile_layer(template: Layer, name: str, shape: AttentionShape, tile: tuple[int, int, int, int]) -> Layer:
-    """Layer that computes one tile. `tile` has the numbers of units, heads, queries and keys."""
+    """Layer `name` of one tile. `tile` has the numbers of units, heads, queries and keys."""
     units, heads, queries, keys = tile
     sizes = {"B": 1, "G": units, "H": heads, "D": queries, "K": keys}
     if name == SCORES:
@@ -168,5 +170,5 @@ def tile_layer(template: Layer, name: str, shape: AttentionShape, tile: tuple[in
 
 
 def layer_nodes(workload: Workload) -> Iterator[WorkloadNode]:
-    """Nodes of a workload that have a layer."""
+    """Nodes of a workload that contain a layer."""
     return (node for node in workload.nodes if node.layer is not None)

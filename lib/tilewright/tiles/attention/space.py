@@ -1,4 +1,4 @@
-"""Space of fused attention: sizes of tiles, the order of their loops, and where tensors lie."""
+"""Space of fused attention: sizes of tiles, order of the loops over tiles, and memories of the tensors."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -27,32 +27,36 @@ class Tile(NamedTuple):
 
 
 class TensorPlace(NamedTuple):
-    """Place of a tensor while tiles run."""
+    """Memory of a tensor while tiles run."""
 
     memory: int
-    """Index of the memory in the core. A tensor in the outermost memory is read and written there, without copies."""
+    """Index of the memory in the core. If it is the outermost memory, the tensor is read and written there without
+    copies.
+    """
     is_whole: bool = False
-    """Whether the memory holds the whole tensor of the current units, instead of the part for one tile."""
+    """Whether the memory holds the whole tensor of the current units, and not only the part for one tile."""
 
 
 class AttentionPlan(NamedTuple):
-    """Plan: one way to run an attention fused."""
+    """Plan of a fused attention: tile, order of loops, and memories of tensors."""
 
     tile: Tile
     order: str
     scores: int
-    """Memory of the scores and of the results of the softmax."""
+    """Index of the memory of the scores and of the results of the softmax."""
     queries: TensorPlace
     keys: TensorPlace
     values: TensorPlace
     output: TensorPlace
-    """Place of the partial output, with the maxima and sums of its rows."""
+    """Memory of the partial output and of the maxima and sums of its rows."""
 
 
 @dataclass(frozen=True)
 class Sizes:
-    """Sizes of tiles that are searched. () means all divisors of the length of an axis, and all powers of two up to
-    this length."""
+    """Sizes of tiles that the search tries.
+
+    If the sizes of an axis are (), it tries all divisors of the axis length, and all powers of two up to this length.
+    """
 
     units: tuple[int, ...] = ()
     heads: tuple[int, ...] = ()
@@ -62,7 +66,7 @@ class Sizes:
 
 
 def sizes_of(given: tuple[int, ...], most: int) -> tuple[int, ...]:
-    """Sizes along an axis of length `most`, ascending and without duplicates. A larger size is reduced to `most`."""
+    """Tile sizes along an axis of length `most`, ascending and without duplicates. Sizes above `most` become `most`."""
     if given:
         return tuple(sorted({min(size, most) for size in given}))
     found = {size for size in range(1, most + 1) if most % size == 0}
@@ -71,9 +75,9 @@ def sizes_of(given: tuple[int, ...], most: int) -> tuple[int, ...]:
 
 @dataclass(frozen=True, eq=False)  # compared by identity, because hashing a core takes long
 class Memories:
-    """Memories of a core in which tensors of an attention can lie, by index, innermost first.
+    """Indexes of the memories of a core in which tensors of an attention can lie, innermost first.
 
-    Data that several parts of the array read or write must lie in a memory with one instance.
+    If several parts of the array read or write the same data, these data must lie in a memory with one instance.
     """
 
     core: Core
@@ -81,7 +85,7 @@ class Memories:
 
     @cached_property
     def links(self) -> dict[str, str]:
-        """Memory operand of each operand of a layer."""
+        """Memory operand of each layer operand."""
         return dict(self.constraints.memory_operand_links)
 
     def chain(self, operand: str) -> tuple[int, ...]:
@@ -95,26 +99,26 @@ class Memories:
 
     @cached_property
     def inputs(self) -> tuple[int, ...]:
-        """Memories for queries, and for tensors that a later layer reads as first operand."""
+        """Memories for queries, and for results that a later layer reads as its first operand."""
         return self.single("I")
 
     @cached_property
     def seconds(self) -> tuple[int, ...]:
-        """Memories for keys and values, and for those maxima, sums and factors of rows that are a second operand."""
+        """Memories for second operands: keys, values, and the maxima, sums and factors of rows."""
         return self.single("W")
 
     @cached_property
     def made(self) -> tuple[int, ...]:
-        """Memories for tensors that one layer makes and a later layer reads."""
+        """Memories for results that a later layer reads."""
         return tuple([k for k in self.single(OUTPUT) if k in self.inputs])
 
     @property
     def top(self) -> int:
-        """Outermost memory, which holds the inputs and the outputs of the attention."""
+        """Outermost memory. It holds the inputs and the outputs of the attention."""
         return self.inputs[-1]
 
     def check(self) -> None:
-        """Raise InputError if the core has no memory through which a layer can pass a tensor to the next layer."""
+        """Raise InputError if inputs and outputs of layers have no outermost memory in common."""
         chains = [self.chain(operand) for operand in ("I", "W", OUTPUT)]
         if not all(chains) or len({chain[-1] for chain in chains}) > 1:
             text = "inputs and outputs of layers need the same outermost memory, where attention begins and ends"
@@ -131,7 +135,7 @@ class AttentionSpace:
 
     @cached_property
     def tiles(self) -> tuple[Tile, ...]:
-        """Tiles with all combinations of sizes."""
+        """Tiles of all combinations of tile sizes."""
         shape, given = self.shape, self.sizes
         axes = (
             sizes_of(given.units, shape.units),
@@ -142,10 +146,10 @@ class AttentionSpace:
         return tuple([Tile(*sizes) for sizes in product(*axes)])
 
     def plans(self) -> Iterator[AttentionPlan]:
-        """All plans. For each group of equivalent plans, there is one plan.
+        """All plans, with one plan for each group of equivalent plans.
 
         If the loop over rows or the loop over keys has only one tile, both orders of loops are equivalent. If a tensor
-        has only one tile, a place for one tile and a place for the whole tensor are equivalent.
+        has only one tile, holding one tile and holding the whole tensor are equivalent.
         """
         memories, shape = self.memories, self.shape
         held = [k for k in memories.made if k != memories.top]
@@ -165,7 +169,7 @@ class AttentionSpace:
         return plan in set(self.plans_of(plan.tile))
 
     def plans_of(self, tile: Tile) -> Iterator[AttentionPlan]:
-        """Plans with tiles of this size; there are none if the size is not in the space."""
+        """Whether the space contains a plan."""
         units, heads, queries, keys = ((size,) for size in tile)
         some = Sizes(units, heads, queries, keys, self.sizes.orders)
         return AttentionSpace(self.shape, self.memories, some).plans() if tile in self.tiles else iter(())

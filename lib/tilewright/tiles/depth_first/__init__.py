@@ -1,1 +1,1 @@
-"""Depth-first schedules on one core: layers run in tiles, one tile through all layers of a stack before the next."""
+"""Depth-first schedules on one core: each tile runs through all layers of a stack before the next tile begins."""

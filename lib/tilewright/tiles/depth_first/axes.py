@@ -1,8 +1,8 @@
-"""Tiles along one axis: the positions of each tensor that a tile makes, reads again and keeps (DeFiNES, section
+"""Tiles along one axis: the positions of each tensor that a tile makes, reads again and keeps (DeFiNES, sections
 II-III).
 
-The last tensor is cut into tiles. From the last layer to the first, windows determine the positions that each layer
-must make. Tensor 0 is the input of the stack, and tensor i + 1 is the output of layer i of the stack.
+The output of the last layer is cut into tiles. From the last layer back to the first, windows determine the positions
+that each layer must make. Tensor 0 is the input of the stack, and tensor i + 1 is the output of layer i of the stack.
 """
 
 from dataclasses import dataclass
@@ -13,7 +13,8 @@ from functools import lru_cache
 class AxisWindow:
     """Window that a layer reads along an axis.
 
-    Output o reads the inputs o * stride - before to o * stride - before + extent - 1, as far as these inputs exist.
+    For output o, the window has the inputs from o * stride - before to o * stride - before + extent - 1. Inputs outside
+    the tensor are left out.
     """
 
     stride: int
@@ -26,24 +27,25 @@ class AxisWindow:
 
 @dataclass(frozen=True)
 class AxisTile:
-    """Tile along one axis, in positions."""
+    """Tile along one axis, described by numbers of positions."""
 
     made: tuple[int, ...]
-    """[tensor] Number of positions that this tile makes, or fetches for tensor 0. It is 0 if all positions were
-    kept."""
+    """[tensor] Number of positions that this tile makes or, for tensor 0, fetches; 0 if all were kept.
+    """
     read: tuple[int, ...]
-    """[layer] Number of input positions that the layer reads. This tile has made or fetched them, or the previous tile
-    has kept them."""
+    """[layer] Number of input positions that the layer reads. They were made or fetched by this tile, or kept from the
+    tile before.
+    """
     reused: tuple[int, ...]
     """[layer] Number of input positions that were kept from the previous tile."""
     kept: tuple[int, ...]
-    """[layer] Number of input positions that this tile makes and keeps for the next tile."""
+    """[layer] Number of input positions of this tile that are kept for the next tile."""
     is_first: bool
     is_last: bool
 
 
 def tile_ends(size: int, tile: int) -> list[int]:
-    """End positions of the tiles of an axis. The first tile is the remainder (DeFiNES, section IV)."""
+    """End positions of the tiles along an axis. The first tile is the remainder (DeFiNES, section IV)."""
     tile = min(tile, size)
     first = size % tile or tile
     return list(range(first, size + 1, tile))
@@ -53,7 +55,7 @@ def tile_ends(size: int, tile: int) -> list[int]:
 def axis_tiles(windows: tuple[AxisWindow, ...], tile: int, keeps: bool) -> tuple[AxisTile, ...]:
     """Tiles of a stack along an axis, in order.
 
-    With `keeps`, positions that the next tile also needs are kept. Otherwise the next tile makes them again.
+    If `keeps` is true, positions that the next tile also needs are kept. Otherwise the next tile makes them again.
     """
     count = len(windows)
     ends = tile_ends(windows[-1].output_size, tile)

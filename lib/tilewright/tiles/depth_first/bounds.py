@@ -1,8 +1,8 @@
-"""Lower bounds of the cost of depth-first stacks, for all sizes of tiles at once
+"""Lower bounds of the cost of depth-first stacks, for all tile sizes at once
 (docs/tiles.md#optimal-depth-first-schedules).
 
 The bounds of many tiles are computed together, with a few vector operations for each layer and each pair of kinds of
-tiles. Quick bounds are sums of products in which one factor depends only on the width of tiles, and the other only on
+tiles. A quick bound is a sum of products of two factors: one depends only on the width of tiles, the other only on
 their height.
 """
 
@@ -40,23 +40,25 @@ from tilewright.tiles.depth_first.tile_loops import (
 
 @dataclass(frozen=True)
 class AxisKinds:
-    """Kinds of tiles along an axis. Tiles of one kind have the same numbers of positions. The kinds for one tile size
-    are consecutive."""
+    """Kinds of tiles along an axis: tiles with equal numbers of positions are of one kind.
+
+    The kinds of one tile size are consecutive.
+    """
 
     made: np.ndarray
     """[kind, tensor] Number of positions that a tile makes."""
     read: np.ndarray
     """[kind, layer] Number of positions that a tile reads."""
     count: np.ndarray
-    """[kind] Number of tiles of this kind."""
+    """[kind] Number of tiles of the kind."""
     start: np.ndarray
-    """[tile size] Index of the first kind with this size. The last entry is the number of kinds."""
+    """[tile size] Index of the first kind of tiles with this size. The last entry is the number of kinds."""
 
 
 def axis_kinds(chain: Chain, first: int, last: int, axis: int, keeps: bool, tiles: list[int]) -> AxisKinds:
-    """Kinds of tiles of layers `first` to `last` along an axis.
+    """Kinds of tiles along an axis, for the layers `first` to `last` and each tile size in `tiles`.
 
-    With `keeps`, positions that neighbouring tiles also need are kept.
+    If `keeps` is true, positions that the next tile also needs are kept.
     """
     windows = chain.windows(first, last, axis)
     made: list[tuple[int, ...]] = []
@@ -76,23 +78,23 @@ def axis_kinds(chain: Chain, first: int, last: int, axis: int, keeps: bool, tile
 
 
 PARTS_AT_ONCE = 16384
-"""Number of parts that are computed together. The data of this many parts fit into the cache of a processor."""
+"""Number of parts that are computed together. Their data fit into the cache of a processor."""
 Excluded = Callable[[np.ndarray, np.ndarray], np.ndarray]
-"""Function that takes energies and latencies of tiles and returns True for each tile that cannot be part of a better
-schedule."""
+"""Function that excludes tiles. It takes energies in pJ and latencies in cycles, and returns True for each tile that
+cannot be part of a better schedule.
+"""
 
 
 @dataclass(frozen=True)
 class StackBounds:
-    """Lower bounds of a stack in a mode."""
+    """Lower bounds of a stack in one mode, for each tile."""
 
     energy_pj: Grid
     latency_cycles: Grid
 
 
 def check_boundable(chain: Chain, profile: ModelProfile) -> None:
-    """Raise InputError if the proofs of the bounds do not cover a chain. The error names all properties that are not
-    covered."""
+    """Raise InputError if the proofs of the bounds do not cover a chain. The error lists all reasons."""
     problems = []
     if not all(getattr(profile, name) for name in SWITCHES):
         problems.append(Problem("the optimum is proven for the model `corrected`", path="model", value=profile.name))
@@ -113,22 +115,25 @@ def check_boundable(chain: Chain, profile: ModelProfile) -> None:
 
 @dataclass(frozen=True)
 class _Parts:
-    """Parts: pairs of a kind of tiles along x and a kind along y, with the tile size and the number of tiles of each
-    part."""
+    """Parts of a stack in tiles.
+
+    A part has all tiles of one kind along x and one kind along y. `owner` is the index of its tile size, and `times`
+    its number of tiles.
+    """
 
     owner: np.ndarray
     times: np.ndarray
     made: tuple[np.ndarray, np.ndarray]
-    """[axis][part, tensor] Number of positions that a tile makes."""
+    """[axis][part, tensor] Number of positions that a tile of the part makes."""
     read: tuple[np.ndarray, np.ndarray]
 
     def of(self, some: np.ndarray) -> "_Parts":
-        """Parts selected by a mask."""
+        """Parts that a mask selects."""
         made, read = ((of[0][some], of[1][some]) for of in (self.made, self.read))
         return _Parts(self.owner[some], self.times[some], made, read)
 
     def total(self, values: np.ndarray, count: int) -> np.ndarray:
-        """[tile size] Sum over the parts of this size: value of the part times number of tiles of the part."""
+        """[tile size] Sum over the parts of this size. Each value is multiplied by the number of tiles of its part."""
         return np.bincount(self.owner, self.times * values, count)
 
 
@@ -167,11 +172,10 @@ def stack_bounds(
     excluded: Excluded | None = None,
     needs: tuple[int, int] = (1, 1),
 ) -> StackBounds:
-    """Lower bounds of layers `first` to `last` in a mode, for `tiles`: [place, (width, height)].
+    """Lower bounds of layers `first` to `last` in a mode, for tiles given as [place, (width, height)].
 
-    `known` has bounds [layer, place] that were computed earlier. These bounds are improved layer by layer, for tiles
-    that are not excluded yet. `needs` has two numbers that are 0 if bounds of energy, or bounds of latency, are not
-    needed.
+    `known` has bounds [layer, place] that were computed earlier. They are improved layer by layer, for tiles that are
+    not excluded yet. `needs` has one number for the energy and one for the latency: 0 if bounds of it are not needed.
     """
     places, layers = MemoryPlaces(chain), chain.layers[first : last + 1]
     if known is None:
@@ -206,7 +210,7 @@ def stack_bounds(
 
 
 def _fetched(places: MemoryPlaces, first: int, positions: Grid) -> tuple[Grid, Grid]:
-    """Energy and cycles of the copy that fetches the input of a stack."""
+    """Energy in pJ and cycles of the copy that fetches the input of a stack."""
     chain = places.chain
     bits = positions * chain.layers[first].input_bits
     energy, cycles = np.zeros(bits.shape), np.zeros(bits.shape)
@@ -225,9 +229,9 @@ def _fetched(places: MemoryPlaces, first: int, positions: Grid) -> tuple[Grid, G
 def stack_floor(chain: Chain, first: int, last: int) -> tuple[float, float]:
     """Lower bounds of energy and latency of a stack over all tiles and modes.
 
-    The bounds use the schedule that makes the fewest positions: its tiles have one position and keep all data. All
-    tiles of a schedule together read the whole input from the outermost memory. Larger tiles also make positions that
-    lie in gaps between windows.
+    The bounds are those of the schedule that makes the fewest positions: its tiles have one position and keep all data.
+    The tiles of any schedule together read the whole input from the outermost memory. Larger tiles also make positions
+    that lie in gaps between windows.
     """
     places = MemoryPlaces(chain)
     made = [_least_made(chain, first, last, axis) for axis in (0, 1)]
@@ -249,13 +253,13 @@ def stack_floor(chain: Chain, first: int, last: int) -> tuple[float, float]:
 
 
 def _least_made(chain: Chain, first: int, last: int, axis: int) -> list[int]:
-    """[tensor] Number of positions along an axis that all tiles together make at least, whatever the tile size."""
+    """[tensor] Least number of positions along an axis that all tiles together make, for any tile size."""
     tiles = axis_tiles(chain.windows(first, last, axis), 1, True)
     return [sum(counts) for counts in zip(*[tile.made for tile in tiles], strict=True)]
 
 
 def _least_bit_pj(chain: Chain, memory: int, reads: bool) -> float:
-    """Energy in pJ to read, or write, one bit of activations through the cheapest port of a memory."""
+    """Least energy in pJ to read or write one bit of activations, over the ports of a memory."""
     held = chain.core.memories[memory]
     cost = held.read_energy_pj if reads else held.write_energy_pj
     found = [
@@ -268,7 +272,7 @@ def _least_bit_pj(chain: Chain, memory: int, reads: bool) -> float:
 
 @dataclass(frozen=True)
 class QuickBounds:
-    """Lower bounds of the layers of a stack in a mode, as arrays [layer, width of a tile, height of a tile]."""
+    """Lower bounds of the layers of a stack in one mode, as arrays [layer, width of a tile, height of a tile]."""
 
     energy_pj: np.ndarray
     latency_cycles: np.ndarray
@@ -276,11 +280,12 @@ class QuickBounds:
 
 @dataclass(frozen=True)
 class _Along:
-    """Sums over the tiles of a layer along an axis, for each tile size."""
+    """Sums over the tiles of a layer along one axis, for each tile size."""
 
     positions: np.ndarray
     passes: np.ndarray
-    """[lanes - 1, size] Number of passes of those tiles whose average number of lanes, rounded up, is `lanes`."""
+    """[lanes - 1, size] Number of passes of the tiles whose average number of lanes, rounded up, is `lanes`.
+    """
     tiles: np.ndarray
     """[lanes - 1, size] Number of tiles whose average number of lanes, rounded up, is `lanes`."""
     least_tiles: np.ndarray
@@ -288,7 +293,7 @@ class _Along:
 
 
 def quick_bounds(chain: Chain, first: int, last: int, mode: str, sizes: tuple[np.ndarray, np.ndarray]) -> QuickBounds:
-    """Quick bounds of layers `first` to `last`, without the cost of fetching their input."""
+    """Quick bounds of layers `first` to `last`. The copy that fetches their input is not included."""
     keeps, places = MODES[mode], MemoryPlaces(chain)
     kinds = [axis_kinds(chain, first, last, axis, keeps[axis], sizes[axis].tolist()) for axis in (0, 1)]
     energy, latency = (np.zeros((last - first + 1, len(sizes[0]), len(sizes[1]))) for _ in range(2))
@@ -313,8 +318,10 @@ def quick_bounds(chain: Chain, first: int, last: int, mode: str, sizes: tuple[np
 
 
 def _sums(kinds: AxisKinds, tensor: int, factor: int) -> _Along:
-    """Sums over the tiles along an axis, for the layer that makes a tensor. `factor` is the largest number of lanes of
-    the layer."""
+    """Sums over the tiles along an axis, for the layer that makes a tensor.
+
+    `factor` is the largest number of lanes of this layer.
+    """
     made, count = kinds.made[:, tensor], kinds.count
     passes = np.ceil(made / np.minimum(factor, np.maximum(made, 1)))
     lanes = np.divide(made, passes, out=np.zeros_like(made), where=passes > 0)
@@ -329,6 +336,6 @@ def _sums(kinds: AxisKinds, tensor: int, factor: int) -> _Along:
 
 
 def _by_size(kinds: AxisKinds, values: np.ndarray) -> np.ndarray:
-    """[tile size] Sum of the values of the kinds of this size."""
+    """[tile size] Sum of `values` over the kinds of the size."""
     result: np.ndarray = np.add.reduceat(values, kinds.start[:-1])
     return result

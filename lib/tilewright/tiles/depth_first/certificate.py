@@ -1,4 +1,4 @@
-"""Space and result of a search for the best depth-first schedule, with the certificate."""
+"""Search space, result and certificate of a search for the best depth-first schedule."""
 
 from dataclasses import dataclass
 
@@ -11,28 +11,30 @@ from tilewright.tiles.depth_first.locations import MODES
 from tilewright.tiles.depth_first.schedule import DepthFirstSchedule
 
 Layers = tuple[int, int]
-"""Pair (first layer, last layer) of a stack."""
+"""Stack, as a pair (first layer, last layer)."""
 
 
 @dataclass(frozen=True)
 class DepthFirstSpace:
-    """Space of the search: every cut of the chain into stacks, and, for each stack, every mode and tile size."""
+    """Space of the search: every cut of the chain into stacks and, for each stack, every mode and tile size."""
 
     modes: tuple[str, ...] = tuple(MODES)
     tile_x: tuple[int, ...] = ()
-    """Widths of tiles; () for all widths."""
+    """Widths of tiles that are tried; () for all widths."""
     tile_y: tuple[int, ...] = ()
 
     def sizes(self, axis: int, most: int) -> np.ndarray:
-        """Tile sizes of a stack along an axis, ascending. A size that exceeds the last layer becomes the size of this
-        layer."""
+        """Tile sizes of a stack along an axis, ascending.
+
+        A size above that of the last layer's output becomes the size of this output.
+        """
         given = self.tile_y if axis else self.tile_x
         return np.unique(np.minimum(np.array(given or range(1, most + 1), np.int64), most))
 
 
 @dataclass(frozen=True)
 class Costed:
-    """Stack in tiles of one size and mode, with its cost."""
+    """Stack with one tile size and mode, and its cost."""
 
     layers: Layers
     mode: str
@@ -43,7 +45,7 @@ class Costed:
 
 @dataclass(frozen=True)
 class Unmappable:
-    """Stack in tiles of one size and mode that cannot run, because no mapping fits for one of its layers."""
+    """Stack with one tile size and mode that cannot run, because no mapping fits for one of its layers."""
 
     layers: Layers
     mode: str
@@ -58,22 +60,23 @@ class Optimum(BoundedValue):
     space: DepthFirstSpace
     objective: str
     value: float
-    """Value of the objective for the schedule."""
+    """Value of the objective for the best schedule."""
     lower_bound: float
     """Lower bound of the objective over all schedules of the space, up to rounding."""
     schedules_in_space: int
     stacks_bounded: tuple[Layers, ...]
-    """Stacks with a separate bound for each tile size. All other stacks are excluded by one bound for the whole
-    stack."""
+    """Stacks that have a separate bound for each tile size. One bound for the whole stack excludes each of the other
+    stacks.
+    """
     costed: tuple[Costed, ...]
     """Stacks whose cost was computed, in the order of the search."""
     unmappable: tuple[Unmappable, ...] = ()
-    """Stacks that were tried, but for which no mapping fits."""
+    """Stacks without a fitting mapping, which the search tried."""
     is_interrupted: bool = False
-    """Whether Ctrl-C ended the search; the schedule is then the best one found so far."""
+    """Whether Ctrl-C ended the search. The schedule is then the best one found so far."""
 
     def as_object(self) -> JsonObject:
-        """Certificate as JSON values."""
+        """Certificate of the optimum as JSON values."""
         names = [entry.layer.name for entry in self.schedule.chain.layers]
         return {
             "objective": self.objective,

@@ -1,9 +1,9 @@
-"""Checks the certificate of an optimum independently: the costs are right, and no stack that was left out could be
+"""Independent check of the certificate of an optimum: the costs are right, and no stack that was left out could be
 better.
 
-The check uses the same bounds and costs as the search; `benchmarks/attack_depth_first.py` tests the bounds and costs.
-The check does not use the algorithm of the search. It visits every stack once, in the order of the certificate, and
-knows the least value from the start (docs/tiles.md#depth-first-schedules, "The certificate").
+The check uses the same bounds and costs as the search; `benchmarks/attack_depth_first.py` tests them. It does not use
+the search algorithm. It visits every stack once, in the order of the certificate, and knows the least value from the
+start (docs/tiles.md#depth-first-schedules, "The certificate").
 """
 
 import json
@@ -31,12 +31,12 @@ from tilewright.tiles.depth_first.stack_cost import StackModel
 
 Layers = tuple[int, int]
 Tile = tuple[int, int, str, int, int]
-"""Stack in tiles, as (first layer, last layer, mode, width, height)."""
+"""Stack with one tile size, as (first layer, last layer, mode, width, height)."""
 
 
 @dataclass(frozen=True)
 class DepthFirstCertificate:
-    """Certificate of a search for the optimum, as read from a file."""
+    """Certificate of a search for the best depth-first schedule, as read from a file."""
 
     objective: str
     value: float
@@ -52,18 +52,18 @@ class DepthFirstCertificate:
 
 @dataclass(frozen=True)
 class CertifiedSearch:
-    """Content of the file that a search for the optimum writes."""
+    """Content of the file that a search for the best depth-first schedule writes."""
 
     certificate: DepthFirstCertificate
     options: TileOptions
     stacks: tuple[tuple[list[str], str, int, int, float, float], ...]
-    """Stacks of the schedule, as (layers, mode, width, height, energy, latency)."""
+    """Stacks of the schedule, as (layers, mode, width, height, energy in pJ, latency in cycles)."""
     core: str
     workload: str
 
 
 def read_certified(file: Path) -> CertifiedSearch:
-    """Content of the file of a search for the optimum. Raises InputError if the file has no valid content."""
+    """Content of the file of a search for the best schedule. Raises InputError if the file has no valid content."""
     content = read_sealed(file, is_required=False)
     try:
         told = json.loads(content)
@@ -87,7 +87,7 @@ def read_certified(file: Path) -> CertifiedSearch:
 
 
 def check_certificate(told: CertifiedSearch, problem: tuple[Any, Any, Any]) -> list[Check]:
-    """Checks of a certificate for its workload, core and mapping."""
+    """Checks of a certificate against its workload, core and mapping."""
     model = stack_model(problem, told.options)
     check_boundable(model.chain, told.options.profile)
     checker = _Checker(told, model)
@@ -110,8 +110,7 @@ class _Checker:
         self.powers = OBJECTIVES.get(self.claim.objective)
 
     def subject(self) -> Iterator[str]:
-        """Messages on parts of the certificate that do not fit the workload or the core, or that contradict each
-        other."""
+        """Messages on parts of the certificate that contradict the workload, the core or each other."""
         chain, space = self.model.chain, self.claim.space
         yield from differing(
             (
@@ -139,7 +138,7 @@ class _Checker:
         return (first, last) if first <= last else None
 
     def _tile(self, row: tuple[Any, ...]) -> Tile | None:
-        """Stack in tiles that a row of the certificate describes; None if the space has no such stack."""
+        """Stack with its tile size from a row of the certificate; None if the space has no such stack."""
         span = self._span(row)
         if span is None or row[2] not in self.claim.space.modes:
             return None
@@ -178,7 +177,7 @@ class _Checker:
                 continue
 
     def value(self) -> Iterator[str]:
-        """Messages on numbers of the certificate that do not fit the schedule."""
+        """Messages on numbers of the certificate that contradict the costs of the schedule."""
         claim, powers = self.claim, self.powers
         assert powers is not None
         rows = {tuple(row[:5]): row[5:] for row in claim.stacks_costed}
@@ -200,7 +199,7 @@ class _Checker:
             yield f"the certificate has {claim.schedules_in_space} schedules, but the space has {self._schedules()}"
 
     def _best(self) -> float:
-        """Least value of the schedules that consist of costed stacks."""
+        """Least value of the objective over all schedules that consist of costed stacks."""
         assert self.powers is not None
         reached: list[set[tuple[float, float]]] = [{(0.0, 0.0)}, *[set() for _ in self.layers]]
         for stop in range(1, len(self.layers) + 1):
@@ -255,7 +254,7 @@ class _Checker:
     def _left(
         self, layers: Layers, mode: str, floors: dict[Layers, tuple[float, float]]
     ) -> tuple[np.ndarray, StackBounds]:
-        """Tile sizes of a stack that the bounds do not exclude, and the bounds of these tiles."""
+        """Tile sizes of a stack that the bounds do not exclude, with their bounds."""
         sizes = (self._sizes(layers[1], 0), self._sizes(layers[1], 1))
         quick = quick_bounds(self.model.chain, *layers, mode, sizes)
         sums = quick.energy_pj.sum(axis=0), quick.latency_cycles.sum(axis=0)
@@ -280,8 +279,9 @@ class _Checker:
         latency_cycles: np.ndarray,
         floors: dict[Layers, tuple[float, float]],
     ) -> np.ndarray:
-        """True where a schedule with the stack `layers` could be below the lower bound, if the stack has at least the
-        given cost."""
+        """[place] Whether a schedule with the stack `layers` could have a value below the lower bound, if the stack has
+        at least these energies and latencies.
+        """
         assert self.powers is not None
         outside = [self._outside(layers, floors, which) for which in (0, 1)]
         energy = np.maximum(energy_pj, floors[layers][0]) + outside[0]
@@ -290,7 +290,7 @@ class _Checker:
         return result
 
     def _outside(self, layers: Layers, floors: dict[Layers, tuple[float, float]], which: int) -> float:
-        """Least energy (0) or latency (1) of the layers before and after a stack."""
+        """Least energy in pJ (number 0) or latency in cycles (number 1) of the layers before and after a stack."""
         least = 0.0
         for start, end in ((0, layers[0]), (layers[1] + 1, len(self.layers))):
             best = {start: 0.0}

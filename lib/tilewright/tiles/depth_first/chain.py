@@ -1,5 +1,6 @@
-"""Networks that can run depth-first: chains of layers with a height and a width, in which each layer reads the
-previous one.
+"""Networks that can run depth-first: chains of layers with a height and a width.
+
+Each layer reads the output of the layer before.
 """
 
 import math
@@ -32,7 +33,7 @@ ELEMENTWISE = (
     "Sigmoid",
     "Tanh",
 )
-"""Operators that can lie between two layers of a chain, because they leave each element in its place."""
+"""Operators that can lie between two layers of a chain, because they do not move elements."""
 
 
 @dataclass(frozen=True)
@@ -46,20 +47,22 @@ class ChainLayer:
     input_operand: str
     weight_operand: str | None
     input_bits: int
-    """Number of bits of all elements at one position of the input."""
+    """Number of bits of all input elements at one position."""
     output_bits: int
-    """Number of bits of all final elements at one position of the output."""
+    """Number of bits of all final output elements at one position."""
     weight_bits: int
     data_dimensions: tuple[str, ...]
-    """Data dimensions of the windows along x and y; '' for an axis without window."""
+    """Data dimensions of the windows along x and y; '' if the layer has no window along the axis."""
 
     def window(self, axis: int) -> AxisWindow:
-        """Window of the layer along x (0) or y (1)."""
+        """Window of the layer along x (axis 0) or y (axis 1)."""
         return self.y if axis else self.x
 
     def tile(self, made: tuple[int, int], read: tuple[int, int]) -> Layer:
-        """Layer of a tile, which makes `made` positions from `read` positions of its input. Both are numbers along x
-        and y."""
+        """Layer of one tile.
+
+        It makes `made` positions and reads `read` positions of its input; both are numbers along (x, y).
+        """
         sizes = dict(zip(AXES, made, strict=True))
         loops = tuple([(d, sizes.get(d, size)) for d, size in self.layer.loop_sizes])
         clipped = []
@@ -78,11 +81,11 @@ class Chain:
     core: Core
     layers: tuple[ChainLayer, ...]
     activation: str
-    """Memory operand of the layers' inputs."""
+    """Memory operand that holds the layers' inputs."""
     output: str
-    """Memory operand of the layers' outputs."""
+    """Memory operand that holds the layers' outputs."""
     weight: str
-    """Memory operand of the layers' weights."""
+    """Memory operand that holds the layers' weights."""
 
     def windows(self, first: int, last: int, axis: int) -> tuple[AxisWindow, ...]:
         """Windows of layers `first` to `last`, inclusive, along an axis."""
@@ -90,7 +93,10 @@ class Chain:
 
 
 def read_chain(workload: Workload, core: Core, mapping: Mapping, profile: ModelProfile) -> Chain:
-    """Chain of a workload. Raises InputError with the names of all layers that do not fit into a chain."""
+    """Chain of the layers of a workload.
+
+    Raises InputError with the names of all layers that cannot be part of a chain.
+    """
     refuse_folded(workload, "a chain runs each layer by itself")
     faults: dict[str, list[str]] = {}
     layers: list[ChainLayer] = []
@@ -153,10 +159,10 @@ def _faults(
 
 
 def _producer(nodes: dict[int, WorkloadNode], source: int) -> tuple[int | None, str]:
-    """Pair (id of the layer that produces the data of the node `source`, ''). The search for the layer passes through
-    operators that leave elements in place.
+    """Pair (id of the layer that makes the data of node `source`, '').
 
-    If an operator on the way moves elements, the result is (None, description of this operator).
+    The layer is searched through operators that do not move elements. If an operator on the way moves elements, the
+    result is (None, description of this operator).
     """
     node = nodes[source]
     while node.layer is None:
@@ -169,9 +175,9 @@ def _producer(nodes: dict[int, WorkloadNode], source: int) -> tuple[int | None, 
 
 
 def _window_text(layer: Layer, operand: str, axis: str) -> tuple[str, str | None, int, int] | None:
-    """(Data dimension, loop of the kernel, stride, dilation) of the window of an operand along an axis.
+    """(Data dimension, kernel loop, stride, dilation) of the window of an operand along an axis.
 
-    The data dimension is '' if the axis is a dimension of the operand itself. The result is None if there is no window,
+    The data dimension is '' if the axis is itself a dimension of the operand. The result is None if there is no window,
     or more than one.
     """
     dimensions = dict(layer.operand_dimensions)[operand]

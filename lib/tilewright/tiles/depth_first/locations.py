@@ -1,7 +1,7 @@
 """Memories of tensors, weights and kept data of a stack, and kinds of tiles with equal cost (DeFiNES, section IV).
 
-Data lie in the lowest memory with enough room and a single instance. The memory must have a single instance because one
-part of the array reads data that another part computed.
+Data lie in the innermost memory that has enough room and only one instance. One instance is needed, because one part of
+the array reads data that another part computed.
 """
 
 from collections.abc import Iterator, Sequence
@@ -17,7 +17,7 @@ from tilewright.tiles.depth_first.options import Reading
 
 @dataclass(frozen=True)
 class MemoryPlaces:
-    """Memories of a core in which a chain of layers can place data, by index."""
+    """Memories of a core in which the data of a chain of layers can lie, by index."""
 
     chain: Chain
 
@@ -52,12 +52,14 @@ class MemoryPlaces:
         return self.outputs[-1]
 
     def for_input(self, bits: int) -> int:
-        """Lowest memory with room for the input of a layer; the topmost memory if no memory has room."""
+        """Innermost memory with room for the input of a layer; the outermost memory if no memory has room."""
         return self._lowest(self.inputs, bits)
 
     def for_output(self, bits: int, input_bits: int, input_memory: int | None) -> int:
-        """Lowest memory with room for the output of a layer. If the memory holds the input of the layer too, it must
-        have room for both."""
+        """Innermost memory with room for the output of a layer.
+
+        If this memory also holds the input of the layer, it must have room for both.
+        """
         for k in self.outputs:
             needed = bits + (input_bits if k == input_memory else 0)
             if self.exist_once[k] and self.sizes[k] >= needed:
@@ -65,7 +67,7 @@ class MemoryPlaces:
         return self.outputs[-1]
 
     def for_kept(self, bits: int) -> int:
-        """Lowest memory with room for kept data, among the memories that hold both inputs and outputs."""
+        """Innermost memory with room for kept data, among the memories that hold both inputs and outputs."""
         return self._lowest(tuple([k for k in self.outputs if k in self.inputs]), bits)
 
     def _lowest(self, memories: tuple[int, ...], bits: int) -> int:
@@ -75,7 +77,7 @@ class MemoryPlaces:
 
 @dataclass(frozen=True)
 class Stack:
-    """Layers `first` to `last` of a chain, run depth-first."""
+    """Stack of a chain: its layers `first` to `last`, which run depth-first."""
 
     places: MemoryPlaces
     first: int
@@ -112,7 +114,7 @@ class Stack:
 
 @dataclass(frozen=True)
 class KeptPlaces:
-    """Memories in which a tile of one kind would keep data if the neighbouring tiles had no influence on the choice."""
+    """Memories in which a tile of one kind would keep its data, if neighbouring tiles did not influence the choice."""
 
     columns: int | None
     rows: int | None
@@ -120,7 +122,7 @@ class KeptPlaces:
 
 
 def live_bits(stack: Stack, x: AxisTile, y: AxisTile, kept_bits: tuple[int, ...] = ()) -> int:
-    """Largest number of bits that are live at a time.
+    """Largest number of bits that are live at any time.
 
     Live data are the input and the output of a layer, and the data that earlier layers have kept. `kept_bits` has the
     kept bits of each layer's input. Kept data of the stack's input do not count, as in DeFiNES.
@@ -146,9 +148,9 @@ def kept_places(
 ) -> KeptPlaces:
     """Memories with room for columns, rows and weights in addition to the largest live tensors of a tile.
 
-    `column_y` gives the height of columns. `kept` has, for each layer, the numbers of columns and rows of the input
-    that the tile reads again. For a first tile, they are the columns and rows that the next tile reads again. `keeps`
-    has two truth values: whether columns are kept, and whether rows are kept.
+    `column_y` gives the height of columns. `kept` has the numbers of columns and rows of each layer's input that the
+    tile reads again. For a first tile, it has the numbers that the next tile reads again. `keeps` says whether columns
+    are kept, and whether rows are kept.
     """
     places, layers = stack.places, range(len(stack.input_bits))
     live = live_bits(stack, x, y)
@@ -198,8 +200,8 @@ MODES: dict[str, tuple[bool, bool]] = {
     "h-cached-v-recompute": (True, False),
     "fully-cached": (True, True),
 }
-"""Two truth values for each mode: whether the columns that a neighbouring tile needs are kept, and whether the rows
-are.
+"""Pair of truth values of each mode: whether columns that a neighbouring tile needs are kept, and whether such rows are
+kept.
 
 Columns and rows that are not kept are computed again.
 """
@@ -207,7 +209,7 @@ Columns and rows that are not kept are computed again.
 
 @dataclass(frozen=True)
 class TileKind:
-    """Kind of tiles, whose tiles all have the same cost."""
+    """Kind of tiles: all tiles of one kind have the same cost."""
 
     x: AxisTile
     y: AxisTile
@@ -217,12 +219,12 @@ class TileKind:
     rows_from: int | None
     rows_to: int | None
     weights: int | None
-    """Outermost memory that weights use in these tiles; None for stacks without weights."""
+    """Outermost memory from which these tiles read weights; None for stacks without weights."""
 
 
 @dataclass(frozen=True)
 class _Row:
-    """Row of tiles, described by numbers that decide the places of its data."""
+    """Row of tiles, described by the numbers that determine the memories of its data."""
 
     y: AxisTile
     column_y: AxisTile
@@ -230,7 +232,7 @@ class _Row:
 
 
 def tile_kinds(stack: Stack, tile: tuple[int, int], mode: str, reading: Reading) -> dict[TileKind, int]:
-    """Number of tiles of each kind in a stack, in the order in which the kinds first run."""
+    """Number of tiles of each kind in a stack. The kinds are in the order in which they first run."""
     keeps = MODES[mode]
     windows = [stack.places.chain.windows(stack.first, stack.last, axis) for axis in (0, 1)]
     columns = axis_tiles(windows[0], tile[0], keeps[0])
@@ -256,8 +258,10 @@ def tile_kinds(stack: Stack, tile: tuple[int, int], mode: str, reading: Reading)
 
 
 def _kept(tiles: Sequence[AxisTile], place: int) -> tuple[int, ...]:
-    """[layer] Number of input positions that a tile reads again. For the first tile, it is the number that the next
-    tile reads again."""
+    """[layer] Number of input positions that a tile reads again.
+
+    For the first tile, it is the number that the second tile reads again.
+    """
     tile = tiles[place]
     if tile.is_first and place + 1 < len(tiles):
         return tiles[place + 1].reused
@@ -265,7 +269,7 @@ def _kept(tiles: Sequence[AxisTile], place: int) -> tuple[int, ...]:
 
 
 def _places_of_row(stack: Stack, columns: Sequence[AxisTile], row: _Row, keeps: tuple[bool, bool]) -> list[KeptPlaces]:
-    """[column] Memories in which each tile of a row would keep data. They are computed only once for equal tiles."""
+    """[column] Memories in which each tile of a row would keep data. Equal tiles are computed only once."""
     known: dict[tuple[AxisTile, tuple[int, ...]], KeptPlaces] = {}
     found = []
     for place, x in enumerate(columns):
@@ -284,9 +288,9 @@ def _row_kinds(
     weights: int | None,
     reading: Reading,
 ) -> Iterator[tuple[TileKind, int]]:
-    """Pairs (kind, number of tiles) of a row.
+    """Pairs (kind, number of tiles of this kind) of a row of tiles.
 
-    Two neighbouring tiles can choose different memories for the columns between them. The higher memory is taken,
+    Two neighbouring tiles can choose different memories for the columns between them. The outer memory is then taken,
     unless the reading of the model says that the last tile decides.
     """
     counts: dict[TileKind, int] = {}

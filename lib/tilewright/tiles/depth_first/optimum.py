@@ -1,9 +1,8 @@
 """Best depth-first schedule of a chain over all tile sizes, modes and cuts, with a proof
 (docs/tiles.md#optimal-depth-first-schedules).
 
-The bounds of all tiles of a stack are computed together. They exclude the tiles that cannot be part of a schedule that
-is better than the best known schedule. The costs of the other tiles are computed, the most promising tiles first, until
-no tile is left.
+The bounds of all tiles of a stack are computed together. They exclude tiles that cannot be part of a schedule better
+than the best known one. The other tiles are costed, the most promising ones first, until no tile is left.
 """
 
 import heapq
@@ -25,32 +24,30 @@ from tilewright.tiles.depth_first.schedule import DepthFirstSchedule, ScheduledS
 from tilewright.tiles.depth_first.stack_cost import StackModel
 
 FIRST_TILES = 64
-"""Number of tile sizes in the first batch of bounds of a stack. Each batch has twice as many sizes as the batch
-before."""
+"""Number of tile sizes of a stack whose bounds are computed first. Each further batch has twice as many sizes."""
 TILES_COSTED_AHEAD = 12
-"""Largest number of tile sizes per mode for which the cost of the whole chain is computed before all bounds are
-known."""
+"""Largest number of tile sizes per mode that are costed for the whole chain before all bounds are known."""
 
 
 @dataclass(frozen=True)
 class _Stream:
-    """Tile sizes of a stack in a mode that could be part of a better schedule. The most promising size comes first."""
+    """Tile sizes of a stack in one mode that could be part of a better schedule, the most promising size first."""
 
     bound: np.ndarray
-    """[place] Lower bound of the value of schedules with this tile size.
+    """[place] Lower bound of the value of all schedules that contain the stack with this tile size.
 
-    The bound uses the bounds of other stacks that were known when the stream was made.
+    It uses the bounds of other stacks that were known when the stream was made.
     """
     energy_pj: np.ndarray
-    """[place] Lower bound of the energy of the stack."""
+    """[place] Lower bound of the energy of the stack, in pJ."""
     latency_cycles: np.ndarray
-    """[place] Lower bound of the latency of the stack."""
+    """[place] Lower bound of the latency of the stack, in cycles."""
     tile: np.ndarray
     """[place, 2] Width and height of the tile."""
 
 
 def _merged(streams: list[_Stream], value: float) -> _Stream:
-    """Single stream with those tiles of `streams` that have a bound below `value`."""
+    """One stream with the tiles of `streams` whose bound is below `value`."""
     empty = _Stream(np.zeros(0), np.zeros(0), np.zeros(0), np.zeros((0, 2), int))
     all_of = [empty, *streams]
     bound = np.concatenate([one.bound for one in all_of])
@@ -64,7 +61,7 @@ def _merged(streams: list[_Stream], value: float) -> _Stream:
 
 @dataclass
 class _Search:
-    """Branch and bound over stacks."""
+    """Branch and bound over the stacks of a chain."""
 
     model: StackModel
     space: DepthFirstSpace
@@ -73,7 +70,7 @@ class _Search:
     bounded: list[Layers] = field(default_factory=list)
     unmappable: list[Unmappable] = field(default_factory=list)
     reason: MappingError | None = None
-    """Reason why no mapping fits for the first stack in `unmappable`."""
+    """Error that says why no mapping fits for the first stack in `unmappable`."""
     best: tuple[Costed, ...] = ()
     value: float = math.inf
     is_interrupted: bool = False
@@ -81,8 +78,9 @@ class _Search:
     _streams: dict[tuple[int, int, int], _Stream] = field(default_factory=dict)
     _fronts: dict[Layers, list[Costed]] = field(default_factory=dict)
     _heap: list[tuple[float, int, int, int, int]] = field(default_factory=list)
-    """Entries (bound of schedules with the stack, first layer, last layer, mode or -1 for a whole stack, place in the
-    stream)."""
+    """Entries (bound of all schedules with the stack, first layer, last layer, mode, place in the stream). The mode is
+    -1 for a stack that is not divided into tiles yet.
+    """
 
     @property
     def _count(self) -> int:
@@ -109,7 +107,7 @@ class _Search:
         return min(self.value, self._heap[0][0]) if self._heap else self.value
 
     def _look(self, advance: Callable[[int], None]) -> None:
-        """Refine the entry of the heap that has the least bound. The entry stays on the heap until it is refined."""
+        """Refine the entry of the heap with the least bound. The entry stays on the heap until it is refined."""
         known, first, last, mode, place = self._heap[0]
         bound = self._bound((first, last), mode, place)
         if bound > known:  # the bounds of other stacks have improved since the entry was added
@@ -126,14 +124,16 @@ class _Search:
         heapq.heapify(self._heap)
 
     def _push(self, layers: Layers, mode: int, place: int) -> None:
-        """Add a whole stack, or a tile of the stack in a mode, to the heap. If the stream has no tile at `place`,
-        nothing is added."""
+        """Add an entry to the heap: a whole stack, or a stack with one tile size in a mode. If the stream has no tile
+        at `place`, nothing is added.
+        """
         if mode < 0 or place < len(self._streams[(*layers, mode)].tile):
             heapq.heappush(self._heap, (self._bound(layers, mode, place), *layers, mode, place))
 
     def _bound(self, layers: Layers, mode: int, place: int) -> float:
-        """Lower bound of the schedules that contain a stack, or that contain the stack with one tile size in one
-        mode."""
+        """Lower bound of the value of all schedules that contain a stack. If `mode` is not -1, the stack has one tile
+        size in this mode.
+        """
         if mode < 0:
             return float(self._completed(layers, *self._floors[layers]))
         stream = self._streams[(*layers, mode)]
@@ -145,13 +145,13 @@ class _Search:
         return self.model.chain.layers[layer].window(axis).output_size
 
     def _completed(self, layers: Layers, energy_pj: Any, latency_cycles: Any) -> Any:
-        """Lower bound of the schedules in which the stack `layers` has this energy and latency."""
+        """Lower bound of the value of all schedules in which the stack `layers` has this energy and latency."""
         before, after = self._least(0, layers[0]), self._least(layers[1] + 1, self._count)
         powers = OBJECTIVES[self.objective]
         return powers.value(energy_pj + before[0] + after[0], latency_cycles + before[1] + after[1])
 
     def _least(self, start: int, end: int) -> tuple[float, float]:
-        """Lower bounds of energy and of latency for the layers from `start` to `end` - 1."""
+        """Lower bounds (energy in pJ, latency in cycles) of the layers from `start` to `end` - 1."""
         least = [(math.inf, math.inf)] * (end - start + 1)
         least[0] = (0.0, 0.0)
         for stop in range(start + 1, end + 1):
@@ -164,8 +164,7 @@ class _Search:
         return least[-1]
 
     def _open(self, layers: Layers) -> None:
-        """Compute the bounds of all tiles of a stack. Make one stream per mode from the tiles that can be part of a
-        better schedule."""
+        """Bound all tiles of a stack. Make one stream per mode of the tiles that can be part of a better schedule."""
         least = [(math.inf, math.inf)]
         for place, mode in enumerate(self.space.modes):
             self._streams[(*layers, place)] = stream = self._stream(layers, mode)
@@ -181,11 +180,9 @@ class _Search:
         self.bounded.append(layers)
 
     def _stream(self, layers: Layers, mode: str) -> _Stream:
-        """Stream of the tiles of a stack in a mode that can be part of a better schedule.
-
-        Quick bounds order the tiles and exclude most of them. The bounds of the other tiles are refined in growing
-        batches. For the whole chain, the costs of the most promising tiles are computed between batches, because a good
-        schedule excludes most of the remaining tiles.
+        """Stream of the tiles of a stack in a mode that can be part of a better schedule. Quick bounds order the tiles
+        and exclude most of them. The bounds of the other tiles are refined in growing batches. For the whole chain, the
+        most promising tiles are costed between batches, because a good schedule excludes most of the remaining tiles.
         """
         chain, is_all = self.model.chain, layers == (0, self._count - 1)
         sizes = (self.space.sizes(0, self._size(layers[1], 0)), self.space.sizes(1, self._size(layers[1], 1)))
@@ -213,7 +210,7 @@ class _Search:
         return _merged(found, self.value)
 
     def _bounded(self, layers: Layers, mode: str, tiles: np.ndarray, known: StackBounds) -> _Stream:
-        """Stream of the tiles in `tiles` that can be part of a better schedule."""
+        """Stream of those tiles in `tiles` that can be part of a better schedule."""
         powers, floor = OBJECTIVES[self.objective], self._floors[layers]
 
         def values(energy_pj: np.ndarray, latency_cycles: np.ndarray) -> np.ndarray:
@@ -231,7 +228,7 @@ class _Search:
         return _merged([_Stream(own, bounds.energy_pj, bounds.latency_cycles, tiles)], self.value)
 
     def _cost(self, layers: Layers, mode: str, tile: tuple[int, int]) -> None:
-        """Compute the cost of a stack, and update the best schedule."""
+        """Compute the cost of a stack with one tile size and mode. Update the best schedule."""
         try:
             ledger = self.model.cost(*layers, tile, mode)
         except MappingError as error:
@@ -248,7 +245,7 @@ class _Search:
         self._choose()
 
     def _choose(self) -> None:
-        """Update the best schedule from the costed stacks."""
+        """Update the best schedule: the best combination of costed stacks."""
         powers = OBJECTIVES[self.objective]
         labels: list[list[tuple[float, float, tuple[Costed, ...]]]] = [[(0.0, 0.0, ())]]
         for stop in range(1, self._count + 1):
@@ -266,7 +263,7 @@ class _Search:
 
 
 def _front(found: list[tuple[float, float, tuple[Costed, ...]]]) -> list[tuple[float, float, tuple[Costed, ...]]]:
-    """Points that no other point dominates. If points are equal, the first point is kept."""
+    """Pareto front of schedules of the first layers, by energy and latency. Of equal schedules, the first is kept."""
     kept: list[tuple[float, float, tuple[Costed, ...]]] = []
     for label in sorted(found, key=lambda one: one[:2]):
         if not kept or label[1] < kept[-1][1]:
@@ -281,10 +278,10 @@ def find_optimum(
     seconds: float = math.inf,
     advance: Callable[[int], None] = lambda _: None,
 ) -> Optimum:
-    """Best schedule of a space with a lower bound, or the best schedule found within `seconds` or before Ctrl-C.
+    """Best schedule of a space, with a lower bound. After `seconds` or Ctrl-C, it is the best schedule found so far.
 
-    `options` are the options of the search for the mapping of each layer of a tile. Raises InputError if the proofs of
-    the bounds do not cover the chain, and MappingError if no mapping fits for any of the tried schedules.
+    `options` are the options of the search for mappings of the layers of tiles. Raises InputError if the proofs of the
+    bounds do not cover the chain. Raises MappingError if no mapping fits for any of the tried schedules.
     """
     check_boundable(model.chain, options.profile)
     search = _Search(model, space, options.objective)

@@ -1,4 +1,4 @@
-"""Depth-first schedules: a network that is cut into stacks, each in tiles of one size and mode, with costs."""
+"""Depth-first schedules with their costs: a network cut into stacks, each with one tile size and mode."""
 
 import math
 from collections.abc import Callable, Iterator, Sequence
@@ -32,8 +32,11 @@ from tilewright.workload.layer import Layer
 
 
 class TileSearch:
-    """Costs of tiles of a chain. The mapping of each layer of a tile is searched once, and the result is kept. Only one
-    thread can use an object."""
+    """Costs of the tiles of a chain.
+
+    The mapping of each layer of a tile is searched once, and the result is kept. An object must not be used by several
+    threads.
+    """
 
     def __init__(self, chain: Chain, options: TileOptions, reading: Reading) -> None:
         self.chain, self.options, self.reading = chain, options, reading
@@ -41,11 +44,11 @@ class TileSearch:
 
     @property
     def searched(self) -> int:
-        """Number of distinct layers of tiles whose mapping was searched."""
+        """Number of distinct layers of tiles that were searched."""
         return len(self._known)
 
     def __call__(self, problem: TileProblem) -> Ledger | None:
-        """Ledger of the best mapping; None if no mapping fits.
+        """Ledger of the best mapping of a layer of a tile; None if no mapping fits.
 
         Callers must not change the ledger, because later calls return the same object.
         """
@@ -64,7 +67,7 @@ class TileSearch:
 def best_ledger(
     layer: Layer, core: Core, constraints: MappingConstraints, options: LayerOptions, reading: Reading = DEFAULT
 ) -> Ledger | None:
-    """Cost of the best mapping of a layer on a core; None if no mapping fits."""
+    """Ledger of the best mapping of a layer on a core; None if no mapping fits."""
     best: Ledger | None = None
     try:
         for prepared in _prepared(layer, core, constraints, options):
@@ -79,7 +82,7 @@ def best_ledger(
 def _prepared(
     layer: Layer, core: Core, constraints: MappingConstraints, options: LayerOptions
 ) -> Iterator[PreparedProblem]:
-    """Layer on a core, prepared for the cost model with each possible spatial mapping."""
+    """Layer on a core, prepared for the cost model, once for each possible spatial mapping."""
     links = constraints.memory_operand_links
     count, mixed = options.spatial_count(False), options.enable_mix_spatial_mapping
     even = constraints.temporal_mapping_type or options.temporal_mapping_type
@@ -124,7 +127,7 @@ def _own_core(chain: Chain, place: int, ends: tuple[int, int, int | None]) -> Co
 
 
 def _ledger(prepared: PreparedProblem, order) -> Ledger:  # type: ignore[no-untyped-def]
-    """Ledger of the cost of one mapping."""
+    """Ledger of one mapping."""
     workspace = workspace_of(prepared, order, None)
     ledger = Ledger(float(workspace["totals"][0]), mac_count=prepared.layer.mac_count)
     terms = energy_term_names(prepared.core)
@@ -158,7 +161,7 @@ def _defines_ledger(cost) -> Ledger:  # type: ignore[no-untyped-def]
 
 
 def _add_accesses(ledger: Ledger, prepared: PreparedProblem, words: np.ndarray) -> None:
-    """Add accesses and their energy, by memory and operand."""
+    """Add the accesses of a mapping and their energy to the ledger, by memory and operand."""
     levels, counts = prepared.arrays["level_memory"].tolist(), prepared.arrays["level_count"].tolist()
     for o, operand in enumerate(prepared.layer.operands):
         for m in range(counts[o]):
@@ -173,17 +176,17 @@ def _add_accesses(ledger: Ledger, prepared: PreparedProblem, words: np.ndarray) 
 
 @dataclass(frozen=True)
 class Point:
-    """Mode and tile size of a schedule whose cost is computed."""
+    """Mode and tile size of a schedule."""
 
     mode: str
     tile_x: int
     tile_y: int
-    """Height of tiles in positions of the output of the last layer of each stack."""
+    """Height of tiles, in output positions of the last layer of each stack."""
 
 
 @dataclass(frozen=True)
 class ScheduledStack:
-    """Stack of a schedule: layers that run depth-first."""
+    """Stack of a schedule, with its tile size, mode and cost."""
 
     first: int
     last: int
@@ -203,7 +206,7 @@ class DepthFirstSchedule:
 
     @cached_property
     def ledger(self) -> Ledger:
-        """Sum of the ledgers of the stacks."""
+        """Sum of the ledgers of all stacks."""
         total = Ledger()
         for stack in self.stacks:
             total.add(stack.ledger)
@@ -216,16 +219,16 @@ class DepthFirstSchedule:
 
     @property
     def latency_cycles(self) -> float:
-        """Latency of all tiles and copies in cycles. They run one after another."""
+        """Latency in cycles: the sum over all tiles and copies, which run one after another."""
         return self.ledger.latency_cycles(self.reading.counts_offloading)
 
     @property
     def repeated_macs(self) -> int:
-        """Number of multiply-accumulates that tiles repeat, in addition to the multiply-accumulates of the layers."""
+        """Number of multiply-accumulates that tiles compute again, beyond those of the layers."""
         return self.ledger.mac_count - sum(entry.layer.mac_count for entry in self.chain.layers)
 
     def row(self) -> JsonObject:
-        """Row of the table of schedules; mode and tile size are taken from the first stack."""
+        """Row of the table of schedules. Mode and tile size are those of the first stack."""
         first, ledger = self.stacks[0], self.ledger
         top = self.chain.core.memories[-1].name
         row: JsonObject = {
@@ -250,7 +253,7 @@ class DepthFirstSchedule:
         return row
 
     def as_object(self) -> JsonObject:
-        """Schedule with all its parts as JSON values."""
+        """Schedule with all its stacks as JSON values."""
         names = [entry.layer.name for entry in self.chain.layers]
         return {
             "reading": self.reading.name,
@@ -290,7 +293,7 @@ def schedules_of(
     options: TileOptions,
     advance: Callable[[int], None] = lambda _: None,
 ) -> tuple[DepthFirstSchedule, ...]:
-    """Schedule with its cost for each point. Equal layers of tiles are searched only once for all points.
+    """Schedules with their costs, one for each point. Equal layers of tiles are searched only once for all points.
 
     `cuts` are the names of the layers after which a stack ends; a stack always ends after the last layer. Raises
     InputError if the network is no chain, and for unknown names and sizes below 1. Raises MappingError if no mapping
@@ -311,7 +314,7 @@ def schedules_of(
 
 
 def stack_model(problem: tuple[Workload, Core, Mapping], options: TileOptions) -> StackModel:
-    """Model that computes the costs of the stacks of a network. Raises InputError for a network that is no chain."""
+    """Cost model of the stacks of a network. Raises InputError if the network is not a chain."""
     reading = READINGS[options.reading]
     if reading.own_tile_costs:
         options = replace(options, model=MODEL, objective="energy")
@@ -321,8 +324,7 @@ def stack_model(problem: tuple[Workload, Core, Mapping], options: TileOptions) -
 
 
 def stacks_of(chain: Chain, cuts: Sequence[str], points: Sequence[Point]) -> list[tuple[int, int]]:
-    """Pairs (first layer, last layer), one for each stack. Raises InputError with all problems in `cuts` and
-    `points`."""
+    """Stacks as pairs (first layer, last layer). Raises InputError with all problems in `cuts` and `points`."""
     names = [entry.layer.name for entry in chain.layers]
     problems = [
         Problem("no such layer to cut after", path="cut", value=repr(name), nearest=nearest_name(name, names[:-1]))

@@ -1,5 +1,6 @@
 """Cost of a stack that runs depth-first: the layers of its tiles, and the copies between memories (DeFiNES, section
-IV)."""
+IV).
+"""
 
 import math
 from collections.abc import Callable, Iterator, Sequence
@@ -18,13 +19,14 @@ from tilewright.tiles.depth_first.locations import MemoryPlaces, Stack, TileKind
 from tilewright.tiles.depth_first.options import Reading
 
 LATENCY_PARTS = ("ideal", "spatial_stall", "temporal_stall", "onloading", "offloading", "drain", "copies")
-"""Parts of the latency, in cycles: ideal use of the array, idle units, waiting for transfers, loading before each layer
-of a tile, off-loading after each layer of a tile, drain, and copies between layers."""
+"""Parts of the latency in cycles: ideal use of the array, idle units, waiting for transfers, loading before a layer of
+a tile, off-loading after it, drain, and copies between layers.
+"""
 COPY = "copy"
-"""Cause of accesses by copies between memories; all other causes are operands of layers."""
+"""Cause of accesses that copies between memories make. All other causes are operands of layers."""
 Key = TypeVar("Key")
 Cause = tuple[str, str]
-"""Memory and cause of accesses: (name of the memory, operand of a layer or COPY)."""
+"""Memory and cause of accesses, as (name of the memory, operand of a layer or COPY)."""
 
 
 @dataclass
@@ -33,7 +35,7 @@ class Ledger:
 
     energy_pj: float = 0.0
     terms_pj: dict[str, float] = field(default_factory=dict)
-    """Energy that does not belong to memory accesses, such as the energy of multiply-accumulates, by term."""
+    """Energy in pJ by term, without the energy of memory accesses. An example is the energy of multiply-accumulates."""
     memory_pj: dict[Cause, float] = field(default_factory=dict)
     read_words: dict[Cause, float] = field(default_factory=dict)
     written_words: dict[Cause, float] = field(default_factory=dict)
@@ -42,7 +44,7 @@ class Ledger:
     tile_count: int = 0
 
     def add(self, other: "Ledger", times: int = 1) -> None:
-        """Add the numbers of another ledger, multiplied by `times`."""
+        """Add `times` times the numbers of another ledger."""
         self.energy_pj += other.energy_pj * times
         self.mac_count += other.mac_count * times
         self.tile_count += other.tile_count * times
@@ -53,7 +55,7 @@ class Ledger:
         _add(self.cycles, other.cycles, times)
 
     def accesses(self, cause: str) -> list[JsonObject]:
-        """Energy and words of each memory and cause, as JSON values; `cause` is the name of the key for causes."""
+        """Energy and words by memory and cause, as JSON values. `cause` is the name of the key for the cause."""
         return [
             {
                 "memory": memory,
@@ -66,7 +68,7 @@ class Ledger:
         ]
 
     def latency_cycles(self, with_offloading: bool = True) -> float:
-        """Sum of the parts of the latency. The latency of DeFiNES does not include off-loading."""
+        """Latency in cycles: the sum of its parts. Off-loading is not counted in the reading of DeFiNES."""
         left_out = 0.0 if with_offloading else self.cycles["offloading"]
         return sum(self.cycles.values()) - left_out
 
@@ -78,18 +80,20 @@ def _add(mine: dict[Key, float], theirs: dict[Key, float], times: int) -> None:
 
 @dataclass(frozen=True)
 class HopSide:
-    """One side of a hop: a memory that is read or written through a port."""
+    """One side of a hop: the port of a memory that is read or written."""
 
     memory: int
     port: tuple[int, int]
-    """(Memory, one of its ports)."""
+    """Port, as (memory, index of the port)."""
     narrow_bits: int
     wide_bits: int
     word_pj: float
 
     def words(self, bits: int) -> float:
-        """Number of full-width words that `bits` need. The number can have a fraction, because the last access can be
-        as narrow as the port allows."""
+        """Number of full-width words that `bits` need.
+
+        It can have a fraction, because the last access can be as narrow as the port allows.
+        """
         return math.ceil(bits / self.narrow_bits) * (self.narrow_bits / self.wide_bits)
 
 
@@ -101,26 +105,26 @@ class Hop:
     write: HopSide
 
     def cycles(self, bits: int) -> int:
-        """Number of cycles of the hop, which is that of the slower side."""
+        """Number of cycles of a hop of `bits` bits. The slower side determines it."""
         return max(math.ceil(bits / self.read.wide_bits), math.ceil(bits / self.write.wide_bits))
 
 
 @dataclass(frozen=True)
 class Copy:
-    """Copy of data from one memory to another, through the memories on the way."""
+    """Copy of data from one memory to another, hop by hop."""
 
     bits: int
     hops: tuple[Hop, ...]
 
     @property
     def path(self) -> tuple[int, ...]:
-        """Memories from source to destination."""
+        """Memories on the way, from source to destination."""
         return (self.hops[0].read.memory, *[hop.write.memory for hop in self.hops]) if self.hops else ()
 
 
 @dataclass(frozen=True)
 class CopyCost:
-    """Cost of copies that take place together."""
+    """Cost of copies that run together."""
 
     energy_pj: float
     latency_cycles: int
@@ -133,8 +137,8 @@ def hops_between(core: Core, source_operand: str, source: int, operand: str, tar
     """Hops from the memory `source`, which holds data as `source_operand`, to the memory `target`, which holds them as
     `operand`.
 
-    If one of the two operands has both memories in its hierarchy, the path is direct. If not, the path goes through the
-    lowest memory above the source that holds both operands.
+    If both memories hold one of the two operands, the path goes along the memories of this operand. If not, the path
+    goes through the lowest memory above the source that holds both operands.
     """
     if source == target:
         return ()
@@ -161,10 +165,10 @@ def _straight(core: Core, operand: str, chain: tuple[int, ...], source: int, tar
 
 
 def _link(core: Core, operand: str, memory: int, direction: int) -> HopSide:
-    """Side of a hop.
+    """Side of a hop: the port through which data leave or enter a memory.
 
-    If the memory has no port for this operand and direction, another port of the operand is taken that also reads (or
-    also writes). If there is none, such a port of another operand is taken. Raises MappingError if no port is found.
+    If the memory has no port for this operand and direction, another reading (or writing) port of the operand is taken,
+    and then one of another operand. Raises MappingError if there is none.
     """
     held = core.memories[memory]
     reads = direction in (TL, TH)
@@ -181,11 +185,10 @@ def _link(core: Core, operand: str, memory: int, direction: int) -> HopSide:
 
 
 def cost_of_copies(copies: Sequence[Copy], time_passes_on_used_ports: bool) -> CopyCost:
-    """Cost of all copies. The latency is the time until the last port is done.
+    """Cost of copies that share ports. The latency is the time until the last port is done.
 
-    The hops of a copy run one after another, and copies share ports. The time at which a port is done is the later of
-    two times: the first use of the port plus its total busy time, and the end of its last transfer if ports were not
-    shared.
+    The hops of a copy run one after another. Each port is done at the later of two times. The first is the start of its
+    first use plus its total busy time. The second is the end of its last transfer if ports were not shared.
     """
     energy = 0.0
     words: dict[int, list[float]] = {}
@@ -215,25 +218,25 @@ def _port_cycles(ranges: list[tuple[int, int]]) -> int:
 
 @dataclass(frozen=True)
 class TileProblem:
-    """Layer of a tile, to be mapped. Memories above those that hold the data of the layer are left out."""
+    """Layer of a tile, to be mapped on the memories up to those that hold the data of the layer."""
 
     layer: int
     made: tuple[int, int]
-    """Numbers of positions of the layer's output along x and y."""
+    """Numbers of output positions of the layer, along (x, y)."""
     read: tuple[int, int]
-    """Numbers of positions of the layer's input along x and y."""
+    """Numbers of input positions of the layer, along (x, y)."""
     input_memory: int
     output_memory: int
     weight_memory: int | None
 
 
 TileCosts = Callable[[TileProblem], Ledger | None]
-"""Function that returns the cost of the best mapping of a layer of a tile; None if no mapping fits."""
+"""Function that returns the ledger of the best mapping of a layer of a tile; None if no mapping fits."""
 
 
 @dataclass(frozen=True)
 class LayerStep:
-    """Layer of a tile, with the copies that must run before this layer."""
+    """Layer of a tile, with the copies that must end before the layer starts."""
 
     layer: int
     """Index of the layer in the chain; -1 for the copy that fetches the input of the stack."""
@@ -243,7 +246,7 @@ class LayerStep:
 
 @dataclass(frozen=True)
 class StackModel:
-    """Model of the costs of stacks of a chain."""
+    """Cost model of the stacks of a chain."""
 
     chain: Chain
     reading: Reading
@@ -257,7 +260,7 @@ class StackModel:
         return total
 
     def kinds(self, first: int, last: int, tile: tuple[int, int], mode: str) -> Iterator[tuple[TileKind, int, Ledger]]:
-        """Triples (kind of tile, number of such tiles, cost of one such tile).
+        """Triples (kind of tile, number of tiles of this kind, ledger of one such tile).
 
         The first tile of a stack also loads the weights of the stack from the outermost memory.
         """
@@ -284,7 +287,7 @@ class StackModel:
         return total
 
     def steps(self, stack: Stack, kind: TileKind, weights_from_top: bool) -> Iterator[LayerStep]:
-        """Layers of a tile in order, with the memories that hold their data.
+        """Layers of a tile in order, with the memories of their data.
 
         Raises MappingError if no mapping fits for a layer.
         """
@@ -306,7 +309,7 @@ class StackModel:
             lies_in = problem.output_memory
 
     def _problem(self, stack: Stack, kind: TileKind, i: int, weights: int | None) -> TileProblem:
-        """Layer of a tile, with its data in the lowest memories for which a mapping fits."""
+        """Layer of a tile whose data lie in the innermost memories for which a mapping fits."""
         places, is_last = stack.places, stack.first + i == stack.last
         made, read = (kind.x.made[i + 1], kind.y.made[i + 1]), (kind.x.read[i], kind.y.read[i])
         input_bits = stack.input_bits[i] * read[0] * read[1]
@@ -330,8 +333,9 @@ class StackModel:
 
 
 def _raises(most: int) -> Iterator[tuple[int, int]]:
-    """Pairs (levels by which the output lies further out, levels by which the input lies further out), in the order in
-    which they are tried."""
+    """Pairs (levels by which the output lies further out, levels by which the input lies further out), in the order of
+    trial.
+    """
     for level in range(most):
         yield level, level
         yield level + 1, level
@@ -343,7 +347,7 @@ def _raised(memories: tuple[int, ...], memory: int, more: int) -> int:
 
 
 def _input_copies(stack: Stack, kind: TileKind, i: int, memory: int, lies_in: int) -> Iterator[Copy]:
-    """Copies that assemble the input of a layer: the output of the previous layer, kept columns, kept rows."""
+    """Copies that assemble the input of a layer from the output of the previous layer, kept columns and kept rows."""
     inputs, x, y, chain = stack.places.inputs, kind.x, kind.y, stack.places.chain
     core, output, activation = chain.core, chain.output, chain.activation
     made = stack.tensor_bits(i) * x.made[i] * y.made[i]
@@ -360,8 +364,7 @@ def _input_copies(stack: Stack, kind: TileKind, i: int, memory: int, lies_in: in
 
 
 def _kept_copies(stack: Stack, kind: TileKind, tensor: int, memory: int) -> list[Copy]:
-    """Copies that move the kept data of a tensor to their memories. Kept data are rows, and the part of columns that
-    lies outside these rows."""
+    """Copies that move kept data of a tensor to their memories: rows, and the part of columns outside these rows."""
     if tensor > len(stack.input_bits) - 1:
         return []
     x, y, bits, chain = kind.x, kind.y, stack.tensor_bits(tensor), stack.places.chain
@@ -382,8 +385,10 @@ def _kept_copies(stack: Stack, kind: TileKind, tensor: int, memory: int) -> list
 
 @lru_cache(maxsize=65536)
 def copy_ledger(core: Core, copies: tuple[Copy, ...], time_passes_on_used_ports: bool) -> Ledger:
-    """Cost of copies that take place together. Callers must not change the ledger, because later calls return the same
-    object."""
+    """Ledger of copies that run together.
+
+    Callers must not change the ledger, because later calls return the same object.
+    """
     cost = cost_of_copies(copies, time_passes_on_used_ports)
     ledger = Ledger(cost.energy_pj)
     ledger.cycles["copies"] = float(cost.latency_cycles)

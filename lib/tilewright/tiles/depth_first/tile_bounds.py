@@ -1,4 +1,4 @@
-"""Lower bounds of energy and latency of a layer of a tile, for many sizes at once
+"""Lower bounds of energy and latency of a layer of a tile, for many tile sizes at once
 (docs/tiles.md#optimal-depth-first-schedules).
 """
 
@@ -13,10 +13,10 @@ from tilewright.workload.layer import FINAL_OUTPUT, OUTPUT
 
 
 def least_energy_pj(loops: TileLoops, with_weights: bool = True) -> Grid:
-    """Lower bound of the energy of a tile in pJ.
+    """Lower bound of the energy of a layer of a tile, in pJ.
 
     The bound is the energy that every loop order needs, plus the least extra energy over the choices of the innermost
-    loop. Without weights, the bound for a sum over tiles is proportional to the number of positions.
+    loop. If the layer has no weights, the bound for a sum over tiles is proportional to the number of positions.
     """
     array = loops.places.chain.core.operational_array
     macs = loops.all_passes() * loops.product(loops.lanes, list(loops.lanes))
@@ -47,7 +47,7 @@ def least_energy_pj(loops: TileLoops, with_weights: bool = True) -> Grid:
 
 
 def _bit_pj(loops: TileLoops, operand: str, memory: int, direction: int) -> float:
-    """Least energy in pJ of moving one bit through a port, with full words."""
+    """Least energy in pJ to move one bit through a port in full words."""
     held, place = loops.places.chain.core.memories[memory], loops.port(operand, memory, direction)
     if place is None:
         return 0.0
@@ -62,7 +62,7 @@ def _lanes(loops: TileLoops, operand: str, memory: int) -> Grid:
 
 
 def _energy_at_the_array(loops: TileLoops, operand: str, still: frozenset[str]) -> Grid:
-    """Energy of all reads of an input operand by the array."""
+    """Energy in pJ with which the array reads an input operand."""
     memories = loops.places.inputs if operand == loops.entry.input_operand else loops.places.weights
     bits = loops.entry.layer.bits_of[operand] * _lanes(loops, operand, memories[0])
     times = loops.all_passes() / loops.stays(operand, still)
@@ -71,7 +71,7 @@ def _energy_at_the_array(loops: TileLoops, operand: str, still: frozenset[str]) 
 
 
 def _energy_of_weights(loops: TileLoops, still: frozenset[str]) -> Grid:
-    """Energy of moving weights from their second memory to their innermost memory."""
+    """Energy in pJ of moving weights from their second memory to their innermost memory."""
     memories, operand = loops.places.weights, str(loops.entry.weight_operand)
     if not loops.weights_move():
         return np.zeros(1)
@@ -85,8 +85,10 @@ def _energy_of_weights(loops: TileLoops, still: frozenset[str]) -> Grid:
 
 
 def _energy_of_outputs_at_the_array(loops: TileLoops) -> Grid:
-    """Energy of the sums at the array. The array writes sums in each cycle, and reads them back except for the first
-    sum of each output."""
+    """Energy in pJ of the sums at the array.
+
+    In each cycle, the array writes sums. It also reads them back, except for the first sum of each output.
+    """
     memory = loops.places.outputs[0]
     times = loops.all_passes() * _lanes(loops, OUTPUT, memory) * loops.sum_bits()
     write, read = _bit_pj(loops, OUTPUT, memory, FL), _bit_pj(loops, OUTPUT, memory, TL)
@@ -95,7 +97,9 @@ def _energy_of_outputs_at_the_array(loops: TileLoops) -> Grid:
 
 
 def _energy_of_outputs(loops: TileLoops, still: frozenset[str], made: Grid) -> Grid:
-    """Energy of moving outputs from their innermost memory to their second memory, and of moving partial sums back."""
+    """Energy in pJ of moving outputs from their innermost memory to their second memory, and of moving partial sums
+    back.
+    """
     memories = loops.places.outputs
     up = (_bit_pj(loops, OUTPUT, memories[0], TH), _bit_pj(loops, OUTPUT, memories[1], FL))
     if not loops.swaps_sums(still):
@@ -109,30 +113,33 @@ def _energy_of_outputs(loops: TileLoops, still: frozenset[str], made: Grid) -> G
 
 
 Port = tuple[int, int]
-"""(Memory, one of its ports)."""
+"""Port, as (memory, index of the port)."""
 
 
 @dataclass(frozen=True)
 class _Exchange:
-    """Transfers through one port that move one element of each lane at a time."""
+    """Transfers through one port. Each transfer moves one element of each lane."""
 
     operand: str
     port: Port
     times: Grid
     cycles: Grid
-    """Least number of cycles of one transfer."""
+    """Least number of cycles of a transfer."""
     is_waited_for: bool
-    """Whether the array waits if a transfer takes more than one cycle. It waits if no memory near the array holds
-    another element."""
+    """Whether the array waits for a transfer that takes more than one cycle. It waits if no memory near the array holds
+    another element.
+    """
     comes_back: bool = False
-    """Whether the transfers move sums back to the array. All of these transfers take place while the array computes."""
+    """Whether the transfers move partial sums back to the array. All such transfers take place while the array
+    computes.
+    """
 
 
 def least_latency_cycles(loops: TileLoops) -> Grid:
     """Lower bound of the latency of a tile in cycles: the least value over the choices of the innermost loop.
 
-    The value of a choice is the larger of two numbers. The first number is the sum of the cycles of the loops, of
-    waiting, and of loading and off-loading. The second number is the busy time of the busiest port.
+    The value of a choice is the larger of two numbers. The first is the cycles of the loops, plus waiting, loading and
+    off-loading. The second is the busy time of the busiest port.
     """
     least: Grid | None = None
     inside, outside = loops.locations()
@@ -160,11 +167,10 @@ def least_latency_cycles(loops: TileLoops) -> Grid:
 
 
 def cycles_of_passes(loops: TileLoops) -> tuple[Grid, Grid]:
-    """Two numbers of cycles, for tiles that have one pass along each axis. Both are arrays over the lanes of the tiles.
+    """Two numbers of cycles for tiles with one pass along each axis, as arrays over the lanes of the tiles.
 
-    The first number is the sum of the cycles of the loops and of waiting. If a tile has more passes, each pass needs
-    this number of cycles. The second number is the part of the waiting that is not needed for the first transfers of a
-    tile.
+    The first number is the cycles of the loops plus waiting. A tile with more passes needs this number for each pass.
+    The second number is the part of the waiting that the first transfers of a tile do not need.
     """
     least: Grid | None = None
     first = np.zeros(1)
@@ -188,8 +194,10 @@ def cycles_of_passes(loops: TileLoops) -> tuple[Grid, Grid]:
 
 
 def _exchanges(loops: TileLoops, still: frozenset[str], outside: list[Grid]) -> Iterator[_Exchange]:
-    """Transfers to and from the array. If an innermost memory holds only one element, also the transfers between this
-    memory and the next."""
+    """Transfers to and from the array.
+
+    If an innermost memory holds only one element, the transfers between this memory and the next are included.
+    """
     passes = loops.all_passes()
     own, outputs = loops.entry.input_operand, loops.places.outputs
     bits = float(loops.entry.layer.bits_of[own])
@@ -230,7 +238,10 @@ def _link(
     is_waited_for: bool,
     comes_back: bool = False,
 ) -> Iterator[_Exchange]:
-    """Transfers through one port that move one element of each lane `times` times; none if there is no such port."""
+    """Transfers through one port.
+
+    Each moves one element of each lane, and they run `times` times. There are none if there is no such port.
+    """
     place = loops.port(operand, memory, direction)
     if place is not None and bits:
         cycles = _cycles(loops, memory, place, loops.least_lanes(operand, memory, False) * bits)
@@ -238,7 +249,7 @@ def _link(
 
 
 def _cycles(loops: TileLoops, memory: int, place: int, bits: Grid) -> Grid:
-    """Number of cycles of one transfer."""
+    """Number of cycles to transfer `bits` bits through a port, at least 1."""
     wide = loops.places.chain.core.memories[memory].ports[place].bandwidth_max_bits
     return np.maximum(np.ceil(bits / wide), 1)
 
@@ -246,7 +257,7 @@ def _cycles(loops: TileLoops, memory: int, place: int, bits: Grid) -> Grid:
 def _tensors(
     loops: TileLoops, still: frozenset[str], inside: list[Grid], outside: list[Grid]
 ) -> Iterator[tuple[Port, Grid]]:
-    """Pairs (port, cycles) for moving each tensor once, as a whole, over each boundary that it crosses."""
+    """Pairs (port, cycles) for moving each whole tensor once over each boundary between memories that it crosses."""
     own, inputs, outputs = loops.entry.input_operand, loops.places.inputs, loops.places.outputs
     bits_in, made = loops.input_bits(), loops.output_bits()
     for m, crosses in enumerate(inside):
@@ -259,7 +270,7 @@ def _tensors(
 
 
 def _bits(loops: TileLoops, operand: str, memory: int, direction: int, bits: Grid) -> Iterator[tuple[Port, Grid]]:
-    """Pair (port, cycles) for the transfer of `bits` over the port that the operand uses.
+    """Pair (port, cycles) for moving `bits` bits through the port that the operand uses.
 
     There is no pair if the memory has several instances.
     """
@@ -271,7 +282,8 @@ def _bits(loops: TileLoops, operand: str, memory: int, direction: int, bits: Gri
 def loading_cycles(loops: TileLoops) -> Grid:
     """Cycles of loading and off-loading that do not overlap with computation.
 
-    They are the cycles for the first elements of the operand that takes longest to load, and for the last outputs.
+    Loading counts until the slowest operand has its first elements in the array. Off-loading counts for the last
+    outputs.
     """
     inside, outside = loops.locations()
     layer, places = loops.entry.layer, loops.places
@@ -296,8 +308,7 @@ def loading_cycles(loops: TileLoops) -> Grid:
 
 
 def _first(loops: TileLoops, operand: str, memory: int, direction: int, exact: bool = False) -> Grid:
-    """Number of cycles for the first elements of an input, or the last elements of the output, of all lanes to pass one
-    port."""
+    """Number of cycles in which one port passes the first input elements, or the last output elements, of all lanes."""
     place = loops.port(operand, memory, direction)
     bits = loops.entry.layer.bits_of[FINAL_OUTPUT if operand == OUTPUT else operand]
     if place is None or not bits:

@@ -1,5 +1,6 @@
-"""Loops, lanes and tensors of a layer of a tile, for many sizes at once
-(docs/tiles.md#optimal-depth-first-schedules)."""
+"""Loops, lanes and tensors of a layer of a tile, for many tile sizes at once
+(docs/tiles.md#optimal-depth-first-schedules).
+"""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -14,7 +15,7 @@ from tilewright.workload.layer import FINAL_OUTPUT, OUTPUT
 Grid = np.ndarray
 """Array with one number per tile, or with one number for all tiles."""
 EXACT = 1e-9
-"""Relative tolerance within which a number of lanes counts as a whole number."""
+"""Relative tolerance within which a computed number of lanes counts as an integer."""
 
 
 @dataclass(frozen=True)
@@ -29,21 +30,22 @@ class TileSizes:
 
 @dataclass
 class TileLoops:
-    """Loops, lanes and passes of a layer of a tile, computed for many tile sizes at once.
+    """Loops, lanes and passes of a layer of a tile, for many tile sizes at once.
 
-    The lanes of a dimension are an average: the size of the dimension divided by its passes. The product of lanes and
-    passes is therefore the size of the dimension. With `is_sum`, arrays are indexed by the lanes of the two axes, and
-    bounds are minima over these lanes.
+    The number of lanes of a dimension is an average: the size of the dimension divided by its passes. The product of
+    lanes and passes is therefore the size of the dimension. If `is_sum` is true, arrays are indexed by the lanes of the
+    two axes, and bounds are minima over these lanes.
     """
 
     places: MemoryPlaces
     entry: ChainLayer
     tile: TileSizes
     stack_weight_bits: int
-    """Number of weight bits of all layers of the stack."""
+    """Number of bits of the weights of all layers of the stack."""
     is_sum: bool = False
-    """Whether the sizes are sums over all tiles of the layer. The bounds then hold for the sum over all tiles, whatever
-    the tile size."""
+    """Whether the sizes are sums over all tiles of the layer. The bounds then hold for the sum over all tiles, for any
+    tile size.
+    """
     passes: dict[str, Grid] = field(init=False)
     """Number of passes over the array, by loop dimension."""
     lanes: dict[str, Grid] = field(init=False)
@@ -63,7 +65,7 @@ class TileLoops:
             self.lanes[name] = np.divide(sizes, passes, out=np.zeros_like(sizes), where=passes > 0)
 
     def _sizes(self, name: str, size: int) -> Grid:
-        """Size of a loop dimension in each tile, or one number for all tiles."""
+        """Size of a loop dimension, for each tile or as one number for all tiles."""
         if name in AXES:
             return self.tile.made[AXES.index(name)].astype(float)
         return np.full(1, float(size))
@@ -71,37 +73,43 @@ class TileLoops:
     # Loops and lanes.
 
     def product(self, of: dict[str, Grid], names: list[str]) -> Grid:
-        """Product of the numbers in `of` over the dimensions `names`."""
+        """Product of the values of `of` for the dimensions `names`."""
         result = np.ones(1)
         for name in names:
             result = result * of[name]
         return result
 
     def all_passes(self) -> Grid:
-        """Number of cycles of all loops."""
+        """Number of passes of all loops together, which is the number of cycles of the loops."""
         return self.product(self.passes, list(self.passes))
 
     def irrelevant(self, operand: str) -> list[str]:
-        """Dimensions that index an operand neither directly nor through a window."""
+        """Dimensions that do not index an operand, neither directly nor through a window."""
         own = dict(self.entry.layer.operand_dimensions)[operand]
         windows = [dict(r.terms) for r in self.entry.layer.relations if r.data_dimension in own]
         partial = {name for terms in windows for name in terms}
         return [name for name in self.passes if name not in own and name not in partial]
 
     def reduction(self) -> Grid:
-        """Number of passes that are accumulated into each output."""
+        """Number of passes whose results are accumulated into each output."""
         return self.product(self.passes, self.irrelevant(OUTPUT))
 
     def stays(self, operand: str, still: frozenset[str]) -> Grid:
-        """Largest number of passes during which the innermost loops can leave an operand unchanged."""
+        """Largest number of consecutive passes during which the operand can stay the same.
+
+        `still` are the operands that the innermost loop leaves unchanged.
+        """
         if operand not in still:
             return np.ones(1)
         result: Grid = np.maximum(self.product(self.passes, self.irrelevant(operand)), 1)
         return result
 
     def innermost(self) -> Iterator[tuple[frozenset[str], Grid]]:
-        """Choices of the innermost loop, as pairs (operands that the loop leaves unchanged, True for tiles that have
-        such a loop)."""
+        """Choices of the innermost loop, as pairs.
+
+        The first entry has the operands that this loop leaves unchanged. The second entry is True for each tile that
+        has such a loop.
+        """
         kinds: dict[frozenset[str], Grid] = {}
         for name, passes in self.passes.items():
             still = frozenset(o for o in self.entry.layer.operands if name in self.irrelevant(o))
@@ -112,9 +120,10 @@ class TileLoops:
             yield frozenset(self.entry.layer.operands), self.all_passes() <= 1
 
     def relevant_lanes(self, operand: str, memory: int) -> Grid:
-        """Average number of lanes with different data of an operand, among the lanes that one instance of a memory
-        serves. For a sliding window, the number of lanes that count is at most the number of positions of the
-        window."""
+        """Average number of lanes that have different data of an operand, among the lanes of one instance of a memory.
+
+        For a sliding window, this is at most the number of positions of the window.
+        """
         own = dict(self.entry.layer.operand_dimensions)[operand]
         unrolled = self._unrolled(operand, memory, True)
         result = self.product(self.lanes, [name for name in own if name in unrolled])
@@ -127,8 +136,10 @@ class TileLoops:
         return result
 
     def _window_lanes(self, axis: int, lanes: list[Grid]) -> Grid:
-        """Number of different input positions that the lanes of a window read. Positions in the padding do not
-        count."""
+        """Number of different input positions that the lanes of a window read.
+
+        Positions in the padding do not count.
+        """
         most = np.maximum(*lanes) if len(lanes) == 2 else lanes[0]
         if not self.is_sum:
             there: Grid = np.minimum(most, np.maximum(self.tile.read[axis], 1))
@@ -140,8 +151,8 @@ class TileLoops:
     def least_lanes(self, operand: str, memory: int, in_each: bool) -> Grid:
         """Lower bound of the number of elements that one transfer moves between an instance of a memory and its lanes.
 
-        The bound holds for the largest transfer of an operand; with `in_each`, it holds for every transfer. Lanes of
-        windows are left out.
+        The bound holds for the largest transfer of an operand. If `in_each` is true, it holds for every transfer. Lanes
+        of windows are left out.
         """
         own = dict(self.entry.layer.operand_dimensions)[operand]
         unrolled = self._unrolled(operand, memory, True)
@@ -154,13 +165,13 @@ class TileLoops:
         return result
 
     def instances(self, operand: str, memory: int) -> Grid:
-        """Number of instances of a memory of an operand that are in use."""
+        """Number of instances in use of a memory that holds an operand."""
         return self.product(self.lanes, self._unrolled(operand, memory, False))
 
     def _unrolled(self, operand: str, memory: int, served: bool) -> list[str]:
-        """Loops that are unrolled over those sides of the array that a memory of an operand, or a lower memory, serves.
+        """Loops that are unrolled over some sides of the array.
 
-        If `served` is false, the result has the loops over the other sides of the array.
+        If `served` is true, these are the sides that one instance of the memory serves; else they are the other sides.
         """
         own = self.places.inputs if operand == self.entry.input_operand else self.places.weights
         chain = self.places.outputs if operand == OUTPUT else own
@@ -188,8 +199,7 @@ class TileLoops:
         return result
 
     def locations(self) -> tuple[list[Grid], list[Grid]]:
-        """Two lists, for the input and the output. For each boundary between two memories of the tensor: True if the
-        tensor crosses it."""
+        """Whether the input and the output cross each boundary between two of their memories, as a pair of lists."""
         places = self.places
         held = self.tile.read[0] * self.tile.read[1] * float(self.entry.input_bits)
         inside = self._beyond(places.inputs, [held] * len(places.inputs))
@@ -208,8 +218,10 @@ class TileLoops:
         return inside, self._beyond(places.outputs, needed)
 
     def _beyond(self, memories: tuple[int, ...], needed: list[Grid]) -> list[Grid]:
-        """[memory, without the last] True if a tensor lies further out than this memory. A tensor lies in the lowest
-        memory with room."""
+        """[memory, without the last] Whether a tensor lies further out than this memory.
+
+        A tensor lies in the innermost memory with room.
+        """
         found = []
         outside = np.ones(1, bool)
         for k, bits in zip(memories[:-1], needed, strict=False):
@@ -223,24 +235,26 @@ class TileLoops:
     # Elements that replace each other in a memory.
 
     def sum_bits(self) -> float:
-        """Number of bits of a partial sum before the last accumulation. If there is only one accumulation, number of
-        bits of a final output."""
+        """Number of bits of a sum before its last accumulation.
+
+        If there is only one accumulation, this is the number of bits of a final output.
+        """
         layer = self.entry.layer
         final = layer.bits_of[FINAL_OUTPUT]
         return float(max(layer.bits_of[OUTPUT], final) if self.reduction()[0] > 1 else final)
 
     def holds_one_output(self) -> bool:
-        """Whether the innermost memory of outputs has no room for two outputs, and therefore holds no loop over
-        outputs."""
+        """Whether the innermost memory of outputs has no room for two outputs. It then holds no loop over outputs."""
         return 2 * self.sum_bits() > self.places.sizes[self.places.outputs[0]]
 
     def swaps_sums(self, still: frozenset[str]) -> bool:
-        """Whether the innermost loop goes to other sums, and the innermost memory has no room for them. Sums are then
-        swapped."""
+        """Whether sums are swapped: the innermost loop goes to other sums, and the innermost memory has no room for
+        them.
+        """
         return OUTPUT not in still and self.holds_one_output()
 
     def weights_move(self) -> bool:
-        """Whether weights come from a second memory; otherwise they can stay in the memory that the array reads."""
+        """Whether weights come from a second memory. If not, they can stay in the memory that the array reads."""
         memories = self.places.weights
         return len(memories) > 1 and self.stack_weight_bits > self.places.sizes[memories[0]]
 
@@ -252,26 +266,25 @@ class TileLoops:
     # Ports.
 
     def port(self, operand: str, memory: int, direction: int) -> int | None:
-        """Index of the port through which a memory moves an operand in a direction; None if there is no such port."""
+        """Index of the port through which an operand moves in a direction; None if the memory has no such port."""
         link = dict(self.entry.constraints.memory_operand_links)[operand]
         return self.places.chain.core.memories[memory].port_of.get((link, DIRECTIONS[direction]))
 
 
 def unrolled_factors(entry: ChainLayer) -> dict[str, int]:
-    """Number of lanes over which the mapping file unrolls each loop dimension."""
+    """Number of lanes of each loop dimension that the mapping file unrolls."""
     return {loop: factor for _, factors in entry.constraints.spatial_mapping for loop, factor in factors}
 
 
 def any_lanes(entry: ChainLayer) -> tuple[np.ndarray, np.ndarray]:
-    """All pairs of numbers of lanes that a tile can have along the two axes. The first axis varies fastest."""
+    """All pairs of numbers of lanes that a tile can have along the two axes; the first axis varies fastest."""
     given = unrolled_factors(entry)
     x, y = np.meshgrid(*[np.arange(1.0, given.get(name, 1) + 1) for name in AXES])
     return x.ravel(), y.ravel()
 
 
 def is_dense(entry: ChainLayer, axis: int) -> bool:
-    """Whether the kernel of a layer is not dilated along an axis: the number of kernel positions is the extent of the
-    window."""
+    """Whether the kernel of a layer is not dilated along an axis, so that the window has no gaps."""
     terms = [dict(r.terms) for r in entry.layer.relations if AXES[axis] in dict(r.terms)]
     taps = [entry.layer.size_of.get(name, 1) for own in terms for name in own if name != AXES[axis]]
     return entry.window(axis).extent == (taps[0] if taps else 1)
