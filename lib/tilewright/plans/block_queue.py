@@ -1,6 +1,4 @@
-"""Queue of the cuts of a layer into blocks. Estimates order the queue, and the schedules of earlier cuts correct the
-estimates.
-"""
+"""Queue of the cuts of a layer into blocks, ordered by estimates that the schedules of earlier cuts correct."""
 
 from collections.abc import Sequence
 

@@ -1,6 +1,4 @@
-"""Search for the cores of parts of layers. The search begins with the cores of an earlier plan, and improves them step
-by step.
-"""
+"""Search for the cores of parts of layers, which improves the cores of an earlier plan step by step."""
 
 import math
 import random

@@ -1,5 +1,6 @@
-"""Detours, and random changes of detours. A layer has a detour if its results reach other cores through the off-chip
-memory.
+"""Detours, and random changes of detours.
+
+A layer has a detour if its results reach other cores through the off-chip memory.
 """
 
 import random

@@ -1,5 +1,6 @@
-"""Random steps from one plan to another plan. A step changes tiles, splits between cores, stacks, schedule options, or
-cores.
+"""Random steps from one plan to another plan.
+
+A step changes tiles, splits between cores, stacks, schedule options, or cores.
 """
 
 import math

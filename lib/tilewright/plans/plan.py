@@ -1,5 +1,6 @@
-"""A plan: stacks of a network, splits of layers between cores, tiles of layers, and schedule options. A plan contains
-all choices that a mapping file and the options of a run can fix, except the cores.
+"""A plan: stacks of a network, splits of layers between cores, tiles of layers, and schedule options.
+
+A plan contains all choices that a mapping file and the options of a run can fix, except the cores.
 """
 
 from collections.abc import Sequence

@@ -1,5 +1,6 @@
-"""Reloads of a schedule: bits of each layer that are moved more than once. Steps to a better plan begin at layers with
-many reloads.
+"""Reloads of a schedule: bits of each layer that are moved more than once.
+
+Steps to a better plan begin at layers with many reloads.
 """
 
 import numpy as np

@@ -1,4 +1,4 @@
-"""Work of one process of a search. The process evaluates plans and segments, and caches costs of computation nodes."""
+"""Work of one process of a search: it evaluates plans and segments, and caches costs of computation nodes."""
 
 import time
 from collections import OrderedDict
