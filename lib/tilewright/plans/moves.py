@@ -168,7 +168,7 @@ class PlanMoves:
         )
 
     def _parts(self, plan: Plan, place: int, parts: int, in_image: bool) -> Loops:
-        """Loops over the parts of a layer: along rows or columns of the image if `in_image`, otherwise along channels."""
+        """Loops over the parts of a layer: along rows or columns of the image if `in_image`, else along channels."""
         one = self.space.layers[place]
         if not (in_image and one.rows):
             return one.tiles(parts, 1).between

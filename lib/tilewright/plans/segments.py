@@ -116,7 +116,9 @@ def part_of_network(problem: SystemProblem, nodes: Sequence[WorkloadNode], first
 
 
 def likeness(problem: SystemProblem) -> Hashable:
-    """Key of all properties of a network that determine its costs. Networks that differ only in names have equal keys."""
+    """Key of all properties of a network that determine its costs. Networks that differ only in names have the same
+    key.
+    """
     number: dict[str, int] = {}
 
     def of(name: str) -> int:

@@ -132,7 +132,7 @@ class LayerSpace:
         return tuple(sorted({math.ceil(size / self._part_size(count)) for count in counts}))
 
     def _fills_an_array(self, parts: int) -> bool:
-        """Whether all parts except the last use every unit of an array, if the channels are cut into this many parts."""
+        """Whether all parts except the last use every unit of an array, if channels are cut into this many parts."""
         return any(self._part_size(parts) % unit == 0 for unit in self.units if unit > 1)
 
     def _part_size(self, parts: int) -> int:
