@@ -78,8 +78,8 @@ def pareto_front(points: Iterable[Evaluation]) -> tuple[Evaluation, ...]:
 
 EXHAUSTION = "every allocation was scheduled"
 BOUND = "no schedule is below the lower bound"
-RELAXATION = "no schedule of any allocation meets the relaxation and is better"
-EXCLUSIONS = "no allocation that was not scheduled meets the relaxation and is better"
+RELAXATION = "the relaxation excludes every better schedule of every allocation"
+EXCLUSIONS = "the relaxation excludes every better allocation that was not scheduled"
 EFFORT = "effort"
 """Reason why a search ends without a proof: the evaluations or the solver's effort were used up."""
 

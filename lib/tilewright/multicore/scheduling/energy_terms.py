@@ -56,7 +56,7 @@ def further_schedule_terms(problem: SchedulingProblem) -> dict[str, ScheduleTerm
     known |= {name: SCHEDULE_TERMS[name] for name in SCHEDULE_TERMS.names}
     found = {name: term for name, term in known.items() if term.concerns(problem)}
     if both := [name for name in (ON_CORE, *CAUSES) if name in found]:
-        message = "names a term of static power, but is already a term of the energy of schedules"
+        message = "this name of a static power is already the name of another energy term"
         raise InputError([Problem(message, "attributes of hardware", value=name) for name in both])
     return found
 

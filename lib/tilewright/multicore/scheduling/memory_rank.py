@@ -89,7 +89,7 @@ def _shared_constants(problem: SchedulingProblem) -> Integers:
 
 
 def _smallest_memory(problem: SchedulingProblem, allocation: Integers, layers: int) -> Integers:
-    """[layer, operand] Capacity in bits of the smallest memory for the operand among cores that run CNs of the layer."""
+    """[layer, operand] Capacity in bits of the smallest memory for the operand on a core that runs the layer."""
     system = problem.system
     huge = np.iinfo(np.int64).max
     memory = system.core_memory

@@ -114,9 +114,8 @@ class CoreSystem:
     path_link: Integers
     """[hop] Link of one step of a path"""
     rates_pj_a_cycle: tuple[tuple[str, float], ...] = ()
-    """Pairs (energy term, pJ per cycle), in the order in which the terms are added. All cores together need this energy
-    in every cycle, whether they work or wait
-    """
+    """(energy term, pJ per cycle) pairs, in the order in which the terms are added. All cores together need this energy
+    in every cycle, whether they work or wait"""
 
     @property
     def core_count(self) -> int:

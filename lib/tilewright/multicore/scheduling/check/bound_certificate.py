@@ -32,7 +32,7 @@ def _faults(exact: "_Exact", certificate: Mapping[str, Any]) -> Iterator[str]:
         if rule == "energy":
             found = exact.energy_pj()
             if Fraction(claim["pj"]) > found * (1 + _ROUNDING):
-                yield f"energy: {claim['pj']} pJ are claimed, but only {float(found)} pJ follow"
+                yield f"energy: {claim['pj']} pJ are claimed, but the computed bound is only {float(found)} pJ"
             continue
         if any(weight < 0 for pair in claim.get("cores", claim.get("links", ())) for weight in pair[1:]):
             yield f"{rule}: a weight is negative"
@@ -49,7 +49,7 @@ def _faults(exact: "_Exact", certificate: Mapping[str, Any]) -> Iterator[str]:
             yield f"{rule}: is not a known rule"
             continue
         if claim["cycles"] > math.ceil(cycles):
-            yield f"{rule}: {claim['cycles']} cycles are claimed, but only {float(cycles)} follow"
+            yield f"{rule}: {claim['cycles']} cycles are claimed, but the computed bound is only {float(cycles)} cycles"
 
 
 class _Exact:

@@ -49,7 +49,7 @@ def detour_faults(problem: SchedulingProblem, schedule: Schedule, layers: Collec
     direct = np.flatnonzero(is_of_layers & (moves["cause"] == CORE_TO_CORE))
     return [
         f"piece {moves['piece'][move]} of layer {problem.graph.layer[producer[move]]} moves directly at"
-        f" {moves['start_cycles'][move]}"
+        f" cycle {moves['start_cycles'][move]}, but must move through the off-chip memory"
         for move in direct.tolist()
     ]
 
@@ -66,9 +66,11 @@ def memory_faults(problem: SchedulingProblem, schedule: Schedule) -> list[str]:
         times, stored = schedule.memory_use(memory)
         over = np.flatnonzero((stored > capacity) | (stored < 0))
         if len(over):
-            faults.append(f"memory {memory} holds {stored[over[0]]} bits at {times[over[0]]}, but has only {capacity}")
+            faults.append(
+                f"memory {memory} holds {stored[over[0]]} bits at cycle {times[over[0]]}, not 0 to {capacity} bits"
+            )
         if int(stored.max(initial=0)) != schedule.peak_bits[memory]:
-            faults.append(f"memory {memory}: the recorded peak differs from the peak of the changes")
+            faults.append(f"memory {memory}: the recorded peak differs from the largest number of stored bits")
         if len(stored) and stored[-1] != 0 and memory != problem.system.off_chip_memory:
             faults.append(f"memory {memory} holds {stored[-1]} bits at the end, although no CN needs them")
         here = stays.memory == memory
@@ -77,14 +79,14 @@ def memory_faults(problem: SchedulingProblem, schedule: Schedule) -> list[str]:
         rows = rows[rows["change_bits"] > 0]
         gained, arrived = _totals(rows["time_cycles"], rows["change_bits"]), _totals(stays.start[here], bits)
         if not all(np.array_equal(one, other) for one, other in zip(gained, arrived, strict=True)):
-            faults.append(f"memory {memory} gains bits that do not match the arrivals")
+            faults.append(f"memory {memory} gains bits at times or in amounts that differ from the arrivals of data")
         both = np.concatenate((stays.start[here], stays.end[here], times))
         moments, changes = _totals(both, np.concatenate((bits, -bits, np.zeros_like(times))))
         used = np.cumsum(changes)
         place = np.searchsorted(times, moments, side="right") - 1
         held = np.concatenate((np.zeros(1, np.int64), stored))[place + 1]
         for moment in np.flatnonzero(held < used)[:1]:
-            faults.append(f"memory {memory} has no space at {moments[moment]} for the {used[moment]} bits in use")
+            faults.append(f"memory {memory} has no space at cycle {moments[moment]} for the {used[moment]} bits in use")
     return faults
 
 
@@ -200,10 +202,10 @@ def transfer_faults(problem: SchedulingProblem, schedule: Schedule) -> list[str]
     """Faults of single transfers, and of transfers that are part of a broadcast."""
     moves = schedule.transfers
     wrong = {
-        "is not between memories of its cores": ~_at_ends(problem, schedule),
+        "has a memory that does not belong to its cores": ~_at_ends(problem, schedule),
         "has no path": ~_has_path(problem, schedule),
-        "is faster than the words of its memories": moves["bits_per_cycle"] > _words(problem, schedule),
-        "does not last as long as its bits take": moves["end_cycles"] - moves["start_cycles"]
+        "has a rate above the word width of its memories": moves["bits_per_cycle"] > _words(problem, schedule),
+        "has a length that does not follow from its bits and rate": moves["end_cycles"] - moves["start_cycles"]
         != -(-problem.graph.piece_bits[moves["piece"]] // moves["bits_per_cycle"]),
         "has the wrong cause": moves["cause"] != _causes(problem, schedule),
     }

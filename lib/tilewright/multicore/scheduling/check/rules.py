@@ -75,7 +75,7 @@ def energy_faults(problem: SchedulingProblem, schedule: Schedule) -> list[str]:
     """
     link_bits, words_read, words_written = _counts(problem, schedule)
     faults = [
-        f"{name} of {CAUSES[cause]} at {place} is {given[cause, place]}, the logs say {found[cause, place]}"
+        f"{name} of {CAUSES[cause]} at {place} is {given[cause, place]}, the logs give {found[cause, place]}"
         for name, given, found in (
             ("link_bits", schedule.link_bits, link_bits),
             ("words_read", schedule.words_read, words_read),
@@ -91,7 +91,7 @@ def energy_faults(problem: SchedulingProblem, schedule: Schedule) -> list[str]:
     ]
     pairs.append(("total", schedule.energy_pj, sum(found for _, _, found in pairs)))
     return faults + [
-        f"energy {name} is {given} pJ, the logs say {found}" for name, given, found in pairs if not agree(given, found)
+        f"energy {name} is {given} pJ, the logs give {found}" for name, given, found in pairs if not agree(given, found)
     ]
 
 
@@ -201,7 +201,7 @@ def _barrier_faults(problem: SchedulingProblem, schedule: Schedule) -> list[str]
     for stack in sorted(set(problem.graph.stack.tolist())):
         cns = np.flatnonzero(problem.graph.stack == stack)
         early = cns[schedule.start_cycles[cns] < ended]
-        faults += [f"CN {cn} of stack {stack} starts before earlier stacks have ended, at {ended}" for cn in early]
+        faults += [f"CN {cn} of stack {stack} starts before cycle {ended}, at which earlier stacks end" for cn in early]
         ended = max(ended, int(schedule.end_cycles[cns].max()))
     return faults
 
@@ -222,14 +222,14 @@ def _core_faults(problem: SchedulingProblem, schedule: Schedule) -> list[str]:
         if (start, end) != (schedule.start_cycles[cn], schedule.end_cycles[cn]) or rate * (end - start) < bits:
             faults.append(f"CN {cn} does not stream its {bits} bits over link {link} while it runs")
     wanted = stream_loads(problem, schedule)
-    faults += [f"CN {cn}: streams over link {link} are wrong" for cn, link in sorted({*wanted, *taken})
+    faults += [f"CN {cn}: wrong number of streamed bits over link {link}" for cn, link in sorted({*wanted, *taken})
                if wanted.get((cn, link), 0) != taken.get((cn, link), 0)]  # fmt: skip
     system = problem.system
     exists = system.path_exists.reshape(system.core_count, system.core_count)
     streamed = problem.costs.stream_bits[problem.graph.cost_row, schedule.allocation] > 0
     lost = streamed[:, 0] & ~exists[schedule.allocation, system.off_chip_core]
     lost |= np.any(streamed[:, 1:], axis=1) & ~exists[system.off_chip_core, schedule.allocation]
-    return faults + [f"CN {cn} streams where there is no path" for cn in np.flatnonzero(lost)]
+    return faults + [f"CN {cn} streams, but there is no path for its streams" for cn in np.flatnonzero(lost)]
 
 
 def _link_faults(problem: SchedulingProblem, schedule: Schedule) -> list[str]:
@@ -238,7 +238,8 @@ def _link_faults(problem: SchedulingProblem, schedule: Schedule) -> list[str]:
     for link, (times, used) in enumerate(link_use(schedule, problem.system)):
         over = np.flatnonzero(used > problem.system.link_bits_per_cycle[link])
         if len(over):
-            faults.append(f"link {link} carries {used[over[0]]} bits per cycle at {times[over[0]]}")
+            at = times[over[0]]
+            faults.append(f"link {link} carries {used[over[0]]} bits per cycle at cycle {at}, more than its width")
         if len(used) and used[-1] != 0:
-            faults.append(f"link {link} is still in use after the end")
+            faults.append(f"link {link} is in use after the end of the schedule")
     return faults
