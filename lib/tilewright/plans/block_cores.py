@@ -32,9 +32,9 @@ def block_starts(
 ) -> Iterator[PartCores]:
     """Allocations in which the layers in `shapes` run on the same number of cores, for several numbers of cores.
 
-    A layer runs on its fastest cores. The numbers are the smallest ones with which a core runs at most 1, 2, ... blocks
-    of some layer. With `every_count`, all numbers between the smallest and the largest are used. Other layers keep
-    their cores in `start`, or run on their first allowed core if `start` is None.
+    A layer runs on its fastest cores. Each number of cores is the smallest with which a core runs at most 1, 2, ...
+    blocks of some layer. With `every_count`, all numbers between the smallest and the largest are used. Other layers
+    keep their cores in `start`, or run on their first allowed core if `start` is None.
     """
     members: dict[int, list[int]] = {layer: [] for layer in shapes}
     for part, (layer, _) in enumerate(space.parts):

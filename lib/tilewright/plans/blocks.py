@@ -83,7 +83,9 @@ class Blocks:
     block_cycles: float
     """Cycles of one block on the array of a core, without stalls."""
     choices: tuple[OnCores, ...]
-    """Estimates for several numbers of cores: the smallest numbers with which a core runs at most 1, 2, ... blocks."""
+    """Estimates for several numbers of cores. Each is the smallest number with which a core runs at most 1, 2, ...
+    blocks.
+    """
 
     @property
     def parts(self) -> int:
@@ -168,8 +170,8 @@ def part_counts(size: int, most: int, evenly: bool = False) -> tuple[int, ...]:
 
 
 def core_counts(parts: int, cores: int) -> tuple[int, ...]:
-    """Smallest numbers of cores with which a core runs at most 1, 2, ... parts; none is above `cores`. The order is
-    falling.
+    """Numbers of cores, at most `cores`, in falling order. Each is the smallest number with which a core runs at most
+    1, 2, ... parts.
     """
     counts = (math.ceil(parts / each) for each in range(1, MOST_BLOCKS_A_CORE + 1))
     return tuple(dict.fromkeys(count for count in counts if count <= cores))
@@ -259,8 +261,8 @@ class _Estimate:
 
         The block reads its inputs once if its outputs or one of its inputs stay on the core. Otherwise, the block runs
         in pieces along its first two dimensions, and some inputs are read again. Mappings are chosen by their cycles,
-        and can read more data as long as computation hides the reads. A block in pieces is therefore assumed to read at
-        least as much as the port can send during its computation.
+        so a mapping can read more data in the time of the computation. A block in pieces is therefore assumed to read
+        at least as much as the port can send in this time.
         """
         steps = [math.ceil(size / self._unrolling(place)) for place, size in enumerate(sizes[:2])]
         least = math.inf

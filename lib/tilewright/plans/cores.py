@@ -28,7 +28,7 @@ ALIKE_PROBABILITY = 0.4
 layers have the same number of parts and the same allowed cores.
 """
 DETOUR_PROBABILITY = 0.5
-"""Probability that a step changes the detours instead of the cores, if the search may change detours."""
+"""Probability that a step changes the detours instead of the cores, if the search may change both."""
 RECUT_PROBABILITY = 0.6
 """Probability that a step changes the cores of a layer whose number of parts differs from that in the earlier plan."""
 SPREAD_STARTS = 5

@@ -16,12 +16,12 @@ Layers = tuple[int, ...]
 BACK_PROBABILITY = 0.3
 """Probability that the first layer of a step has a detour. Such a step removes detours."""
 LARGE_PROBABILITY = 0.7
-"""Probability that the first layer of a step is drawn with a weight, the bits that the layer produces. Otherwise all
+"""Share of steps whose first layer is drawn in proportion to the bits that each layer produces. In other steps, all
 layers are equally likely. Detours of layers with large results relieve a bus most.
 """
 RUNS = (1, 1, 1, 2, 3, 5, 8)
-"""Numbers of consecutive layers of which a step draws one. The step changes this number of layers, or fewer at the end
-of the network.
+"""Possible numbers of consecutive layers that a step changes; one number is drawn at random. Near the end of the
+network, a step changes fewer layers.
 """
 
 

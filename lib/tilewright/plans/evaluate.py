@@ -106,7 +106,7 @@ class PlanOutcome:
 
     plan: Plan
     figures: PlanFigures | None
-    """Figures of the best schedule; None if the plan has no schedule."""
+    """Latency and energy of the best schedule; None if the plan has no schedule."""
     cores: LayerCores = ()
     evaluations: int = 0
     """Number of schedules that were made for the plan."""
@@ -186,7 +186,7 @@ class PlanEvaluator:
         return multi_core_problem(self.costed(plan, rival), plan.settings(self.given))
 
     def evaluate(self, task: Task) -> PlanOutcome:
-        """Best schedule of a plan that the search for cores finds."""
+        """Best schedule that the search for cores finds for a plan."""
         start_s = self._clock()
         try:
             problem = self.multi_core_problem(task.plan, task.rival)
@@ -230,7 +230,7 @@ class PlanEvaluator:
         return PlanOutcome(plan, search.figures, cores, search.evaluations, "", again, max(load.values()), most)
 
     def _by_engine(self, problem: MultiCoreProblem, time_left_s: float | None) -> tuple[PartCores, ...]:
-        """Allocation that the default allocation search of a run finds, in a tuple; empty if no allocation has a
+        """Tuple with the allocation that the default allocation search of a run finds; empty if no allocation has a
         schedule.
         """
         options = AllocationOptions(objective=self.objective, jobs=1, ga_time_budget_s=time_left_s)

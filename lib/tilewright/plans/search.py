@@ -54,21 +54,26 @@ BLOCK_ROUNDS = ((1.1, 0.9), (math.inf, 0.5))
 latency of the best plan. Second: largest share of the remaining time.
 """
 BLOCK_COUNT_SHARE = 0.5
-"""Largest share of the remaining plans for a round, and for the refinement of its best cuts."""
+"""Largest share of the remaining plans that a round may use. The refinement of the best cuts of a round has the same
+limit.
+"""
 BLOCK_BATCH = 2
 """Number of cuts into blocks in a batch. All cuts of a batch are chosen before any of them is evaluated."""
 BLOCK_RANKS = 2
-"""Number of plans in blocks that are tried for a network of several layers. Plan `r` gives each layer its cut with the
-`r`-th best estimate.
+"""Number of plans in blocks for a network of several layers. In plan `r`, each layer has its cut with the `r`-th best
+estimate.
 """
 REFINED_WITHIN, LEAST_REFINED = 1.15, 3
 """Selection of the cuts into blocks that are evaluated on every number of cores, and with both orders of the loops.
-First: largest objective, as a multiple of the best cut's. Second: smallest number of selected cuts.
+First: largest objective of a selected cut, as a multiple of the objective of the best cut. Second: smallest number of
+selected cuts.
 """
 LAYER_BY_LAYER_RULES = (PartRule(1.0, True), *PART_RULES)
 START, LAYER_BY_LAYER, BLOCKS, UNIFORM = "start", "layer by layer", "blocks", "uniform"
 COMPOSITION = "composition"
-"""Origins of plans that do not come from a step of `PlanMoves`."""
+"""Origin of plans that are compositions of segments. The names above are the other origins of plans that do not come
+from a step of `PlanMoves`.
+"""
 
 
 @dataclass(frozen=True)

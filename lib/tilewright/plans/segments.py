@@ -31,7 +31,7 @@ PART_RULES = (
 data, because each part needs the complete input.
 """
 MOST_BLOCKS = 24
-"""Largest number of sections into which the network is divided. A section is a sequence of layers, and a segment
+"""Largest number of sections into which the network is divided. A section has consecutive layers, and a segment
 consists of consecutive sections.
 """
 LONGEST = 6
@@ -149,7 +149,7 @@ def _numbered(index_map: IndexMap, of: object) -> Hashable:
 
 @dataclass(frozen=True)
 class _Label:
-    """Label: a partial composition, which covers the layers before a cut with segments."""
+    """Label of the dynamic program: a partial composition, whose segments cover all layers before a cut."""
 
     figures: PlanFigures
     segments: tuple[Segment, ...]

@@ -43,7 +43,7 @@ TILE_COUNTS = (1, 2, 4, 7, 8, 14, 16, 28, 32, 56, ALL_ROWS)
 MOST_PARTS = 32
 """Largest number of parts of a layer per allowed core."""
 SPREAD = 4
-"""Factor that limits the number of parts of a rule that spreads work. It multiplies the number of cores, or the
+"""Factor for the largest number of parts by a rule that spreads work. It multiplies the number of cores, or the
 smallest possible number of parts if this is larger. More parts can fill arrays better.
 """
 
@@ -182,7 +182,7 @@ class LayerSpace:
 
     def in_blocks(self, counts: Sequence[int], tiles: int, outwards: bool = False) -> LayerTiles:
         """Tiles of the layer: blocks with these numbers of parts along `block_dimensions`, each in tiles of rows. The
-        innermost loop over blocks is over rows or, if `outwards`, over the last dimension.
+        innermost loop over blocks is the loop over rows. With `outwards`, it is the loop over the last dimension.
         """
         pairs = [(name, count) for name, count in zip(self.block_dimensions, counts, strict=True) if count > 1]
         loops = tuple(TilingEntry(name, count) for name, count in (pairs[::-1] if outwards else pairs))

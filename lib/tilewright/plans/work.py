@@ -18,7 +18,8 @@ from tilewright.plans.space import PlanSpace
 from tilewright.search.options import CnSearchOptions
 
 REMEMBERED_PARTS = 8
-"""Number of network parts whose evaluators are cached. An evaluator can then evaluate the same part with other tiles.
+"""Number of cached evaluators, one for each part of the network. A cached evaluator can evaluate the same part with
+other tiles.
 """
 
 

@@ -72,7 +72,7 @@ class Relaxation:
 
 
 def relaxation_of(problem: SchedulingProblem, space: AllocationSpace) -> Relaxation:
-    """Relaxation of a problem for the allocations of a space. Raises InputError if dependences of CNs form a cycle."""
+    """Relaxation of a problem over a space. Raises InputError if the dependences of CNs form a cycle."""
     allowed = allowed_cores(space, problem.system.core_count)
     classes, limits = cn_classes(problem, allowed), system_limits(problem.system)
     paths = paths_through(problem, classes, limits)
