@@ -22,11 +22,10 @@ NOBODY = -1
 
 @dataclass(frozen=True, eq=False)
 class AxisOwners:
-    """Owner of each index of an axis: the tile that makes the index. Consecutive indices with the same owner are stored
-    as one run.
+    """Owners of the indices of an axis. The owner of an index is the tile that makes the index.
 
-    An owner is the number that the tile contributes to the number of its CN. The number of a CN is the sum of the
-    contributions along all axes.
+    An owner is stored as the contribution of the tile to the number of its CN. The number of a CN is the sum of the
+    contributions along all axes. Consecutive indices with the same owner are stored as one run.
     """
 
     size: int
@@ -76,16 +75,15 @@ class AxisNeeds(NamedTuple):
     end: Integers
     """[row] Index after the last needed index"""
     gapped: tuple[Integers, Integers] | None
-    """Pairs of arrays (row, index) with all needed indices if some row has gaps; else None."""
+    """Arrays (row, index) with one entry for each needed index if some row has gaps; else None."""
     owners: AxisOwners
 
 
 def join_axes(needs: Sequence[AxisNeeds]) -> tuple[AxisJoin, list[int]]:
-    """Join of any number of axes, and the position of each axis's first row in this join. Row 0 is extra: one element
-    of owner 0.
+    """Join of any number of axes, and the position of each axis's first row in this join.
 
-    All axes are concatenated and joined as one axis, so that the time depends on the number of rows, not on the number
-    of axes.
+    Row 0 of the join is neutral: it has one element of owner 0. All axes are concatenated and joined as one axis, so
+    that the time depends on the number of rows, not on the number of axes.
     """
     whole = [place for place, need in enumerate(needs) if need.gapped is None]
     gapped = [place for place, need in enumerate(needs) if need.gapped is not None]
@@ -212,7 +210,7 @@ def places(first: Integers, lengths: Integers) -> Integers:
 
 _ONE_ROW = np.zeros(1, np.int64)
 _Term = tuple[str, DimensionTiles, int]
-"""(loop, tiles of the loop, coefficient of the loop) in an index map."""
+"""Triple (loop, tiles of the loop, coefficient of the loop), for one loop in an index map."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -245,7 +243,7 @@ class AxisRows:
     """Whether some row has no index inside the axis."""
 
     def indices(self) -> tuple[Integers, Integers]:
-        """(row, index) of all indices inside the axis. Each index occurs once in a row."""
+        """Arrays (row, index) with one entry for each index inside the axis. Each index occurs once in a row."""
         if self.gapped is not None:
             return self.gapped
         lengths = np.maximum(self.end - self.first, 0)

@@ -28,7 +28,7 @@ from tilewright.workload.dependencies import Boxes
 
 
 def _refined(demand: Demand, dimensions: tuple[str, ...], grid: LayerGrid) -> Demand:
-    """Demand for the same elements as boxes, with a separate content for each combination of tiles of `dimensions`."""
+    """Copy of a demand in the form of boxes, with a separate content for each combination of tiles of `dimensions`."""
     content = np.zeros(1, np.int64)
     for dimension in dimensions:
         tiles = grid.tiles[dimension].count
@@ -43,7 +43,7 @@ def _refined(demand: Demand, dimensions: tuple[str, ...], grid: LayerGrid) -> De
 
 
 def disjoint_demands(demands: Sequence[Demand], dimensions: tuple[str, ...], grid: LayerGrid) -> list[Demand]:
-    """Demands for the same elements, but with boxes that do not overlap within a content.
+    """Demands that together need the same elements as `demands`, but whose boxes do not overlap within a content.
 
     A content is a combination of tiles of `dimensions`, which must include the dimensions of every demand.
     """
@@ -152,7 +152,7 @@ class _PartColumns:
     links: list[int] = field(default_factory=list)
     """[part] Number of the link to which the part belongs"""
     contents: list[Integers] = field(default_factory=list)
-    """[part] [entry] Content of the entry, as its number within the link"""
+    """[part][entry] Content of the entry, as its number within the link"""
     axes: list[list[tuple[int, Integers]]] = field(default_factory=list)
     """[part] (position in `needs`, [entry] row) of each axis that the producer or the consumer cuts"""
     constants: list[tuple[int, int, int]] = field(default_factory=list)
@@ -235,8 +235,7 @@ def _cns(link: Integers, number: Integers, links: Sequence[NeedLink]) -> Integer
 
 
 _MOST_CNS = 2**14
-"""Largest number of CNs of links that are computed together. A larger number would take more memory and save no time.
-"""
+"""Largest number of CNs at the links of one batch. A larger batch would take more memory and save no time."""
 
 
 class DataLink(NamedTuple):
@@ -276,7 +275,7 @@ class DataEdges:
 def data_edges(
     between: Sequence[DataLink], outside: Sequence[DataLink], layers: Sequence[CnLayer], operands: Sequence[str]
 ) -> DataEdges:
-    """Edges along links between layers, and the bits along links to the outside in their two columns."""
+    """Edges along links between layers, and the bits along links to the outside (`outside_bits`)."""
     first_cn = [layer.first_cn for layer in layers]
     place_of = {operand: place for place, operand in enumerate(operands)}
     outside_bits = np.zeros((2, sum(layer.cn_count for layer in layers)), np.int64)

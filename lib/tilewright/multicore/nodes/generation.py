@@ -246,7 +246,9 @@ def _lengths(values: Integers) -> _Lengths:
 
 
 def _window_sizes(layer: Layer, relation: DimensionRelation, grid: LayerGrid) -> _Sizes:
-    """Sizes of a data dimension in the tiles of the loops in its relation. Padding is not counted."""
+    """Sizes of a data dimension, such as input rows, for each combination of tiles of the loops in `relation`. Padding
+    is not counted.
+    """
     whole = _whole_size(layer, relation)
     cut = grid.cut_tiles
     dimensions = tuple([name for name, _ in relation.terms if name in cut])

@@ -172,8 +172,10 @@ def whole_tensor(tensor: str, network: NetworkTensors) -> Demand:
 
 
 def sources_of(tensor: str, demand: Demand, network: NetworkTensors) -> Iterator[tuple[str, Demand]]:
-    """Pairs (source tensor, demand) to which a demand for `tensor` is traced back. A source tensor is made by a layer,
-    comes from outside the network, or is constant.
+    """Source tensors behind `tensor`, as pairs (source tensor, demand). The demand for `tensor` is converted through
+    the nodes that move data.
+
+    A source tensor is made by a layer, comes from outside the network, or is constant.
     """
     if tensor not in network.mover:
         yield tensor, demand

@@ -64,7 +64,7 @@ class _Block:
         return Producer(LayerGrid((), LayerTiling(-1)), tuple(reversed(owners)))
 
     def segments(self, piece: Integers) -> list[Integers]:
-        """[axis] Array [piece] of the segment to which the piece belongs."""
+        """[axis][piece] Segment of the axis to which the piece belongs."""
         found = []
         for start in reversed(self.starts):
             found.append(piece % len(start))
@@ -81,7 +81,7 @@ class _Block:
         return made
 
     def bits_and_owner(self, piece: Integers, element_bits: int) -> tuple[Integers, Integers]:
-        """([piece] bits, [piece] CN within the producer's layer, or OUTSIDE)."""
+        """Pair ([piece] size in bits, [piece] CN within the producer's layer, or OUTSIDE)."""
         bits = np.full(len(piece), element_bits, np.int64)
         number = np.zeros(len(piece), np.int64)
         for axis, segment in enumerate(self.segments(piece)):
@@ -95,7 +95,7 @@ class _Block:
 
 
 def _lengths(start: Integers, size: int) -> Integers:
-    """Lengths of the segments of an axis, in elements."""
+    """[segment] Length of the segment, in elements."""
     return np.append(start[1:], size) - start
 
 

@@ -20,8 +20,8 @@ from tilewright.workload.layer import OUTPUT, Layer
 
 @dataclass(frozen=True)
 class OuterLoop:
-    """Loop around computation nodes. It cuts its range, a dimension or a tile of an outer loop over the same dimension,
-    into `count` tiles.
+    """Loop around computation nodes. It cuts its range into `count` tiles. The range is a dimension, or a tile of an
+    outer loop over the same dimension.
 
     Tile v begins `v * tile_size` after the start of the range. The last tile is smaller if `tile_size` does not divide
     the range; the range is not padded.
@@ -213,7 +213,7 @@ def _inner_size(size: int | str, span: int) -> int:
 
 
 def hint_loop_problems(options: HintLoopOptions, nodes: "list[WorkloadNode] | None" = None) -> list[Problem]:
-    """Problems of the form of the options. If `nodes` is given, unknown layers and dimensions are problems, too."""
+    """Problems of the values of the options. If `nodes` is given, unknown layers and dimensions are also reported."""
     if options.cn_define_mode not in MODES:
         allowed = ", ".join(str(mode) for mode in MODES)
         return [

@@ -107,8 +107,8 @@ def weight_capacity_bits(
 def smallest_weight_memory(
     node: WorkloadNode, entry: MappingConstraints, accelerator: MultiCoreAccelerator
 ) -> tuple[int, Memory] | None:
-    """(Core id, memory) of the smallest top memory for weights among the allowed cores of a layer; None if there is no
-    such memory.
+    """Pair (core id, memory) of the smallest top memory for weights among the allowed cores of a layer; None if there
+    is none.
     """
     assert node.layer is not None
     memory_operand = weight_memory_operand(node.layer, entry)
