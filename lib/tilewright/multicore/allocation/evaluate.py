@@ -78,9 +78,9 @@ class Evaluator:
     def evaluate(self, genomes: Sequence[Genome]) -> None:
         """Evaluate all allocations in the list that were not evaluated before.
 
-        If `stopped_by` is set afterwards, some evaluations can be missing. A used-up time budget stops the evaluation
-        only if one allocation has a schedule. After the first Ctrl-C, the evaluation waits for the running schedules
-        and stops. A second Ctrl-C raises KeyboardInterrupt.
+        If `stopped_by` is set afterwards, some evaluations can be missing. The end of the time budget stops the
+        evaluation only after one allocation has a schedule. After the first Ctrl-C, the evaluation waits for the
+        running schedules and stops. A second Ctrl-C raises KeyboardInterrupt.
         """
         wanted = [genome for genome in dict.fromkeys(genomes) if not self.is_known(genome)]
         if self._pool is None or len(wanted) == 1:

@@ -212,8 +212,8 @@ def generation_table(result: AllocationResult) -> list[JsonObject]:
 
 
 def allocation_table(space: AllocationSpace, genome: Genome) -> list[dict[str, Any]]:
-    """Rows for the points of the Pareto front: latency, energy, EDP, whether the point is chosen, and the core of each
-    part.
+    """Rows for the parts of layers. The columns are layer, group, core, and whether this is the only allowed core of
+    the part.
     """
     return [
         {"layer": layer, "group": group, "core": core, "is_only_choice": len(space.choices[part]) == 1}

@@ -133,7 +133,7 @@ class LayerGrid:
 
     @cached_property
     def full_numbers(self) -> Integers | None:
-        """[cn] Number of the CN in the full grid; None if no combination is empty, because the numbers are then equal."""
+        """[cn] Number of the CN in the full grid; None if no combination is empty, so that all numbers are equal."""
         if math.prod([loop.count for loop in self.loops]) == self.cn_count:
             return None
         numbers = np.zeros(1, np.int64)

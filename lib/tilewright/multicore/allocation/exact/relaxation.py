@@ -148,8 +148,8 @@ def _ends(
 def _cycles(
     problem: SchedulingProblem, loads: list[tuple[int, frozenset[int]]], single: list[tuple[int, float]]
 ) -> int:
-    """Lower bound of the cycles of some transfers. `loads` has pairs (bits, links) that share the links. `single` has
-    pairs (bits, rate) of transfers that are bounded one by one.
+    """Lower bound of the cycles of some transfers. `loads` has pairs (bits, links) for transfers that share links.
+    `single` has pairs (bits, rate) for transfers that are bounded one by one.
     """
     bits_of: dict[int, int] = {}
     for bits, links in loads:
@@ -225,8 +225,8 @@ def _work(
 
 
 def _split_cns(problem: SchedulingProblem, paths: LongestPaths) -> list[int]:
-    """CNs at which the relaxation splits a schedule: the CN with the latest earliest start in each of some layers.
-    There are at most MOST_SPLITS layers, spread evenly over the network.
+    """CNs at which the relaxation splits a schedule, one for each of at most MOST_SPLITS layers. It is the CN of the
+    layer with the largest earliest start time. The layers are spread evenly over the network.
     """
     last = latest_of_layers(problem.graph.layer, paths.head)
     if len(last) <= MOST_SPLITS:

@@ -248,8 +248,8 @@ class _ExactSearch:
                 newest = self._exclude(program, self.space.genome(answer.part_cores))
 
     def tighten(self) -> None:
-        """Compute lower bounds over all allocations and all their schedules from the relaxation. This is left out if
-        the bounds cannot improve the known bound.
+        """Compute lower bounds over all allocations and all their schedules from the relaxation. If they cannot improve
+        the known bound, nothing is computed.
         """
         if self.rule in (EXHAUSTION, BOUND, RELAXATION) or self.evaluator.stopped_by:
             return
