@@ -367,8 +367,8 @@ def _row_shapes(tiles: list[DimensionTiles]) -> tuple[list[list[int]], Integers]
 
 
 def _has_no_gaps(terms: Sequence[_Term]) -> bool:
-    """Whether the indices of every row are consecutive. This is tested with the smallest tiles: if they have no gaps,
-    larger tiles have none either.
+    """Quick test whether the indices of every row are consecutive. It uses the smallest tiles: if they leave no gaps,
+    larger tiles leave none either. If the result is False, the rows can still have no gaps.
     """
     reach = 1
     for _, tiles, factor in sorted(terms, key=lambda term: abs(term[2])):

@@ -211,7 +211,7 @@ class _Classes:
     of_cn: Integers
     count: int
     tile: dict[_Sizes, list[int]]
-    """For each dimension whose sizes vary, a list [class]: the tile of the class's first CN"""
+    """Lists [class] for each dimension whose sizes vary: the tile of the class's first CN"""
 
 
 def _classes(grid: LayerGrid, varying: tuple[_Sizes, ...]) -> _Classes:

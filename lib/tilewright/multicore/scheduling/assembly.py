@@ -194,7 +194,7 @@ class PartialSums:
     reader: Integers
     """[piece] CN that adds to the partial sums"""
     layer: Integers
-    """[piece] Number of the layer in the CN graph"""
+    """[piece] Number of the piece's layer in the CN graph"""
 
 
 def partial_sums(workload: Workload, graph: CnGraph) -> PartialSums:

@@ -42,7 +42,7 @@ class CoreCostRow:
     ideal_cycles: int = 0
     """Cycles of the CN if every unit of the array works in every cycle."""
     total0_cycles: int = 0
-    """Cycles with idle units and stalls."""
+    """Cycles of the CN, including stalls and the effect of idle units."""
     total1_cycles: int = 0
     """Sum of total0 and the cycles to bring the first tiles to the array."""
     total2_cycles: int = 0
@@ -60,7 +60,7 @@ class CoreCostRow:
     spatial_utilisation: float = 0.0
     """Share of the array's units that work while the array computes, from 0 to 1."""
     streams: tuple[Stream, ...] = ()
-    """Operands that do not fit the core."""
+    """Streams of the operands that do not fit the core."""
     spatial_stall_cycles: int | None = field(default=None, metadata=LEFT_OUT)
     """Part of total0 that is lost because the CN does not fill the array; None if this part is not known."""
     ended_by_time: bool = field(default=False, metadata=LEFT_OUT)

@@ -83,7 +83,7 @@ def term_parts(terms: EnergyTerms) -> Iterator[tuple[str, str, float]]:
 
 
 def words_of(term: str) -> str:
-    """Label of a term for users."""
+    """Label of an energy term in output for users."""
     return _WORDS.get(term, term_words(term))
 
 

@@ -1,4 +1,4 @@
-"""Options of a schedule: the schedule model, the order of candidates, fetching ahead, and the sharing of links.
+"""Options of a schedule: the schedule model, the order of candidates, prefetching, and the sharing of links.
 
 `ScheduleOptions` is for the scheduler, `ScheduleSettings` for a configuration. This module imports no other module
 that is slow to import.

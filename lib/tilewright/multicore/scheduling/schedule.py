@@ -38,11 +38,11 @@ class Schedule:
     peak_bits: Integers
     """[memory] Largest number of bits that the memory held at any time"""
     link_bits: Integers
-    """[cause, link] Bits that moved over the link"""
+    """[cause, link] Bits that moved over the link for the cause"""
     words_read: Integers
-    """[cause, memory] Words that transfers and streams read"""
+    """[cause, memory] Words that transfers and streams read for the cause"""
     words_written: Integers
-    """[cause, memory] Words that transfers and streams wrote"""
+    """[cause, memory] Words that transfers and streams wrote for the cause"""
     energy_terms_pj: EnergyTerms = field(default_factory=dict)
     """Energy terms in pJ; empty until `with_energy` computes them"""
 

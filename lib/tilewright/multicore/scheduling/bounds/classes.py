@@ -15,7 +15,7 @@ class CnClasses:
     of_cn: Integers
     """[cn] Class of the CN"""
     count: Integers
-    """[class] Number of CNs"""
+    """[class] Number of CNs in the class"""
     row: Integers
     """[class] Row of the cost table for the CNs of the class"""
     allowed: Booleans
@@ -92,7 +92,7 @@ def _own_bits(problem: SchedulingProblem, of_cn: Integers) -> Integers:
 
 
 def _streaming_runtime(problem: SchedulingProblem) -> Floats:
-    """[row, core] Runtime in cycles if each stream alone gets the full width of its links."""
+    """[row, core] Runtime in cycles if the streams of the CN share the full width of their links with no other data."""
     costs, system = problem.costs, problem.system
     runtime = costs.runtime_cycles.astype(np.float64)
     for row, core in np.argwhere(np.any(costs.stream_bits > 0, axis=2)).tolist():

@@ -161,5 +161,5 @@ def changes(values: Integers) -> Booleans:
 
 
 def whole_cycles(values: Floats) -> Integers:
-    """Numbers of cycles, rounded up from lower bounds that can be slightly too large."""
+    """Whole numbers of cycles, rounded up from lower bounds. Each bound is lowered by SLACK first."""
     return np.ceil(values * (1 - SLACK)).astype(np.int64)

@@ -257,8 +257,8 @@ class OrderedPhases:
 def _is_even_by_shares(
     first: list[tuple[int, int]], second: list[tuple[int, int]], pairs: set[tuple[int, int]]
 ) -> bool:
-    """Whether equal shares of the two items are paired if each member of the second item divides its weight. It divides
-    it among all members of the first item for which it waits, in proportion to their weights.
+    """Whether waits pair the items evenly if each member of the second item divides its weight. The weight is divided
+    among all members of the first item for which the member waits, in proportion to their weights.
     """
     of_second: dict[int, list[int]] = {}
     for one, other in pairs:

@@ -30,9 +30,9 @@ class Item:
     as the first leg or later
     """
     first: int
-    """First phase in which the work can be done."""
+    """First phase in which a unit can be done."""
     last: int
-    """Last phase in which the work can be done."""
+    """Last phase in which a unit can be done."""
     holds: Booleans
     """[way] Whether the units occupy memory at the beginnings of phases"""
     memories: int = -1
@@ -269,8 +269,10 @@ class _Primal:
         return sums
 
     def _put(self, constraint: Any, sums: list[Any], first: int, phase: int, factor: float) -> float:
-        """Add `factor` times a sum at the end of `phase` to a constraint. Returns 0, or `factor` times the sum if the
-        sum is a known constant (0 or 1) that is not a variable.
+        """Add `factor` times the sum at the end of `phase` to a constraint, and return 0.
+
+        Before the first phase of the item and after its last one, the sum is 0 or 1. The constraint then stays
+        unchanged, and `factor` times the sum is returned.
         """
         if phase < first:
             return 0.0

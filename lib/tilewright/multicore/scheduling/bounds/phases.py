@@ -18,7 +18,7 @@ from tilewright.multicore.scheduling.bounds.work import PossibleMoves
 from tilewright.multicore.scheduling.problem import Booleans, Floats, Integers, SchedulingProblem
 
 MOST_CNS = 32
-"""Largest number of CNs whose runs are phases."""
+"""Largest number of CNs in a chain."""
 MOST_CHOICES = 40_000
 """Largest number of choices (ways times phases, summed over all items). If there are more, fewer phases are used."""
 

@@ -23,7 +23,7 @@ class StreamedOrMoved:
     piece: Integers
     """[entry] Number of the piece"""
     cn: Integers
-    """[entry] Operand by which the CN reads the piece; `OUTPUT_OPERAND` for a result"""
+    """[entry] CN that reads or produces the piece"""
     operand: Integers
     """[entry] Operand by which the CN reads the piece, or `OUTPUT_OPERAND` for a result"""
 

@@ -143,8 +143,8 @@ def check_schedule(problem: SchedulingProblem, schedule: Schedule, has_barriers:
       all CNs of earlier stacks.
     * No two CNs overlap on a core.
     * Each transfer is between memories of cores that have a path, and its data are in the source memory. The rate of a
-      transfer is at most a word a cycle, and its length follows from its bits. A transfer shares links only with the
-      transfer of its broadcast.
+      transfer is at most one word per cycle, and its length follows from its bits. A transfer shares links only with
+      the transfer of its broadcast.
     * All inputs of a CN have arrived when it starts; operands that stream are in the off-chip memory; results of the
       network end in the off-chip memory.
     * No link ever carries more than its width.
