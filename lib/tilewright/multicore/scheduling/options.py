@@ -30,7 +30,7 @@ class ScheduleModel(NamedTuple):
     """Schedule model that replaces the causal model."""
 
     problem: "Callable[[AssembledProblem, Workload, CnGraph], AssembledProblem]"
-    """Function that converts the scheduling problem of the causal model to that of this model."""
+    """Function that converts the scheduling problem from the form of the causal model to the form of this model."""
     simulate: "Callable[[SchedulingProblem, Integers, ScheduleOptions], Schedule]"
     """Function that returns the schedule of an allocation, an array [cn] of cores. It raises the same errors as
     `scheduling.simulate`.

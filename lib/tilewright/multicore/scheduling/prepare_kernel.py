@@ -266,7 +266,7 @@ def place_forwards(q, s):
 
 @kernel
 def is_to_prefetch(q, s, need):
-    """Whether the copy of a need is a constant to prefetch that is not yet marked."""
+    """Whether the copy of a need holds a constant that is to be prefetched and is not yet marked."""
     copy = at.need_copy(s, need)
     if copy < 0 or at.copy(s, copy).mark >= 0 or at.piece(q, at.need(q, need).piece).producer >= 0:
         return False

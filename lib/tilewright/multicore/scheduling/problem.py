@@ -160,7 +160,7 @@ class SchedulingProblem:
 
     @cached_property
     def need_cn(self) -> Integers:
-        """[need] CN that has the need."""
+        """[need] CN that reads the piece."""
         return np.repeat(np.arange(self.graph.node_count), np.diff(self.graph.need_start))
 
     @cached_property

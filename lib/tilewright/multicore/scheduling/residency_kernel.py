@@ -1,8 +1,8 @@
 """Compiled functions for the residency of data in memories: claims of space, pins, and eviction.
 
 Each memory has two counts of bits. `claimed` counts the data in the memory and the data for which space is promised,
-without the data that are leaving. `stored` counts the data that the memory physically holds. A copy gets a promise of
-space by the claimed bits, and can use the space by the stored bits.
+without the data that are leaving. `stored` counts the data that the memory physically holds. The claimed bits decide
+which copies are promised space. The stored bits decide when the copies can use the space.
 """
 
 from tilewright.base.compiled import kernel

@@ -40,7 +40,7 @@ def written_pieces(problem: SchedulingProblem, classes: CnClasses) -> Booleans:
 
 _ROUNDS = 300
 Way = tuple[tuple[int, ...], ...]
-"""Way: the links over which a piece moves, one tuple for each leg, each link once.
+"""Links over which a piece moves (its way), one tuple for each leg, each link once.
 
 A direct way has one leg. A way through the off-chip memory has two legs: the write, and a fetch at any later time.
 """
@@ -84,7 +84,9 @@ class CompulsoryMoves:
 
 @dataclass(frozen=True, eq=False)
 class PossibleMoves:
-    """Reasons why pieces move. A reason is a CN that reads the piece, or that the piece is a result of the network."""
+    """Reasons why pieces move: a CN reads the piece, or the piece is a result of the network. Each reason is one entry
+    of the columns.
+    """
 
     piece: Integers
     """[reason] Piece, in rising order. The first reason of a piece has the kind of move that takes the longest on idle
@@ -150,10 +152,8 @@ def possible_moves(problem: SchedulingProblem, classes: CnClasses, with_streamed
     """Possible moves of a problem.
 
     A constant must reach a memory from which some CN reads it. A result must leave the memory of its producer. Data
-    from one CN to another must move unless some allowed cores of the two CNs share the memory. Data that can stream are
-    left out.
-
-    With `with_streamed`, data that stream always at one end and never at the other end are included. These data must be
+    between CNs must move unless allowed cores of the two CNs share the memory. Data that can stream are left out. With
+    `with_streamed`, data that stream always at one end and never at the other end are included, because they must be
     fetched or written.
     """
     graph, of_cn, never_streams = problem.graph, classes.of_cn, classes.never_streams
