@@ -205,7 +205,7 @@ class PlanEvaluator:
             begins = itertools.islice(begins, 1)
         for start in begins:
             if task.as_given and layer_cores(problem.space, start, len(self._nodes)) != task.cores:
-                return PlanOutcome(task.plan, None, reason="a layer cannot run on its given cores")
+                return PlanOutcome(task.plan, None, reason="a layer cannot run on its cores of the earlier result")
             search.look_at(start)
         if task.spread:
             chosen = {layer: shapes[layer] for layer in task.spread}

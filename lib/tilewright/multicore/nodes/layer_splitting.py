@@ -98,7 +98,9 @@ class _Excess:
 
     @property
     def text(self) -> str:
-        return f"{self.node.name}: {self.weight_bits:,} bits of weights exceed {self.capacity_bits:,} bits"
+        return (
+            f"{self.node.name}: {self.weight_bits:,} bits of weights exceed the capacity of {self.capacity_bits:,} bits"
+        )
 
 
 def open_model(path: Path, keep_weights: bool = False) -> onnx.ModelProto:
@@ -153,7 +155,10 @@ def split_layers(
             notices.append(f"{excess.text}; not split, because a {node.origin_type} of this form cannot be split")
         elif excess.weight_bits // form.channels > excess.capacity_bits:
             of_channel = excess.weight_bits // form.channels
-            message = f"the weights of one output channel ({of_channel:,} bits) exceed {excess.capacity_bits:,} bits"
+            message = (
+                f"the weights of one output channel ({of_channel:,} bits) exceed the capacity of"
+                f" {excess.capacity_bits:,} bits"
+            )
             problems.append(Problem(message, path=node.name, allowed=f"a larger {excess.memory.name}"))
         else:
             found[node.outputs[0]] = (form, _layer_split(excess, form))

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal, get_args
 
-from tilewright.base.errors import InputError, Problem, nearest_name
+from tilewright.base.errors import InputError, Problem, count_of, nearest_name
 from tilewright.mapping.constraints import WILDCARD, MappingConstraints, TilingEntry
 from tilewright.mapping.words import ALL_TILES
 from tilewright.multicore.nodes.weights import network_input_operands, weight_operand, weight_tiles
@@ -426,7 +426,7 @@ def fixed_cores_mismatch(node: WorkloadNode, entry: MappingConstraints, group_co
     listed = len(entry.core_allocation)
     if not entry.core_allocation_is_fixed or listed in (1, group_count):
         return ""
-    return f"fixes {listed} cores for the {group_count} groups of {node.name}"
+    return f"fixes {listed} cores, but {node.name} has {count_of(group_count, 'group')}"
 
 
 def _core_problems(node: WorkloadNode, entry: MappingConstraints, tiling: LayerTiling) -> list[Problem]:

@@ -69,12 +69,15 @@ def weight_tiles(
         return None
     dimension = split_dimension(layer, network_inputs)
     if dimension is None:
-        message = f"the weights ({bits} bits) exceed {capacity_bits} bits, and no dimension splits weights and outputs"
+        message = (
+            f"the weights ({bits} bits) exceed the capacity of {capacity_bits} bits,"
+            " and no dimension splits both weights and outputs"
+        )
         raise InputError([Problem(message, path=layer.name)])
     size = layer.size_of[dimension]
     largest = capacity_bits // (bits // size)
     if largest < 1:
-        message = f"the weights of one {dimension} ({bits // size} bits) exceed {capacity_bits} bits"
+        message = f"the weights of one {dimension} ({bits // size} bits) exceed the capacity of {capacity_bits} bits"
         raise InputError([Problem(message, path=layer.name)])
     return dimension, -(-size // largest)
 

@@ -323,13 +323,13 @@ def _off_chip_problems(system: CoreSystem) -> list[Problem]:
     if len(set(own.tolist())) != 1 or own[0] < 0:
         return [Problem("must be the same memory for every operand of the off-chip core", path="core_memory")]
     if bool(np.any(others == own[0])):
-        return [Problem("gives the off-chip memory to another core, too", path="core_memory")]
+        return [Problem("the memory of the off-chip core is also a memory of another core", path="core_memory")]
     return []
 
 
 def _csr_problems(name: str, start: Integers, count: int, total: int) -> list[Problem]:
     if len(start) != count + 1 or start[0] != 0 or start[-1] != total or bool(np.any(np.diff(start) < 0)):
-        return [Problem(f"must rise from 0 to {total} in {count + 1} entries", path=name)]
+        return [Problem(f"must have {count + 1} entries that begin at 0, never fall, and end at {total}", path=name)]
     return []
 
 
