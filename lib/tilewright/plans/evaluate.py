@@ -115,7 +115,7 @@ class PlanOutcome:
     moved_again: tuple[int, ...] = ()
     """[layer] Number of bits of the layer's data that the schedule moves again after their first move."""
     busiest_cycles: int = 0
-    """Cycles in which the busiest core of the schedule computes."""
+    """Cycles in which the core with the most work computes."""
     most_parts: int = 0
     """Largest number of parts that one core runs."""
 

@@ -67,8 +67,8 @@ def blocks(space: PlanSpace) -> tuple[int, ...]:
 def candidates(
     space: PlanSpace, ends: Sequence[int], rules: Sequence[PartRule] = PART_RULES, objective: str = "latency"
 ) -> list[Segment]:
-    """Segments to try, the shortest first. Part rules cut the layers. If there are many cores, layers are also cut into
-    the blocks with the best estimates for the objective.
+    """Segments to try, the shortest first. In a segment, part rules cut the layers. If there are many cores, there are
+    also segments whose layers are cut into the blocks with the best estimates for the objective.
     """
     starts = [0, *(end + 1 for end in ends[:-1])]
     found: dict[Segment, None] = {}

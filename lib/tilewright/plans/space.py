@@ -160,15 +160,15 @@ class LayerSpace:
         return uniform_blocks(self.layer, self.block_dimensions, self.machine)
 
     def in_ranked_blocks(self, rank: int, tiles: int, objective: str) -> LayerTiles:
-        """Tiles of the layer: the blocks with this rank by their estimates (0 is the best), each in tiles of rows.
-        Without blocks, the layer is one part.
+        """Tiles of the layer: the cut into blocks whose estimate has this rank (0 is the best), with each block in
+        tiles of rows. Without blocks, the layer is one part.
         """
         if not self.blocks:
             return self.tiles(1, tiles)
         return self.in_blocks(self.best_blocks(rank, objective).counts, tiles)
 
     def best_blocks(self, rank: int, objective: str) -> Blocks:
-        """Blocks with this rank by their estimates (0 is the best), or those with the last rank if there are fewer. The
+        """Cut into blocks whose estimate has this rank (0 is the best), or the last rank if there are fewer cuts. The
         layer must have blocks.
         """
         if objective not in self._ranked:
@@ -308,8 +308,8 @@ class PlanSpace:
         return self.plan(tiles, range(len(self.layers)))
 
     def in_blocks(self, rank: int, objective: str) -> Plan:
-        """Plan in which every layer is a stack. Each layer is cut into its blocks with this rank by their estimates (0
-        is the best).
+        """Plan in which every layer is a stack. Each layer has the cut into blocks whose estimate has this rank (0 is
+        the best).
         """
         return self.plan([one.in_ranked_blocks(rank, 1, objective) for one in self.layers], range(len(self.layers)))
 

@@ -71,8 +71,8 @@ def on_one_core(space: AllocationSpace, core: int) -> list[int]:
 
 
 def _balanced(space: AllocationSpace) -> list[int]:
-    """[part] Core on which the part would end first, behind the work that is already assigned to the core. Parts are
-    assigned layer by layer.
+    """[part] Core on which the part can end first, after the work that the core already has. Parts are assigned layer
+    by layer.
     """
     load = dict.fromkeys(range(space.runtime_cycles.shape[1]), 0)
     cores = []

@@ -238,7 +238,7 @@ class AxisRows:
     only: tuple[int, int] | None
     """Pair (first index, index after the last one) if there is one row without gaps; else None."""
     is_clipped: bool
-    """Whether some combination of loop values lies outside the axis."""
+    """Whether some combination of loop values gives an index outside the axis."""
     has_empty_rows: bool
     """Whether some row has no index inside the axis."""
 

@@ -429,8 +429,8 @@ def _ordering_edges(building: _Building, group: Integers) -> tuple[Integers, Int
 
 
 def _outputs(building: _Building) -> list[DataLink]:
-    """Links for two columns of bits by CN. Column 0 has the final output of the CN, and column 1 the part of this
-    output that leaves the network.
+    """Links that give two columns of bits, one entry per CN. Column 0 is the final output of the CN, and column 1 is
+    the part of this output that leaves the network.
     """
     outside = LayerGrid((), LayerTiling(-1))
     links = []

@@ -186,7 +186,7 @@ def _column(rows: Sequence[CoreCostRow], runtime: str) -> _Column:
 
 @dataclass(frozen=True, eq=False)
 class PartialSums:
-    """Pieces of partial sums, as columns over the pieces."""
+    """Pieces of partial sums. Each field is an array with one entry per piece."""
 
     bits: Integers
     producer: Integers

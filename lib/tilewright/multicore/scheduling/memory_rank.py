@@ -19,13 +19,13 @@ class MemoryRank:
     by_group: Integers
     """[cn] Position of the CN if each group of a layer runs to its end before the next group begins"""
     shared_bits: Integers
-    """[layer, operand] Bits of the constants that more than one CN of the layer needs"""
+    """[layer, operand] Total bits of the constants that several CNs of the layer need"""
 
     def of(self, problem: SchedulingProblem, allocation: Integers) -> Integers:
         """[cn] Position in the priority order.
 
         CNs are sorted by stack (earliest first), then by layer (deepest first), then in one of two orders of the
-        layer's groups. The order depends on the constants that several CNs of the layer need.
+        layer's groups. The constants that several CNs of the layer need decide between the two orders.
 
         If these constants fit the memories of the cores that run the layer, the groups take turns: all groups run their
         first CN, then all groups run their second CN. The tiles for which the next layers wait are then complete as
@@ -71,7 +71,7 @@ def _place_in_group(layer: Integers, group: Integers) -> Integers:
 
 
 def _shared_constants(problem: SchedulingProblem) -> Integers:
-    """[layer, operand] Bits of the constants that more than one CN of the layer needs."""
+    """[layer, operand] Total bits of the constants that several CNs of the layer need."""
     graph = problem.graph
     layers = int(graph.layer.max(initial=-1)) + 1
     constant = graph.piece_producer[graph.need_piece] < 0

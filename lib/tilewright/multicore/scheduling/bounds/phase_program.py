@@ -162,8 +162,8 @@ def bound_cycles(program: PhaseProblem, weights: PhaseWeights) -> int:
 
 
 def _prices_of_order(program: PhaseProblem, weights: PhaseWeights) -> tuple[Floats, Floats]:
-    """Pair ([item, phase] price to begin a unit in the phase, [item, phase] price to end a unit in the phase). These
-    prices come from orders and stays.
+    """Pair of arrays [item, phase]: price of a unit that begins in the phase, and price of a unit that ends in the
+    phase. These prices come from orders and stays.
     """
     begun, done = (np.zeros((len(program.items), program.phases)) for _ in range(2))
     counts = np.array([item.count for item in program.items])

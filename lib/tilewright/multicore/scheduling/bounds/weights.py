@@ -66,7 +66,7 @@ class _Ceiling:
         its step number
         """
         self._shares = np.zeros((2, 1))
-        """[mix] Sum of the factors of the loads"""
+        """[mix] Sum of the weights with which the mix has counted loads"""
         self._least = math.inf
 
     def cycles_with(self, loads: Floats) -> int:
